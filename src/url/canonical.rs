@@ -1,0 +1,694 @@
+//! The canonical form of a URL: the one place where [`CanonicalUrl`] is made. It stands between
+//! parsing and admission; what it yields is hashed into a [`UrlId`] and never requested, because a
+//! server may tell apart what the rules fold.
+//!
+//! Steps, in order: origin (userinfo, trailing dot), path (escapes, sessions, dot segments that
+//! these uncovered, slashes), query (escapes, empty pieces, tracking, sessions, order). All work on
+//! the raw text, never on decoded pairs, so that `a%26b` stays what it is and `+` is no space.
+//!
+//! Law: the canonical form parses, and is its own canonical form; whatever rules are on.
+
+use std::borrow::Cow;
+
+use ::url::{Position, Url};
+
+use super::rules::{self, Rule, RuleSet, UnknownRule};
+use super::{Secret, UrlId};
+
+/// The normal form of a URL: the key under which a crawl knows it, never what is requested.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CanonicalUrl(String);
+
+impl CanonicalUrl {
+    /// The canonical form as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id of this form under a crawl's secret.
+    pub fn id(&self, secret: &Secret) -> UrlId {
+        UrlId::of(&self.0, secret)
+    }
+}
+
+impl std::fmt::Display for CanonicalUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Makes canonical URLs by the rules it was given; by default those that [`Rule::all`] marks so.
+#[derive(Debug, Clone, Default)]
+pub struct Canonicalizer {
+    rules: RuleSet,
+}
+
+impl Canonicalizer {
+    /// A canonicalizer that applies these rules and no others.
+    pub fn with_rules(rules: impl IntoIterator<Item = Rule>) -> Self {
+        Self {
+            rules: rules.into_iter().collect(),
+        }
+    }
+
+    /// A canonicalizer that applies the rules of these names and no others.
+    pub fn with_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownRule> {
+        Ok(Self {
+            rules: names
+                .into_iter()
+                .map(str::parse)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The canonical form of `url`. The rules are about http and https; of any other URL, which
+    /// [`parse`](super::parse) does not give, only the fragment is dropped.
+    pub fn canonicalize(&self, url: &Url) -> CanonicalUrl {
+        if !matches!(url.scheme(), "http" | "https") {
+            return CanonicalUrl(url[..Position::AfterQuery].trim_end_matches(' ').to_owned());
+        }
+        let mut canonical = String::with_capacity(url.as_str().len());
+        self.push_origin(url, &mut canonical);
+        self.push_path(url.path(), &mut canonical);
+        if let Some(query) = url.query() {
+            self.push_query(query, &mut canonical);
+        }
+        CanonicalUrl(canonical)
+    }
+
+    fn push_origin(&self, url: &Url, out: &mut String) {
+        if self.rules.has(Rule::Userinfo) {
+            out.push_str(&url[..Position::AfterScheme]);
+            out.push_str("://");
+        } else {
+            out.push_str(&url[..Position::BeforeHost]);
+        }
+        let host = &url[Position::BeforeHost..Position::AfterHost];
+        out.push_str(if self.rules.has(Rule::TrailingDot) {
+            without_trailing_dot(host)
+        } else {
+            host
+        });
+        out.push_str(&url[Position::AfterHost..Position::BeforePath]);
+    }
+
+    /// Pushes the path, which begins with a slash and keeps at least that.
+    fn push_path(&self, path: &str, out: &mut String) {
+        let start = out.len();
+        let path = self.unescaped(path);
+        // Most paths have nothing for the walk below: the parser has resolved their dots.
+        if path.contains(['%', ';', '('])
+            || path.contains("/.")
+            || self.rules.has(Rule::DuplicateSlashes)
+        {
+            self.push_segments(&path, out);
+        } else {
+            out.push_str(&path);
+        }
+        if self.rules.has(Rule::TrailingSlash) {
+            out.truncate(start + out[start..].trim_end_matches('/').len());
+        }
+        if out.len() == start {
+            out.push('/');
+        }
+    }
+
+    /// Pushes the path segment by segment, without those that are sessions. Decoded escapes and
+    /// dropped sessions may uncover dot segments (`/a/..;jsessionid=1/b`), which are resolved as
+    /// the parser would resolve them.
+    fn push_segments(&self, path: &str, out: &mut String) {
+        let start = out.len();
+        let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
+        while let Some(segment) = segments.next() {
+            let is_last = segments.peek().is_none();
+            let segment = self.without_path_session(segment);
+            if self.rules.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment) {
+                continue;
+            }
+            match dots(&segment) {
+                Dots::None
+                    if segment.is_empty() && !is_last && self.rules.has(Rule::DuplicateSlashes) => {
+                }
+                Dots::None => {
+                    out.push('/');
+                    out.push_str(&segment);
+                }
+                dots => {
+                    if dots == Dots::Double {
+                        let parent = out[start..].rfind('/').unwrap_or(0);
+                        out.truncate(start + parent);
+                    }
+                    if is_last {
+                        out.push('/');
+                    }
+                }
+            }
+        }
+    }
+
+    /// Pushes `?` and what is left of the query, or nothing if nothing is left.
+    fn push_query(&self, query: &str, out: &mut String) {
+        let query = self.unescaped(query);
+        let mut pieces: Vec<Cow<'_, str>> = Vec::new();
+        for piece in query.split('&') {
+            let piece = self.without_path_session(piece);
+            if !self.drops_piece(&piece) {
+                pieces.push(piece);
+            }
+        }
+        if self.rules.has(Rule::QueryOrder) && !pieces.is_sorted_by_key(|piece| name(piece)) {
+            pieces.sort_by(|a, b| name(a).cmp(name(b)));
+        }
+        for (index, piece) in pieces.iter().enumerate() {
+            out.push(if index == 0 { '?' } else { '&' });
+            out.push_str(piece);
+        }
+    }
+
+    fn drops_piece(&self, piece: &str) -> bool {
+        if piece.is_empty() {
+            return self.rules.has(Rule::EmptyQuery);
+        }
+        let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+        (self.rules.has(Rule::Tracking) && rules::is_tracking(name))
+            || (self.rules.has(Rule::SessionInQuery) && rules::is_session(name, value))
+    }
+
+    /// Drops `;jsessionid=...` from a segment, or from a piece of the query: some servers append
+    /// it to the whole URL.
+    fn without_path_session<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if !text.contains(';') || !self.rules.has(Rule::SessionInPath) {
+            return Cow::Borrowed(text);
+        }
+        let is_kept = |parameter: &&str| {
+            parameter
+                .split_once('=')
+                .is_none_or(|(name, _)| !rules::is_path_session(name))
+        };
+        let mut parts = text.split(';');
+        let mut kept = parts.next().unwrap_or_default().to_owned();
+        for parameter in parts.filter(is_kept) {
+            kept.push(';');
+            kept.push_str(parameter);
+        }
+        Cow::Owned(kept)
+    }
+
+    fn unescaped<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match text.find('%') {
+            Some(first) if self.rules.has(Rule::PercentEncoding) => {
+                Cow::Owned(unescape_unreserved(text, first))
+            }
+            _ => Cow::Borrowed(text),
+        }
+    }
+}
+
+/// `a.example.` and `a.example` are one host to the DNS (RFC 1034 section 3.1). A name that ends in
+/// two dots has an empty label and is left as it is, as is the root alone.
+pub(super) fn without_trailing_dot(host: &str) -> &str {
+    match host.strip_suffix('.') {
+        Some(rest) if !rest.is_empty() && !rest.ends_with('.') => rest,
+        _ => host,
+    }
+}
+
+/// Decodes the escapes of unreserved characters and writes the others in upper case, until nothing
+/// is left to do: `%%41`, whose first `%` escapes nothing, becomes `%A`, and `%%30%30` becomes
+/// `%00`. One pass: each decoded character takes three away. `first` is where the first `%` stands.
+fn unescape_unreserved(text: &str, first: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    out.push_str(&text[..first]);
+    for character in text[first..].chars() {
+        out.push(character);
+        while let Some(octet) = trailing_escape(&out) {
+            if is_unreserved(octet) {
+                out.truncate(out.len() - 3);
+                out.push(char::from(octet));
+            } else {
+                let upper = [octet >> 4, octet & 15].map(|digit| HEX_DIGITS[usize::from(digit)]);
+                out.truncate(out.len() - 2);
+                out.extend(upper.map(char::from));
+                break;
+            }
+        }
+    }
+    out
+}
+
+const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+
+/// The octet of the escape that `text` ends with.
+fn trailing_escape(text: &str) -> Option<u8> {
+    let [.., b'%', high, low] = text.as_bytes() else {
+        return None;
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
+}
+
+/// RFC 3986 section 2.3.
+fn is_unreserved(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || b"-._~".contains(&octet)
+}
+
+#[derive(PartialEq)]
+enum Dots {
+    None,
+    Single,
+    Double,
+}
+
+/// What the parser would take a segment for; it knows the dot also as `%2e`.
+fn dots(segment: &str) -> Dots {
+    let mut rest = segment;
+    let mut count = 0;
+    while let Some(after) = rest
+        .strip_prefix('.')
+        .or_else(|| rest.strip_prefix("%2e"))
+        .or_else(|| rest.strip_prefix("%2E"))
+    {
+        rest = after;
+        count += 1;
+    }
+    match (rest, count) {
+        ("", 1) => Dots::Single,
+        ("", 2) => Dots::Double,
+        _ => Dots::None,
+    }
+}
+
+/// The name of a piece of a query: what stands before the first `=`.
+fn name(piece: &str) -> &str {
+    piece.split_once('=').map_or(piece, |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        Canonicalizer::default()
+            .canonicalize(&Url::parse(text).unwrap())
+            .0
+    }
+
+    /// All of these are one page.
+    fn check_same(expected: &str, urls: &[&str]) {
+        for url in urls.iter().chain([&expected]) {
+            assert_eq!(canonical(url), expected, "{url}");
+        }
+    }
+
+    /// No two of these are one page.
+    fn check_distinct(urls: &[&str]) {
+        let mut forms: Vec<String> = urls.iter().map(|url| canonical(url)).collect();
+        forms.sort();
+        forms.dedup();
+        assert_eq!(forms.len(), urls.len(), "{urls:?} became {forms:?}");
+    }
+
+    #[test]
+    fn origin() {
+        check_same(
+            "http://a.example/",
+            &[
+                "HTTP://A.EXAMPLE:80",
+                "http://a.example.",
+                "http://a.example#f",
+            ],
+        );
+        check_same(
+            "https://a.example/",
+            &[
+                "https://a.example:443/",
+                "https://u:p@a.example/",
+                "https://@a.example/",
+            ],
+        );
+        check_same("http://a.example:81/x", &["http://u@a.example.:081/x"]);
+        check_same(
+            "http://xn--bcher-kva.example/",
+            &["http://bücher.example/", "http://B%C3%BCCHER.example./"],
+        );
+        check_same(
+            "http://127.0.0.1/",
+            &["http://127.1/", "http://0x7f.0.0.1./"],
+        );
+        check_same("http://[2001:db8::1]/", &["http://[2001:DB8:0:0::1]:80"]);
+        check_distinct(&[
+            "http://a.example/",
+            "https://a.example/",
+            "http://www.a.example/",
+            "http://a.example:8080/",
+        ]);
+    }
+
+    #[test]
+    fn a_host_of_odd_dots_is_left_alone() {
+        // Without one of its dots the first would end in a number and parse no more.
+        check_same("http://foo.09../", &[]);
+        check_same("http://a.example../", &[]);
+        check_same("http://./", &[]);
+    }
+
+    #[test]
+    fn escapes() {
+        check_same(
+            "http://a.example/~u/a-b_c.d",
+            &["http://a.example/%7Eu/a%2Db%5fc%2e%64"],
+        );
+        check_same(
+            "http://a.example/caf%C3%A9",
+            &["http://a.example/café", "http://a.example/caf%c3%a9"],
+        );
+        check_same(
+            "http://a.example/x?q=%2Fa%26b",
+            &["http://a.example/x?%71=%2f%61%26b"],
+        );
+        check_same(
+            "http://a.example/%00",
+            &["http://a.example/%%300", "http://a.example/%%30%30"],
+        );
+        check_distinct(&["http://a.example/a%2Fb", "http://a.example/a/b"]);
+        check_distinct(&[
+            "http://a.example/a%2541",
+            "http://a.example/aA",
+            "http://a.example/a%25A",
+        ]);
+        check_distinct(&["http://a.example/?q=a%26b=c", "http://a.example/?q=a&b=c"]);
+        check_distinct(&[
+            "http://a.example/?q=a%2Bb",
+            "http://a.example/?q=a+b",
+            "http://a.example/?q=a%20b",
+        ]);
+        check_distinct(&["http://a.example/?x=%23y", "http://a.example/?x="]);
+    }
+
+    #[test]
+    fn dot_segments() {
+        check_same(
+            "http://a.example/c",
+            &["http://a.example/b/../c", "http://a.example/%2e/b/.%2E/./c"],
+        );
+        // The dots appear only once an escape is decoded that no parser sees.
+        check_same("http://a.example/b", &["http://a.example/a/%%32e%%32e/b"]);
+        check_distinct(&[
+            "http://a.example/...",
+            "http://a.example/.a",
+            "http://a.example/a",
+            "http://a.example/",
+        ]);
+    }
+
+    #[test]
+    fn trailing_slash() {
+        check_same(
+            "http://a.example/d/i",
+            &[
+                "http://a.example/d/i/",
+                "http://a.example/d/i//",
+                "http://a.example/d/i/.",
+            ],
+        );
+        check_same("http://a.example/d?q=/", &["http://a.example/d/?q=/"]);
+        check_same(
+            "http://a.example/",
+            &["http://a.example//", "http://a.example"],
+        );
+        check_distinct(&[
+            "http://a.example/a//b",
+            "http://a.example/a/b",
+            "http://a.example/ab",
+        ]);
+    }
+
+    #[test]
+    fn query_pieces() {
+        check_same(
+            "http://a.example/x",
+            &["http://a.example/x?", "http://a.example/x?&&"],
+        );
+        check_same(
+            "http://a.example/x?a=1&b=2",
+            &["http://a.example/x?&b=2&&a=1&"],
+        );
+        check_same(
+            "http://a.example/x?a=2&a=1&b",
+            &[
+                "http://a.example/x?b&a=2&a=1",
+                "http://a.example/x?a=2&b&a=1",
+            ],
+        );
+        check_distinct(&[
+            "http://a.example/x?a=2&a=1",
+            "http://a.example/x?a=1&a=2",
+            "http://a.example/x?a=1",
+        ]);
+        check_distinct(&[
+            "http://a.example/x?a",
+            "http://a.example/x?a=",
+            "http://a.example/x?=",
+        ]);
+        check_distinct(&[
+            "http://a.example/x?/c/3",
+            "http://a.example/x?/c/4",
+            "http://a.example/x?ID=1",
+            "http://a.example/x?id=1",
+        ]);
+    }
+
+    #[test]
+    fn tracking() {
+        check_same(
+            "http://a.example/x",
+            &[
+                "http://a.example/x?utm_source=home&utm_medium=link",
+                "http://a.example/x?gclid=1",
+            ],
+        );
+        check_same(
+            "http://a.example/x?b=1",
+            &[
+                "http://a.example/x?utm_content=toc&b=1",
+                "http://a.example/x?b=1&%75tm_id=1",
+            ],
+        );
+        check_distinct(&[
+            "http://a.example/utm_source=x",
+            "http://a.example/",
+            "http://a.example/?q=utm_source",
+            "http://a.example/?utmost=1",
+        ]);
+        check_distinct(&[
+            "http://a.example/?u=http://b.example/?utm_source=b",
+            "http://a.example/?u=http://b.example/",
+        ]);
+    }
+
+    #[test]
+    fn sessions() {
+        let hex = "cdc993a493e899bed04f4d0c8a462a03";
+        check_same(
+            "http://a.example/x.html?c=4",
+            &[
+                &format!("http://a.example/x.html?PHPSESSID={hex}&c=4"),
+                &format!("http://a.example/x.html?c=4&sid={hex}"),
+                &format!("http://a.example/x.html;jsessionid={hex}.node1?c=4"),
+                &format!("http://a.example/x.html?c=4;JSESSIONID={hex}"),
+                "http://a.example/(S(lit3py55t21z5v55vlm25s55))/x.html?c=4",
+            ],
+        );
+        check_same(
+            "http://a.example/",
+            &["http://a.example/;jsessionid=1", "http://a.example/(S(a))"],
+        );
+        check_same(
+            "http://a.example/b",
+            &["http://a.example/a/..;jsessionid=1/b"],
+        );
+        check_same(
+            "http://a.example/a;v=1",
+            &[
+                "http://a.example/a;jsessionid=1;v=1",
+                "http://a.example/a;v=1;%6Asessionid=1",
+            ],
+        );
+        check_distinct(&[
+            "http://a.example/a;v=1",
+            "http://a.example/a;v=2",
+            "http://a.example/a",
+            "http://a.example/a;",
+        ]);
+        check_distinct(&[
+            "http://a.example/?sid=1",
+            "http://a.example/?sid=2",
+            "http://a.example/?session=am",
+            "http://a.example/?insid=1",
+        ]);
+    }
+
+    #[test]
+    fn rules_can_be_chosen() {
+        let url = Url::parse("http://u@a.example./p//q/?b=1&&a=2&utm_id=3#f").unwrap();
+        let with = |names: &[&str]| {
+            Canonicalizer::with_names(names.iter().copied())
+                .unwrap()
+                .canonicalize(&url)
+                .0
+        };
+        assert_eq!(with(&[]), "http://u@a.example./p//q/?b=1&&a=2&utm_id=3");
+        assert_eq!(
+            with(&["query-order", "empty-query"]),
+            "http://u@a.example./p//q/?a=2&b=1&utm_id=3"
+        );
+        assert_eq!(
+            with(&["duplicate-slashes", "userinfo"]),
+            "http://a.example./p/q/?b=1&&a=2&utm_id=3"
+        );
+        assert_eq!(
+            with(&["trailing-dot", "trailing-slash", "tracking"]),
+            "http://u@a.example/p//q?b=1&&a=2"
+        );
+        assert!(Canonicalizer::with_names(["tracking", "www"]).is_err());
+    }
+
+    /// Text made of the pieces on which rules act, so that they meet.
+    fn nasty() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            proptest::sample::select(vec![
+                "/",
+                "//",
+                ".",
+                "..",
+                "%2e",
+                "%2E",
+                "%%32e",
+                "%",
+                "%2",
+                "%25",
+                "%41",
+                "%7e",
+                "%3B",
+                "%2f",
+                ";",
+                "=",
+                "&",
+                "&&",
+                "?",
+                "a",
+                "Z",
+                "é",
+                " ",
+                "\\",
+                "+",
+                "#",
+                ";jsessionid=1",
+                "jsessionid",
+                "(S(a1))",
+                "(S(",
+                "))",
+                "utm_a=1",
+                "utm_",
+                "gclid",
+                "sid=9682993c8daa2c5497996114facdc805",
+                "PHPSESSID=1",
+                "a=1",
+                "a=2",
+                "b",
+                "'",
+                "\"",
+                "<",
+                "|",
+                "{",
+                "@",
+                ":",
+                "\u{0}",
+                "\t",
+                "5",
+                "f",
+                "F",
+            ])
+            .prop_map(str::to_owned),
+            any::<char>().prop_map(String::from),
+        ];
+        proptest::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+    }
+
+    fn nasty_url() -> impl Strategy<Value = String> {
+        let origin = proptest::sample::select(vec![
+            "http://a.example",
+            "https://A.example.:443",
+            "http://u:p@a.example",
+            "http://foo.09..",
+            "http://[::1]:8",
+            "http://a.b..",
+            "http://0x7f.1",
+            "http://.",
+            "http://bücher.example.",
+            "http://",
+        ]);
+        (origin, nasty()).prop_map(|(origin, rest)| format!("{origin}/{rest}"))
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_forms_are_their_own(text in nasty_url(), mask in any::<u16>()) {
+            let chosen = Rule::all().iter().filter(|line| mask & (1 << line.rule as u8) != 0).map(|line| line.rule);
+            if let Ok(url) = Url::parse(&text) {
+                for canonicalizer in [Canonicalizer::default(), Canonicalizer::with_rules(chosen)] {
+                    let once = canonicalizer.canonicalize(&url);
+                    let parsed = Url::parse(once.as_str()).unwrap();
+                    prop_assert_eq!(parsed.as_str(), once.as_str());
+                    prop_assert_eq!(&canonicalizer.canonicalize(&parsed), &once);
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_taken_or_refused(text in "\\PC{0,40}") {
+            if let Ok(url) = crate::url::parse(&text) {
+                let once = Canonicalizer::default().canonicalize(&url);
+                let parsed = Url::parse(once.as_str()).unwrap();
+                prop_assert_eq!(Canonicalizer::default().canonicalize(&parsed), once);
+            }
+        }
+
+        /// Two URLs that differ in a parameter no rule names stay two.
+        #[test]
+        fn kept_parameters_are_kept(
+            name in "[a-z]{1,8}",
+            (value, other) in ("[A-Za-z0-9]{0,6}", "[A-Za-z0-9]{0,6}"),
+            around in proptest::collection::vec("utm_[a-z]{1,5}=[a-z]{0,3}|[a-f]{1,3}=[0-9]{0,2}|gclid=x|", 0..5),
+            at in any::<proptest::sample::Index>(),
+        ) {
+            prop_assume!(!rules::is_tracking(&name) && !rules::is_session(&name, &value) && !rules::is_session(&name, &other));
+            let at = at.index(around.len() + 1);
+            let with = |piece: Option<String>| {
+                let mut pieces = around.clone();
+                if let Some(piece) = piece {
+                    pieces.insert(at, piece);
+                }
+                canonical(&format!("http://a.example/x?{}", pieces.join("&")))
+            };
+            let form = with(Some(format!("{name}={value}")));
+            prop_assert_ne!(&form, &with(None));
+            if value != other {
+                prop_assert_ne!(&form, &with(Some(format!("{name}={other}"))));
+            }
+            let expected = format!("{name}={value}");
+            prop_assert!(form.split(['?', '&']).any(|piece| piece == expected));
+        }
+
+        /// The order in which parameters of different names stand does not matter.
+        #[test]
+        fn order_of_names_is_folded(values in proptest::collection::btree_map("[a-z]{1,4}", "[0-9]{0,3}", 0..8)) {
+            let pieces: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let forward = canonical(&format!("http://a.example/?{}", pieces.join("&")));
+            let reversed: Vec<String> = pieces.into_iter().rev().collect();
+            prop_assert_eq!(forward, canonical(&format!("http://a.example/?{}", reversed.join("&"))));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Hosts and sites: the units of politeness and of scope. Made from a parsed URL, kept as text in
+//! the store and read back from it. Never resolves a name.
+
+use std::sync::Arc;
+
+use ::url::{Host, Position, Url};
+
+use super::canonical::without_trailing_dot;
+
+/// Scheme, host and port: the unit of robots.txt (RFC 9309 section 2.3) and of delay. Such as
+/// `https://example.org` or `http://[::1]:8080`: the port only where it is not the scheme's own,
+/// never a user name, and no dot after the name, because a host asked under both names would be
+/// visited twice as often.
+///
+/// A clone costs a counter; a key is compared by its text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostKey(Arc<str>);
+
+impl HostKey {
+    /// The host key of `url`, which is http or https (what [`parse`](super::parse) and
+    /// [`join`](super::join) give). A URL without host has that of the host `invalid`, which the
+    /// DNS never knows (RFC 2606).
+    pub fn of(url: &Url) -> Self {
+        let Some(host) = url.host_str() else {
+            return Self("http://invalid".into());
+        };
+        let named = without_trailing_dot(host);
+        if url.scheme().len() + "://".len() == url[..Position::BeforeHost].len()
+            && named.len() == host.len()
+        {
+            return Self(url[..Position::BeforePath].into());
+        }
+        let port = &url[Position::AfterHost..Position::BeforePath];
+        Self([url.scheme(), "://", named, port].concat().into())
+    }
+
+    /// The host key of this text, if it is exactly what [`as_str`](Self::as_str) gives: the way
+    /// back from the store.
+    pub fn parse(text: &str) -> Option<Self> {
+        let host_key = Self::of(&super::parse(text).ok()?);
+        (host_key.as_str() == text).then_some(host_key)
+    }
+
+    /// As text; a URL without path.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The URL of the host's root, such as `https://example.org/`.
+    ///
+    /// # Panics
+    ///
+    /// Never: a key is made from the parts of a parsed URL, which parse again.
+    pub fn url(&self) -> Url {
+        Url::parse(&self.0).expect("a host key is the beginning of a parsed URL, up to the path")
+    }
+
+    /// Where the host keeps its robots.txt (RFC 9309 section 2.3).
+    pub fn robots_url(&self) -> Url {
+        let mut url = self.url();
+        url.set_path("/robots.txt");
+        url
+    }
+}
+
+impl std::fmt::Display for HostKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The registrable domain (public suffix plus one label), or the address of an IP host: the unit
+/// of scope and of budgets. Suffixes by the Public Suffix List with its private part, so each
+/// `*.github.io` is a site of its own; a name that is itself a suffix, or has one label, is its own
+/// site. A clone costs a counter.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Site(Arc<str>);
+
+impl Site {
+    /// The site of `url`.
+    pub fn of(url: &Url) -> Self {
+        let host = without_trailing_dot(url.host_str().unwrap_or_default());
+        Self(match url.host() {
+            Some(Host::Domain(_)) => psl::domain_str(host).unwrap_or(host).into(),
+            _ => host.into(),
+        })
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check_key(url: &str, expected: &str) {
+        let host_key = HostKey::of(&Url::parse(url).unwrap());
+        assert_eq!(host_key.as_str(), expected, "{url}");
+        assert_eq!(
+            HostKey::parse(expected),
+            Some(host_key.clone()),
+            "{expected}"
+        );
+        assert_eq!(HostKey::of(&host_key.url()), host_key);
+        assert_eq!(host_key.url().as_str(), format!("{expected}/"));
+    }
+
+    #[test]
+    fn a_host_key_is_scheme_host_and_port() {
+        check_key("http://a.example/x?y", "http://a.example");
+        check_key("https://A.example:443", "https://a.example");
+        check_key("https://a.example:80/", "https://a.example:80");
+        check_key("http://u:p@a.example:8080/", "http://a.example:8080");
+        check_key("http://a.example./", "http://a.example");
+        check_key("http://a.example.:81/", "http://a.example:81");
+        check_key("http://foo.09../", "http://foo.09..");
+        check_key("http://[2001:DB8::1]:8080/", "http://[2001:db8::1]:8080");
+        check_key("http://127.1/", "http://127.0.0.1");
+        check_key("http://localhost", "http://localhost");
+        check_key("http://bücher.example/", "http://xn--bcher-kva.example");
+        check_key("data:x", "http://invalid");
+    }
+
+    #[test]
+    fn robots_txt_is_at_the_root() {
+        let host_key = HostKey::parse("http://[::1]:8080").unwrap();
+        assert_eq!(
+            host_key.robots_url().as_str(),
+            "http://[::1]:8080/robots.txt"
+        );
+    }
+
+    #[test]
+    fn only_a_key_is_read_back_as_a_key() {
+        for text in [
+            "",
+            "a.example",
+            "http://a.example/",
+            "http://A.example",
+            "http://a.example:80",
+            "http://a.example.",
+            "ftp://a.example",
+            "http://u@a.example",
+            " http://a.example",
+            "http://a.example?x",
+            "http://127.1",
+            "null",
+        ] {
+            assert_eq!(HostKey::parse(text), None, "{text}");
+        }
+    }
+
+    fn check_site(url: &str, expected: &str) {
+        assert_eq!(
+            Site::of(&Url::parse(url).unwrap()).as_str(),
+            expected,
+            "{url}"
+        );
+    }
+
+    #[test]
+    fn a_site_is_what_can_be_registered() {
+        check_site("http://a.b.example.com/", "example.com");
+        check_site("https://example.com.:8080/", "example.com");
+        check_site("http://www.shop.example.co.uk/", "example.co.uk");
+        check_site("http://co.uk/", "co.uk");
+        check_site("http://somebody.github.io/", "somebody.github.io");
+        check_site("http://a.b.unknown-suffix/", "b.unknown-suffix");
+        check_site("http://localhost/", "localhost");
+        check_site("http://127.0.0.1:81/", "127.0.0.1");
+        check_site("http://[::1]:81/", "[::1]");
+        check_site("http://www.bücher.de/", "xn--bcher-kva.de");
+    }
+
+    proptest! {
+        #[test]
+        fn every_host_has_a_key_that_is_read_back(host in "\\PC{0,12}\\.?|[0-9a-fx.]{1,9}|([a-z0-9]{1,3}\\.){1,4}") {
+            if let Ok(url) = crate::url::parse(&format!("http://{host}")) {
+                let host_key = HostKey::of(&url);
+                prop_assert_eq!(HostKey::of(&host_key.url()), host_key.clone());
+                prop_assert_eq!(HostKey::parse(host_key.as_str()), Some(host_key));
+                prop_assert!(!Site::of(&url).as_str().is_empty());
+            }
+        }
+    }
+}

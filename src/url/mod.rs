@@ -1,0 +1,210 @@
+//! What a URL is to a crawl: parsing, the canonical form that is its identity, and the host and
+//! site it belongs to. First room of the flow: seeds and links enter here as text and leave as
+//! [`Url`] (what is requested) and [`UrlId`] (what it is known by). No I/O, no clock. Only
+//! `canonical.rs` makes a [`CanonicalUrl`].
+
+mod canonical;
+mod host;
+mod id;
+mod rules;
+
+pub use canonical::{CanonicalUrl, Canonicalizer};
+pub use host::{HostKey, Site};
+pub use id::{Secret, UrlId};
+pub use rules::{Rule, RuleLine, UnknownRule};
+
+pub use ::url::Url;
+
+/// Longest URL that is crawled, in bytes. RFC 9110 section 4.1 asks for at least 8,000; real pages
+/// stay below, and no server is known to take more than 16 KiB of request line by default.
+pub const MAX_LEN: usize = 16 * 1024;
+
+/// Why a text is not a URL that can be crawled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The text is not a URL at all.
+    #[error("not a URL: {0}")]
+    Syntax(#[from] ::url::ParseError),
+    /// A URL, but neither http nor https.
+    #[error("scheme `{0}` is not crawled, only http and https are")]
+    Scheme(String),
+    /// An http URL without a host.
+    #[error("the URL has no host")]
+    NoHost,
+    /// More than [`MAX_LEN`] bytes, before or after parsing.
+    #[error("the URL has {0} bytes, at most {MAX_LEN} are crawled")]
+    TooLong(usize),
+}
+
+/// Parses an absolute URL as it was found: a seed, or the text of a link. White space and control
+/// characters around it and its fragment are dropped, nothing else is changed beyond what the
+/// URL standard's parser does.
+pub fn parse(text: &str) -> Result<Url, Error> {
+    accept(Url::parse(trimmed(text)?)?)
+}
+
+/// Resolves a reference found on a page against the page's base, with the same care.
+pub fn join(base: &Url, reference: &str) -> Result<Url, Error> {
+    accept(base.join(trimmed(reference)?)?)
+}
+
+/// Measured before parsing, so that a megabyte of `data:` in a link costs nothing.
+fn trimmed(text: &str) -> Result<&str, Error> {
+    let text = text.trim_matches(|c: char| c == ' ' || c.is_ascii_control());
+    if text.len() > MAX_LEN {
+        Err(Error::TooLong(text.len()))
+    } else {
+        Ok(text)
+    }
+}
+
+fn accept(mut url: Url) -> Result<Url, Error> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Error::Scheme(url.scheme().to_owned()));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(Error::NoHost);
+    }
+    url.set_fragment(None);
+    if url.as_str().len() > MAX_LEN {
+        Err(Error::TooLong(url.as_str().len()))
+    } else {
+        Ok(url)
+    }
+}
+
+/// What this crawl calls the same URL: the canonical form and its hash under the crawl's secret.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    canonicalizer: Canonicalizer,
+    secret: Secret,
+}
+
+impl Identity {
+    /// Makes the identity of one crawl.
+    pub fn new(canonicalizer: Canonicalizer, secret: Secret) -> Self {
+        Self {
+            canonicalizer,
+            secret,
+        }
+    }
+
+    /// The canonical form of `url`.
+    pub fn canonical(&self, url: &Url) -> CanonicalUrl {
+        self.canonicalizer.canonicalize(url)
+    }
+
+    /// The id of `url`: two URLs with one canonical form have one id.
+    pub fn id(&self, url: &Url) -> UrlId {
+        self.canonical(url).id(&self.secret)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(
+            parse(text).map(String::from),
+            Ok(expected.to_owned()),
+            "{text:?}"
+        );
+    }
+
+    fn check_refused(text: &str) {
+        assert!(
+            parse(text).is_err(),
+            "{text:?} was taken for {:?}",
+            parse(text)
+        );
+    }
+
+    #[test]
+    fn text_around_a_url_is_dropped() {
+        check(
+            " \t\r\n http://a.example/x \u{7f}\u{0}",
+            "http://a.example/x",
+        );
+        check("http://a.example/x y", "http://a.example/x%20y");
+    }
+
+    #[test]
+    fn only_the_fragment_is_dropped() {
+        check(
+            "http://a.example/p/?b=2&a=1&utm_source=x#top",
+            "http://a.example/p/?b=2&a=1&utm_source=x",
+        );
+        check("http://u:p@a.example./", "http://u:p@a.example./");
+    }
+
+    #[test]
+    fn what_is_no_web_address_is_refused() {
+        for text in [
+            "",
+            " ",
+            "a.example/x",
+            "//a.example/x",
+            "/x",
+            "mailto:a@a.example",
+            "javascript:void(0)",
+            "ftp://a.example/",
+            "data:text/html,x",
+            "http://",
+            "http://?",
+            "http://a b/",
+            "http://a<b/",
+            "http://[::1",
+            "http://a.example:99999/",
+            "http://1.2.3.999/",
+            "https://xn--/",
+            "http:",
+        ] {
+            check_refused(text);
+        }
+    }
+
+    #[test]
+    fn references_resolve_against_the_base() {
+        let base = parse("http://a.example/d/e?q").unwrap();
+        for (reference, expected) in [
+            ("f", "http://a.example/d/f"),
+            (" ../f ", "http://a.example/f"),
+            ("?x", "http://a.example/d/e?x"),
+            ("#x", "http://a.example/d/e?q"),
+            ("//b.example", "http://b.example/"),
+        ] {
+            assert_eq!(
+                join(&base, reference).unwrap().as_str(),
+                expected,
+                "{reference}"
+            );
+        }
+        assert_eq!(join(&base, "tel:1"), Err(Error::Scheme("tel".to_owned())));
+    }
+
+    #[test]
+    fn length_is_bounded_before_and_after_parsing() {
+        let long = format!("http://a.example/{}", "x".repeat(MAX_LEN));
+        assert_eq!(parse(&long), Err(Error::TooLong(long.len())));
+        // Each `é` is two bytes in the text and six in the URL.
+        let growing = format!("http://a.example/{}", "é".repeat(MAX_LEN / 4));
+        assert!(matches!(parse(&growing), Err(Error::TooLong(_))));
+        let base = parse("http://a.example/").unwrap();
+        assert!(matches!(join(&base, &long), Err(Error::TooLong(_))));
+    }
+
+    #[test]
+    fn an_identity_folds_what_the_canonicalizer_folds() {
+        let identity = Identity::new(
+            Canonicalizer::default(),
+            Secret::from_bytes([7; Secret::LEN]),
+        );
+        let id = |text| identity.id(&parse(text).unwrap());
+        assert_eq!(
+            id("http://a.example/x?b=2&a=1"),
+            id("http://A.example:80/x/?a=1&b=2#f")
+        );
+        assert_ne!(id("http://a.example/x?a=1"), id("http://a.example/x?a=2"));
+    }
+}

@@ -1,0 +1,479 @@
+//! The rules of the canonical form as data: which there are, which are on, and the names of the
+//! parameters that carry tracking or a session. `canonical.rs` applies them. To treat URLs
+//! differently, change a line here.
+//!
+//! Not listed because the URL standard's parser has done it before: case of scheme and host,
+//! IDN, default port, dot segments, encoding of characters that no URL may hold. The fragment
+//! never reaches a server and is always dropped.
+
+/// One thing the canonical form does to a URL, switchable by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "each is described by its line in `RULES`")]
+pub enum Rule {
+    Userinfo,
+    TrailingDot,
+    PercentEncoding,
+    SessionInPath,
+    DuplicateSlashes,
+    TrailingSlash,
+    EmptyQuery,
+    Tracking,
+    SessionInQuery,
+    QueryOrder,
+}
+
+/// A rule with its name in configuration, what it does, and whether it is on unless asked.
+#[derive(Debug)]
+pub struct RuleLine {
+    /// The rule.
+    pub rule: Rule,
+    /// Its name in configuration and output.
+    pub name: &'static str,
+    /// What it does, one sentence without period.
+    pub what: &'static str,
+    /// Whether [`Canonicalizer::default`](super::Canonicalizer::default) applies it.
+    pub by_default: bool,
+}
+
+const fn line(rule: Rule, name: &'static str, by_default: bool, what: &'static str) -> RuleLine {
+    RuleLine {
+        rule,
+        name,
+        what,
+        by_default,
+    }
+}
+
+/// All rules, in the order in which they are applied.
+static RULES: [RuleLine; 10] = [
+    // Names and passwords in links are no part of what a page is, and they are free to invent: a
+    // page that links to `http://1@host/`, `http://2@host/`... would otherwise have no end.
+    line(
+        Rule::Userinfo,
+        "userinfo",
+        true,
+        "drops user name and password",
+    ),
+    line(
+        Rule::TrailingDot,
+        "trailing-dot",
+        true,
+        "drops the dot after a host name",
+    ),
+    line(
+        Rule::PercentEncoding,
+        "percent-encoding",
+        true,
+        "decodes escapes of unreserved characters, writes the others in upper case (RFC 3986 6.2.2)",
+    ),
+    line(
+        Rule::SessionInPath,
+        "session-in-path",
+        true,
+        "drops `;jsessionid=...` and the segments of ASP.NET sessions without cookies",
+    ),
+    // Off: `/web/2020/http://a.example/` is a common path, and some servers tell `//` from `/`.
+    line(
+        Rule::DuplicateSlashes,
+        "duplicate-slashes",
+        false,
+        "folds runs of slashes in the path",
+    ),
+    line(
+        Rule::TrailingSlash,
+        "trailing-slash",
+        true,
+        "drops slashes at the end of a path",
+    ),
+    line(
+        Rule::EmptyQuery,
+        "empty-query",
+        true,
+        "drops an empty query and empty pieces of a query",
+    ),
+    line(
+        Rule::Tracking,
+        "tracking",
+        true,
+        "drops parameters known to carry only tracking",
+    ),
+    line(
+        Rule::SessionInQuery,
+        "session-in-query",
+        true,
+        "drops parameters known to carry a session",
+    ),
+    line(
+        Rule::QueryOrder,
+        "query-order",
+        true,
+        "sorts parameters by name; equal names keep their order",
+    ),
+];
+
+/// No rule has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no rule of the canonical form is called `{0}`")]
+pub struct UnknownRule(
+    /// The name that was asked for.
+    pub String,
+);
+
+impl Rule {
+    /// Every rule with its description, in the order of application.
+    pub fn all() -> &'static [RuleLine] {
+        &RULES
+    }
+}
+
+impl std::str::FromStr for Rule {
+    type Err = UnknownRule;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRule> {
+        let line = RULES.iter().find(|line| line.name == name);
+        line.map(|line| line.rule)
+            .ok_or_else(|| UnknownRule(name.to_owned()))
+    }
+}
+
+/// A set of rules in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RuleSet(u16);
+
+impl RuleSet {
+    pub(super) fn has(self, rule: Rule) -> bool {
+        self.0 & (1 << rule as u8) != 0
+    }
+}
+
+impl FromIterator<Rule> for RuleSet {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        Self(
+            rules
+                .into_iter()
+                .fold(0, |set, rule| set | (1 << rule as u8)),
+        )
+    }
+}
+
+impl Default for RuleSet {
+    fn default() -> Self {
+        RULES
+            .iter()
+            .filter(|line| line.by_default)
+            .map(|line| line.rule)
+            .collect()
+    }
+}
+
+/// Whether a parameter of this name tells only where the visitor came from. Whole names or
+/// documented prefixes, whatever their case; never a part of a name.
+pub(super) fn is_tracking(name: &str) -> bool {
+    TRACKING_PREFIXES.iter().any(|prefix| {
+        name.len() > prefix.len()
+            && name.as_bytes()[..prefix.len()].eq_ignore_ascii_case(prefix.as_bytes())
+    }) || TRACKING
+        .binary_search_by(|listed| compare(listed, name))
+        .is_ok()
+}
+
+/// Whether this parameter carries a session and says nothing about the page.
+pub(super) fn is_session(name: &str, value: &str) -> bool {
+    match SESSIONS.binary_search_by(|(listed, _)| compare(listed, name)) {
+        Ok(found) => match SESSIONS[found].1 {
+            Value::Any => true,
+            Value::SessionShaped => is_session_shaped(value),
+        },
+        Err(_) => is_asp_session(name),
+    }
+}
+
+/// Whether `name` is the one path parameter that the Servlet specification (section 7.1.3) sets
+/// aside for sessions.
+pub(super) fn is_path_session(name: &str) -> bool {
+    name.eq_ignore_ascii_case("jsessionid")
+}
+
+/// Whether a path segment is a session of ASP.NET without cookies: `(S(...))`, also with an
+/// authentication ticket or the mark of the cookie probe, `(X(1)F(...)S(...))`; in ASP.NET 1.1
+/// 24 characters in one pair of parentheses.
+pub(super) fn is_asp_net_session(segment: &str) -> bool {
+    let Some(inner) = segment
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'))
+    else {
+        return false;
+    };
+    if inner.len() == 24 {
+        return inner
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            && inner.bytes().any(|b| b.is_ascii_digit());
+    }
+    let mut rest = inner;
+    let mut has_session = false;
+    while let Some((head, tail)) = rest.split_once(')') {
+        let [letter @ (b'S' | b'A' | b'F' | b'X'), b'(', value @ ..] = head.as_bytes() else {
+            return false;
+        };
+        if value.is_empty()
+            || !value
+                .iter()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_".contains(b))
+        {
+            return false;
+        }
+        has_session |= *letter != b'X';
+        rest = tail;
+    }
+    has_session && rest.is_empty()
+}
+
+/// IIS names the cookie of classic ASP `ASPSESSIONID` and eight letters of its own.
+fn is_asp_session(name: &str) -> bool {
+    name.len() == 20
+        && name.as_bytes()[..12].eq_ignore_ascii_case(b"aspsessionid")
+        && name.as_bytes()[12..].iter().all(u8::is_ascii_alphabetic)
+}
+
+/// Whether a value can hardly be anything but drawn: 16 to 128 hexadecimal digits, or 22 to 128
+/// letters and digits (128 bits in base 62), both letters and digits among them. Words, numbers,
+/// dates and slugs are none.
+fn is_session_shaped(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let long_enough = match bytes.len() {
+        22..=128 => bytes.iter().all(u8::is_ascii_alphanumeric),
+        16..22 => bytes.iter().all(u8::is_ascii_hexdigit),
+        _ => false,
+    };
+    long_enough && bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// Order of a listed lower-case name and a name found, whatever the case of the latter.
+fn compare(listed: &str, name: &str) -> std::cmp::Ordering {
+    listed
+        .bytes()
+        .cmp(name.bytes().map(|b| b.to_ascii_lowercase()))
+}
+
+/// What the value must look like for the parameter to be a session.
+#[derive(Clone, Copy)]
+enum Value {
+    /// The name alone is unmistakable.
+    Any,
+    /// The name is also used for content: `sid=17` may be a story.
+    SessionShaped,
+}
+
+/// Parameters that carry a session. Sorted, lower case.
+static SESSIONS: &[(&str, Value)] = &[
+    ("_sessionid", Value::Any),
+    ("_sid", Value::SessionShaped),
+    ("bv_sessionid", Value::Any), // BroadVision
+    ("cfid", Value::Any),         // ColdFusion, with cftoken
+    ("cftoken", Value::Any),
+    ("jsessionid", Value::Any), // Java servlets
+    ("oscsid", Value::Any),     // osCommerce
+    ("phpsessid", Value::Any),  // PHP
+    ("sessid", Value::SessionShaped),
+    ("session_id", Value::SessionShaped),
+    ("sessionid", Value::SessionShaped),
+    ("sid", Value::SessionShaped),
+    ("xtcsid", Value::Any), // xt:Commerce
+    ("zenid", Value::Any),  // Zen Cart
+];
+
+/// Prefixes that a vendor documents as its own.
+static TRACKING_PREFIXES: &[&str] = &[
+    "utm_", // Google Analytics and everybody since
+    "hsa_", // HubSpot ads
+];
+
+/// Parameters that carry only tracking. Sorted, lower case.
+static TRACKING: &[&str] = &[
+    "__hsfp", // HubSpot
+    "__hssc",
+    "__hstc",
+    "__s", // Drip
+    "_branch_match_id",
+    "_ga", // Google Analytics, across domains
+    "_gac",
+    "_gl",
+    "_hsenc", // HubSpot mail
+    "_hsmi",
+    "_kx",       // Klaviyo
+    "_openstat", // Openstat
+    "dclid",     // Google Display
+    "epik",      // Pinterest
+    "fb_action_ids",
+    "fb_action_types",
+    "fb_source",
+    "fbclid",         // Facebook
+    "gad_campaignid", // Google Ads
+    "gad_source",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "hsctatracking",
+    "igsh", // Instagram
+    "igshid",
+    "irclickid", // impact.com
+    "li_fat_id", // LinkedIn
+    "mc_cid",    // Mailchimp
+    "mc_eid",
+    "mibextid",      // Facebook
+    "mkt_tok",       // Marketo
+    "ml_subscriber", // MailerLite
+    "ml_subscriber_hash",
+    "msclkid",      // Microsoft Ads
+    "mtm_campaign", // Matomo
+    "mtm_cid",
+    "mtm_content",
+    "mtm_group",
+    "mtm_keyword",
+    "mtm_kwd",
+    "mtm_medium",
+    "mtm_placement",
+    "mtm_source",
+    "oly_anon_id", // Omeda
+    "oly_enc_id",
+    "piwik_campaign", // Matomo, before
+    "piwik_keyword",
+    "piwik_kwd",
+    "pk_campaign",
+    "pk_cid",
+    "pk_content",
+    "pk_keyword",
+    "pk_kwd",
+    "pk_medium",
+    "pk_source",
+    "rb_clickid", // Rakuten
+    "srsltid",    // Google Merchant Center
+    "ttclid",     // TikTok
+    "twclid",     // X
+    "vero_conv",  // Vero
+    "vero_id",
+    "wbraid",   // Google Ads
+    "wickedid", // Wicked Reports
+    "yclid",    // Yandex
+    "ysclid",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted_and_lower_case() {
+        let sessions: Vec<&str> = SESSIONS.iter().map(|(name, _)| *name).collect();
+        for list in [TRACKING, &sessions] {
+            assert!(list.is_sorted(), "{list:?}");
+            assert!(list.iter().all(|name| *name == name.to_ascii_lowercase()));
+            assert!(list.windows(2).all(|pair| pair[0] != pair[1]));
+        }
+    }
+
+    #[test]
+    fn each_rule_has_one_line_and_its_name() {
+        for (index, line) in Rule::all().iter().enumerate() {
+            assert_eq!(line.rule as usize, index, "{}", line.name);
+            assert_eq!(line.name.parse(), Ok(line.rule));
+        }
+        assert_eq!("utm".parse::<Rule>(), Err(UnknownRule("utm".to_owned())));
+    }
+
+    #[test]
+    fn tracking_is_known_by_whole_names_and_prefixes() {
+        for name in [
+            "utm_source",
+            "UTM_Source",
+            "utm_x",
+            "gclid",
+            "FBCLID",
+            "_ga",
+            "yclid",
+            "hsa_acc",
+        ] {
+            assert!(is_tracking(name), "{name}");
+        }
+        for name in [
+            "utm",
+            "utm_",
+            "utmost",
+            "xutm_source",
+            "gclid2",
+            "mygclid",
+            "ga",
+            "",
+            "mtm_",
+            "id",
+        ] {
+            assert!(!is_tracking(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn sessions_are_known_by_name_and_shape() {
+        let hex = "9682993c8daa2c5497996114facdc805";
+        for (name, value) in [
+            ("PHPSESSID", hex),
+            ("phpsessid", "x"),
+            ("sid", hex),
+            ("SID", &hex[..16]),
+            ("_sid", hex),
+            ("sessionid", "q8kd02kfmqpd93kzmwla01kd9f"),
+            ("ASPSESSIONIDQQQQGLDK", "A"),
+            ("CFTOKEN", "48630702"),
+        ] {
+            assert!(is_session(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("sid", "17"),
+            ("sid", "20240131120000123456789"),
+            ("sid", "winter-2024-sale-shoes-and-boots"),
+            ("sid", &hex[..15]),
+            ("session", hex),
+            ("insid", hex),
+            ("side", hex),
+            ("sid", ""),
+            ("sessionid", "42"),
+            ("aspsessionid", "A"),
+            ("ASPSESSIONIDQQQQ1LDK", "A"),
+            ("president", hex),
+        ] {
+            assert!(!is_session(name, value), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn sessions_in_segments_are_told_from_parentheses() {
+        for segment in [
+            "(S(lit3py55t21z5v55vlm25s55))",
+            "(X(1)S(lit3py55t21z5v55vlm25s55))",
+            "(A(abc)F(d-_f))",
+            "(lit3py55t21z5v55vlm25s55)",
+        ] {
+            assert!(is_asp_net_session(segment), "{segment}");
+        }
+        for segment in [
+            "",
+            "(",
+            "()",
+            "(S)",
+            "(S())",
+            "(X(1))",
+            "(B(abc))",
+            "x(S(abc))",
+            "(S(abc))x",
+            "(S(abc)",
+            "S(abc)",
+            "(S(a(b)))",
+            "(abcdefghijklmnopqrstuvwx)",
+            "(S(a/b))",
+            "((S(abc)))",
+        ] {
+            assert!(!is_asp_net_session(segment), "{segment}");
+        }
+    }
+}
