@@ -1,0 +1,515 @@
+//! The patterns of one crawler's rules, compiled: which rule is the longest that matches a path
+//! (RFC 9309 sections 2.2.2 and 2.2.3). Knows nothing of groups or lines.
+//!
+//! Patterns without `*` and `$`, most of all, are sorted, and each knows the longest other one
+//! that it begins with: one binary search and a walk up these links finds the longest that a
+//! path begins with. The others are tried from the longest down, until one matches or the plain
+//! one found is longer.
+//!
+//! Both sides are brought into one form first: escapes of unreserved characters decoded, all that
+//! no URI may hold escaped, digits in upper case. `*` and `$` of a path are escaped too, so that
+//! `/a-%2A` matches the path `/a-*` (the example of section 2.2.3) and a `*` of a pattern, which
+//! is an operator, never matches by being equal.
+
+use std::borrow::Cow;
+
+/// Patterns with `*` or `$` that are kept. A large shop has some hundreds; beyond this a
+/// disallowed pattern is cut at its first `*` or `$` (and disallows more), an allowed one is
+/// dropped: whoever sends forty thousand cannot make every URL of the host cost milliseconds.
+pub const MAX_WILDCARD_RULES: usize = 1_000;
+
+/// The compiled rules.
+#[derive(Debug, Clone)]
+pub(super) struct Matcher {
+    /// Text of all patterns, end to end.
+    text: Box<str>,
+    /// Without operators; sorted by text, no two equal.
+    plain: Box<[Plain]>,
+    /// With operators; longest first, `allow` first among equally long.
+    wildcard: Box<[Wildcard]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    fn of(self, text: &str) -> &str {
+        &text[self.start as usize..self.end as usize]
+    }
+
+    fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Plain {
+    pattern: Span,
+    /// Index of the longest plain pattern that this one begins with, or `NO_PARENT`.
+    parent: u32,
+    allow: bool,
+}
+
+const NO_PARENT: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Wildcard {
+    /// Without the final `$`; runs of `*` are one.
+    pattern: Span,
+    /// Octets as written, which is what makes a rule more specific.
+    octets: u32,
+    anchored: bool,
+    allow: bool,
+}
+
+impl Matcher {
+    pub(super) fn allows(&self, path_and_query: &str) -> bool {
+        let path = path_and_query.split('#').next().unwrap_or_default();
+        if path == "/robots.txt" {
+            return true;
+        }
+        let path = path_form(path);
+        let plain = self.longest_plain(&path);
+        let octets = plain.map_or(0, |rule| rule.pattern.len());
+        let rival = self
+            .wildcard
+            .iter()
+            .take_while(|rule| rule.octets as usize >= octets)
+            .find(|rule| matches(rule.pattern.of(&self.text), rule.anchored, &path));
+        match (plain, rival) {
+            (None, None) => true,
+            (Some(rule), None) => rule.allow,
+            (Some(plain), Some(rival)) if rival.octets as usize == octets => {
+                plain.allow || rival.allow
+            }
+            (_, Some(rival)) => rival.allow,
+        }
+    }
+
+    /// The longest plain pattern that `path` begins with. Any such pattern sorts at or before the
+    /// path, and everything sorted between the two begins with it as well: so it is found by going
+    /// up from the last pattern that does not sort after the path.
+    fn longest_plain(&self, path: &str) -> Option<&Plain> {
+        let after = self
+            .plain
+            .partition_point(|rule| rule.pattern.of(&self.text) <= path);
+        let mut rule = self.plain.get(after.checked_sub(1)?)?;
+        let common = rule.pattern.of(&self.text).bytes().zip(path.bytes());
+        let common = common.take_while(|(a, b)| a == b).count();
+        while rule.pattern.len() > common {
+            rule = self.plain.get(rule.parent as usize)?;
+        }
+        Some(rule)
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_size(&self) -> usize {
+        self.text.len() + size_of_val(&*self.plain) + size_of_val(&*self.wildcard)
+    }
+}
+
+/// Whether `path` matches `pattern`, a text with `*` for anything: its pieces one after the other,
+/// each where it first occurs, the last at the end if anchored. Greedy is enough since nothing
+/// but `*` is variable; `str::find` takes linear time, and so does the whole.
+fn matches(pattern: &str, anchored: bool, path: &str) -> bool {
+    let (head, mut pieces) = match pattern.split_once('*') {
+        Some((head, rest)) => (head, rest),
+        None if anchored => return pattern == path,
+        None => return path.starts_with(pattern),
+    };
+    let Some(mut rest) = path.strip_prefix(head) else {
+        return false;
+    };
+    while let Some((piece, after)) = pieces.split_once('*') {
+        let Some((_, behind)) = rest.split_once(piece) else {
+            return false;
+        };
+        (rest, pieces) = (behind, after);
+    }
+    if anchored {
+        rest.ends_with(pieces)
+    } else {
+        rest.contains(pieces)
+    }
+}
+
+/// Takes rules as they stand in the file and compiles them.
+#[derive(Debug, Default)]
+pub(super) struct MatcherBuilder {
+    text: String,
+    plain: Vec<Plain>,
+    wildcard: Vec<Wildcard>,
+}
+
+impl MatcherBuilder {
+    /// Adds a rule. One without pattern says nothing, and one that begins with neither `/` nor `*`
+    /// matches no path.
+    pub(super) fn add(&mut self, pattern: &str, allow: bool) {
+        if !pattern.starts_with(['/', '*']) {
+            return;
+        }
+        let (body, anchored) = match pattern.strip_suffix('$') {
+            Some(body) => (body, true),
+            None => (pattern, false),
+        };
+        if !anchored && !body.contains('*') {
+            let pattern = self.push(|text| push_form(body, Operators::Escaped, text));
+            self.plain.push(Plain {
+                pattern,
+                parent: NO_PARENT,
+                allow,
+            });
+        } else if self.wildcard.len() < MAX_WILDCARD_RULES {
+            let stars = body.bytes().filter(|byte| *byte == b'*').count();
+            let pattern = self.push(|text| push_form(body, Operators::Star, text));
+            let kept = pattern
+                .of(&self.text)
+                .bytes()
+                .filter(|byte| *byte == b'*')
+                .count();
+            let octets = (pattern.len() - kept + stars + usize::from(anchored)) as u32;
+            self.wildcard.push(Wildcard {
+                pattern,
+                octets,
+                anchored,
+                allow,
+            });
+        } else if !allow {
+            let body = body.split('*').next().unwrap_or_default();
+            let body = if body.is_empty() { "/" } else { body };
+            let pattern = self.push(|text| push_form(body, Operators::Escaped, text));
+            self.plain.push(Plain {
+                pattern,
+                parent: NO_PARENT,
+                allow,
+            });
+        }
+    }
+
+    fn push(&mut self, write: impl FnOnce(&mut String)) -> Span {
+        let start = self.text.len() as u32;
+        write(&mut self.text);
+        Span {
+            start,
+            end: self.text.len() as u32,
+        }
+    }
+
+    pub(super) fn build(self) -> Matcher {
+        let Self {
+            text,
+            mut plain,
+            mut wildcard,
+        } = self;
+        // Of equal patterns the first stays: `allow`, if any says so.
+        plain.sort_by(|a, b| {
+            a.pattern
+                .of(&text)
+                .cmp(b.pattern.of(&text))
+                .then(b.allow.cmp(&a.allow))
+        });
+        plain.dedup_by(|a, b| a.pattern.of(&text) == b.pattern.of(&text));
+        let mut above: Vec<u32> = Vec::new();
+        for index in 0..plain.len() {
+            let pattern = plain[index].pattern.of(&text);
+            while above
+                .last()
+                .is_some_and(|last| !pattern.starts_with(plain[*last as usize].pattern.of(&text)))
+            {
+                above.pop();
+            }
+            plain[index].parent = above.last().copied().unwrap_or(NO_PARENT);
+            above.push(index as u32);
+        }
+        wildcard.sort_by_key(|rule| (std::cmp::Reverse(rule.octets), !rule.allow));
+        Matcher {
+            text: text.into(),
+            plain: plain.into(),
+            wildcard: wildcard.into(),
+        }
+    }
+}
+
+/// Whether `*` is an operator in this text.
+#[derive(Clone, Copy, PartialEq)]
+enum Operators {
+    Star,
+    Escaped,
+}
+
+/// A path with its query in the form that is compared. It begins with a slash.
+fn path_form(path: &str) -> Cow<'_, str> {
+    if path.starts_with('/') && path.bytes().all(stays) {
+        return Cow::Borrowed(path);
+    }
+    let mut form = String::with_capacity(path.len() + path.len() / 2 + 1);
+    if !path.starts_with('/') {
+        form.push('/');
+    }
+    push_form(path, Operators::Escaped, &mut form);
+    Cow::Owned(form)
+}
+
+/// Whether a byte is in the compared form what it is in the text: what RFC 3986 calls unreserved
+/// or reserved, but for the two operators and `%`.
+fn stays(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!&'()+,;=".contains(&byte)
+}
+
+/// Pushes `text` in the form that is compared.
+fn push_form(text: &str, operators: Operators, out: &mut String) {
+    let mut bytes = text.as_bytes();
+    let mut after_star = false;
+    while let [byte, after @ ..] = bytes {
+        bytes = after;
+        let is_star = *byte == b'*' && operators == Operators::Star;
+        match (*byte, escaped(after)) {
+            (b'*', _) if is_star => {
+                if !after_star {
+                    out.push('*');
+                }
+            }
+            (b'%', Some(octet)) => {
+                bytes = &after[2..];
+                if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
+                    out.push(char::from(octet));
+                } else {
+                    push_escape(octet, out);
+                }
+            }
+            (b'%', None) => out.push('%'),
+            (byte, _) if stays(byte) => out.push(char::from(byte)),
+            (byte, _) => push_escape(byte, out),
+        }
+        after_star = is_star;
+    }
+}
+
+/// The octet whose two digits stand at the beginning.
+fn escaped(digits: &[u8]) -> Option<u8> {
+    let [high, low, ..] = digits else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
+}
+
+/// Pushes `%` and the two digits of an octet.
+pub(super) fn push_escape(octet: u8, out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    out.push(char::from(DIGITS[usize::from(octet >> 4)]));
+    out.push(char::from(DIGITS[usize::from(octet & 15)]));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Rules as `-/a` and `+/a/b`.
+    fn matcher(rules: &[&str]) -> Matcher {
+        let mut builder = MatcherBuilder::default();
+        for rule in rules {
+            let (sign, pattern) = rule.split_at(1);
+            builder.add(pattern, sign == "+");
+        }
+        builder.build()
+    }
+
+    fn check(rules: &[&str], expected: &[&str]) {
+        let matcher = matcher(rules);
+        for expectation in expected {
+            let (sign, path) = expectation.split_at(1);
+            assert_eq!(matcher.allows(path), sign == "+", "{path} by {rules:?}");
+        }
+    }
+
+    #[test]
+    fn a_plain_pattern_is_a_prefix() {
+        check(
+            &["-/fish"],
+            &[
+                "-/fish",
+                "-/fish.html",
+                "-/fish/x?y",
+                "-/fishy",
+                "+/Fish",
+                "+/fis",
+                "+/a/fish",
+                "+/?id=fish",
+            ],
+        );
+        check(
+            &["-/fish/"],
+            &["-/fish/", "-/fish/x", "+/fish", "+/fish.html"],
+        );
+        check(&["-/a?b"], &["-/a?bc", "+/a"]);
+    }
+
+    #[test]
+    fn the_longest_rule_decides() {
+        check(&["-/", "+/p"], &["+/p", "+/page", "-/q"]);
+        check(
+            &["+/p", "-/p/x", "+/p/x/y"],
+            &["+/p/", "-/p/x", "-/p/x/", "+/p/x/y"],
+        );
+        check(&["+/page", "-/*.htm"], &["-/page.htm", "+/page.ht"]);
+        check(&["+/page", "-/*.ph"], &["+/page.php5"]);
+        check(&["+/$", "-/"], &["+/", "-/x"]);
+        check(&["-/a/*", "+/a/b"], &["-/a/c", "+/a/b"]);
+    }
+
+    #[test]
+    fn allow_wins_among_equals() {
+        check(&["-/folder", "+/folder"], &["+/folder/x"]);
+        check(&["+/folder", "-/folder"], &["+/folder/x"]);
+        check(&["-/ab*", "+/a*b"], &["+/ab"]);
+        check(&["-/a*", "+/ab"], &["+/ab"]);
+        check(&["+/a*", "-/ab"], &["+/ab"]);
+    }
+
+    #[test]
+    fn a_star_is_anything() {
+        check(
+            &["-/fish*.php"],
+            &[
+                "-/fish.php",
+                "-/fishheads/catfish.php?parameters",
+                "+/Fish.PHP",
+                "+/fish.asp",
+            ],
+        );
+        check(&["-*.php"], &["-/x.php", "-/x.php/y", "+/x"]);
+        check(&["-/a*b*c"], &["-/abc", "-/a1b2c3", "+/acb", "+/ab"]);
+        check(&["-*"], &["-/", "-/x"]);
+        check(&["-/a**b"], &["-/ab", "-/axb"]);
+    }
+
+    #[test]
+    fn a_dollar_is_the_end() {
+        check(
+            &["-/*.php$"],
+            &[
+                "-/x.php",
+                "-/x.php.php",
+                "+/x.php?p",
+                "+/x.php/",
+                "+/x.php5",
+            ],
+        );
+        check(&["-/a$"], &["-/a", "+/ab", "+/a/"]);
+        check(&["-/a*a$"], &["-/aa", "+/a", "-/aba", "+/abab"]);
+        check(&["-/a*$"], &["-/a", "-/abc", "+/b"]);
+        check(&["-/x$/y"], &["-/x$/yz", "+/x", "+/x/y"]);
+    }
+
+    #[test]
+    fn operators_are_matched_when_escaped() {
+        check(
+            &["-/a-%2A.html"],
+            &["-/a-*.html", "-/a-%2a.html", "+/a-b.html"],
+        );
+        check(&["-/foo-%24"], &["-/foo-$", "-/foo-$1", "+/foo-"]);
+    }
+
+    #[test]
+    fn both_sides_are_brought_into_one_form() {
+        check(
+            &["-/foo/bar/%62%61%7A"],
+            &["-/foo/bar/baz", "-/foo/bar/%62az"],
+        );
+        check(&["-/~mak", "-/%7ejoe"], &["-/%7Emak", "-/~joe"]);
+        check(&["-/a%2fb"], &["-/a%2Fb", "+/a/b"]);
+        check(&["-/a<b c"], &["-/a%3Cb%20c", "-/a<b c"]);
+        check(&["-/%"], &["-/%", "-/%zz", "+/a"]);
+        check(&["-/ツ*x"], &["-/%E3%83%84/x", "-/ツx"]);
+    }
+
+    #[test]
+    fn what_matches_no_path_is_no_rule() {
+        check(
+            &["-", "-$", "-fish/", "-http://a.example/"],
+            &["+/", "+/fish/", "+/http://a.example/"],
+        );
+    }
+
+    #[test]
+    fn odd_paths_are_paths() {
+        check(&["-/x", "-/?q"], &["-x", "-?q", "+", "-/x#f", "+/#x"]);
+    }
+
+    #[test]
+    fn beyond_the_limit_disallowed_patterns_disallow_more() {
+        let mut rules: Vec<String> = (0..MAX_WILDCARD_RULES)
+            .map(|n| format!("-/{n}*x"))
+            .collect();
+        rules.extend(["-/late*x".to_owned(), "+/later*x".to_owned()]);
+        let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+        check(&rules, &["-/1/x", "+/1/y", "-/late", "-/laterx"]);
+    }
+
+    /// Hostile patterns against a hostile path, in time that is far from quadratic.
+    #[test]
+    fn stars_take_linear_time() {
+        let path = format!("/{}", "a".repeat(2_000));
+        for pattern in [
+            format!("-/{}b", "*".repeat(200)),
+            format!("-/{}b", "a*".repeat(800)),
+            format!("-/{}b", "*a".repeat(200)),
+            format!("-/{}b$", "*aaaaaaaaab".repeat(800)),
+            format!("-/*{}b", "a".repeat(1_000)),
+        ] {
+            let matcher = matcher(&[&pattern]);
+            let start = Instant::now();
+            for _ in 0..20 {
+                assert!(matcher.allows(&path));
+            }
+            assert!(
+                start.elapsed() < Duration::from_millis(400),
+                "{} took {:?}",
+                &pattern[..20],
+                start.elapsed()
+            );
+        }
+    }
+
+    /// The rule as the RFC words it, one pattern at a time, exponential.
+    fn brute(rules: &[(String, bool)], path: &str) -> bool {
+        fn glob(pattern: &[u8], path: &[u8]) -> bool {
+            match (pattern, path) {
+                ([], _) | (b"$", []) => true,
+                ([b'*', rest @ ..], _) => (0..=path.len()).any(|at| glob(rest, &path[at..])),
+                ([a, rest @ ..], [b, behind @ ..]) => a == b && glob(rest, behind),
+                _ => false,
+            }
+        }
+        let matching = rules
+            .iter()
+            .filter(|(pattern, _)| glob(pattern.as_bytes(), path.as_bytes()));
+        matching
+            .max_by_key(|(pattern, allow)| (pattern.len(), *allow))
+            .is_none_or(|(_, allow)| *allow)
+    }
+
+    proptest! {
+        #[test]
+        fn the_rule_found_is_the_one_the_rfc_means(
+            rules in proptest::collection::vec(("/[ab/]{0,4}|/[ab*]{0,5}[$]?|[*][ab*]{0,3}[$]?", any::<bool>()), 0..12),
+            paths in proptest::collection::vec("/[ab/]{0,6}", 1..8),
+        ) {
+            let mut builder = MatcherBuilder::default();
+            for (pattern, allow) in &rules {
+                builder.add(pattern, *allow);
+            }
+            let matcher = builder.build();
+            for path in &paths {
+                prop_assert_eq!(matcher.allows(path), brute(&rules, path), "{} by {:?}", path, rules);
+            }
+        }
+    }
+}

@@ -1,0 +1,580 @@
+//! From the bytes of a robots.txt to the [`Rules`] for one crawler, in one pass over the callbacks
+//! of the `robotstxt` crate's line parser. That parser forgives the usual misspellings of
+//! `disallow`: RFC 9309 says nothing of them, and what their author wanted is plain. What it does
+//! badly is kept from it: see [`ascii`].
+
+use std::time::Duration;
+
+use robotstxt::RobotsParseHandler;
+use robotstxt::parser::RobotsTxtParser;
+
+use super::matcher::{Matcher, MatcherBuilder};
+
+/// Bytes of a body that are read: what RFC 9309 section 2.5 asks for at least.
+pub const MAX_BODY: usize = 500 * 1024;
+
+/// Longest delay that is believed: beyond an hour a host would be visited so rarely that the
+/// number is a mistake more often than a wish.
+pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(60 * 60);
+
+/// Sitemaps that are kept, the first ones; longer addresses than 4,096 bytes are not.
+pub const MAX_SITEMAPS: usize = 1_000;
+
+/// Bytes of a sitemap's address.
+const MAX_SITEMAP_LEN: usize = 4_096;
+
+/// What a host asks of one crawler: rules, delay, sitemaps. Immutable; holds about as
+/// many bytes as the body, at worst (all escapes) some three times [`MAX_BODY`]: [`Rules::size`].
+#[derive(Debug, Clone)]
+pub struct Rules {
+    matcher: Matcher,
+    crawl_delay: Option<Duration>,
+    sitemaps: Box<[String]>,
+}
+
+impl Rules {
+    /// Reads the rules for the crawler of this product token (any case). Never fails: what is no
+    /// rule is skipped. Of a body beyond [`MAX_BODY`] the lines that are whole before it count; a
+    /// rule cut in the middle would say more than was meant.
+    ///
+    /// All groups that name the crawler count as one; only if there is none, those for `*`
+    /// (RFC 9309 section 2.2.1). If neither is there, all is allowed.
+    pub fn parse(body: &[u8], product_token: &str) -> Self {
+        let mut reader = Reader::new(product_token);
+        RobotsTxtParser::new(&ascii(within_limit(body)), &mut reader).parse();
+        reader.finish()
+    }
+
+    /// No rules: everything may be visited.
+    pub fn allow_all() -> Self {
+        Self {
+            matcher: MatcherBuilder::default().build(),
+            crawl_delay: None,
+            sitemaps: Box::default(),
+        }
+    }
+
+    /// Nothing may be visited but robots.txt itself.
+    pub fn disallow_all() -> Self {
+        let mut builder = MatcherBuilder::default();
+        builder.add("/", false);
+        Self {
+            matcher: builder.build(),
+            crawl_delay: None,
+            sitemaps: Box::default(),
+        }
+    }
+
+    /// Whether this path with its query (`/a/b?c=d`, as requested) may be visited: the longest
+    /// matching rule decides, `allow` among equals, and without any it may (RFC 9309 section
+    /// 2.2.2). Linear in the path.
+    pub fn allows(&self, path_and_query: &str) -> bool {
+        self.matcher.allows(path_and_query)
+    }
+
+    /// The pause between visits that the crawler's own groups ask for, up to [`MAX_CRAWL_DELAY`];
+    /// the longest if several do. Not in RFC 9309.
+    pub fn crawl_delay(&self) -> Option<Duration> {
+        self.crawl_delay
+    }
+
+    /// The sitemaps the file names, for whatever crawler, in order and without repetition, as
+    /// they stand: possibly relative, possibly of another host.
+    pub fn sitemaps(&self) -> &[String] {
+        &self.sitemaps
+    }
+
+    /// Bytes held, for memory budgets.
+    pub fn size(&self) -> usize {
+        let sitemaps = self
+            .sitemaps
+            .iter()
+            .map(|sitemap| sitemap.capacity() + size_of::<String>());
+        size_of::<Self>() + self.matcher.heap_size() + sitemaps.sum::<usize>()
+    }
+}
+
+/// The whole lines within [`MAX_BODY`]. A line as long as that is no rule and is read as it was cut.
+fn within_limit(body: &[u8]) -> &[u8] {
+    if body.len() <= MAX_BODY {
+        return body;
+    }
+    let head = &body[..MAX_BODY];
+    match head.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')) {
+        Some(end) => &head[..end],
+        None => head,
+    }
+}
+
+/// The body as the line parser can bear it: without byte order mark, which it would take for part
+/// of the first key, and in ASCII, because it cuts long lines at byte positions and panics inside a
+/// character. Lines that can be no record are left out: it allocates ten times to find that out.
+fn ascii(body: &[u8]) -> String {
+    let mark = [0xEF, 0xBB, 0xBF];
+    let marked = body
+        .iter()
+        .zip(mark)
+        .take_while(|(byte, mark)| *byte == mark)
+        .count();
+    let mut text = String::with_capacity(body.len() + body.len() / 16);
+    for line in body[marked..].split(|byte| matches!(byte, b'\n' | b'\r')) {
+        let is_blank = |byte: &&u8| **byte <= b' ';
+        let line = &line[line.iter().take_while(is_blank).count()..];
+        let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
+        if can_be_record(line) {
+            push_ascii(line, &mut text);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Whether a line without its comment has the colon that the grammar of RFC 9309 section 2.2 asks
+/// for, and begins like user-agent, allow, disallow, sitemap or crawl-delay: most records unknown
+/// to us do not. The parser would take a space for a missing colon; there the suites disagree.
+fn can_be_record(line: &[u8]) -> bool {
+    let begins = |initial: &u8| b"uadsc".contains(&initial.to_ascii_lowercase());
+    line.first().is_some_and(begins) && line.contains(&b':')
+}
+
+/// Pushes a line in ASCII. Bytes beyond become escapes, which is what they are compared as anyway
+/// (RFC 9309 section 2.2.2), and escapes get upper-case digits, because the parser, where it has to
+/// do that itself, loses every `%` that escapes nothing.
+fn push_ascii(line: &[u8], text: &mut String) {
+    let mut rest = line;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        match (byte, after) {
+            (b'%', [high, low, tail @ ..])
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                text.push('%');
+                text.push(char::from(high.to_ascii_uppercase()));
+                text.push(char::from(low.to_ascii_uppercase()));
+                rest = tail;
+            }
+            (0x80.., _) => super::matcher::push_escape(*byte, text),
+            _ => text.push(char::from(*byte)),
+        }
+    }
+}
+
+/// Whom the records that follow are for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Audience {
+    us: bool,
+    all: bool,
+    /// A record has been read: the next user-agent line begins a new group.
+    closed: bool,
+}
+
+impl Audience {
+    fn add(&mut self, us: bool, all: bool) {
+        if self.closed {
+            *self = Self::default();
+        }
+        self.us |= us;
+        self.all |= all;
+    }
+}
+
+/// What groups of one kind, those that name us or those for all, have said so far.
+#[derive(Default)]
+struct Group {
+    named: bool,
+    rules: MatcherBuilder,
+    crawl_delay: Option<Duration>,
+}
+
+/// Gathers groups from the parser's callbacks. Records that the RFC does not know end no group
+/// (section 2.2.4); but a delay belongs only to the agents named right before it, so delays have
+/// an audience of their own.
+struct Reader<'a> {
+    product_token: &'a str,
+    rule_audience: Audience,
+    delay_audience: Audience,
+    us: Group,
+    all: Group,
+    sitemaps: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(product_token: &'a str) -> Self {
+        Self {
+            product_token,
+            rule_audience: Audience::default(),
+            delay_audience: Audience::default(),
+            us: Group::default(),
+            all: Group::default(),
+            sitemaps: Vec::new(),
+        }
+    }
+
+    fn rule(&mut self, pattern: &str, allow: bool) {
+        self.rule_audience.closed = true;
+        self.delay_audience.closed = true;
+        if self.rule_audience.us {
+            self.us.rules.add(pattern, allow);
+        }
+        // Once a group names us those for all are of no interest.
+        if self.rule_audience.all && !self.us.named {
+            self.all.rules.add(pattern, allow);
+        }
+    }
+
+    fn finish(self) -> Rules {
+        let group = if self.us.named { self.us } else { self.all };
+        Rules {
+            matcher: group.rules.build(),
+            crawl_delay: group.crawl_delay,
+            sitemaps: self.sitemaps.into(),
+        }
+    }
+}
+
+impl RobotsParseHandler for Reader<'_> {
+    fn handle_robots_start(&mut self) {}
+
+    fn handle_robots_end(&mut self) {}
+
+    fn handle_user_agent(&mut self, _line: u32, value: &str) {
+        // The RFC's token has no version, but `gleaner/0.1` can only mean us. A value of several
+        // words means somebody else.
+        let name = value
+            .split_once('/')
+            .map_or(value, |(name, _)| name)
+            .trim_ascii_end();
+        let us = !name.is_empty() && name.eq_ignore_ascii_case(self.product_token);
+        let all = value == "*";
+        self.rule_audience.add(us, all);
+        self.delay_audience.add(us, all);
+        self.us.named |= us;
+        self.all.named |= all;
+    }
+
+    fn handle_allow(&mut self, _line: u32, value: &str) {
+        self.rule(value, true);
+    }
+
+    fn handle_disallow(&mut self, _line: u32, value: &str) {
+        self.rule(value, false);
+    }
+
+    fn handle_sitemap(&mut self, _line: u32, value: &str) {
+        if value.is_empty() || value.len() > MAX_SITEMAP_LEN || self.sitemaps.len() == MAX_SITEMAPS
+        {
+            return;
+        }
+        if !self.sitemaps.iter().any(|known| known == value) {
+            self.sitemaps.push(value.to_owned());
+        }
+    }
+
+    fn handle_unknown_action(&mut self, _line: u32, action: &str, value: &str) {
+        if !action.eq_ignore_ascii_case("crawl-delay") {
+            return;
+        }
+        self.delay_audience.closed = true;
+        let Some(delay) = seconds(value) else { return };
+        if self.delay_audience.us {
+            self.us.crawl_delay = self.us.crawl_delay.max(Some(delay));
+        }
+        if self.delay_audience.all {
+            self.all.crawl_delay = self.all.crawl_delay.max(Some(delay));
+        }
+    }
+}
+
+/// A number of seconds, possibly with a fraction.
+fn seconds(value: &str) -> Option<Duration> {
+    let seconds: f64 = value.parse().ok()?;
+    if seconds.is_nan() || seconds < 0.0 {
+        return None;
+    }
+    Some(Duration::from_secs_f64(
+        seconds.min(MAX_CRAWL_DELAY.as_secs_f64()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What the crawler `gleaner` may visit (`+`) and may not (`-`).
+    fn check(body: &str, expected: &[&str]) {
+        let rules = Rules::parse(body.as_bytes(), "gleaner");
+        for expectation in expected {
+            let (sign, path) = expectation.split_at(1);
+            assert_eq!(rules.allows(path), sign == "+", "{path} by {body:?}");
+        }
+    }
+
+    #[test]
+    fn without_rules_all_is_allowed() {
+        check("", &["+/", "+/x"]);
+        check("<html><body>Disallow: /</body></html>", &["+/"]);
+        check("disallow: /x", &["+/x"]);
+        check("user-agent: other\ndisallow: /", &["+/"]);
+        check("user-agent: *\ndisallow:", &["+/"]);
+    }
+
+    #[test]
+    fn robots_txt_itself_is_always_allowed() {
+        check(
+            "user-agent: *\ndisallow: /",
+            &["+/robots.txt", "-/robots.txt.bak", "-/", "-"],
+        );
+        assert!(Rules::disallow_all().allows("/robots.txt"));
+        assert!(!Rules::disallow_all().allows("/x"));
+        assert!(Rules::allow_all().allows("/x"));
+    }
+
+    #[test]
+    fn a_group_that_names_us_replaces_those_for_all() {
+        check(
+            "user-agent: *\ndisallow: /\nuser-agent: gleaner\ndisallow: /g",
+            &["+/", "-/g"],
+        );
+        check(
+            "user-agent: gleaner\ndisallow: /g\nuser-agent: *\ndisallow: /",
+            &["+/", "-/g"],
+        );
+        check("user-agent: *\ndisallow: /\nuser-agent: gleaner", &["+/"]);
+    }
+
+    #[test]
+    fn agents_are_compared_whole_and_in_any_case() {
+        for agent in ["gleaner", "GLEANER", "gleaner/0.1", " Gleaner / 2 "] {
+            check(&format!("user-agent: {agent}\ndisallow: /"), &["-/"]);
+        }
+        for agent in [
+            "glean",
+            "gleaners",
+            "gleaner bot",
+            "my-gleaner",
+            "glea*",
+            "",
+            "/",
+            "gleaner*",
+        ] {
+            check(&format!("user-agent: {agent}\ndisallow: /"), &["+/"]);
+        }
+    }
+
+    #[test]
+    fn groups_of_one_agent_are_one() {
+        check(
+            "user-agent: gleaner\ndisallow: /a\nuser-agent: x\ndisallow: /b\nuser-agent: Gleaner\ndisallow: /c",
+            &["-/a", "+/b", "-/c"],
+        );
+        check(
+            "user-agent: *\ndisallow: /a\n\nuser-agent: *\ndisallow: /b",
+            &["-/a", "-/b"],
+        );
+    }
+
+    #[test]
+    fn agents_in_a_row_share_their_rules() {
+        check(
+            "user-agent: x\n\n# comment\nuser-agent: gleaner\ndisallow: /a",
+            &["-/a"],
+        );
+        check(
+            "user-agent: gleaner\nuser-agent: x\ndisallow: /a\nuser-agent: y\ndisallow: /b",
+            &["-/a", "+/b"],
+        );
+    }
+
+    #[test]
+    fn records_unknown_to_the_rfc_end_no_group() {
+        for record in [
+            "sitemap: http://a.example/s",
+            "crawl-delay: 1",
+            "noindex: /x",
+            "host: a.example",
+        ] {
+            check(
+                &format!("user-agent: gleaner\n{record}\nuser-agent: x\ndisallow: /a"),
+                &["-/a"],
+            );
+            check(
+                &format!("user-agent: gleaner\n{record}\ndisallow: /a"),
+                &["-/a"],
+            );
+        }
+    }
+
+    #[test]
+    fn lines_end_as_they_like() {
+        for end in ["\n", "\r", "\r\n", "\n\r\n"] {
+            check(
+                &["user-agent: gleaner", "disallow: /a # b", " DISALLOW :/c "].join(end),
+                &["-/a", "-/c", "+/b"],
+            );
+        }
+    }
+
+    #[test]
+    fn slips_of_the_pen_are_forgiven() {
+        check(
+            "useragent: gleaner\ndissalow: /a\nDisalow : /b",
+            &["-/a", "-/b"],
+        );
+    }
+
+    #[test]
+    fn a_line_without_colon_is_no_record() {
+        check(
+            "user-agent: *\ndisallow /a\n  disallow /b # c: d\ndisallow: /e",
+            &["+/a", "+/b", "-/e"],
+        );
+        check("user-agent *\ndisallow: /", &["+/"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        check("\u{feff}user-agent: *\ndisallow: /a", &["-/a"]);
+        let cut = Rules::parse(b"\xEF\xBBuser-agent: *\ndisallow: /a", "gleaner");
+        assert!(!cut.allows("/a"));
+    }
+
+    #[test]
+    fn bytes_beyond_ascii_are_compared_as_escapes() {
+        check(
+            "user-agent: *\ndisallow: /é",
+            &["-/%C3%A9", "-/%c3%a9", "-/é", "+/e"],
+        );
+        let latin = Rules::parse(b"user-agent: *\ndisallow: /\xE9", "gleaner");
+        assert!(!latin.allows("/%E9") && latin.allows("/é"));
+    }
+
+    #[test]
+    fn long_lines_of_multibyte_characters_are_survived() {
+        let line = "é".repeat(20_000);
+        check(
+            &format!("user-agent: *\ndisallow: /{line}\ndisallow: /a"),
+            &["-/a", "+/b"],
+        );
+    }
+
+    #[test]
+    fn percents_that_escape_nothing_are_kept() {
+        check(
+            "user-agent: *\ndisallow: /a%zz%aab",
+            &["-/a%zz%AAb", "+/a", "+/a%aab"],
+        );
+    }
+
+    #[test]
+    fn only_whole_lines_within_the_limit_count() {
+        let head = "user-agent: *\ndisallow: /a\n";
+        let filler = "#\n".repeat((MAX_BODY - head.len()) / 2 - 5);
+        let inside = format!("{head}{filler}disallow: /b\n");
+        assert!(inside.len() > MAX_BODY && inside.len() < MAX_BODY + 8);
+        check(&inside, &["-/a", "+/b", "+/"]);
+        check(&inside.replacen("#\n#\n#\n#\n", "", 1), &["-/a", "-/b"]);
+    }
+
+    fn check_delay(body: &str, expected: Option<f64>) {
+        let rules = Rules::parse(body.as_bytes(), "gleaner");
+        assert_eq!(
+            rules.crawl_delay().map(|delay| delay.as_secs_f64()),
+            expected,
+            "{body:?}"
+        );
+    }
+
+    #[test]
+    fn delays() {
+        check_delay("user-agent: *\ndisallow: /", None);
+        check_delay("crawl-delay: 5\nuser-agent: *", None);
+        check_delay("user-agent: *\nCrawl-Delay: 2.5", Some(2.5));
+        check_delay(
+            "user-agent: *\ncrawl-delay: 5\nuser-agent: gleaner\ndisallow: /",
+            None,
+        );
+        check_delay(
+            "user-agent: *\ncrawl-delay: 5\nuser-agent: gleaner\ncrawl-delay: 7",
+            Some(7.0),
+        );
+        check_delay(
+            "user-agent: gleaner\ncrawl-delay: 5\nuser-agent: x\ncrawl-delay: 7",
+            Some(5.0),
+        );
+        check_delay(
+            "user-agent: gleaner\nuser-agent: x\ncrawl-delay: 7",
+            Some(7.0),
+        );
+        check_delay(
+            "user-agent: *\ncrawl-delay: 5\ncrawl-delay: 9\ncrawl-delay: 1",
+            Some(9.0),
+        );
+        for (value, expected) in [
+            ("0", Some(0.0)),
+            ("1e9", Some(3600.0)),
+            ("inf", Some(3600.0)),
+            ("-1", None),
+            ("NaN", None),
+            ("soon", None),
+            ("", None),
+        ] {
+            check_delay(&format!("user-agent: *\ncrawl-delay: {value}"), expected);
+        }
+    }
+
+    #[test]
+    fn sitemaps_stand_anywhere() {
+        let body = "sitemap: http://a.example/1\nuser-agent: x\nSite-Map: /2\ndisallow: /\nSITEMAP:http://a.example/1\nsitemap:";
+        assert_eq!(
+            Rules::parse(body.as_bytes(), "gleaner").sitemaps(),
+            ["http://a.example/1", "/2"]
+        );
+        let many: Vec<String> = (0..3_000).map(|n| format!("sitemap: /{n}")).collect();
+        assert_eq!(
+            Rules::parse(many.join("\n").as_bytes(), "gleaner")
+                .sitemaps()
+                .len(),
+            MAX_SITEMAPS
+        );
+    }
+
+    #[test]
+    fn size_is_bounded_by_the_body() {
+        for line in [
+            "allow:/\n",
+            "disallow: /a/b/c\n",
+            "disallow: /*\n",
+            "sitemap: /x\n",
+        ] {
+            let lines: String = (0..90_000)
+                .map(|n| line.replace('\n', &format!("{n}\n")))
+                .collect();
+            let rules = Rules::parse(format!("user-agent: *\n{lines}").as_bytes(), "gleaner");
+            assert!(
+                rules.size() > 1_000 && rules.size() < 5 * MAX_BODY,
+                "{line:?} holds {}",
+                rules.size()
+            );
+        }
+        assert!(Rules::allow_all().size() < 500);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(body in proptest::collection::vec(any::<u8>(), 0..300), path in "\\PC{0,20}") {
+            let rules = Rules::parse(&body, "gleaner");
+            prop_assert!(rules.allows("/robots.txt"));
+            rules.allows(&path);
+        }
+
+        #[test]
+        fn any_lines_are_read(
+            lines in proptest::collection::vec("(user-agent|allow|disallow|sitemap|crawl-delay|x)[: ]{0,2}[*/a$%é#]{0,6}", 0..20),
+            path in "/[*/a$%é]{0,8}",
+        ) {
+            Rules::parse(lines.join("\n").as_bytes(), "a").allows(&path);
+        }
+    }
+}
