@@ -1,0 +1,141 @@
+//! Tables as keyspaces of one fjall database: an LSM tree with one journal, so that a batch over
+//! several tables is one journal entry, applied whole or not at all after a crash.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+
+use super::{Batch, Durability, Error, Result, Row, Store, Table};
+
+/// How much memory and disk the engine may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Bytes of the block cache.
+    pub cache_bytes: u64,
+    /// Bytes of all memtables together; fjall's own default is 64 MiB for each of the tables.
+    pub memtable_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 32 << 20,
+            memtable_bytes: 128 << 20,
+        }
+    }
+}
+
+/// The store of one machine.
+pub struct Embedded {
+    path: PathBuf,
+    database: Database,
+    /// In the order of [`Table::ALL`].
+    tables: Vec<Keyspace>,
+}
+
+impl Embedded {
+    /// Opens the store in `path`, creating it where there is none.
+    pub fn open(path: &Path, options: &Options) -> Result<Self> {
+        let failed = |error: fjall::Error| {
+            let (reason, source) = explain(error);
+            Error::Open {
+                path: path.to_owned(),
+                reason,
+                source,
+            }
+        };
+        let database = Database::builder(path)
+            .cache_size(options.cache_bytes)
+            // One worker flushes and compacts: the other core fetches and parses.
+            .worker_threads(1)
+            .open()
+            .map_err(failed)?;
+        let memtable = (options.memtable_bytes / Table::ALL.len() as u64).clamp(1 << 20, 64 << 20);
+        let mut tables = Vec::with_capacity(Table::ALL.len());
+        for table in Table::ALL {
+            let keyspace = database
+                .keyspace(table.name(), || {
+                    KeyspaceCreateOptions::default().max_memtable_size(memtable)
+                })
+                .map_err(failed)?;
+            tables.push(keyspace);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            database,
+            tables,
+        })
+    }
+
+    fn keyspace(&self, table: Table) -> &Keyspace {
+        &self.tables[table as usize]
+    }
+
+    fn failed(&self, action: &'static str, error: fjall::Error) -> Error {
+        let (reason, source) = explain(error);
+        Error::Engine {
+            path: self.path.clone(),
+            action,
+            reason,
+            source,
+        }
+    }
+}
+
+/// The engine's words, and the file system's error inside them.
+fn explain(error: fjall::Error) -> (String, Option<io::Error>) {
+    match error {
+        fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source)) => {
+            (source.to_string(), Some(source))
+        }
+        fjall::Error::Poisoned => (
+            "an earlier write failed, and writes are refused since".to_owned(),
+            None,
+        ),
+        fjall::Error::Locked => ("another process holds it".to_owned(), None),
+        other => (other.to_string(), None),
+    }
+}
+
+impl Store for Embedded {
+    fn get_many(&self, table: Table, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        let keyspace = self.keyspace(table);
+        keys.iter()
+            .map(|key| match keyspace.get(key) {
+                Ok(value) => Ok(value.map(|value| value.to_vec())),
+                Err(error) => Err(self.failed("read a row", error)),
+            })
+            .collect()
+    }
+
+    fn range(&self, table: Table, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for guard in self.keyspace(table).range(from.max(prefix)..).take(limit) {
+            let (key, value) = guard
+                .into_inner()
+                .map_err(|error| self.failed("read rows", error))?;
+            if !key.starts_with(prefix) {
+                break;
+            }
+            rows.push((key.to_vec(), value.to_vec()));
+        }
+        Ok(rows)
+    }
+
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<()> {
+        let mode = match durability {
+            Durability::Process => PersistMode::Buffer,
+            Durability::Disk => PersistMode::SyncData,
+        };
+        let mut write = self.database.batch().durability(Some(mode));
+        for change in batch.changes {
+            let keyspace = self.keyspace(change.table);
+            match change.value {
+                Some(value) => write.insert(keyspace, change.key, value),
+                None => write.remove(keyspace, change.key),
+            }
+        }
+        write.commit().map_err(|error| self.failed("commit", error))
+    }
+}

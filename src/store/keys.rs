@@ -1,0 +1,105 @@
+//! The key layout of every table. Numbers are big-endian, so that key order is their order.
+//!
+//! | table | key |
+//! |---|---|
+//! | `Meta` | a name |
+//! | `Pages` | url id (16 bytes) |
+//! | `Hosts`, `Robots` | host key as text |
+//! | `Queue` | host key, NUL, class (1 byte), sequence (8 bytes) |
+//! | `Due` | due time in ms since 1970 (8 bytes), host key |
+//! | `Scope` | kind (1 byte), entry as text |
+//! | `Deltas` | sequence of the commit (8 bytes) |
+
+/// Names of the rows of `Meta`.
+pub mod meta {
+    /// The crawl's secret, drawn once.
+    pub const SECRET: &[u8] = b"secret";
+    /// Counters, sequences and tails: rewritten by every commit.
+    pub const STATE: &[u8] = b"state";
+    /// The settings of the last run, to tell what changed.
+    pub const SETTINGS: &[u8] = b"settings";
+    /// Prefix of the hosts whose private addresses the user named as seeds.
+    pub const CONSENT: &[u8] = b"consent/";
+}
+
+/// The key of a URL waiting.
+pub fn queue(host: &str, class: u8, sequence: u64) -> Vec<u8> {
+    let mut key = queue_class(host, class);
+    key.extend_from_slice(&sequence.to_be_bytes());
+    key
+}
+
+/// The prefix of all URLs of a host waiting in a class.
+pub fn queue_class(host: &str, class: u8) -> Vec<u8> {
+    // No host key contains a NUL, so no host's rows stand among another's.
+    let mut key = Vec::with_capacity(host.len() + 10);
+    key.extend_from_slice(host.as_bytes());
+    key.push(0);
+    key.push(class);
+    key
+}
+
+/// Host, class and sequence of a queue key; `None` if it is not one.
+pub fn parse_queue(key: &[u8]) -> Option<(&str, u8, u64)> {
+    let (rest, sequence) = key.split_last_chunk::<8>()?;
+    let (class, rest) = rest.split_last()?;
+    let host = rest.strip_suffix(&[0])?;
+    Some((
+        std::str::from_utf8(host).ok()?,
+        *class,
+        u64::from_be_bytes(*sequence),
+    ))
+}
+
+/// The key of a host waiting for `due`.
+pub fn due(due: u64, host: &str) -> Vec<u8> {
+    let mut key = due.to_be_bytes().to_vec();
+    key.extend_from_slice(host.as_bytes());
+    key
+}
+
+/// Due time and host of a due key; `None` if it is not one.
+pub fn parse_due(key: &[u8]) -> Option<(u64, &str)> {
+    let (due, host) = key.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*due), std::str::from_utf8(host).ok()?))
+}
+
+/// The key of a commit's delta.
+pub fn delta(sequence: u64) -> Vec<u8> {
+    sequence.to_be_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_keys_order_by_host_class_sequence() {
+        let mut keys = vec![
+            queue("http://b", 0, 1),
+            queue("http://a", 1, 1),
+            queue("http://a", 0, 256),
+            queue("http://a", 0, 2),
+            queue("http://ab", 0, 0),
+        ];
+        keys.sort();
+        let parsed: Vec<_> = keys.iter().map(|key| parse_queue(key).unwrap()).collect();
+        assert_eq!(
+            parsed,
+            [
+                ("http://a", 0, 2),
+                ("http://a", 0, 256),
+                ("http://a", 1, 1),
+                ("http://ab", 0, 0),
+                ("http://b", 0, 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn due_keys_order_by_time() {
+        assert!(due(255, "z") < due(256, "a"));
+        assert_eq!(parse_due(&due(7, "http://a")), Some((7, "http://a")));
+        assert_eq!(parse_due(b"short"), None);
+    }
+}

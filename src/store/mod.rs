@@ -1,0 +1,311 @@
+//! Rows and queues: the state that must never lie.
+//!
+//! A [`Store`] is a handful of ordered tables and one way to change them: a [`Batch`], committed
+//! whole. Everything else a crawl keeps (documents, runs, archive) can be rebuilt from here. Only
+//! the engine's committer writes; readers see committed rows only. The rows' meaning belongs to
+//! the rooms that own their types; this room knows tables, keys and bytes.
+
+mod embedded;
+pub mod keys;
+mod memory;
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use embedded::{Embedded, Options};
+pub use memory::Memory;
+
+/// The tables, each with its key layout in [`keys`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// Single rows by name: the crawl's secret, its counters, its settings.
+    Meta,
+    /// One row a URL that was visited, refused or given up: what happened to it.
+    Pages,
+    /// One row a host: its delay, failures and queue heads.
+    Hosts,
+    /// One row a URL waiting: host, class, sequence.
+    Queue,
+    /// One row a host with URLs waiting, by the time it may be visited.
+    Due,
+    /// One row a host: its robots.txt as received.
+    Robots,
+    /// One row an entry of the scope: hosts, domains or prefixes of the seeds.
+    Scope,
+    /// One row a commit since the last checkpoint: what it added to runs and documents.
+    Deltas,
+}
+
+impl Table {
+    /// Every table, in the order of their declaration.
+    pub const ALL: [Table; 8] = [
+        Table::Meta,
+        Table::Pages,
+        Table::Hosts,
+        Table::Queue,
+        Table::Due,
+        Table::Robots,
+        Table::Scope,
+        Table::Deltas,
+    ];
+
+    /// The name under which an engine keeps the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Meta => "meta",
+            Table::Pages => "pages",
+            Table::Hosts => "hosts",
+            Table::Queue => "queue",
+            Table::Due => "due",
+            Table::Robots => "robots",
+            Table::Scope => "scope",
+            Table::Deltas => "deltas",
+        }
+    }
+}
+
+/// A row as a range gives it: key and value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+/// An ordered list of puts and deletes; a later change of a row wins over an earlier one.
+#[derive(Debug, Default)]
+pub struct Batch {
+    changes: Vec<Change>,
+}
+
+/// One change of one row; `None` deletes it.
+#[derive(Debug)]
+struct Change {
+    table: Table,
+    key: Vec<u8>,
+    value: Option<Vec<u8>>,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes `value` under `key`, whatever stood there.
+    pub fn put(&mut self, table: Table, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
+        self.changes.push(Change {
+            table,
+            key: key.into(),
+            value: Some(value.into()),
+        });
+    }
+
+    /// Removes `key`; a row that is not there is no error.
+    pub fn delete(&mut self, table: Table, key: impl Into<Vec<u8>>) {
+        self.changes.push(Change {
+            table,
+            key: key.into(),
+            value: None,
+        });
+    }
+
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+/// What a commit waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The operating system has it: survives a kill of the process, not a power cut.
+    Process,
+    /// The disk has it: survives a power cut.
+    Disk,
+}
+
+/// Rows and queues, as one engine keeps them.
+pub trait Store: Send + Sync {
+    /// The values of `keys`, in their order; `None` where there is no row.
+    fn get_many(&self, table: Table, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>>;
+
+    /// At most `limit` rows in key order whose keys begin with `prefix` and are not below `from`.
+    fn range(&self, table: Table, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>>;
+
+    /// Applies the whole batch or none of it.
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<()>;
+
+    /// The value of one key.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.get_many(table, &[key])?.pop().flatten())
+    }
+}
+
+/// Visits every row of `table` under `prefix` in key order, a thousand at a time.
+pub fn for_each(
+    store: &dyn Store,
+    table: Table,
+    prefix: &[u8],
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    const CHUNK: usize = 1_000;
+    let mut from = prefix.to_vec();
+    loop {
+        let rows = store.range(table, prefix, &from, CHUNK)?;
+        for (key, value) in &rows {
+            visit(key, value)?;
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == CHUNK => {
+                from.clone_from(last);
+                from.push(0);
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// A row's value as bytes.
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("rows are plain data: numbers, strings, lists")
+}
+
+/// A row's value from bytes.
+pub fn decode<T: DeserializeOwned>(table: Table, bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|source| Error::Row {
+        table: table.name(),
+        source,
+    })
+}
+
+/// What this room's functions return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the store could not do what was asked. Every kind ends the run; what was committed stays.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine could not be opened.
+    #[error(
+        "cannot open the store in {path}: {reason}; if the directory is intact, another version of gleaner wrote it"
+    )]
+    Open {
+        /// The directory of the store.
+        path: PathBuf,
+        /// The engine's own words.
+        reason: String,
+        /// The file system's word, where it was one.
+        source: Option<io::Error>,
+    },
+    /// Reading or writing failed.
+    #[error("the store in {path} failed to {action}: {reason}")]
+    Engine {
+        /// The directory of the store.
+        path: PathBuf,
+        /// What was being done.
+        action: &'static str,
+        /// The engine's own words.
+        reason: String,
+        /// The file system's word, where it was one.
+        source: Option<io::Error>,
+    },
+    /// A row that is not of the form this version writes.
+    #[error(
+        "a row of table `{table}` cannot be read: {source}; restore the data directory from a backup"
+    )]
+    Row {
+        /// The table.
+        table: &'static str,
+        /// What is wrong with the bytes.
+        source: postcard::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The engines under test, each empty.
+    fn engines(directory: &std::path::Path) -> Vec<Box<dyn Store>> {
+        vec![
+            Box::new(Memory::default()),
+            Box::new(Embedded::open(&directory.join("store"), &Options::default()).unwrap()),
+        ]
+    }
+
+    #[test]
+    fn a_batch_is_applied_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in engines(directory.path()) {
+            let mut batch = Batch::new();
+            batch.put(Table::Meta, "a", "1");
+            batch.put(Table::Meta, "a", "2");
+            batch.put(Table::Meta, "b", "1");
+            batch.delete(Table::Meta, "b");
+            store.commit(batch, Durability::Disk).unwrap();
+            assert_eq!(
+                store.get(Table::Meta, b"a").unwrap().as_deref(),
+                Some(&b"2"[..])
+            );
+            assert_eq!(store.get(Table::Meta, b"b").unwrap(), None);
+            assert_eq!(store.get(Table::Pages, b"a").unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn for_each_sees_every_row_of_a_prefix() {
+        let store = Memory::default();
+        let mut batch = Batch::new();
+        for n in 0..2_500_u32 {
+            batch.put(Table::Queue, [&b"x"[..], &n.to_be_bytes()].concat(), "");
+            batch.put(Table::Queue, [&b"y"[..], &n.to_be_bytes()].concat(), "");
+        }
+        store.commit(batch, Durability::Process).unwrap();
+        let mut seen = 0;
+        for_each(&store, Table::Queue, b"x", &mut |key, _| {
+            assert_eq!(key, [&b"x"[..], &u32::to_be_bytes(seen)].concat());
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, 2_500);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// The embedded engine answers like the ordered map, also after it was opened again.
+        #[test]
+        fn embedded_equals_its_model(
+            batches in prop::collection::vec(
+                prop::collection::vec((0..3_u8, 0..40_u8, prop::option::of(any::<u8>())), 1..20), 1..8),
+            prefix in prop::option::of(0..3_u8), from in 0..40_u8, limit in 0..50_usize,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("store");
+            let model = Memory::default();
+            let mut store = Embedded::open(&path, &Options::default()).unwrap();
+            for (n, changes) in batches.iter().enumerate() {
+                for target in [&model as &dyn Store, &store] {
+                    let mut batch = Batch::new();
+                    for (first, second, value) in changes {
+                        let key = [*first, *second];
+                        match value {
+                            Some(value) => batch.put(Table::Hosts, key, [*value]),
+                            None => batch.delete(Table::Hosts, key),
+                        }
+                    }
+                    target.commit(batch, Durability::Process).unwrap();
+                }
+                if n == batches.len() / 2 {
+                    drop(store);
+                    store = Embedded::open(&path, &Options::default()).unwrap();
+                }
+            }
+            let prefix = prefix.map_or(vec![], |p| vec![p]);
+            let from = [&prefix[..], &[from]].concat();
+            prop_assert_eq!(
+                model.range(Table::Hosts, &prefix, &from, limit).unwrap(),
+                store.range(Table::Hosts, &prefix, &from, limit).unwrap()
+            );
+        }
+    }
+}
