@@ -1,0 +1,103 @@
+//! What is kept of a host between visits.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CLASSES, Moment, Place};
+use crate::robots::Rules;
+
+/// The row of a host in `Hosts`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostState {
+    /// URLs waiting.
+    pub queued: u64,
+    /// By class, no row stands below this sequence: where reading begins, so that it never walks
+    /// over the tombstones of rows done.
+    pub heads: Vec<u64>,
+    /// Not to be visited before.
+    pub due: Moment,
+    /// Where the host's row in `Due` stands, while URLs wait.
+    pub due_row: Option<Moment>,
+    /// Failures in a row.
+    pub failures: u32,
+    /// When the last visit that counted towards `due` and `failures` ended.
+    pub last_visit: Moment,
+    /// What is known of its robots.txt.
+    pub robots: RobotsState,
+    /// Crawl-delay of its robots.txt in milliseconds.
+    pub crawl_delay: Option<u64>,
+    /// Answers received.
+    pub visits: u64,
+    /// Body bytes received.
+    pub bytes: u64,
+}
+
+/// What is known of a host's robots.txt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RobotsState {
+    /// Nothing: it is fetched before anything else.
+    #[default]
+    Unknown,
+    /// The row in `Robots` holds until then.
+    Until(Moment),
+}
+
+impl HostState {
+    /// The lowest sequence that can be waiting in `class`.
+    pub fn head(&self, class: u8) -> u64 {
+        self.heads.get(usize::from(class)).copied().unwrap_or(0)
+    }
+
+    /// Records that nothing of the place's class stands below its floor.
+    pub fn raise_head(&mut self, place: Place) {
+        self.heads.resize(usize::from(CLASSES), 0);
+        if let Some(head) = self.heads.get_mut(usize::from(place.class)) {
+            *head = (*head).max(place.floor);
+        }
+    }
+
+    /// The robots.txt's crawl-delay.
+    pub fn crawl_delay(&self) -> Option<Duration> {
+        self.crawl_delay.map(Duration::from_millis)
+    }
+}
+
+/// The row of a host in `Robots`: enough to judge again without asking again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RobotsRow {
+    /// What the answer means.
+    pub verdict: RobotsVerdict,
+    /// The document of the stored response, as the committer wrote it: documents are rebuilt from it.
+    pub document: Option<Vec<u8>>,
+}
+
+/// What an answer to /robots.txt means (RFC 9309, section 2.3.1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RobotsVerdict {
+    /// There is none: everything is allowed.
+    AllowAll,
+    /// It could not be had, for this reason: nothing is allowed for now.
+    DisallowAll(String),
+    /// Its text, as received, at most 500 KiB.
+    Text(Vec<u8>),
+}
+
+impl RobotsVerdict {
+    /// The rules for one product token.
+    pub fn rules(&self, product_token: &str) -> Rules {
+        match self {
+            RobotsVerdict::AllowAll => Rules::allow_all(),
+            RobotsVerdict::DisallowAll(_) => Rules::disallow_all(),
+            RobotsVerdict::Text(body) => Rules::parse(body, product_token),
+        }
+    }
+
+    /// Why a URL that the rules forbid is not fetched.
+    pub fn reason(&self) -> String {
+        match self {
+            RobotsVerdict::DisallowAll(reason) => format!("robots.txt could not be had: {reason}"),
+            _ => "robots.txt forbids it".to_owned(),
+        }
+    }
+}

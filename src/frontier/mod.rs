@@ -1,0 +1,52 @@
+//! Which URL is visited next, and when.
+//!
+//! Links and seeds are admitted ([`Scope`], depth, [`SeenSet`]), wait on disk in one queue per host
+//! ([`QueuedUrl`]), are read a few at a time into a working window of hosts ([`refill`], [`load`])
+//! and are handed out by the [`Schedule`], which is told the time and never asks for it. A host
+//! that is being visited is not in the schedule, so it cannot be visited twice at once; its delay
+//! is the due time with which it comes back ([`Politeness`]).
+
+mod admission;
+mod host;
+mod politeness;
+mod refill;
+mod schedule;
+mod scope;
+mod seen;
+mod task;
+
+pub use admission::{Admission, Candidate, Limits, admit};
+pub use host::{HostState, RobotsRow, RobotsState, RobotsVerdict};
+pub use politeness::{Answer, Pace, Politeness};
+pub use refill::{
+    LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, refill,
+};
+pub use schedule::{Action, Schedule, ScheduleOptions};
+pub use scope::{Scope, ScopeKind};
+pub use seen::{SEEN, SeenOptions, SeenSet};
+pub use task::{CLASSES, FetchTask, Place, Purpose, QueuedUrl, class_of};
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A point in time: milliseconds since 1970, never running backwards within a run.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// The moment `wait` later.
+    #[must_use]
+    pub fn plus(self, wait: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+        )
+    }
+
+    /// How long until `later`; zero if it has passed.
+    pub fn until(self, later: Self) -> Duration {
+        Duration::from_millis(later.0.saturating_sub(self.0))
+    }
+}

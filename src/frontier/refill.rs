@@ -1,0 +1,212 @@
+//! Reading the frontier back from disk: the next hosts, and the next URLs of one host.
+//!
+//! Runs off the reactor. Only committed rows are seen; the schedule's cursors keep a URL that is
+//! in progress from being read twice.
+
+use super::{CLASSES, HostState, Moment, Pace, QueuedUrl, RobotsRow, RobotsState};
+use crate::robots::Rules;
+use crate::store::{Result, Store, Table, decode, keys};
+use crate::url::{self, HostKey, Url};
+
+/// Whether and for whom robots.txt is obeyed.
+#[derive(Debug, Clone)]
+pub enum RobotsPolicy {
+    /// Asked for and obeyed, as this product token.
+    Obey(String),
+    /// Neither asked for nor obeyed.
+    Ignore,
+}
+
+/// Asks for the next URLs of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefillRequest {
+    /// Whose.
+    pub host: HostKey,
+    /// By class, the sequence to read from: everything below was read already.
+    pub cursors: [u64; CLASSES as usize],
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// The next URLs of a host.
+#[derive(Debug)]
+pub struct Refilled {
+    /// Whose.
+    pub host: HostKey,
+    /// Its pace as committed.
+    pub pace: Pace,
+    /// Its robots.txt must be fetched before anything else; then no URLs were read.
+    pub needs_robots: bool,
+    /// To be fetched, in order.
+    pub allowed: Vec<Waiting>,
+    /// Forbidden by robots.txt, to be given up unfetched.
+    pub forbidden: Vec<Waiting>,
+    /// Why.
+    pub forbidden_because: String,
+    /// Where the next read begins.
+    pub cursors: [u64; CLASSES as usize],
+    /// There may be more.
+    pub more: bool,
+}
+
+/// A row of a queue.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// Its class.
+    pub class: u8,
+    /// Its number.
+    pub sequence: u64,
+    /// Its URL, parsed.
+    pub url: Url,
+    /// The row.
+    pub queued: QueuedUrl,
+}
+
+/// Reads the next URLs of a host and judges them by its robots.txt.
+pub fn refill(
+    store: &dyn Store,
+    request: &RefillRequest,
+    policy: &RobotsPolicy,
+    now: Moment,
+) -> Result<Refilled> {
+    let name = request.host.as_str().as_bytes();
+    let state: HostState = match store.get(Table::Hosts, name)? {
+        Some(row) => decode(Table::Hosts, &row)?,
+        None => HostState::default(),
+    };
+    let mut refilled = Refilled {
+        host: request.host.clone(),
+        pace: Pace {
+            due: state.due,
+            failures: state.failures,
+            crawl_delay: state.crawl_delay(),
+        },
+        needs_robots: false,
+        allowed: Vec::new(),
+        forbidden: Vec::new(),
+        forbidden_because: String::new(),
+        cursors: request.cursors,
+        more: true,
+    };
+    let rules = match policy {
+        RobotsPolicy::Ignore => {
+            refilled.pace.crawl_delay = None;
+            Rules::allow_all()
+        }
+        RobotsPolicy::Obey(token) => match known_rules(store, name, &state, token, now)? {
+            Some((rules, reason)) => {
+                refilled.forbidden_because = reason;
+                rules
+            }
+            None => {
+                refilled.needs_robots = true;
+                return Ok(refilled);
+            }
+        },
+    };
+    let mut left = request.limit;
+    for class in 0..CLASSES {
+        if left == 0 {
+            return Ok(refilled);
+        }
+        let cursor = &mut refilled.cursors[usize::from(class)];
+        *cursor = (*cursor).max(state.head(class));
+        let from = keys::queue(request.host.as_str(), class, *cursor);
+        let prefix = keys::queue_class(request.host.as_str(), class);
+        let rows = store.range(Table::Queue, &prefix, &from, left)?;
+        left -= rows.len();
+        for (key, value) in rows {
+            let Some((_, _, sequence)) = keys::parse_queue(&key) else {
+                continue;
+            };
+            *cursor = sequence + 1;
+            let queued: QueuedUrl = decode(Table::Queue, &value)?;
+            let Ok(url) = url::parse(&queued.url) else {
+                tracing::warn!(
+                    url = queued.url,
+                    "a queued URL cannot be parsed any more; skipped"
+                );
+                continue;
+            };
+            let allowed = rules.allows(&path_and_query(&url));
+            let waiting = Waiting {
+                class,
+                sequence,
+                url,
+                queued,
+            };
+            if allowed {
+                refilled.allowed.push(waiting);
+            } else {
+                refilled.forbidden.push(waiting);
+            }
+        }
+    }
+    refilled.more = left == 0;
+    Ok(refilled)
+}
+
+/// The host's rules, and why they forbid what they do, if they are known and not stale.
+fn known_rules(
+    store: &dyn Store,
+    name: &[u8],
+    state: &HostState,
+    product_token: &str,
+    now: Moment,
+) -> Result<Option<(Rules, String)>> {
+    match state.robots {
+        RobotsState::Until(until) if now < until => {}
+        _ => return Ok(None),
+    }
+    let Some(row) = store.get(Table::Robots, name)? else {
+        return Ok(None);
+    };
+    let row: RobotsRow = decode(Table::Robots, &row)?;
+    Ok(Some((
+        row.verdict.rules(product_token),
+        row.verdict.reason(),
+    )))
+}
+
+/// What robots.txt rules are matched against (RFC 9309, section 2.2.2).
+fn path_and_query(url: &Url) -> String {
+    match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    }
+}
+
+/// Asks for the next hosts with URLs waiting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadRequest {
+    /// Key in `Due` to read from.
+    pub from: Vec<u8>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// The next hosts with URLs waiting, by due time.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The hosts.
+    pub hosts: Vec<(Moment, HostKey)>,
+    /// Where to read on; `None` at the end of the table.
+    pub next: Option<Vec<u8>>,
+}
+
+/// Reads the next hosts with URLs waiting.
+pub fn load(store: &dyn Store, request: &LoadRequest) -> Result<Loaded> {
+    let rows = store.range(Table::Due, &[], &request.from, request.limit)?;
+    let next = match rows.last() {
+        Some((key, _)) if rows.len() == request.limit => Some([key, &[0][..]].concat()),
+        _ => None,
+    };
+    let hosts = rows
+        .iter()
+        .filter_map(|(key, _)| {
+            let (due, host) = keys::parse_due(key)?;
+            Some((Moment(due), HostKey::parse(host)?))
+        })
+        .collect();
+    Ok(Loaded { hosts, next })
+}

@@ -1,0 +1,452 @@
+//! The schedule: a pure state machine over the working window of hosts. It is told the time and
+//! what happened, and answers what to do next; it does no I/O and reads no clock.
+//!
+//! Invariants: a host being fetched from is not in `ready`, so it has one visit at a time; a host
+//! is in `ready` exactly when it is idle and has something to fetch; a task handed out stays in
+//! its slot's `in_progress` until its receipt, and a slot leaves the window only without any, so
+//! that no URL is read from disk twice. Memory: at most `window` slots of at most `buffer` URLs.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
+
+use super::{
+    CLASSES, FetchTask, LoadRequest, Loaded, Moment, Pace, Place, Purpose, QueuedUrl,
+    RefillRequest, Refilled, Waiting,
+};
+use crate::url::{HostKey, Identity};
+
+/// Size of the working window.
+#[derive(Debug, Clone)]
+pub struct ScheduleOptions {
+    /// Hosts in memory at most.
+    pub window: usize,
+    /// URLs of one host in memory at most.
+    pub buffer: usize,
+    /// Pages to hand out at most; `None` for no limit.
+    pub max_pages: Option<u64>,
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub enum Action {
+    /// Make this visit; its end is to be told by `visited`, its commit by `committed`.
+    Fetch(FetchTask),
+    /// Give this URL up for this reason, robots.txt forbids it; its commit is to be told by
+    /// `committed`.
+    Forbid(FetchTask, String),
+    /// Read the next URLs of a host; the answer is to be given to `refilled`.
+    Refill(RefillRequest),
+    /// Read the next hosts; the answer is to be given to `loaded`.
+    Load(LoadRequest),
+    /// Nothing until then, or until something is told; `None` if only that can help.
+    Wait(Option<Moment>),
+    /// Nothing is left, and nothing is in progress.
+    Drained,
+    /// `max_pages` were handed out and none is in progress.
+    Spent,
+}
+
+/// Reads in progress at once: each is some hundred microseconds of a blocking thread.
+const MAX_READS: usize = 8;
+/// A host that may not be visited for so long gives its place in a full window to another.
+const FAR: Duration = Duration::from_secs(60);
+/// Hosts asked for in one read.
+const LOAD_LIMIT: usize = 512;
+
+/// The working window of hosts and what is to be done with them.
+pub struct Schedule {
+    options: ScheduleOptions,
+    identity: Identity,
+    slots: HashMap<HostKey, Slot>,
+    /// Idle hosts with something to fetch, by due time.
+    ready: BTreeSet<(Moment, HostKey)>,
+    /// Hosts whose buffer runs low, first come first served.
+    hungry: VecDeque<HostKey>,
+    /// Read and forbidden by robots.txt.
+    forbidden: VecDeque<(FetchTask, String)>,
+    /// Hosts may be waiting on disk that have no slot.
+    outside: bool,
+    /// Where the next hosts are read from.
+    load_from: Vec<u8>,
+    loading: bool,
+    reads: usize,
+    pages_in_progress: u64,
+    pages_left: Option<u64>,
+}
+
+/// A host in the window.
+struct Slot {
+    pace: Pace,
+    /// Its pace in memory is newer than the committed one.
+    visited: bool,
+    needs_robots: bool,
+    /// A visit is being made.
+    busy: bool,
+    /// A read is in progress.
+    filling: bool,
+    /// In `hungry`.
+    hungry: bool,
+    /// URLs arrived while a read was in progress: its answer may not know them.
+    stale: bool,
+    /// The queue on disk may hold more.
+    more: bool,
+    buffer: VecDeque<Waiting>,
+    cursors: [u64; CLASSES as usize],
+    /// Handed out and not committed.
+    in_progress: BTreeSet<(u8, u64)>,
+    robots_in_progress: bool,
+}
+
+impl Slot {
+    fn new(due: Moment) -> Self {
+        Self {
+            pace: Pace {
+                due,
+                ..Pace::default()
+            },
+            visited: false,
+            needs_robots: false,
+            busy: false,
+            filling: false,
+            hungry: false,
+            stale: false,
+            more: true,
+            buffer: VecDeque::new(),
+            cursors: [0; CLASSES as usize],
+            in_progress: BTreeSet::new(),
+            robots_in_progress: false,
+        }
+    }
+
+    fn has_something_to_fetch(&self) -> bool {
+        !self.buffer.is_empty() || (self.needs_robots && !self.robots_in_progress)
+    }
+
+    /// Nothing is waiting, in progress or being read.
+    fn is_done(&self) -> bool {
+        self.is_at_rest() && self.buffer.is_empty() && !self.more && !self.needs_robots
+    }
+
+    /// Nothing of it is in progress or being read.
+    fn is_at_rest(&self) -> bool {
+        self.in_progress.is_empty() && !self.robots_in_progress && !self.busy && !self.filling
+    }
+
+    /// The lowest number of a class that is waiting here or in progress; what is still on disk is
+    /// higher.
+    fn floor(&self, class: u8) -> u64 {
+        let in_progress = self
+            .in_progress
+            .range((class, 0)..=(class, u64::MAX))
+            .map(|(_, sequence)| *sequence)
+            .next();
+        let waiting = self
+            .buffer
+            .iter()
+            .find(|waiting| waiting.class == class)
+            .map(|waiting| waiting.sequence);
+        let cursor = self.cursors[usize::from(class)];
+        in_progress.unwrap_or(cursor).min(waiting.unwrap_or(cursor))
+    }
+}
+
+impl Schedule {
+    /// A schedule that begins by reading hosts from disk.
+    pub fn new(options: ScheduleOptions, identity: Identity) -> Self {
+        Self {
+            pages_left: options.max_pages,
+            options,
+            identity,
+            slots: HashMap::new(),
+            ready: BTreeSet::new(),
+            hungry: VecDeque::new(),
+            forbidden: VecDeque::new(),
+            outside: true,
+            load_from: Vec::new(),
+            loading: false,
+            reads: 0,
+            pages_in_progress: 0,
+        }
+    }
+
+    /// Hosts in the window.
+    pub fn hosts(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether a visit could be handed out now.
+    pub fn has_due(&self, now: Moment) -> bool {
+        !self.forbidden.is_empty() || self.ready.first().is_some_and(|(due, _)| *due <= now)
+    }
+
+    /// URLs in memory.
+    pub fn buffered(&self) -> usize {
+        self.slots.values().map(|slot| slot.buffer.len()).sum()
+    }
+
+    /// What to do now. To be asked again after everything done or told. Without `may_visit` no
+    /// visit is handed out, because there is no place for it.
+    pub fn next(&mut self, now: Moment, may_visit: bool) -> Action {
+        if self.reads < MAX_READS
+            && let Some(request) = self.next_refill()
+        {
+            return Action::Refill(request);
+        }
+        if may_visit && let Some((task, reason)) = self.forbidden.pop_front() {
+            return Action::Forbid(task, reason);
+        }
+        if self.outside && !self.loading && self.make_room(now) > 0 {
+            self.loading = true;
+            return Action::Load(LoadRequest {
+                from: self.load_from.clone(),
+                limit: LOAD_LIMIT,
+            });
+        }
+        if self.pages_left == Some(0) {
+            return match self.pages_in_progress {
+                0 => Action::Spent,
+                _ => Action::Wait(None),
+            };
+        }
+        match self.ready.first() {
+            Some((due, _)) if *due > now => Action::Wait(Some(*due)),
+            Some(_) if !may_visit => Action::Wait(None),
+            Some((_, host)) => {
+                let host = host.clone();
+                match self.hand_out(&host) {
+                    Some(task) => Action::Fetch(task),
+                    None => Action::Wait(Some(now)),
+                }
+            }
+            None if self.slots.is_empty() && !self.outside && !self.loading => Action::Drained,
+            None => Action::Wait(None),
+        }
+    }
+
+    /// The hosts that `load` read.
+    pub fn loaded(&mut self, loaded: Loaded) {
+        self.loading = false;
+        match loaded.next {
+            Some(next) => self.load_from = next,
+            None => {
+                self.load_from.clear();
+                self.outside = false;
+            }
+        }
+        for (due, host) in loaded.hosts {
+            self.admit_host(host, due);
+        }
+    }
+
+    /// The URLs that `refill` read.
+    pub fn refilled(&mut self, refilled: Refilled) {
+        self.reads = self.reads.saturating_sub(1);
+        let host = refilled.host;
+        let Some(slot) = self.slots.get_mut(&host) else {
+            return;
+        };
+        self.ready.remove(&(slot.pace.due, host.clone()));
+        slot.filling = false;
+        // A live host's due time and failures in memory are newer than the committed ones.
+        slot.pace.crawl_delay = refilled.pace.crawl_delay;
+        slot.pace.due = slot.pace.due.max(refilled.pace.due);
+        if !slot.visited {
+            slot.pace.failures = refilled.pace.failures;
+        }
+        slot.needs_robots = refilled.needs_robots;
+        slot.cursors = refilled.cursors;
+        slot.more = refilled.more || std::mem::take(&mut slot.stale);
+        slot.buffer.extend(refilled.allowed);
+        for waiting in refilled.forbidden {
+            slot.in_progress.insert((waiting.class, waiting.sequence));
+            let pace = slot.pace;
+            let task = page_task(host.clone(), pace, waiting, 0);
+            self.forbidden
+                .push_back((task, refilled.forbidden_because.clone()));
+        }
+        self.settle(&host);
+    }
+
+    /// A visit ended, and this is the host's pace from now on.
+    pub fn visited(&mut self, host: &HostKey, pace: Pace) {
+        let Some(slot) = self.slots.get_mut(host) else {
+            return;
+        };
+        slot.busy = false;
+        slot.visited = true;
+        slot.pace.due = pace.due;
+        slot.pace.failures = pace.failures;
+        self.settle(host);
+    }
+
+    /// A task was committed. `counted`: it counts towards `max_pages`.
+    pub fn committed(
+        &mut self,
+        host: &HostKey,
+        place: Option<Place>,
+        counted: bool,
+        fetched: bool,
+    ) {
+        if place.is_some() && fetched {
+            self.pages_in_progress = self.pages_in_progress.saturating_sub(1);
+            if !counted && let Some(left) = &mut self.pages_left {
+                *left += 1;
+            }
+        }
+        let Some(slot) = self.slots.get_mut(host) else {
+            return;
+        };
+        match place {
+            Some(place) => {
+                slot.in_progress.remove(&(place.class, place.sequence));
+            }
+            None => {
+                slot.robots_in_progress = false;
+                slot.needs_robots = false;
+                // What is known now is read with the next URLs.
+                slot.more = true;
+            }
+        }
+        self.settle(host);
+    }
+
+    /// URLs of this host were committed to its queue.
+    pub fn queued(&mut self, host: &HostKey, due: Moment) {
+        if let Some(slot) = self.slots.get_mut(host) {
+            slot.more = true;
+            slot.stale |= slot.filling;
+            self.settle(host);
+        } else {
+            self.admit_host(host.clone(), due);
+        }
+    }
+
+    fn admit_host(&mut self, host: HostKey, due: Moment) {
+        if self.slots.contains_key(&host) {
+            return;
+        }
+        if self.slots.len() >= self.options.window {
+            self.outside = true;
+            return;
+        }
+        self.slots.insert(host.clone(), Slot::new(due));
+        self.settle(&host);
+    }
+
+    /// Restores the invariants for one host after a change.
+    fn settle(&mut self, host: &HostKey) {
+        let Some(slot) = self.slots.get_mut(host) else {
+            return;
+        };
+        if slot.is_done() {
+            self.ready.remove(&(slot.pace.due, host.clone()));
+            self.slots.remove(host);
+            return;
+        }
+        let low = slot.buffer.len() * 4 <= self.options.buffer;
+        if low && slot.more && !slot.filling && !slot.hungry && !slot.needs_robots {
+            slot.hungry = true;
+            self.hungry.push_back(host.clone());
+        }
+        if !slot.busy && slot.has_something_to_fetch() {
+            self.ready.insert((slot.pace.due, host.clone()));
+        }
+    }
+
+    fn next_refill(&mut self) -> Option<RefillRequest> {
+        while let Some(host) = self.hungry.pop_front() {
+            let Some(slot) = self.slots.get_mut(&host) else {
+                continue;
+            };
+            slot.hungry = false;
+            slot.filling = true;
+            slot.stale = false;
+            self.reads += 1;
+            return Some(RefillRequest {
+                limit: self.options.buffer.saturating_sub(slot.buffer.len()).max(1),
+                cursors: slot.cursors,
+                host,
+            });
+        }
+        None
+    }
+
+    /// Free places in the window, after those that wait long for no reason gave theirs up.
+    fn make_room(&mut self, now: Moment) -> usize {
+        if self.slots.len() >= self.options.window {
+            let far = now.plus(FAR);
+            let leaving: Vec<_> = self
+                .ready
+                .iter()
+                .rev()
+                .take_while(|(due, _)| *due > far)
+                .filter(|(_, host)| self.slots.get(host).is_some_and(Slot::is_at_rest))
+                .take(LOAD_LIMIT)
+                .cloned()
+                .collect();
+            for entry in leaving {
+                self.slots.remove(&entry.1);
+                self.ready.remove(&entry);
+                self.outside = true;
+            }
+        }
+        self.options.window.saturating_sub(self.slots.len())
+    }
+
+    fn hand_out(&mut self, host: &HostKey) -> Option<FetchTask> {
+        let slot = self.slots.get_mut(host)?;
+        self.ready.remove(&(slot.pace.due, host.clone()));
+        if slot.needs_robots {
+            slot.robots_in_progress = true;
+            slot.busy = true;
+            return Some(robots_task(host.clone(), slot.pace, &self.identity));
+        }
+        let waiting = slot.buffer.pop_front()?;
+        let class = waiting.class;
+        slot.in_progress.insert((class, waiting.sequence));
+        slot.busy = true;
+        let floor = slot.floor(class);
+        let task = page_task(host.clone(), slot.pace, waiting, floor);
+        self.pages_in_progress += 1;
+        if let Some(left) = &mut self.pages_left {
+            *left = left.saturating_sub(1);
+        }
+        self.settle(host);
+        Some(task)
+    }
+}
+
+fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTask {
+    FetchTask {
+        purpose: Purpose::Page,
+        url: waiting.url,
+        host,
+        pace,
+        place: Some(Place {
+            class: waiting.class,
+            sequence: waiting.sequence,
+            floor,
+        }),
+        queued: waiting.queued,
+    }
+}
+
+fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
+    let url = host.robots_url();
+    FetchTask {
+        purpose: Purpose::Robots,
+        queued: QueuedUrl {
+            url: url.to_string(),
+            id: identity.id(&url),
+            via: None,
+            depth: 0,
+            hops: 0,
+            attempts: 0,
+            path: "P".to_owned(),
+        },
+        url,
+        host,
+        pace,
+        place: None,
+    }
+}

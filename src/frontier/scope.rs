@@ -1,0 +1,214 @@
+//! Which URLs belong to a crawl: those that share something with a seed.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::url::{Site, Url};
+
+/// What a URL must share with a seed to be followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScopeKind {
+    /// The host name (and port, where it is not the scheme's own); http and https are one.
+    #[default]
+    Host,
+    /// The registrable domain: `www.example.co.uk` and `example.co.uk` are one.
+    Domain,
+    /// The seed's URL up to its last slash.
+    Prefix,
+    /// Nothing: every link is followed.
+    Any,
+}
+
+/// The scope of a crawl: its kind and what the seeds contributed. Grows with the seeds, not with
+/// the crawl: an entry a host, domain or prefix.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    kind: ScopeKind,
+    names: HashSet<String>,
+    /// For `Prefix`, sorted: host and path, without scheme.
+    prefixes: BTreeSet<String>,
+}
+
+impl Scope {
+    /// An empty scope of a kind.
+    pub fn new(kind: ScopeKind) -> Self {
+        Self {
+            kind,
+            ..Self::default()
+        }
+    }
+
+    /// Adds what a seed contributes; the entry, if it is new, as it is kept and given to
+    /// [`Scope::restore`].
+    pub fn add_seed(&mut self, seed: &Url) -> Vec<Vec<u8>> {
+        // Entries of all kinds are kept, so that a crawl can be resumed with another one.
+        let path = seed.path();
+        let directory = &path[..=path
+            .rfind('/')
+            .unwrap_or(0)
+            .min(path.len().saturating_sub(1))];
+        let entries = [
+            (b'h', host(seed)),
+            (b'd', Site::of(seed).as_str().to_owned()),
+            (b'p', format!("{}{directory}", host(seed))),
+        ];
+        entries
+            .into_iter()
+            .filter_map(|(kind, text)| {
+                let entry = [&[kind], text.as_bytes()].concat();
+                self.restore(&entry).then_some(entry)
+            })
+            .collect()
+    }
+
+    /// Adds an entry as it was kept. True if the scope did not have it; an entry of a kind that
+    /// this scope does not use counts as new, for it is not held in memory.
+    pub fn restore(&mut self, entry: &[u8]) -> bool {
+        let Some((kind, text)) = entry.split_first() else {
+            return false;
+        };
+        let text = String::from_utf8_lossy(text).into_owned();
+        match (kind, self.kind) {
+            (b'h', ScopeKind::Host) | (b'd', ScopeKind::Domain) => self.names.insert(text),
+            (b'p', ScopeKind::Prefix) => self.prefixes.insert(text),
+            (_, ScopeKind::Any) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether `url` is followed.
+    pub fn admits(&self, url: &Url) -> bool {
+        match self.kind {
+            ScopeKind::Any => true,
+            ScopeKind::Host => self.names.contains(&host(url)),
+            ScopeKind::Domain => self.names.contains(Site::of(url).as_str()),
+            ScopeKind::Prefix => {
+                let whole = format!("{}{}", host(url), url.path());
+                // Every prefix ends with a slash: try the URL's own, longest first.
+                whole
+                    .rmatch_indices('/')
+                    .any(|(at, _)| self.prefixes.contains(&whole[..=at]))
+            }
+        }
+    }
+}
+
+/// Host name, and port where the URL spells one that is not its scheme's own.
+fn host(url: &Url) -> String {
+    let name = url.host_str().unwrap_or_default().trim_end_matches('.');
+    match url.port() {
+        Some(port) => format!("{name}:{port}"),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url::parse;
+
+    fn check(kind: ScopeKind, seed: &str, admitted: &[&str], refused: &[&str]) {
+        let mut scope = Scope::new(kind);
+        let kept = scope.add_seed(&parse(seed).unwrap());
+        let mut restored = Scope::new(kind);
+        for entry in &kept {
+            restored.restore(entry);
+        }
+        for scope in [&scope, &restored] {
+            for url in admitted {
+                assert!(
+                    scope.admits(&parse(url).unwrap()),
+                    "{kind:?} {seed} must admit {url}"
+                );
+            }
+            for url in refused {
+                assert!(
+                    !scope.admits(&parse(url).unwrap()),
+                    "{kind:?} {seed} must refuse {url}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn by_host() {
+        check(
+            ScopeKind::Host,
+            "http://www.example.org/a/b",
+            &[
+                "http://www.example.org/",
+                "https://www.example.org/x",
+                "http://WWW.example.org:80/",
+            ],
+            &[
+                "http://example.org/",
+                "http://www.example.org:8080/",
+                "http://www.example.org.evil.net/",
+            ],
+        );
+        check(
+            ScopeKind::Host,
+            "http://127.0.0.1:8000/",
+            &["http://127.0.0.1:8000/x"],
+            &["http://127.0.0.1/", "http://127.0.0.2:8000/"],
+        );
+    }
+
+    #[test]
+    fn by_domain() {
+        check(
+            ScopeKind::Domain,
+            "http://www.example.co.uk/",
+            &["http://example.co.uk/", "https://shop.example.co.uk:444/"],
+            &["http://other.co.uk/", "http://co.uk/"],
+        );
+    }
+
+    #[test]
+    fn by_prefix() {
+        check(
+            ScopeKind::Prefix,
+            "http://example.org/docs/index.html",
+            &[
+                "http://example.org/docs/",
+                "https://example.org/docs/a/b?c",
+                "http://example.org/docs/x",
+            ],
+            &[
+                "http://example.org/",
+                "http://example.org/docs",
+                "http://example.org/docsy/",
+                "http://a.example.org/docs/",
+            ],
+        );
+        check(
+            ScopeKind::Prefix,
+            "http://example.org",
+            &["http://example.org/anything"],
+            &["http://example.com/"],
+        );
+    }
+
+    #[test]
+    fn any() {
+        check(
+            ScopeKind::Any,
+            "http://example.org/",
+            &["https://example.com/"],
+            &[],
+        );
+    }
+
+    #[test]
+    fn seeds_add_up_and_repeat_nothing() {
+        let mut scope = Scope::new(ScopeKind::Host);
+        scope.add_seed(&parse("http://a.org/").unwrap());
+        let again = scope.add_seed(&parse("http://a.org/other").unwrap());
+        assert!(!again.iter().any(|entry| entry[0] == b'h'));
+        scope.add_seed(&parse("http://b.org/").unwrap());
+        assert!(scope.admits(&parse("http://a.org/1").unwrap()));
+        assert!(scope.admits(&parse("http://b.org/1").unwrap()));
+    }
+}

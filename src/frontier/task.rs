@@ -1,0 +1,71 @@
+//! What is to be fetched, and the row in which it waits.
+
+use serde::{Deserialize, Serialize};
+
+use super::Pace;
+use crate::url::{HostKey, Url, UrlId};
+
+/// Number of priority classes; 0 is served first.
+pub const CLASSES: u8 = 16;
+
+/// The priority class of a URL: seeds first, then by depth.
+pub fn class_of(depth: u16) -> u8 {
+    depth.min(u16::from(CLASSES - 1)) as u8
+}
+
+/// A URL as it waits in its host's queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedUrl {
+    /// The form in which it was first seen: what is requested and judged by robots.txt.
+    pub url: String,
+    /// Its identity. Kept rather than computed again, so that a changed rule cannot part a URL
+    /// from the key under which it was admitted.
+    pub id: UrlId,
+    /// The page on which it was found; its record names the URL.
+    pub via: Option<UrlId>,
+    /// Links followed from a seed.
+    pub depth: u16,
+    /// Redirects followed in a row.
+    pub hops: u8,
+    /// Attempts made so far.
+    pub attempts: u8,
+    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I refresh or related.
+    pub path: String,
+}
+
+/// Where a task waits: the queue row that its commit removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The priority class.
+    pub class: u8,
+    /// The number given at admission, rising within the crawl.
+    pub sequence: u64,
+    /// No row of this host and class below this number is waiting or in progress: the new head.
+    pub floor: u64,
+}
+
+/// Why something is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// For its content and links.
+    Page,
+    /// For the rules of its host.
+    Robots,
+}
+
+/// One visit to be made.
+#[derive(Debug, Clone)]
+pub struct FetchTask {
+    /// Why.
+    pub purpose: Purpose,
+    /// What to request.
+    pub url: Url,
+    /// Its host: scheme, name, port.
+    pub host: HostKey,
+    /// The host's pace when the task was handed out; exact, as a host has one visit at a time.
+    pub pace: Pace,
+    /// The queue row, for a page; a robots.txt waits in none.
+    pub place: Option<Place>,
+    /// The row itself; for a robots.txt one made up for it.
+    pub queued: QueuedUrl,
+}
