@@ -1,0 +1,133 @@
+//! The byte budget of all bodies in memory.
+//!
+//! A body's room is reserved before it is read and released at its commit. Most bodies are small:
+//! they draw from a pool in which each fetch has its share, so small ones never wait for large
+//! ones. A body that outgrows the share takes all it can ever need from a second pool at once, so
+//! that half-read bodies never wait for one another.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bytes that a body may take without asking the second pool.
+const SMALL: usize = 512 << 10;
+/// Permits count kibibytes: a semaphore's own count is limited.
+const UNIT: usize = 1 << 10;
+
+/// Bytes of bodies in memory across the crawl.
+#[derive(Debug, Clone)]
+pub struct ByteBudget {
+    small: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+    max_body: usize,
+}
+
+/// Room for one body; given back when dropped.
+#[derive(Debug, Default)]
+pub struct Reservation {
+    small: Option<OwnedSemaphorePermit>,
+    large: Option<OwnedSemaphorePermit>,
+    bytes: usize,
+}
+
+impl ByteBudget {
+    /// A budget of `total` bytes for bodies of at most `max_body`; at least one of these fits.
+    pub fn new(total: usize, max_body: usize) -> Self {
+        let large = (total / 2).max(max_body);
+        let small = (total / 2).max(SMALL);
+        Self {
+            small: Arc::new(Semaphore::new(units(small))),
+            large: Arc::new(Semaphore::new(units(large))),
+            max_body,
+        }
+    }
+
+    /// Waits for room for a body of about `expected` bytes, as far as that is known.
+    pub async fn reserve(&self, expected: Option<u64>) -> Reservation {
+        let expected = expected.map_or(SMALL, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let small = expected.min(SMALL).min(self.max_body);
+        let mut reservation = Reservation {
+            // The pools are never closed; a closed one would merely not bound.
+            small: Arc::clone(&self.small)
+                .acquire_many_owned(units(small) as u32)
+                .await
+                .ok(),
+            large: None,
+            bytes: small,
+        };
+        if expected > small {
+            self.grow(&mut reservation).await;
+        }
+        reservation
+    }
+
+    /// Waits until the reservation is large enough for the longest body.
+    pub async fn grow(&self, reservation: &mut Reservation) {
+        if reservation.large.is_none() && reservation.bytes < self.max_body {
+            let more = self.max_body - reservation.bytes;
+            reservation.large = Arc::clone(&self.large)
+                .acquire_many_owned(units(more) as u32)
+                .await
+                .ok();
+            reservation.bytes = self.max_body;
+        }
+    }
+}
+
+impl Reservation {
+    /// Bytes that are reserved.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives back what a body of `used` bytes does not need.
+    pub fn shrink(&mut self, used: usize) {
+        let mut keep = units(used);
+        for pool in [&mut self.small, &mut self.large] {
+            if let Some(permit) = pool {
+                let excess = permit.num_permits().saturating_sub(keep);
+                keep = keep.saturating_sub(permit.num_permits());
+                drop(permit.split(excess));
+            }
+        }
+        self.bytes = used;
+    }
+}
+
+fn units(bytes: usize) -> usize {
+    bytes.div_ceil(UNIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: usize = 4 << 20;
+
+    #[tokio::test]
+    async fn room_comes_back() {
+        let budget = ByteBudget::new(8 << 20, BODY);
+        let before = budget.small.available_permits() + budget.large.available_permits();
+        let mut known = budget.reserve(Some(10_000)).await;
+        assert_eq!(known.bytes(), 10_000);
+        let mut unknown = budget.reserve(None).await;
+        budget.grow(&mut unknown).await;
+        assert_eq!(unknown.bytes(), BODY);
+        unknown.shrink(600 << 10);
+        known.shrink(10_000);
+        let held = before - budget.small.available_permits() - budget.large.available_permits();
+        assert_eq!(held, 600 + 10);
+        drop((known, unknown));
+        assert_eq!(
+            budget.small.available_permits() + budget.large.available_permits(),
+            before
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_larger_than_the_budget_still_fits_alone() {
+        let budget = ByteBudget::new(1, BODY);
+        let reservation = budget.reserve(Some(1 << 40)).await;
+        assert_eq!(reservation.bytes(), BODY);
+    }
+}

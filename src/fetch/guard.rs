@@ -1,0 +1,354 @@
+//! Which addresses may be connected to: by default only public ones, so that no page can make the
+//! crawler read what stands behind a firewall.
+//!
+//! Literal addresses are checked before the request, names after their resolution: the resolver
+//! hands out allowed addresses only, so what was checked is what is connected to. A private
+//! literal or `localhost` that the user gave as a seed is consent for that host and port.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{PoisonError, RwLock};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::Host;
+
+use crate::url::Url;
+
+/// Host and port, to which consent can be given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Authority(String);
+
+impl Authority {
+    /// Host and port of `url`.
+    pub fn of(url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+        Self(format!(
+            "{host}:{}",
+            url.port_or_known_default().unwrap_or(0)
+        ))
+    }
+
+    /// As it is kept.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As it was kept.
+    pub fn from_kept(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// Decides which addresses may be connected to.
+#[derive(Debug)]
+pub struct Guard {
+    allow_private: bool,
+    /// Written when seeds are given, read at every request; never held across an await.
+    consented: RwLock<HashSet<Authority>>,
+}
+
+impl Guard {
+    /// A guard that allows public addresses, and private ones if `allow_private`.
+    pub fn new(allow_private: bool) -> Self {
+        Self {
+            allow_private,
+            consented: RwLock::default(),
+        }
+    }
+
+    /// The consent that a seed given by the user carries: none, unless it names a private address
+    /// literally, or `localhost`.
+    pub fn consent_of(seed: &Url) -> Option<Authority> {
+        let private = match seed.host()? {
+            Host::Ipv4(ip) => !is_public(ip.into()),
+            Host::Ipv6(ip) => !is_public(ip.into()),
+            Host::Domain(name) => is_localhost(name),
+        };
+        private.then(|| Authority::of(seed))
+    }
+
+    /// Opens the guard for one host and port.
+    pub fn consent(&self, authority: Authority) {
+        self.consented
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(authority);
+    }
+
+    /// Whether a URL may be requested, as far as that can be told before its name is resolved.
+    pub fn check(&self, url: &Url) -> Result<(), Refused> {
+        if self.allow_private {
+            return Ok(());
+        }
+        let refused = match url.host() {
+            Some(Host::Ipv4(ip)) => (!is_public(ip.into())).then_some(Refused::Address(ip.into())),
+            Some(Host::Ipv6(ip)) => (!is_public(ip.into())).then_some(Refused::Address(ip.into())),
+            Some(Host::Domain(name)) => is_localhost(name).then(|| Refused::Name(name.to_owned())),
+            None => None,
+        };
+        match refused {
+            Some(refused) if !self.has_consent(url) => Err(refused),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_consent(&self, url: &Url) -> bool {
+        self.consented
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&Authority::of(url))
+    }
+
+    /// Those of the addresses of `name` that may be connected to.
+    fn filter(
+        &self,
+        name: &str,
+        found: impl Iterator<Item = SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Refused> {
+        // `check` let `localhost` pass by consent; it stands for loopback and nothing else.
+        let local = is_localhost(name);
+        let (allowed, refused): (Vec<_>, Vec<_>) =
+            found.partition(|address| match self.allow_private {
+                true => true,
+                false if local => address.ip().is_loopback(),
+                false => is_public(address.ip()),
+            });
+        match refused.first() {
+            Some(address) if allowed.is_empty() => {
+                Err(Refused::Resolved(name.to_owned(), address.ip()))
+            }
+            _ => Ok(allowed),
+        }
+    }
+}
+
+/// Why an address may not be connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// A literal address that is not public.
+    Address(IpAddr),
+    /// A name that means this machine.
+    Name(String),
+    /// A name all of whose addresses are not public; one of them.
+    Resolved(String, IpAddr),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Address(ip) => write!(f, "{ip} is not a public address"),
+            Refused::Name(name) => write!(f, "{name} is this machine"),
+            Refused::Resolved(name, ip) => {
+                write!(f, "{name} resolves to {ip}, which is not a public address")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Resolves names for the HTTP client, within the guard.
+pub(super) struct GuardedResolver(pub(super) std::sync::Arc<Guard>);
+
+/// The name was not resolved.
+#[derive(Debug)]
+pub(super) struct NotResolved(String);
+
+impl fmt::Display for NotResolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotResolved {}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let guard = std::sync::Arc::clone(&self.0);
+        Box::pin(async move {
+            let name = name.as_str();
+            let found = tokio::net::lookup_host((name, 0))
+                .await
+                .map_err(|error| NotResolved(format!("{name} cannot be resolved: {error}")))?;
+            let allowed = guard.filter(name, found)?;
+            if allowed.is_empty() {
+                return Err(NotResolved(format!("{name} has no address")).into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// `localhost` and what is below it mean this machine (RFC 6761, section 6.3).
+fn is_localhost(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name.eq_ignore_ascii_case("localhost")
+        || name.len() > 10 && name[name.len() - 10..].eq_ignore_ascii_case(".localhost")
+}
+
+/// Whether an address belongs to a public host, by the IANA special-purpose registries.
+fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => is_public_v6(ip),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    !matches!(
+        (a, b, c),
+        (0 | 10 | 127, _, _)        // this network, private, loopback
+        | (100, 64..=127, _)        // shared address space, RFC 6598
+        | (169, 254, _)             // link-local, where cloud metadata lives
+        | (172, 16..=31, _)         // private
+        | (192, 0, 0 | 2)           // protocol assignments, documentation
+        | (192, 88, 99)             // 6to4 relays, deprecated
+        | (192, 168, _)             // private
+        | (198, 18..=19, _)         // benchmarks
+        | (198, 51, 100)            // documentation
+        | (203, 0, 113)             // documentation
+        | (224..=255, _, _) // multicast, reserved, broadcast
+    )
+}
+
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let s = ip.segments();
+    let embedded = |high: u16, low: u16| {
+        let [a, b] = high.to_be_bytes();
+        let [c, d] = low.to_be_bytes();
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match s {
+        // Unspecified, loopback, IPv4-compatible and -mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
+        [0, 0, 0, 0, 0, 0, 0, 0..=1] => false,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => embedded(high, low),
+        // Local NAT64, Teredo and other protocol assignments, documentation.
+        [0x64, 0xff9b, 1, ..] | [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        // Only 2000::/3 is global unicast.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url::parse;
+
+    #[test]
+    fn special_addresses_are_not_public() {
+        let check = |ip: &str, public| assert_eq!(is_public(ip.parse().unwrap()), public, "{ip}");
+        for ip in [
+            "1.1.1.1",
+            "93.184.216.34",
+            "172.15.0.1",
+            "172.32.0.1",
+            "100.63.0.1",
+            "2606:4700::1",
+            "::ffff:1.1.1.1",
+            "64:ff9b::1.1.1.1",
+        ] {
+            check(ip, true);
+        }
+        for ip in [
+            "0.0.0.0",
+            "10.1.2.3",
+            "127.0.0.1",
+            "127.9.9.9",
+            "100.64.0.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "240.0.0.1",
+            "::",
+            "::1",
+            "fc00::1",
+            "fd12::1",
+            "fe80::1",
+            "ff02::1",
+            "::ffff:10.0.0.1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b:1::1",
+            "2002:7f00:1::",
+            "2002:a00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "::7f00:1",
+        ] {
+            check(ip, false);
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_private_literal_is_refused() {
+        let guard = Guard::new(false);
+        for url in [
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://0177.0.0.1/",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://localhost/",
+            "http://LOCALHOST./",
+            "http://a.localhost/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://10.0.0.1:8080/",
+        ] {
+            assert!(guard.check(&parse(url).unwrap()).is_err(), "{url}");
+            assert!(
+                Guard::new(true).check(&parse(url).unwrap()).is_ok(),
+                "{url}"
+            );
+        }
+        assert!(guard.check(&parse("http://example.org/").unwrap()).is_ok());
+    }
+
+    #[test]
+    fn a_seed_is_consent_for_its_own_host_and_port() {
+        let guard = Guard::new(false);
+        let seed = parse("http://127.0.0.1:8000/start").unwrap();
+        guard.consent(Guard::consent_of(&seed).unwrap());
+        let check =
+            |url, allowed| assert_eq!(guard.check(&parse(url).unwrap()).is_ok(), allowed, "{url}");
+        check("http://127.0.0.1:8000/other", true);
+        check("http://127.0.0.1:8001/", false);
+        check("http://127.0.0.2:8000/", false);
+        check("http://localhost:8000/", false);
+        check("http://10.0.0.1/", false);
+        assert_eq!(
+            Guard::consent_of(&parse("http://intranet.example/").unwrap()),
+            None
+        );
+        assert!(Guard::consent_of(&parse("http://localhost:1/").unwrap()).is_some());
+    }
+
+    #[test]
+    fn of_a_names_addresses_only_public_ones_are_handed_out() {
+        let guard = Guard::new(false);
+        let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 0);
+        let mixed = [at("10.0.0.1"), at("1.1.1.1"), at("::1")];
+        assert_eq!(
+            guard.filter("x.org", mixed.into_iter()),
+            Ok(vec![at("1.1.1.1")])
+        );
+        let private = [at("10.0.0.1"), at("fe80::1")];
+        assert!(guard.filter("x.org", private.into_iter()).is_err());
+        assert_eq!(
+            guard.filter("localhost", [at("127.0.0.1")].into_iter()),
+            Ok(vec![at("127.0.0.1")])
+        );
+        assert!(
+            guard
+                .filter("localhost", [at("10.0.0.1")].into_iter())
+                .is_err()
+        );
+    }
+}

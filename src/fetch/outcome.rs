@@ -1,0 +1,250 @@
+//! What comes of a fetch: an exchange or a failure, as data.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+/// What came of a fetch.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The server answered, whatever it said.
+    Exchange(Box<Exchange>),
+    /// There is no answer.
+    Failed(Failure),
+}
+
+/// A request and its answer, as they went over the wire, as far as the client library tells.
+#[derive(Debug)]
+pub struct Exchange {
+    /// When the request was begun.
+    pub started: Timestamp,
+    /// From then to the last byte.
+    pub duration: Duration,
+    /// Where the answer came from.
+    pub remote: Option<SocketAddr>,
+    /// Protocols below and of HTTP, as WARC-Protocol names them: `h2`, `http/1.1`, `tls/1.3`.
+    pub protocols: Vec<&'static str>,
+    /// The request's head, as sent.
+    pub request_head: Vec<u8>,
+    /// Status code of the answer.
+    pub status: u16,
+    /// Header fields of the answer, repeated ones in their order.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// The body as received: content codings kept, transfer coding gone.
+    pub body: Bytes,
+    /// Why the body ends early, if it does.
+    pub cut: Option<Cut>,
+}
+
+/// Why a body ends before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It is longer than allowed.
+    Length,
+    /// It took longer than allowed.
+    Time,
+    /// The connection broke.
+    Disconnect,
+}
+
+impl Exchange {
+    /// The first value of a header field, as text; names are lower-case.
+    pub fn header<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        self.header_values(name).next()
+    }
+
+    /// All values of a header field that are text, in their order.
+    pub fn header_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.headers
+            .iter()
+            .filter(move |(field, _)| field == name)
+            .filter_map(|(_, value)| std::str::from_utf8(value).ok())
+    }
+
+    /// Whether the status is 2xx.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Whether the status is a redirect that names its target in Location.
+    pub fn is_redirect(&self) -> bool {
+        matches!(self.status, 301 | 302 | 303 | 307 | 308)
+    }
+
+    /// The head of the answer as it is stored: the transfer coding, which is undone, is not named.
+    pub fn response_head(&self) -> Vec<u8> {
+        let reason = reqwest::StatusCode::from_u16(self.status)
+            .ok()
+            .and_then(|status| status.canonical_reason())
+            .unwrap_or("Unknown");
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status).into_bytes();
+        for (name, value) in &self.headers {
+            if name != "transfer-encoding" {
+                head.extend_from_slice(name.as_bytes());
+                head.extend_from_slice(b": ");
+                head.extend_from_slice(value);
+                head.extend_from_slice(b"\r\n");
+            }
+        }
+        head.extend_from_slice(b"\r\n");
+        head
+    }
+
+    /// How long a server that is overloaded asks to be left alone, from `now` (RFC 9110, section
+    /// 10.2.3: seconds or a date).
+    pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
+        let value = self.header("retry-after")?.trim();
+        if let Ok(seconds) = value.parse::<u64>() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let date = jiff::fmt::rfc2822::DateTimeParser::new()
+            .parse_timestamp(value)
+            .ok()?;
+        Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Of which class.
+    pub class: FailureClass,
+    /// What happened, for a person.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of a class.
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+        }
+    }
+
+    /// Whether another attempt can help.
+    pub fn retry(&self) -> Retry {
+        match self.class {
+            FailureClass::Dns
+            | FailureClass::Connect
+            | FailureClass::Timeout
+            | FailureClass::Disconnect => Retry::Later,
+            FailureClass::Tls
+            | FailureClass::Protocol
+            | FailureClass::Guard
+            | FailureClass::Robots
+            | FailureClass::Internal => Retry::Never,
+        }
+    }
+
+    /// Whether the host was contacted, or at least looked for.
+    pub fn asked(&self) -> bool {
+        !matches!(
+            self.class,
+            FailureClass::Guard | FailureClass::Robots | FailureClass::Internal
+        )
+    }
+}
+
+/// Whether another attempt can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// It may.
+    Later,
+    /// It cannot.
+    Never,
+}
+
+/// Classes of failure, by what can be done about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailureClass {
+    /// The name was not resolved.
+    Dns,
+    /// No connection was made.
+    Connect,
+    /// No secure connection was made.
+    Tls,
+    /// The answer did not come in time.
+    Timeout,
+    /// The connection broke before the head of the answer.
+    Disconnect,
+    /// The answer is not HTTP, or beyond the bounds.
+    Protocol,
+    /// The address is private, and was not allowed.
+    Guard,
+    /// robots.txt forbids the URL, or could not be had.
+    Robots,
+    /// The page made gleaner fail.
+    Internal,
+}
+
+impl FailureClass {
+    /// The class's name in logs and counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureClass::Dns => "dns",
+            FailureClass::Connect => "connect",
+            FailureClass::Tls => "tls",
+            FailureClass::Timeout => "timeout",
+            FailureClass::Disconnect => "disconnect",
+            FailureClass::Protocol => "protocol",
+            FailureClass::Guard => "guard",
+            FailureClass::Robots => "robots",
+            FailureClass::Internal => "internal",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exchange(headers: &[(&str, &str)]) -> Exchange {
+        Exchange {
+            started: Timestamp::UNIX_EPOCH,
+            duration: Duration::ZERO,
+            remote: None,
+            protocols: vec![],
+            request_head: vec![],
+            status: 503,
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
+                .collect(),
+            body: Bytes::new(),
+            cut: None,
+        }
+    }
+
+    #[test]
+    fn retry_after_in_both_forms() {
+        let check = |value, expected: Option<u64>| {
+            let now = "2026-11-20T10:00:00Z".parse().unwrap();
+            let found = exchange(&[("retry-after", value)]).retry_after(now);
+            assert_eq!(found, expected.map(Duration::from_secs), "{value}");
+        };
+        check("120", Some(120));
+        check(" 0 ", Some(0));
+        check("Fri, 20 Nov 2026 10:01:00 GMT", Some(60));
+        check("Fri, 20 Nov 2026 09:00:00 GMT", Some(0));
+        check("soon", None);
+        check("-5", None);
+    }
+
+    #[test]
+    fn the_stored_head_does_not_name_a_transfer_coding_that_is_undone() {
+        let head = exchange(&[
+            ("server", "x"),
+            ("transfer-encoding", "chunked"),
+            ("set-cookie", "a"),
+            ("set-cookie", "b"),
+        ])
+        .response_head();
+        assert_eq!(
+            String::from_utf8(head).unwrap(),
+            "HTTP/1.1 503 Service Unavailable\r\nserver: x\r\nset-cookie: a\r\nset-cookie: b\r\n\r\n"
+        );
+    }
+}
