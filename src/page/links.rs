@@ -1,0 +1,178 @@
+//! Where a page points.
+//!
+//! References are resolved as the URL standard says (white space and control characters around and
+//! within them fall away there), against the first usable `<base href>`. Only http and https leave.
+
+use std::collections::{HashMap, HashSet};
+
+use html5ever::local_name;
+use scraper::node::Element;
+use serde::{Deserialize, Serialize};
+
+use super::metadata::has_token;
+use super::outline::{Outline, attribute};
+use super::{Note, PageOptions};
+use crate::url::{self, Identity, Url, UrlId};
+
+/// One target of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Absolute, without fragment, as first seen on the page: what is requested.
+    pub url: String,
+    /// Its identity in this crawl.
+    pub id: UrlId,
+    /// By what it is pointed at, the first time.
+    pub kind: LinkKind,
+    /// Whether every reference to it says `rel=nofollow`.
+    pub nofollow: bool,
+}
+
+/// By what a page points at something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkKind {
+    /// `<a href>`.
+    Anchor,
+    /// `<area href>`, part of an image map.
+    Area,
+    /// `<iframe src>` or `<frame src>`.
+    Frame,
+    /// `<meta http-equiv=refresh>`.
+    Refresh,
+    /// `<link rel>` of next, prev, canonical, or alternate in another language or as HTML.
+    Related,
+}
+
+/// What references are relative to: the first `<base href>` if it is a usable one, else `url`.
+pub(super) fn base(outline: &Outline<'_>, url: &Url) -> Url {
+    let mut bases = outline
+        .elements()
+        .filter(|(_, element)| element.name.local == local_name!("base"));
+    bases
+        .find_map(|(_, element)| attribute(element, &local_name!("href")))
+        .and_then(|href| url::join(url, href).ok())
+        .unwrap_or_else(|| url.clone())
+}
+
+/// All links, each target once, in document order.
+pub(super) fn collect(
+    outline: &Outline<'_>,
+    base: &Url,
+    identity: &Identity,
+    options: &PageOptions,
+    notes: &mut Vec<Note>,
+) -> Vec<Link> {
+    let mut links: Vec<Link> = Vec::new();
+    let mut places = HashMap::new();
+    // Menus repeat themselves; resolving and hashing the same reference twice is the main cost.
+    let mut seen = HashSet::new();
+    let mut cut = false;
+    for (_, element) in outline.elements() {
+        let Some((reference, kind)) = reference(element) else {
+            continue;
+        };
+        let nofollow =
+            attribute(element, &local_name!("rel")).is_some_and(|rel| has_token(rel, "nofollow"));
+        if reference.starts_with('#') || !seen.insert((reference, nofollow)) {
+            continue;
+        }
+        if reference.len() > options.max_url_bytes {
+            // A long script or data URL is no loss.
+            cut |= url::join(base, reference).is_ok();
+            continue;
+        }
+        let Ok(target) = url::join(base, reference) else {
+            continue;
+        };
+        let id = identity.id(&target);
+        if let Some(&place) = places.get(&id) {
+            let link: Option<&mut Link> = links.get_mut(place);
+            if let Some(link) = link {
+                link.nofollow &= nofollow;
+            }
+        } else if links.len() < options.max_links {
+            places.insert(id, links.len());
+            links.push(Link {
+                url: target.into(),
+                id,
+                kind,
+                nofollow,
+            });
+        } else {
+            cut = true;
+            break;
+        }
+    }
+    if cut {
+        notes.push(Note::LinksCut);
+    }
+    links
+}
+
+/// The reference an element makes to another page.
+fn reference(element: &Element) -> Option<(&str, LinkKind)> {
+    let href = || attribute(element, &local_name!("href"));
+    let (reference, kind) = match element.name.local {
+        local_name!("a") => (href()?, LinkKind::Anchor),
+        local_name!("area") => (href()?, LinkKind::Area),
+        local_name!("iframe") | local_name!("frame") => {
+            (attribute(element, &local_name!("src"))?, LinkKind::Frame)
+        }
+        local_name!("link") if is_related(element) => (href()?, LinkKind::Related),
+        local_name!("meta") => {
+            let pragma = attribute(element, &local_name!("http-equiv"))?;
+            if !pragma.trim().eq_ignore_ascii_case("refresh") {
+                return None;
+            }
+            let content = attribute(element, &local_name!("content"))?;
+            (refresh_target(content)?, LinkKind::Refresh)
+        }
+        _ => return None,
+    };
+    let reference = reference.trim();
+    (!reference.is_empty()).then_some((reference, kind))
+}
+
+/// Whether a `<link>` leads to a page rather than to a feed, a style sheet or an icon.
+fn is_related(element: &Element) -> bool {
+    let rel = attribute(element, &local_name!("rel")).unwrap_or_default();
+    if ["next", "prev", "canonical"]
+        .iter()
+        .any(|token| has_token(rel, token))
+    {
+        return true;
+    }
+    if !has_token(rel, "alternate") || has_token(rel, "stylesheet") {
+        return false;
+    }
+    match attribute(element, &local_name!("type")).map(str::trim) {
+        None | Some("") => attribute(element, &local_name!("hreflang")).is_some(),
+        Some(media_type) => media_type.eq_ignore_ascii_case("text/html"),
+    }
+}
+
+/// The target of `5; url='next.html'` (HTML standard, "shared declarative refresh steps").
+fn refresh_target(content: &str) -> Option<&str> {
+    let content = content.trim_start();
+    let after_time = content.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if after_time.len() == content.len() {
+        return None;
+    }
+    let rest = after_time
+        .trim_start()
+        .strip_prefix([';', ','])
+        .unwrap_or(after_time)
+        .trim_start();
+    let target = match rest.get(..3) {
+        Some(word) if word.eq_ignore_ascii_case("url") => {
+            let after_word = rest.get(3..).unwrap_or_default().trim_start();
+            after_word.strip_prefix('=').map_or(rest, str::trim_start)
+        }
+        _ => rest,
+    };
+    let unquoted = match target.chars().next() {
+        Some(quote @ ('"' | '\'')) => target.get(1..)?.split(quote).next().unwrap_or_default(),
+        _ => target,
+    };
+    Some(unquoted.trim()).filter(|target| !target.is_empty())
+}

@@ -1,0 +1,447 @@
+//! Pages as a whole: what is read from them, that a frame does not change what they are about, and
+//! that no page is too hostile.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::url::{Canonicalizer, Secret, parse};
+
+fn page(html: &str) -> Page {
+    let identity = Identity::new(
+        Canonicalizer::default(),
+        Secret::from_bytes([7; Secret::LEN]),
+    );
+    let url = parse("https://example.org/dir/page.html").unwrap();
+    Page::parse_html(html, &url, &identity, &PageOptions::default())
+}
+
+fn check_links(html: &str, expected: &[(&str, LinkKind, bool)]) {
+    let links = page(html).links;
+    let found: Vec<_> = links
+        .iter()
+        .map(|l| (l.url.as_str(), l.kind, l.nofollow))
+        .collect();
+    assert_eq!(found, expected, "{html}");
+}
+
+fn check_text(html: &str, expected: &str) {
+    assert_eq!(page(html).full_text, expected, "{html}");
+}
+
+#[test]
+fn links_of_every_kind_in_document_order() {
+    check_links(
+        "<meta http-equiv=refresh content='5; URL=\"/later\"'>
+         <link rel=alternate hreflang=de href=/de><link rel=alternate type=application/rss+xml href=/rss>
+         <link rel='STYLESHEET next' href=/next><link rel=icon href=/icon>
+         <a href=' \n other.html#part ' rel='x NoFollow'>a</a><area href=//other.example/b>
+         <iframe src=frame></iframe><a href='mailto:x@y'>m</a><a href='#top'>t</a><a href=''>e</a>
+         <noscript><a href=/unscripted>n</a></noscript><template><a href=/template>t</a></template>",
+        &[
+            ("https://example.org/later", LinkKind::Refresh, false),
+            ("https://example.org/de", LinkKind::Related, false),
+            ("https://example.org/next", LinkKind::Related, false),
+            ("https://example.org/dir/other.html", LinkKind::Anchor, true),
+            ("https://other.example/b", LinkKind::Area, false),
+            ("https://example.org/dir/frame", LinkKind::Frame, false),
+            ("https://example.org/unscripted", LinkKind::Anchor, false),
+        ],
+    );
+}
+
+#[test]
+fn one_target_is_one_link_and_followed_if_one_reference_is() {
+    check_links(
+        "<a rel=nofollow href=/a#1>1</a><a href=b>2</a><a href='/a#2'>3</a>",
+        &[
+            ("https://example.org/a", LinkKind::Anchor, false),
+            ("https://example.org/dir/b", LinkKind::Anchor, false),
+        ],
+    );
+}
+
+#[test]
+fn only_the_first_base_counts_and_only_on_the_web() {
+    let target = [("https://cdn.example/x/a", LinkKind::Anchor, false)];
+    check_links(
+        "<base target=t><base href=//cdn.example/x/><base href=/no/><a href=a>a</a>",
+        &target,
+    );
+    let target = [("https://example.org/dir/a", LinkKind::Anchor, false)];
+    check_links(
+        "<base href='data:,x'><base href=/no/><a href=a>a</a>",
+        &target,
+    );
+}
+
+#[test]
+fn links_are_bounded() {
+    let mut html = String::new();
+    for n in 0..20_000 {
+        write!(html, "<a href={n}>n</a>").unwrap();
+    }
+    let page = page(&html);
+    assert_eq!(
+        (page.links.len(), page.notes.as_slice()),
+        (10_000, [Note::LinksCut].as_slice())
+    );
+}
+
+#[test]
+fn text_keeps_words_apart_and_together() {
+    check_text("<p>un<b>divi</b>ded</p><p>next</p>", "undivided\nnext");
+    check_text("a<br>b<div>c</div>d <i> e</i>", "a\nb\nc\nd e");
+    check_text("<table><tr><td>1<td>2<tr><td>3</table>", "1 2\n3");
+    check_text("x <!-- y --> z&nbsp;\t w\u{AD}o\0rd", "x z word");
+    check_text("<pre>  a\n\n    b  \nc</pre>", "  a\n\n    b\nc");
+    check_text("<ul><li>one<li>two</ul>after", "one\ntwo\nafter");
+}
+
+#[test]
+fn text_leaves_out_what_nobody_sees() {
+    check_text(
+        "<title>t</title><p>seen<span hidden> a</span><span style='color:red; DISPLAY : none'> b</span>\
+         <script>c</script><style>d</style><select><option>e</select><span aria-hidden=true>f</span>\
+         <template>g</template><svg><text>h</text></svg><textarea>i</textarea> end",
+        "seen end",
+    );
+    let hidden = format!(
+        "<p>Loading<div hidden>{}</div>",
+        "revealed later ".repeat(30)
+    );
+    assert!(
+        page(&hidden).full_text.contains("revealed"),
+        "a page that scripts reveal has text"
+    );
+    let unscripted = format!(
+        "<body><div id=app></div><noscript><p>{}</noscript>",
+        "words ".repeat(30)
+    );
+    assert!(page(&unscripted).main_text.contains("words"));
+}
+
+#[test]
+fn metadata_is_read_and_bounded() {
+    let found = page(
+        "<html lang=' pt_BR'><title> A\n title </title><svg><title>no</title></svg>\
+         <link rel=canonical href=/c#x><meta name=ROBOTS content='NoIndex, follow'>\
+         <meta name=gleaner content=none><meta name=otherbot content=noarchive>",
+    );
+    assert_eq!(found.title.as_deref(), Some("A title"));
+    assert_eq!(found.language.as_deref(), Some("pt-br"));
+    assert_eq!(found.canonical.as_deref(), Some("https://example.org/c"));
+    assert_eq!(
+        found.robots,
+        RobotsMeta {
+            noindex: true,
+            nofollow: true,
+            noarchive: false
+        }
+    );
+
+    assert_eq!(
+        page("<title> </title><h1>An <b>h1</b></h1>")
+            .title
+            .as_deref(),
+        Some("An h1")
+    );
+    let og = "<meta property=og:title content='og'><h1>h</h1>";
+    assert_eq!(page(og).title.as_deref(), Some("og"));
+    assert_eq!(
+        page("<meta http-equiv=content-language content='de-DE, en'>")
+            .language
+            .as_deref(),
+        Some("de-de")
+    );
+    assert_eq!(page("<html lang='<!--'>").language, None);
+    assert_eq!(
+        page(&format!("<title>{}", "é".repeat(5000)))
+            .title
+            .unwrap()
+            .len(),
+        1024
+    );
+}
+
+#[test]
+fn robots_header_is_for_whom_it_names() {
+    let check = |values: &[&str], expected: (bool, bool, bool)| {
+        let found = RobotsMeta::from_header_values(values.iter().copied(), "gleaner");
+        assert_eq!(
+            (found.noindex, found.nofollow, found.noarchive),
+            expected,
+            "{values:?}"
+        );
+    };
+    check(&["noindex"], (true, false, false));
+    check(
+        &["otherbot: noindex, nofollow", "noarchive"],
+        (false, false, true),
+    );
+    check(
+        &["otherbot: noindex, Gleaner: nofollow"],
+        (false, true, false),
+    );
+    check(&["max-snippet: 5, NONE"], (true, true, false));
+    check(
+        &["unavailable_after: 25 Jun 2010 15:00:00 PST, noindex"],
+        (true, false, false),
+    );
+    check(&["", ",:,,", "indexnoindex"], (false, false, false));
+}
+
+#[test]
+fn plain_text_is_main_text() {
+    let page = Page::plain_text("a\r\nb  \n\n\nc\0", &PageOptions::default());
+    assert_eq!(
+        (page.main_text.as_str(), page.full_text.as_str()),
+        ("a\nb\n\nc", "a\nb\n\nc")
+    );
+}
+
+const ARTICLE: &str = "<h2>Why the river rose</h2>
+    <p>The river rose three metres in a night, and nobody in the valley had seen it coming before.</p>
+    <p>Upstream, <a href=/dam>the old dam</a> had been leaking since the autumn, engineers said later.</p>
+    <ul><li>The first village was cut off at midnight, when the bridge was closed to all traffic.</li>
+    <li>The second one followed an hour later, although its people had been warned in good time.</li></ul>
+    <blockquote><p>We will rebuild it, and this time we will build it higher, the mayor told us.</p></blockquote>";
+
+#[test]
+fn the_same_article_in_other_frames_is_the_same_text() {
+    let sparse = format!("<title>River</title><body><div class=content>{ARTICLE}</div>");
+    let rich = format!(
+        "<title>River | The Daily</title><body class='page has-sidebar'>\
+         <header><a href=/>The Daily</a><nav><ul><li><a href=/1>World</a><li><a href=/2>Sport</a></ul></nav></header>\
+         <div class='cookie-consent'>We use cookies to make this site work, to measure how it is used, and to pay for it.</div>\
+         <div id=main><div class=content>{ARTICLE}<div class='share-bar'>Share this article with everybody you know</div>\
+         <div class=ad>Advertisement: buy this car today, or be sorry for the rest of your life, you know it.</div></div>\
+         <div class=sidebar><h3>Most read</h3><p>A short story about a dog that found its way home after a year.</p></div></div>\
+         <footer>Copyright The Daily. All rights reserved. Nothing may be copied without permission.</footer>"
+    );
+    let main_text = page(&sparse).main_text;
+    assert!(
+        main_text.starts_with("Why the river rose\nThe river"),
+        "{main_text}"
+    );
+    assert!(
+        main_text.contains("the old dam had been") && main_text.ends_with("the mayor told us.")
+    );
+    assert_eq!(page(&rich).main_text, main_text);
+}
+
+#[test]
+fn a_forum_is_about_its_comments() {
+    let mut html =
+        String::from("<body><nav><a href=/>Home</a></nav><h1>Which lens?</h1><div class=comments>");
+    for n in 0..6 {
+        write!(html, "<div class=comment><p>Post {n}: I would take the fifty, it is sharp and light and cheap.</p></div>").unwrap();
+    }
+    let main_text = page(&html).main_text;
+    assert!(
+        main_text.contains("Post 0") && main_text.contains("Post 5"),
+        "{main_text}"
+    );
+}
+
+/// Hostile pages of about a megabyte: none may overflow the stack, take a quadratic time or make
+/// millions of nodes. The time is asserted only loosely, for slow machines and debug builds; a
+/// quadratic step takes minutes here.
+#[test]
+fn hostile_pages_are_cut_not_endured() {
+    let attributes = |tag: &str| {
+        let mut html = format!("<{tag}");
+        for n in 0..150_000 {
+            write!(html, " a{n}").unwrap();
+        }
+        html + ">end"
+    };
+    let numbered = |part: &str, count: usize| {
+        (0..count).fold(String::new(), |html, n| {
+            html + &part.replace('#', &n.to_string())
+        })
+    };
+    let cases = [
+        ("<div>".repeat(200_000), Some(Note::DepthCut)),
+        ("<ul><li>".repeat(125_000), Some(Note::DepthCut)),
+        ("<svg><style>".repeat(80_000), Some(Note::DepthCut)),
+        ("<table><tr><td>".repeat(60_000), Some(Note::DepthCut)),
+        (numbered("<b a=#><p>x", 80_000), None),
+        (
+            numbered("<i id=a#>", 80_000) + &"</i><p>x".repeat(50_000),
+            None,
+        ),
+        (attributes("div"), Some(Note::TagCut)),
+        (numbered("<body a#=1>", 80_000), None),
+        (numbered("<a href=#><div>", 60_000), None),
+        ("<p></div>".repeat(100_000), None),
+        (
+            "<!--".to_owned() + &" - ".repeat(300_000),
+            Some(Note::TagCut),
+        ),
+        ("&amp".repeat(250_000), None),
+        ("&a".repeat(500_000), None),
+        ("\0".repeat(1_000_000), None),
+        ("<".repeat(1_000_000), None),
+        (
+            "<a b='".to_owned() + &"<p>".repeat(300_000),
+            Some(Note::TagCut),
+        ),
+        (
+            format!("{}{}", "<div>".repeat(500), "<p></p>".repeat(140_000)),
+            None,
+        ),
+    ];
+    for (html, note) in cases {
+        let start = html.chars().take(40).collect::<String>();
+        let begun = std::time::Instant::now();
+        let page = page(&html);
+        assert!(
+            begun.elapsed().as_secs() < 10,
+            "{start}: {:?}",
+            begun.elapsed()
+        );
+        if let Some(note) = note {
+            assert!(page.notes.contains(&note), "{start}: {:?}", page.notes);
+        }
+    }
+}
+
+#[test]
+fn what_follows_a_cut_tag_or_comment_is_read() {
+    let data = "A".repeat(300_000);
+    let html =
+        format!("<p>before<img src='data:image/png;base64,{data}' alt=x><a href=/after>after</a>");
+    let found = page(&html);
+    assert_eq!(
+        (found.full_text.as_str(), found.links.len()),
+        ("before after", 1)
+    );
+    let comment = "<p>commented ".repeat(30_000);
+    assert_eq!(
+        page(&format!("<p>before<!--{comment}--> after")).full_text,
+        "before after"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Whatever the tags, a page is read without panic, twice alike, and within its bounds.
+    #[test]
+    fn any_tag_soup_is_read(parts in proptest::collection::vec((0_usize..SOUP.len(), "[a-z <>&\"'=\0é-]{0,6}"), 0..120)) {
+        let mut html = String::new();
+        for (part, extra) in &parts {
+            html.push_str(SOUP[*part]);
+            html.push_str(extra);
+        }
+        let found = page(&html);
+        prop_assert!(found.main_text.len() <= html.len() * 3 + 16);
+        prop_assert_eq!(&found, &page(&html));
+    }
+
+    /// Bytes of any kind become text and then a page.
+    #[test]
+    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..400), header in "[ -~]{0,30}") {
+        let text = charset::to_text(&bytes, Some(&header));
+        let _ = page(&text.text);
+        let _ = kind(Some(&header), &bytes);
+        let _ = kind(None, &bytes);
+        let _ = RobotsMeta::from_header_values([header.as_str()], "gleaner");
+    }
+}
+
+const SOUP: &[&str] = &[
+    "<p>",
+    "</p>",
+    "<div class='content'>",
+    "</div>",
+    "<table>",
+    "<tr>",
+    "<td>",
+    "</table>",
+    "<b>",
+    "</b>",
+    "<i x=1>",
+    "</i>",
+    "<a href=/x>",
+    "</a>",
+    "<svg>",
+    "</svg>",
+    "<math>",
+    "<mi>",
+    "<annotation-xml encoding=text/html>",
+    "<foreignObject>",
+    "<title>",
+    "</title>",
+    "<template>",
+    "</template>",
+    "<select>",
+    "<option>",
+    "</select>",
+    "<frameset>",
+    "<frame src=f>",
+    "<noscript>",
+    "</noscript>",
+    "<script>",
+    "</script>",
+    "<style>",
+    "</style>",
+    "<textarea>",
+    "</textarea>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "<!doctype html>",
+    "<html lang=en>",
+    "<head>",
+    "</head>",
+    "<body>",
+    "</body>",
+    "</html>",
+    "<form>",
+    "</form>",
+    "<input>",
+    "<button>",
+    "<pre>\n",
+    "</pre>",
+    "<ul>",
+    "<li>",
+    "</ul>",
+    "<h1>",
+    "</h1>",
+    "<main>",
+    "<article>",
+    "</article>",
+    "<nav>",
+    "</nav>",
+    "<plaintext>",
+    "<meta charset=x>",
+    "<base href=b>",
+    "<link rel=canonical href=c>",
+    "<nobr>",
+    "<applet>",
+    "</applet>",
+    "<caption>",
+    "<colgroup>",
+    "<col>",
+    "<tbody>",
+    "<br>",
+    "</br>",
+    "<image>",
+    "<iframe src=i>",
+    "</iframe>",
+    "<dialog open>",
+    "A sentence of some length that would count as prose, would it not, if it were long enough? ",
+    "<template shadowrootmode=open>",
+    "<selectedcontent>",
+    "<optgroup>",
+    "<rb>",
+    "<rt>",
+    "<ruby>",
+    "<hr>",
+    "<dd>",
+    "<dt>",
+];

@@ -1,0 +1,178 @@
+//! Text as a reader sees it: blocks on lines, white space collapsed, words neither glued nor split.
+//!
+//! Every text node carries the break that stands before it (`outline.rs`), so writing text is one
+//! walk over the chosen nodes; breaks of nodes left out are remembered for the next one kept.
+
+use super::outline::{Break, Content, Outline, Sight};
+use super::{Note, floor_char_boundary};
+
+/// Below this many bytes of shown text, what is hidden is taken as well if it is ten times as much:
+/// the page is one that scripts reveal, and `hidden` or `<noscript>` holds its content.
+const MIN_SHOWN_BYTES: usize = 300;
+
+/// What counts as seen on this page.
+pub(super) fn sight(outline: &Outline<'_>) -> Sight {
+    let (mut shown, mut hidden) = (0, 0);
+    for item in &outline.items {
+        if let Content::Text(text) = &item.content {
+            match item.sight {
+                Sight::Shown => shown += text.characters.trim().len(),
+                Sight::Hidden => hidden += text.characters.trim().len(),
+                Sight::Never => {}
+            }
+        }
+    }
+    if shown < MIN_SHOWN_BYTES && hidden > 10 * shown {
+        Sight::Hidden
+    } else {
+        Sight::Shown
+    }
+}
+
+/// The visible text of a page.
+pub(super) fn full(
+    outline: &Outline<'_>,
+    sight: Sight,
+    max_bytes: usize,
+    notes: &mut Vec<Note>,
+) -> String {
+    let mut writer = Writer::new(max_bytes);
+    for item in &outline.items {
+        if let Content::Text(text) = &item.content {
+            writer.separate(text.before);
+            if item.sight <= sight {
+                writer.push(text.characters, text.preformatted);
+            }
+        }
+    }
+    if writer.cut {
+        notes.push(Note::TextCut);
+    }
+    writer.text
+}
+
+/// Plain text with uniform line ends, without control characters.
+pub(super) fn plain(text: &str, max_bytes: usize, notes: &mut Vec<Note>) -> String {
+    let mut writer = Writer::new(max_bytes);
+    writer.push_preformatted(text);
+    if writer.cut {
+        notes.push(Note::TextCut);
+    }
+    writer.text
+}
+
+/// Writes runs of text with the breaks between them.
+pub(super) struct Writer {
+    pub(super) text: String,
+    /// Whether something did not fit.
+    pub(super) cut: bool,
+    max_bytes: usize,
+    pending: Break,
+}
+
+impl Writer {
+    /// An empty text that takes up to `max_bytes`.
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self {
+            text: String::new(),
+            cut: false,
+            max_bytes,
+            pending: Break::None,
+        }
+    }
+
+    /// Asks for at least this break before the next word.
+    pub(super) fn separate(&mut self, by: Break) {
+        self.pending = self.pending.max(by);
+    }
+
+    /// Writes the text of one node.
+    pub(super) fn push(&mut self, text: &str, preformatted: bool) {
+        if preformatted {
+            self.push_preformatted(text);
+        } else {
+            self.push_collapsed(text);
+        }
+    }
+
+    fn push_collapsed(&mut self, text: &str) {
+        if text.starts_with(char::is_whitespace) {
+            self.separate(Break::Space);
+        }
+        for word in text.split_whitespace() {
+            self.push_word(word);
+            self.pending = Break::Space;
+        }
+        if !text.is_empty() && !text.ends_with(char::is_whitespace) && !is_blank(text) {
+            self.pending = Break::None;
+        }
+    }
+
+    fn push_preformatted(&mut self, text: &str) {
+        for (index, line) in text.split('\n').enumerate() {
+            if index > 0 {
+                self.text
+                    .truncate(self.text.trim_end_matches([' ', '\t']).len());
+                // One empty line is kept, as between paragraphs of plain text.
+                if self.pending == Break::Line
+                    && !self.text.ends_with('\n')
+                    && !self.text.is_empty()
+                {
+                    self.push_str("\n");
+                }
+                self.pending = Break::Line;
+            }
+            let line = line.trim_end();
+            if !line.is_empty() {
+                self.push_word(line);
+                self.pending = Break::None;
+            }
+        }
+    }
+
+    fn push_word(&mut self, word: &str) {
+        if is_blank(word) {
+            return;
+        }
+        if !self.text.is_empty() {
+            match self.pending {
+                Break::None => {}
+                Break::Space => self.push_str(" "),
+                Break::Line => self.push_str("\n"),
+            }
+        }
+        self.pending = Break::None;
+        if word.contains(is_dropped) {
+            for part in word.split(is_dropped) {
+                self.push_str(part);
+            }
+        } else {
+            self.push_str(word);
+        }
+    }
+
+    fn push_str(&mut self, part: &str) {
+        let room = self.max_bytes.saturating_sub(self.text.len());
+        if part.len() > room {
+            self.cut = true;
+            self.text.push_str(
+                part.get(..floor_char_boundary(part, room))
+                    .unwrap_or_default(),
+            );
+            self.max_bytes = self.text.len();
+        } else {
+            self.text.push_str(part);
+        }
+    }
+}
+
+/// Whether nothing of `word` can be seen.
+fn is_blank(word: &str) -> bool {
+    word.chars().all(|c| is_dropped(c) || c.is_whitespace())
+}
+
+/// Characters without a form of their own, which some sites sprinkle over their words: they would
+/// make equal texts different. The joiners U+200C and U+200D carry meaning and stay.
+fn is_dropped(c: char) -> bool {
+    matches!(c, '\u{AD}' | '\u{200B}' | '\u{2060}' | '\u{FEFF}') || (c.is_control() && c != '\t')
+}
