@@ -1,0 +1,293 @@
+//! Documents: one row a stored response, by rising id, in sled.
+//!
+//! Rows are written at checkpoints only; until then the new ones are served from memory, and the
+//! committer's deltas keep them safe. sled's `flush` hands its log to the operating system but does
+//! not sync it, so a checkpoint syncs sled's file itself. What is here can be rebuilt from the
+//! store, so a database that does not open is set aside rather than mourned.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Fingerprints;
+use crate::url::UrlId;
+
+/// The number of a document, rising from 1 in the order of discovery.
+pub type DocumentId = u64;
+
+/// A stored response, to which duplicates refer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Document {
+    /// Its number.
+    pub id: DocumentId,
+    /// The page's identity.
+    pub url_id: UrlId,
+    /// The page's URL as it was requested.
+    pub url: String,
+    /// When it was fetched: microseconds since 1970.
+    pub fetched: i64,
+    /// Where its record stands.
+    pub stored: Stored,
+    /// SHA-256 of the payload as stored.
+    pub payload: [u8; 32],
+    /// Its signatures. Empty for what cannot be an original: an error page, a robots.txt.
+    pub fingerprints: Fingerprints,
+}
+
+/// Where the archive keeps a response.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The record's id.
+    pub record: [u8; 16],
+    /// Number of the segment file.
+    pub segment: u32,
+    /// Byte offset of the record in it.
+    pub offset: u64,
+    /// Bytes of the record.
+    pub length: u64,
+}
+
+/// All documents of a crawl.
+pub struct Documents {
+    path: PathBuf,
+    database: sled::Db,
+    /// New since the last checkpoint: bounded by the checkpoint's limits.
+    recent: BTreeMap<DocumentId, Arc<Document>>,
+    /// The highest id that a checkpoint wrote.
+    through: DocumentId,
+}
+
+/// Why the documents on disk cannot be used; they are set aside and must be rebuilt.
+#[derive(Debug, Clone)]
+pub struct DocumentsDamage {
+    /// What is wrong.
+    pub why: String,
+}
+
+/// The row that says how far checkpoints came; shorter than any id.
+const THROUGH: &[u8] = b"t";
+
+impl Documents {
+    /// Opens the documents in `path`, which must reach at least to `expected`. What cannot be used
+    /// is set aside under another name, and an empty database is opened in its place.
+    pub fn open(
+        path: &Path,
+        cache_bytes: u64,
+        expected: DocumentId,
+    ) -> Result<(Self, Option<DocumentsDamage>), Error> {
+        let why = match open_database(path, cache_bytes) {
+            Ok((database, through)) if through >= expected => {
+                return Ok((Self::new(path, database, through), None));
+            }
+            Ok((_, through)) => {
+                format!("it ends at document {through}, and {expected} are acknowledged")
+            }
+            Err(why) => why,
+        };
+        let aside = path.with_extension("damaged");
+        let io = |source| Error::Io {
+            path: path.to_owned(),
+            source,
+        };
+        if path.exists() {
+            if aside.exists() {
+                fs::remove_dir_all(&aside).map_err(io)?;
+            }
+            fs::rename(path, &aside).map_err(io)?;
+        }
+        let (database, through) =
+            open_database(path, cache_bytes).map_err(|why| Error::Engine {
+                path: path.to_owned(),
+                why,
+            })?;
+        Ok((
+            Self::new(path, database, through),
+            Some(DocumentsDamage { why }),
+        ))
+    }
+
+    fn new(path: &Path, database: sled::Db, through: DocumentId) -> Self {
+        Self {
+            path: path.to_owned(),
+            database,
+            recent: BTreeMap::new(),
+            through,
+        }
+    }
+
+    /// A document by its number.
+    pub fn get(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
+        if let Some(document) = self.recent.get(&id) {
+            return Ok(Some(Arc::clone(document)));
+        }
+        let row = self
+            .database
+            .get(id.to_be_bytes())
+            .map_err(|error| self.failed(error))?;
+        // A row that cannot be read is a posting without a document: it convicts nobody.
+        Ok(row
+            .and_then(|row| postcard::from_bytes(&row).ok())
+            .map(Arc::new))
+    }
+
+    /// Adds a document, or replaces one that is not yet written.
+    pub fn insert(&mut self, document: Arc<Document>) {
+        self.recent.insert(document.id, document);
+    }
+
+    /// Number of documents not yet written.
+    pub fn recent(&self) -> usize {
+        self.recent.len()
+    }
+
+    /// Writes what is new and waits until the disk has it.
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        let Some((&last, _)) = self.recent.last_key_value() else {
+            return Ok(());
+        };
+        let through = self.through.max(last);
+        let mut batch = sled::Batch::default();
+        for (id, document) in &self.recent {
+            let row = postcard::to_stdvec(&**document).expect("documents are plain data");
+            batch.insert(&id.to_be_bytes(), row);
+        }
+        batch.insert(THROUGH, &through.to_be_bytes());
+        self.database
+            .apply_batch(batch)
+            .map_err(|error| self.failed(error))?;
+        self.database.flush().map_err(|error| self.failed(error))?;
+        let file = self.path.join("db");
+        File::open(&file)
+            .and_then(|file| file.sync_data())
+            .map_err(|source| Error::Io { path: file, source })?;
+        self.through = through;
+        self.recent.clear();
+        Ok(())
+    }
+
+    fn failed(&self, error: sled::Error) -> Error {
+        match error {
+            sled::Error::Io(source) => Error::Io {
+                path: self.path.clone(),
+                source,
+            },
+            other => Error::Engine {
+                path: self.path.clone(),
+                why: other.to_string(),
+            },
+        }
+    }
+}
+
+/// Opens sled and reads how far it reaches. sled panics on some damage, hence the net.
+fn open_database(path: &Path, cache_bytes: u64) -> Result<(sled::Db, DocumentId), String> {
+    let open = || {
+        let database = sled::Config::new()
+            .path(path)
+            .cache_capacity(cache_bytes)
+            .flush_every_ms(None)
+            .open()?;
+        let through = database.get(THROUGH)?;
+        Ok::<_, sled::Error>((database, through))
+    };
+    match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(Ok((database, through))) => {
+            let through =
+                through.and_then(|row| Some(u64::from_be_bytes(row.as_ref().try_into().ok()?)));
+            Ok((database, through.unwrap_or(0)))
+        }
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("it is damaged in a way that its engine does not survive".to_owned()),
+    }
+}
+
+impl std::fmt::Debug for Documents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Documents")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why documents could not be read or written. Ends the run; what was committed stays.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file system refused.
+    #[error("cannot read or write the documents in {path}: {source}")]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The engine refused.
+    #[error(
+        "the documents in {path} cannot be used: {why}; remove the folder, it is rebuilt at the next start"
+    )]
+    Engine {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(id: DocumentId) -> Arc<Document> {
+        Arc::new(Document {
+            id,
+            url_id: UrlId::from_bytes([id as u8; 16]),
+            url: format!("http://example.org/{id}"),
+            fetched: 1,
+            stored: Stored::default(),
+            payload: [id as u8; 32],
+            fingerprints: Fingerprints::default(),
+        })
+    }
+
+    #[test]
+    fn documents_are_found_before_and_after_a_checkpoint_and_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("documents");
+        let (mut documents, damage) = Documents::open(&path, 1 << 20, 0).unwrap();
+        assert!(damage.is_none());
+        documents.insert(document(1));
+        documents.insert(document(2));
+        assert_eq!(documents.get(1).unwrap(), Some(document(1)));
+        documents.checkpoint().unwrap();
+        documents.insert(document(3));
+        assert_eq!(documents.get(2).unwrap(), Some(document(2)));
+        drop(documents);
+        let (documents, damage) = Documents::open(&path, 1 << 20, 2).unwrap();
+        assert!(damage.is_none());
+        assert_eq!(documents.get(2).unwrap(), Some(document(2)));
+        assert_eq!(documents.get(3).unwrap(), None, "never checkpointed");
+    }
+
+    #[test]
+    fn a_lost_or_damaged_folder_is_set_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("documents");
+        let (mut documents, _) = Documents::open(&path, 1 << 20, 0).unwrap();
+        documents.insert(document(1));
+        documents.checkpoint().unwrap();
+        drop(documents);
+        fs::write(path.join("db"), [0xff; 4_096]).unwrap();
+        fs::write(path.join("conf"), "nonsense").unwrap();
+        let (documents, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
+        assert!(damage.is_some());
+        assert_eq!(documents.get(1).unwrap(), None);
+        drop(documents);
+        fs::remove_dir_all(&path).unwrap();
+        let (_, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
+        assert!(damage.is_some_and(|damage| damage.why.contains("document 0")));
+    }
+}

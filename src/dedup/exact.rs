@@ -1,0 +1,110 @@
+//! The exact tiers: SHA-256 of the decoded body, of the visible text, of the main content.
+
+use sha2::{Digest, Sha256};
+
+use super::{Key, Kind, Match, Method, Signature, Text};
+
+/// Fewer words say too little about a page to tell it from another by its text alone.
+const MIN_WORDS: u32 = 5;
+
+/// A tier that compares one digest.
+pub(super) struct Exact {
+    kind: Kind,
+    structures: &'static [&'static str; 1],
+    digest: fn(raw: &[u8], text: &Text) -> Option<[u8; 32]>,
+}
+
+/// The same bytes, after content decoding.
+pub(super) const RAW: Exact = Exact {
+    kind: Kind::Raw,
+    structures: &["raw"],
+    digest: |raw, _| (!raw.is_empty()).then(|| Sha256::digest(raw).into()),
+};
+
+/// The same visible text, case and white space folded.
+pub(super) const NORMALIZED: Exact = Exact {
+    kind: Kind::Normalized,
+    structures: &["normalized"],
+    digest: |_, text| {
+        text.normalized()
+            .filter(|_| text.visible_words() >= MIN_WORDS)
+    },
+};
+
+/// The same word sequence of the main content.
+pub(super) const CONTENT: Exact = Exact {
+    kind: Kind::Content,
+    structures: &["content"],
+    digest: |_, text| text.content().filter(|_| text.word_count() >= MIN_WORDS),
+};
+
+/// The upper 64 bits of a digest: where it is posted. `verify` compares the rest.
+pub(super) fn key_of(digest: &[u8; 32]) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = *digest;
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+impl Method for Exact {
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn structures(&self) -> &'static [&'static str] {
+        self.structures
+    }
+
+    fn sign(&self, raw: &[u8], text: &Text) -> Option<Signature> {
+        (self.digest)(raw, text).map(Signature::Digest)
+    }
+
+    fn keys(&self, signature: &Signature, out: &mut Vec<Key>) {
+        if let Signature::Digest(digest) = signature {
+            let [structure] = *self.structures;
+            let post = key_of(digest);
+            out.push(Key {
+                structure,
+                post,
+                low: post,
+                high: post,
+            });
+        }
+    }
+
+    fn may_match(&self, key: &Key, found: u64) -> bool {
+        key.post == found
+    }
+
+    fn verify(&self, a: &Signature, b: &Signature) -> Option<Match> {
+        (a == b).then_some(Match { distance: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts_are_judged_by_their_bytes_only() {
+        let text = Text::new("not found here", "not found here");
+        assert!(RAW.sign(b"<p>not found here", &text).is_some());
+        assert!(NORMALIZED.sign(b"", &text).is_none());
+        assert!(CONTENT.sign(b"", &text).is_none());
+        assert!(
+            RAW.sign(b"", &text).is_none(),
+            "an empty body is like every other"
+        );
+    }
+
+    #[test]
+    fn a_digest_is_found_where_it_is_posted_and_verified_whole() {
+        let text = Text::default();
+        let a = RAW.sign(b"a", &text).unwrap();
+        let b = RAW.sign(b"b", &text).unwrap();
+        let mut keys = Vec::new();
+        RAW.keys(&a, &mut keys);
+        assert_eq!(keys.len(), 1);
+        assert_eq!((keys[0].low, keys[0].high), (keys[0].post, keys[0].post));
+        assert_eq!(RAW.verify(&a, &a), Some(Match { distance: 0 }));
+        assert_eq!(RAW.verify(&a, &b), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Is this page one that is stored already?
+//!
+//! Every tier is a [`Method`] and every method an inverted index: its keys lead to documents, its
+//! `verify` decides. [`METHODS`] lists them, cheapest first; the first that finds an original gives
+//! the [`Verdict`]. Keys are kept in `runs`, documents in sled ([`Documents`]); the [`Index`] puts
+//! both together. Nothing here knows pages, archives or the network: bytes and text come in,
+//! verdicts go out.
+
+mod documents;
+mod exact;
+mod index;
+mod simhash;
+mod text;
+
+pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored};
+pub use index::{Index, Posting, postings, structures};
+pub use simhash::hamming;
+pub use text::{Text, words};
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The tiers of duplication, cheapest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The same bytes, after content decoding.
+    Raw,
+    /// The same visible text, case and white space folded.
+    Normalized,
+    /// The same word sequence of the main content.
+    Content,
+    /// Almost the same main content.
+    Near,
+}
+
+impl Kind {
+    /// All tiers, cheapest first.
+    pub const ALL: [Kind; 4] = [Kind::Raw, Kind::Normalized, Kind::Content, Kind::Near];
+
+    /// The tier's name in logs, records and counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Raw => "raw",
+            Kind::Normalized => "normalized",
+            Kind::Content => "content",
+            Kind::Near => "near",
+        }
+    }
+}
+
+/// What a method makes of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Signature {
+    /// SHA-256 of something.
+    Digest([u8; 32]),
+    /// A 64-bit SimHash.
+    SimHash(u64),
+}
+
+/// Where a signature is found and where it looks, in one of the method's structures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Name of the runs.
+    pub structure: &'static str,
+    /// The key under which the signature is posted.
+    pub post: u64,
+    /// The lowest key at which one like it can be.
+    pub low: u64,
+    /// The highest.
+    pub high: u64,
+}
+
+/// How alike two signatures are that a method calls alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Match {
+    /// Bits that differ; 0 for an exact tier.
+    pub distance: u8,
+}
+
+/// One way to tell that two pages are the same.
+pub trait Method: Send + Sync {
+    /// The tier that the method decides.
+    fn kind(&self) -> Kind;
+    /// The runs that it keeps its keys in.
+    fn structures(&self) -> &'static [&'static str];
+    /// The signature of a page; `None` if it is too short to be judged this way.
+    fn sign(&self, raw: &[u8], text: &Text) -> Option<Signature>;
+    /// Where a signature looks and is to be found.
+    fn keys(&self, signature: &Signature, out: &mut Vec<Key>);
+    /// Whether what is posted at `found` can be like what looks by `key`, before anything is read.
+    fn may_match(&self, key: &Key, found: u64) -> bool;
+    /// Whether two pages are the same.
+    fn verify(&self, a: &Signature, b: &Signature) -> Option<Match>;
+}
+
+/// All methods, cheapest first.
+pub const METHODS: [&dyn Method; 4] = [
+    &exact::RAW,
+    &exact::NORMALIZED,
+    &exact::CONTENT,
+    &simhash::SimHash,
+];
+
+/// The signatures of one page, in the order of [`METHODS`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprints {
+    signatures: Vec<Option<Signature>>,
+    /// Words of the text that the page is judged by.
+    pub words: u32,
+}
+
+impl Fingerprints {
+    /// Signs a page by every method: `raw` is the decoded body.
+    pub fn of(raw: &[u8], text: &Text) -> Self {
+        Self {
+            signatures: METHODS
+                .iter()
+                .map(|method| method.sign(raw, text))
+                .collect(),
+            words: text.word_count(),
+        }
+    }
+
+    /// Signs a body without text (an image, an archive) by its bytes only.
+    pub fn of_bytes(raw: &[u8]) -> Self {
+        Self::of(raw, &Text::default())
+    }
+
+    /// The signature of a tier, if the page has one.
+    pub fn get(&self, kind: Kind) -> Option<&Signature> {
+        let at = METHODS.iter().position(|method| method.kind() == kind)?;
+        self.signatures.get(at)?.as_ref()
+    }
+
+    /// Tier and signature as text, for records and logs: digests and SimHash in hexadecimal.
+    pub fn describe(&self) -> impl Iterator<Item = (&'static str, String)> {
+        METHODS
+            .iter()
+            .zip(&self.signatures)
+            .filter_map(|(method, signature)| match signature.as_ref()? {
+                Signature::Digest(digest) => Some((
+                    match method.kind() {
+                        Kind::Raw => "sha256-raw",
+                        Kind::Normalized => "sha256-normalized",
+                        Kind::Content | Kind::Near => "sha256-content",
+                    },
+                    hex::encode(digest),
+                )),
+                Signature::SimHash(bits) => Some(("simhash-64", format!("{bits:016x}"))),
+            })
+    }
+}
+
+/// What became of a page.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// Nothing like it is stored: it is an original from now on.
+    Unique,
+    /// It is the same as an original.
+    Duplicate {
+        /// The original.
+        original: Arc<Document>,
+        /// By which tier.
+        kind: Kind,
+        /// Bits that differ; 0 for an exact tier.
+        distance: u8,
+    },
+    /// Not a page that can be an original or a duplicate: an error, a redirect, an empty body.
+    Ineligible,
+}
+
+impl Verdict {
+    /// The verdict's name in logs, records and counters.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Unique => "unique",
+            Verdict::Duplicate { kind, .. } => kind.name(),
+            Verdict::Ineligible => "ineligible",
+        }
+    }
+}
