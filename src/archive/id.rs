@@ -1,0 +1,122 @@
+//! Names that follow from content: the digest of bytes and the id of a record. No random numbers, so
+//! the same visit has the same records wherever it is replayed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// The identity of a record: a version 8 UUID (RFC 9562, section 5.8), written as
+/// `<urn:uuid:…>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RecordId([u8; 16]);
+
+impl RecordId {
+    /// The id that holds `seed`, but for the six bits that say which kind of UUID it is.
+    pub fn new(seed: u128) -> Self {
+        Self::marked(seed.to_be_bytes())
+    }
+
+    /// The id that follows from a digest: its first 16 bytes, but for the marking bits.
+    pub fn from_digest(digest: &Digest) -> Self {
+        let [bytes @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = digest.0;
+        Self::marked(bytes)
+    }
+
+    /// Reads what [`Display`](fmt::Display) writes, with or without the angle brackets. Any UUID
+    /// is accepted as it is.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('<').unwrap_or(text);
+        let text = text.strip_suffix('>').unwrap_or(text);
+        let digits: String = text
+            .strip_prefix("urn:uuid:")?
+            .chars()
+            .filter(|&c| c != '-')
+            .take(33)
+            .collect();
+        let mut bytes = [0; 16];
+        hex::decode_to_slice(digits, &mut bytes).ok()?;
+        Some(Self(bytes))
+    }
+
+    /// The 16 bytes of the UUID.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    fn marked(mut bytes: [u8; 16]) -> Self {
+        bytes[6] = bytes[6] & 0x0f | 0x80;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        Self(bytes)
+    }
+
+    /// The id that follows from `parts`. Each is preceded by its length, so that no two lists of
+    /// parts look alike.
+    pub(super) fn of(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        Self::from_digest(&Digest(hasher.finalize().into()))
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = u128::from_be_bytes(self.0);
+        write!(
+            f,
+            "<urn:uuid:{:08x}-{:04x}-{:04x}-{:04x}-{:012x}>",
+            id >> 96,
+            (id >> 80) & 0xffff,
+            (id >> 64) & 0xffff,
+            (id >> 48) & 0xffff,
+            id & 0xffff_ffff_ffff
+        )
+    }
+}
+
+/// A SHA-256 digest, written as `sha256:` and lower-case hexadecimal digits (the form that the
+/// annotated WARC/1.1 recommends).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::of_parts([bytes])
+    }
+
+    /// A digest that was computed or stored elsewhere.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Reads what [`Display`](fmt::Display) writes; digits may be of either case.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text.strip_prefix("sha256:")?, &mut bytes).ok()?;
+        Some(Self(bytes))
+    }
+
+    /// The digest of the parts, one after the other.
+    pub(super) fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", hex::encode(self.0))
+    }
+}

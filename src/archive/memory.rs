@@ -1,0 +1,72 @@
+//! An archive that keeps its records in memory: for tests of what is built on archives, and the
+//! model that the WARC archive is compared with. Nothing survives it.
+
+use super::{Archive, Error, Location, Record, Result, Tail};
+
+/// The records themselves, unencoded. Everything is in segment 0, and lengths are those of blocks
+/// plus one, so that empty records have places of their own.
+#[derive(Debug, Default)]
+pub struct MemoryArchive {
+    records: Vec<(Location, Record)>,
+}
+
+impl MemoryArchive {
+    /// An empty archive.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The records, in the order in which they were appended.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().map(|(_, record)| record)
+    }
+
+    /// The record at a location that [`append`](Archive::append) gave.
+    pub fn get(&self, location: &Location) -> Option<&Record> {
+        let place = |(at, _): &(Location, Record)| at.cmp(location);
+        let index = self.records.binary_search_by(place).ok()?;
+        self.records.get(index).map(|(_, record)| record)
+    }
+
+    fn end(&self) -> u64 {
+        self.records
+            .last()
+            .map_or(0, |(location, _)| location.offset + location.length)
+    }
+}
+
+impl Archive for MemoryArchive {
+    fn append(&mut self, records: &[Record]) -> Result<Vec<Location>> {
+        let mut locations = Vec::with_capacity(records.len());
+        for record in records {
+            let location = Location {
+                segment: 0,
+                offset: self.end(),
+                length: record.block_length() + 1,
+            };
+            self.records.push((location, record.clone()));
+            locations.push(location);
+        }
+        Ok(locations)
+    }
+
+    fn sync(&mut self) -> Result<Tail> {
+        Ok(Tail {
+            segment: 0,
+            offset: self.end(),
+        })
+    }
+
+    fn rewind(&mut self, tail: &Tail) -> Result<()> {
+        if tail.segment > 0 || tail.offset > self.end() {
+            return Err(Error::TailBeyondEnd {
+                path: "(memory)".into(),
+                acknowledged: tail.offset,
+                found: self.end(),
+            });
+        }
+        self.records
+            .retain(|(location, _)| location.offset < tail.offset);
+        Ok(())
+    }
+}

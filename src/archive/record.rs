@@ -1,0 +1,443 @@
+//! WARC/1.1 records as values: what kinds there are, which header fields each one carries, and how
+//! text from strangers becomes a header value that cannot break out of its line. The engine makes
+//! them from a finished visit; `encode.rs` turns them into bytes. Nothing here does I/O or reads a
+//! clock: ids follow from the content, so the same visit always makes the same record.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::id::{Digest, RecordId};
+
+/// The revisit profile of WARC/1.1, section 6.7.2: same payload, compared by digest.
+const IDENTICAL_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+
+/// Bytes that a URI may take in a header, after escaping; what is longer is cut there. Crawled URLs
+/// are far shorter. A record names at most two, which keeps every header that is written well
+/// within what `reader.rs` accepts.
+const MAX_URI_BYTES: usize = 64 * 1024;
+
+/// Bytes of one value in a warcinfo or metadata block, and of a protocol name.
+const MAX_VALUE_BYTES: usize = 64 * 1024;
+
+/// One record, ready to be appended. Its block is `head` followed by `payload`; the payload is
+/// shared, not copied.
+#[derive(Debug, Clone)]
+pub struct Record {
+    kind: RecordKind,
+    id: RecordId,
+    date: Timestamp,
+    target: Option<String>,
+    /// Fields that only some kinds have, in the order in which they are written.
+    fields: Vec<(&'static str, String)>,
+    content_type: &'static str,
+    head: Vec<u8>,
+    payload: Bytes,
+}
+
+/// What the records of one visit have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Capture<'a> {
+    /// The URI that was requested.
+    pub target: &'a str,
+    /// When the capture began; the same in all records of the visit (WARC/1.1, section 5.4).
+    pub date: Timestamp,
+    /// Whom the crawler was connected to.
+    pub ip: Option<IpAddr>,
+    /// What was spoken, the higher layer first, in the words of the WARC-Protocol extension:
+    /// `http/1.1`, `h2`, `tls/1.3`. Empty when unknown.
+    pub protocols: &'a [&'a str],
+}
+
+/// The archived record that a revisit refers to, as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Original {
+    /// Its id.
+    pub record: RecordId,
+    /// Its target URI.
+    pub target_uri: String,
+    /// Its date.
+    pub date: Timestamp,
+}
+
+/// How a metadata record belongs to another record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// Made during the same visit.
+    ConcurrentTo(RecordId),
+    /// Describes it, at another time.
+    RefersTo(RecordId),
+}
+
+/// Why a payload is not complete (WARC/1.1, section 5.13).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Truncation {
+    /// It exceeded the configured length.
+    Length,
+    /// It exceeded the configured time.
+    Time,
+    /// The connection broke.
+    Disconnect,
+    /// Another reason, or none that is known.
+    Unspecified,
+}
+
+/// The kinds of records that gleaner writes (WARC/1.1, chapter 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RecordKind {
+    /// Describes the segment that it opens.
+    Warcinfo,
+    /// What was sent.
+    Request,
+    /// What came back.
+    Response,
+    /// What came back, without a payload that the archive holds already.
+    Revisit,
+    /// What the crawler has to say about a visit.
+    Metadata,
+    /// The main text of a page.
+    Conversion,
+}
+
+impl Record {
+    /// A response: `head` is the status line and the header lines with the empty line that ends
+    /// them (added when missing), `payload` the body as it is to be kept, with any transfer coding
+    /// removed, and `payload_digest` the digest of exactly these bytes.
+    pub fn response(
+        capture: &Capture<'_>,
+        head: Vec<u8>,
+        payload: Bytes,
+        payload_digest: Digest,
+        truncated: Option<Truncation>,
+    ) -> Record {
+        let mut fields = captured(capture);
+        fields.push(("WARC-Payload-Digest", payload_digest.to_string()));
+        if let Some(reason) = truncated {
+            fields.push(("WARC-Truncated", reason.as_str().to_owned()));
+        }
+        let head = complete_head(head);
+        Record {
+            id: identify(
+                RecordKind::Response,
+                capture,
+                &[&head, payload_digest.as_bytes()],
+            ),
+            payload,
+            ..Record::about(
+                RecordKind::Response,
+                capture,
+                fields,
+                "application/http;msgtype=response",
+                head,
+            )
+        }
+    }
+
+    /// The request that led to the record `concurrent_to`.
+    pub fn request(capture: &Capture<'_>, head: Vec<u8>, concurrent_to: RecordId) -> Record {
+        let mut fields = captured(capture);
+        fields.push(("WARC-Concurrent-To", concurrent_to.to_string()));
+        Record::about(
+            RecordKind::Request,
+            capture,
+            fields,
+            "application/http;msgtype=request",
+            complete_head(head),
+        )
+    }
+
+    /// A response whose payload is byte for byte that of `refers_to`: the headers of this response
+    /// are kept, its payload is not (WARC/1.1, section 6.7.2, which also asks for the truncation
+    /// mark). An empty `head` makes a record without a block.
+    pub fn revisit(
+        capture: &Capture<'_>,
+        head: Vec<u8>,
+        payload_digest: Digest,
+        refers_to: &Original,
+    ) -> Record {
+        let mut fields = captured(capture);
+        fields.extend([
+            ("WARC-Profile", IDENTICAL_PAYLOAD.to_owned()),
+            ("WARC-Payload-Digest", payload_digest.to_string()),
+            ("WARC-Refers-To", refers_to.record.to_string()),
+            (
+                "WARC-Refers-To-Target-URI",
+                uri_value(&refers_to.target_uri),
+            ),
+            ("WARC-Refers-To-Date", date_value(refers_to.date)),
+            ("WARC-Truncated", Truncation::Length.as_str().to_owned()),
+        ]);
+        Record::about(
+            RecordKind::Revisit,
+            capture,
+            fields,
+            "application/http;msgtype=response",
+            complete_head(head),
+        )
+    }
+
+    /// What the crawler has to say: `fields` become an `application/warc-fields` block. Characters
+    /// that a name or a value must not have are replaced.
+    pub fn metadata(
+        capture: &Capture<'_>,
+        relation: Option<Relation>,
+        fields: &[(&str, &str)],
+    ) -> Record {
+        let mut own = captured(capture);
+        match relation {
+            Some(Relation::ConcurrentTo(id)) => own.push(("WARC-Concurrent-To", id.to_string())),
+            Some(Relation::RefersTo(id)) => own.push(("WARC-Refers-To", id.to_string())),
+            None => {}
+        }
+        Record::about(
+            RecordKind::Metadata,
+            capture,
+            own,
+            "application/warc-fields",
+            warc_fields(fields),
+        )
+    }
+
+    /// The main text of a page, made from the record `refers_to`. Of the capture only target and
+    /// date are written: section 5 of the standard allows no more here.
+    pub fn conversion(capture: &Capture<'_>, refers_to: Option<RecordId>, text: &str) -> Record {
+        let fields = refers_to
+            .map(|id| ("WARC-Refers-To", id.to_string()))
+            .into_iter()
+            .collect();
+        Record {
+            id: identify(RecordKind::Conversion, capture, &[text.as_bytes()]),
+            payload: Bytes::copy_from_slice(text.as_bytes()),
+            ..Record::about(
+                RecordKind::Conversion,
+                capture,
+                fields,
+                "text/plain; charset=utf-8",
+                Vec::new(),
+            )
+        }
+    }
+
+    /// The record that opens the segment `filename`. WARC archives write it themselves.
+    pub fn warcinfo(
+        id: RecordId,
+        date: Timestamp,
+        filename: &str,
+        fields: &[(&str, &str)],
+    ) -> Record {
+        Record {
+            kind: RecordKind::Warcinfo,
+            id,
+            date,
+            target: None,
+            fields: vec![("WARC-Filename", text_value(filename))],
+            content_type: "application/warc-fields",
+            head: warc_fields(fields),
+            payload: Bytes::new(),
+        }
+    }
+
+    /// What kind of record this is.
+    pub fn kind(&self) -> RecordKind {
+        self.kind
+    }
+
+    /// Its id, for records that refer to it. It follows from kind, target, date and content: two
+    /// records share one only if they are the same observation of the same moment.
+    pub fn id(&self) -> RecordId {
+        self.id
+    }
+
+    /// When the capture began.
+    pub fn date(&self) -> Timestamp {
+        self.date
+    }
+
+    /// The target URI as it is written; none in a warcinfo record.
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
+    }
+
+    /// The two parts of the block, in order.
+    pub fn block(&self) -> [&[u8]; 2] {
+        [&self.head, &self.payload]
+    }
+
+    /// Bytes of the block.
+    pub fn block_length(&self) -> u64 {
+        (self.head.len() + self.payload.len()) as u64
+    }
+
+    /// Everything before the block, as it is written: version line, named fields, empty line.
+    /// `warcinfo` is the record that opens the segment. Costs one pass over the block, for its
+    /// digest.
+    pub fn header(&self, warcinfo: Option<RecordId>) -> String {
+        use fmt::Write as _;
+        let mut text = String::with_capacity(768);
+        text.push_str("WARC/1.1\r\n");
+        let mut field = |name: &str, value: &dyn fmt::Display| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{name}: {value}\r\n");
+        };
+        field("WARC-Type", &self.kind.as_str());
+        field("WARC-Record-ID", &self.id);
+        if let Some(warcinfo) = warcinfo {
+            field("WARC-Warcinfo-ID", &warcinfo);
+        }
+        field("WARC-Date", &date_value(self.date));
+        if let Some(target) = &self.target {
+            field("WARC-Target-URI", target);
+        }
+        for (name, value) in &self.fields {
+            field(name, value);
+        }
+        field("WARC-Block-Digest", &Digest::of_parts(self.block()));
+        if self.block_length() > 0 {
+            field("Content-Type", &self.content_type);
+        }
+        field("Content-Length", &self.block_length());
+        text.push_str("\r\n");
+        text
+    }
+
+    /// A record of a visit whose whole content is `head`.
+    fn about(
+        kind: RecordKind,
+        capture: &Capture<'_>,
+        fields: Vec<(&'static str, String)>,
+        content_type: &'static str,
+        head: Vec<u8>,
+    ) -> Record {
+        Record {
+            kind,
+            id: identify(kind, capture, &[&head]),
+            date: capture.date,
+            target: Some(uri_value(capture.target)),
+            fields,
+            content_type,
+            head,
+            payload: Bytes::new(),
+        }
+    }
+}
+
+impl RecordKind {
+    /// The value of WARC-Type.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RecordKind::Warcinfo => "warcinfo",
+            RecordKind::Request => "request",
+            RecordKind::Response => "response",
+            RecordKind::Revisit => "revisit",
+            RecordKind::Metadata => "metadata",
+            RecordKind::Conversion => "conversion",
+        }
+    }
+}
+
+impl Truncation {
+    /// The value of WARC-Truncated.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Truncation::Length => "length",
+            Truncation::Time => "time",
+            Truncation::Disconnect => "disconnect",
+            Truncation::Unspecified => "unspecified",
+        }
+    }
+}
+
+/// The id of a record: what makes it this record.
+fn identify(kind: RecordKind, capture: &Capture<'_>, content: &[&[u8]]) -> RecordId {
+    let date = capture.date.as_nanosecond().to_be_bytes();
+    let ip = capture.ip.map(|ip| ip.to_string()).unwrap_or_default();
+    let mut parts: Vec<&[u8]> = vec![
+        kind.as_str().as_bytes(),
+        capture.target.as_bytes(),
+        &date,
+        ip.as_bytes(),
+    ];
+    parts.extend(content);
+    RecordId::of(&parts)
+}
+
+/// The fields that tell how a capture was made.
+fn captured(capture: &Capture<'_>) -> Vec<(&'static str, String)> {
+    let mut fields = Vec::with_capacity(10);
+    if let Some(ip) = capture.ip {
+        // An IPv4 address that came through an IPv6 socket is still a dotted quad.
+        fields.push(("WARC-IP-Address", ip.to_canonical().to_string()));
+    }
+    for protocol in capture.protocols {
+        fields.push(("WARC-Protocol", text_value(protocol)));
+    }
+    fields
+}
+
+/// A date as all records write it: to the millisecond, so that a row that keeps milliseconds can
+/// name its record's date exactly (WARC-Refers-To-Date must be equal to it).
+fn date_value(date: Timestamp) -> String {
+    format!("{date:.3}")
+}
+
+/// A URI as a header value: as it is, but for what no URI has, which is percent-encoded: controls,
+/// white space and angle brackets (which some readers take for quotes).
+fn uri_value(uri: &str) -> String {
+    let mut value = String::with_capacity(uri.len());
+    for character in uri.chars() {
+        if value.len() + 4 * 3 > MAX_URI_BYTES {
+            break;
+        }
+        if character.is_control() || character.is_whitespace() || matches!(character, '<' | '>') {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                value.push('%');
+                value.push_str(&hex::encode_upper([byte]));
+            }
+        } else {
+            value.push(character);
+        }
+    }
+    value
+}
+
+/// A text as a header value: on one line, without control characters.
+fn text_value(text: &str) -> String {
+    let mut value = String::with_capacity(text.len());
+    for character in text.trim().chars() {
+        if value.len() + character.len_utf8() > MAX_VALUE_BYTES {
+            break;
+        }
+        let breaks = character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
+        value.push(if breaks { ' ' } else { character });
+    }
+    value
+}
+
+/// A block of `application/warc-fields`: one `name: value` a line.
+fn warc_fields(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = String::new();
+    for (name, value) in fields {
+        let token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        block.extend(name.chars().map(|c| if token(c) { c } else { '-' }));
+        block.push_str(": ");
+        block.push_str(&text_value(value));
+        block.push_str("\r\n");
+    }
+    block.into_bytes()
+}
+
+/// Ends a message head with its empty line: without it a reader would take the payload for header
+/// lines. A missing head stays missing.
+fn complete_head(mut head: Vec<u8>) -> Vec<u8> {
+    if head.is_empty() || head.ends_with(b"\r\n\r\n") || head.ends_with(b"\n\n") {
+        return head;
+    }
+    if !head.ends_with(b"\n") {
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}

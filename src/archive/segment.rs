@@ -1,0 +1,135 @@
+//! One segment file that is being written, and the directory that names it: whole writes or none,
+//! and nothing before the offset that the caller gives is touched. `warc.rs` decides what goes
+//! where and when it is synced.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::id::RecordId;
+use super::reader::{Limits, SegmentReader};
+use super::{Error, Result};
+
+/// The segment that is being written.
+pub(super) struct Segment {
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+    /// Id of its first record; none until that is written.
+    pub(super) warcinfo: Option<RecordId>,
+    /// Bytes were written that no sync has covered.
+    pub(super) unsynced: bool,
+    /// A write failed, so that there may be bytes after the tail.
+    pub(super) torn: bool,
+}
+
+impl Segment {
+    /// A new file. That there is none yet was seen to when the archive was opened; a file that
+    /// appeared since then is not ours to write to.
+    pub(super) fn create(path: PathBuf) -> Result<Segment> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(Error::io("create", &path))?;
+        Ok(Segment {
+            file,
+            path,
+            warcinfo: None,
+            unsynced: false,
+            torn: false,
+        })
+    }
+
+    /// A file that has acknowledged records, the first of which must be its warcinfo record.
+    pub(super) fn reopen(path: &Path) -> Result<Segment> {
+        let first = SegmentReader::open_at(path, 0, Limits::default())?
+            .next()
+            .unwrap_or(Err(Error::Torn {
+                path: path.to_owned(),
+                offset: 0,
+            }))?;
+        let id = first.header("WARC-Record-ID").and_then(RecordId::parse);
+        let (Some("warcinfo"), Some(id)) = (first.header("WARC-Type"), id) else {
+            return Err(Error::Format {
+                path: path.to_owned(),
+                offset: 0,
+                reason: "a segment must begin with a warcinfo record".to_owned(),
+            });
+        };
+        let file = OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map_err(Error::io("open", path))?;
+        Ok(Segment {
+            file,
+            path: path.to_owned(),
+            warcinfo: Some(id),
+            unsynced: false,
+            torn: false,
+        })
+    }
+
+    /// Writes all of `bytes` at `offset`, or leaves the file as if it had not tried.
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.mend(offset)?;
+        self.unsynced = true;
+        self.torn = true;
+        let written = self
+            .file
+            .seek(SeekFrom::Start(offset))
+            .and_then(|_| self.file.write_all(bytes));
+        if let Err(source) = written {
+            // If cutting fails too, the next use of the segment tries again and reports it.
+            let _ = self.mend(offset);
+            return Err(Error::io("write to", &self.path)(source));
+        }
+        self.torn = false;
+        Ok(())
+    }
+
+    /// Cuts off what a failed write may have left after `offset`.
+    fn mend(&mut self, offset: u64) -> Result<()> {
+        if self.torn {
+            self.cut(offset)?;
+            self.torn = false;
+        }
+        Ok(())
+    }
+
+    /// Syncs what was written; the file ends at `offset`.
+    pub(super) fn sync(&mut self, offset: u64) -> Result<()> {
+        self.mend(offset)?;
+        if self.unsynced {
+            self.file
+                .sync_data()
+                .map_err(Error::io("sync", &self.path))?;
+            self.unsynced = false;
+        }
+        Ok(())
+    }
+
+    /// Ends the file at `length`.
+    pub(super) fn cut(&self, length: u64) -> Result<()> {
+        self.file
+            .set_len(length)
+            .map_err(Error::io("truncate", &self.path))
+    }
+}
+
+/// Creates the directory, so that it is still there after a power cut.
+pub(super) fn create_directory(directory: &Path) -> Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
+    }
+}
+
+/// Makes creations, renames and removals in `directory` last.
+pub(super) fn sync_directory(directory: &Path) -> Result<()> {
+    let synced: io::Result<()> = File::open(directory).and_then(|open| open.sync_all());
+    synced.map_err(Error::io("sync", directory))
+}
