@@ -1,0 +1,33 @@
+//! Stopping a run, from a signal or a command.
+
+use tokio::sync::watch;
+
+/// Asks a run to stop: no new fetches, those in progress get a moment to end, everything that
+/// arrived is committed. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct StopHandle(watch::Sender<bool>);
+
+impl StopHandle {
+    /// A handle that was not used yet.
+    pub fn new() -> Self {
+        Self(watch::Sender::new(false))
+    }
+
+    /// Asks the run to stop. True the first time.
+    pub fn stop(&self) -> bool {
+        !self.0.send_replace(true)
+    }
+
+    /// Returns when the run was asked to stop.
+    pub async fn stopped(&self) {
+        let mut receiver = self.0.subscribe();
+        // The sender lives in `self`: waiting cannot fail.
+        let _ = receiver.wait_for(|stopped| *stopped).await;
+    }
+}
+
+impl Default for StopHandle {
+    fn default() -> Self {
+        Self::new()
+    }
+}

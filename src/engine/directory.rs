@@ -1,0 +1,191 @@
+//! The data directory: who may open it, and whether it is ours.
+//!
+//! `lock` is taken before any engine opens, `version` is read before anything is believed.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// What `version` holds. The number rises when a row or a file changes its form.
+const VERSION: &str = "gleaner data directory, format 1\n";
+
+/// A data directory that belongs to this process until it is dropped.
+#[derive(Debug)]
+pub struct DataDirectory {
+    path: PathBuf,
+    /// Locked; the lock goes with the process, however it ends.
+    _lock: File,
+}
+
+impl DataDirectory {
+    /// Takes a directory, creating it where there is none.
+    pub fn take(path: &Path) -> Result<Self, DirectoryError> {
+        Self::lock(path, true)
+    }
+
+    /// Takes a directory that must hold a crawl already.
+    pub fn take_existing(path: &Path) -> Result<Self, DirectoryError> {
+        if !path.join("version").exists() {
+            return Err(DirectoryError::NoCrawl(path.to_owned()));
+        }
+        Self::lock(path, false)
+    }
+
+    fn lock(path: &Path, create: bool) -> Result<Self, DirectoryError> {
+        let failed = |source| DirectoryError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let version = path.join("version");
+        if create {
+            fs::create_dir_all(path).map_err(failed)?;
+            if !version.exists() && has_foreign_entries(path).map_err(failed)? {
+                return Err(DirectoryError::Foreign(path.to_owned()));
+            }
+        }
+        let mut lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path.join("lock"))
+            .map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = lock.read_to_string(&mut holder);
+                return Err(DirectoryError::InUse {
+                    path: path.to_owned(),
+                    holder: holder.trim().to_owned(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        match fs::read_to_string(&version) {
+            Ok(found) if found == VERSION => {}
+            Ok(found) => {
+                return Err(DirectoryError::Version {
+                    path: path.to_owned(),
+                    found: found.trim().chars().take(80).collect(),
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                write_synced(&version, VERSION.as_bytes()).map_err(failed)?;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        lock.set_len(0).map_err(failed)?;
+        lock.rewind().map_err(failed)?;
+        writeln!(lock, "{}", std::process::id()).map_err(failed)?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Whether there is something that gleaner did not put there before it wrote `version`.
+fn has_foreign_entries(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        if name != "lock" && name != "lost+found" {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Writes a file so that it is there whole or not at all.
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    let mut file = File::create(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)
+}
+
+/// Why a data directory cannot be used. Nothing in it was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The file system refused.
+    #[error("cannot use the data directory {path}: {source}")]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another process has it.
+    #[error(
+        "the data directory {path} is in use by process {holder}; stop that one, or give another directory with --data-dir"
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process.
+        holder: String,
+    },
+    /// Another version wrote it.
+    #[error(
+        "the data directory {path} has another format ({found:?}); this gleaner reads {VERSION:?}. Use the gleaner that wrote it, or give another directory with --data-dir"
+    )]
+    Version {
+        /// The directory.
+        path: PathBuf,
+        /// What its version file says.
+        found: String,
+    },
+    /// It holds something else.
+    #[error("{0} is not empty and holds no crawl; give a new or empty directory with --data-dir")]
+    Foreign(PathBuf),
+    /// There is no crawl.
+    #[error("there is no crawl in {0}; `gleaner crawl --data-dir` begins one")]
+    NoCrawl(PathBuf),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_belongs_to_one_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/crawl");
+        assert!(matches!(
+            DataDirectory::take_existing(&path),
+            Err(DirectoryError::NoCrawl(_))
+        ));
+        let first = DataDirectory::take(&path).unwrap();
+        let second = DataDirectory::take(&path);
+        assert!(
+            matches!(second, Err(DirectoryError::InUse { holder, .. }) if holder == std::process::id().to_string())
+        );
+        drop(first);
+        assert!(DataDirectory::take_existing(&path).is_ok());
+    }
+
+    #[test]
+    fn foreign_directories_and_other_versions_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("thesis.txt"), "years of work").unwrap();
+        assert!(matches!(
+            DataDirectory::take(directory.path()),
+            Err(DirectoryError::Foreign(_))
+        ));
+        fs::write(
+            directory.path().join("version"),
+            "gleaner data directory, format 9\n",
+        )
+        .unwrap();
+        assert!(matches!(
+            DataDirectory::take(directory.path()),
+            Err(DirectoryError::Version { .. })
+        ));
+    }
+}

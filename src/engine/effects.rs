@@ -1,0 +1,179 @@
+//! What a group of visits changes, collected while they are judged and written all at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Error;
+use super::fetch_log::LogLine;
+use super::rows::{CrawlState, Delta, PageRecord};
+use super::visit::Receipt;
+use crate::archive::{Location, Record};
+use crate::dedup::Document;
+use crate::frontier::{HostState, RobotsRow};
+use crate::store::{Batch, Store, Table, decode, encode, keys};
+use crate::url::{HostKey, UrlId};
+
+/// A host whose visits wait longer than this is filed anew by its due time; below it the old place
+/// is as good, and a row is not rewritten at every visit.
+const REFILE_AFTER: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// The effects of a group.
+#[derive(Default)]
+pub(super) struct Group {
+    /// Rows that are final already.
+    pub(super) batch: Batch,
+    /// Records to append, in order.
+    pub(super) records: Vec<Record>,
+    /// Documents whose place in the archive is known only when the records are appended.
+    pub(super) documents: Vec<PendingDocument>,
+    /// Page records, each with the position of its document.
+    pub(super) pages: Vec<(UrlId, PageRecord, Option<usize>)>,
+    /// Log lines, each with the page on which its URL was found.
+    pub(super) lines: Vec<(LogLine, Option<UrlId>)>,
+    pub(super) delta: Delta,
+    pub(super) receipts: Vec<Receipt>,
+    hosts: BTreeMap<HostKey, HostState>,
+    /// Hosts that had no row.
+    new_hosts: u64,
+}
+
+/// A document and where its record will be.
+pub(super) struct PendingDocument {
+    pub(super) document: Document,
+    /// Position of its response among the group's records; `None` if it was stored before.
+    pub(super) record: Option<usize>,
+    /// It is a robots.txt: the row that carries it.
+    pub(super) robots: Option<(HostKey, RobotsRow)>,
+}
+
+impl Group {
+    /// The state of a host, to be changed; read once a group.
+    pub(super) fn host(
+        &mut self,
+        store: &dyn Store,
+        host: &HostKey,
+    ) -> Result<&mut HostState, Error> {
+        if !self.hosts.contains_key(host) {
+            let state = match store.get(Table::Hosts, host.as_str().as_bytes())? {
+                Some(row) => decode(Table::Hosts, &row)?,
+                None => {
+                    self.new_hosts += 1;
+                    HostState::default()
+                }
+            };
+            self.hosts.insert(host.clone(), state);
+        }
+        Ok(self.hosts.entry(host.clone()).or_default())
+    }
+
+    /// Whether a document is an original of this group, to be committed with it.
+    pub(super) fn has_original(&self, document: &Document) -> bool {
+        self.documents
+            .iter()
+            .any(|pending| pending.document.id == document.id)
+    }
+
+    /// Fills in where the records are; gives the documents as they will be committed.
+    pub(super) fn locate(&mut self, locations: &[Location]) -> Vec<Arc<Document>> {
+        for pending in &mut self.documents {
+            if let Some(location) = pending.record.and_then(|at| locations.get(at)) {
+                pending.document.stored.segment = location.segment;
+                pending.document.stored.offset = location.offset;
+                pending.document.stored.length = location.length;
+            }
+        }
+        // A unique page may stand on a response of the same group that is not a page of its own.
+        let placed: BTreeMap<_, _> = self
+            .documents
+            .iter()
+            .filter(|pending| pending.record.is_some())
+            .map(|pending| (pending.document.stored.record, pending.document.stored))
+            .collect();
+        for pending in &mut self.documents {
+            if let Some(stored) = placed.get(&pending.document.stored.record) {
+                pending.document.stored = *stored;
+            }
+        }
+        self.documents
+            .iter()
+            .map(|pending| Arc::new(pending.document.clone()))
+            .collect()
+    }
+
+    /// The log lines, with the pages on which their URLs were found.
+    pub(super) fn lines(&self, store: &dyn Store) -> Result<Vec<LogLine>, Error> {
+        let ids: Vec<&[u8]> = self
+            .lines
+            .iter()
+            .filter_map(|(_, via)| via.as_ref())
+            .map(|via| &via.as_bytes()[..])
+            .collect();
+        let mut rows = store.get_many(Table::Pages, &ids)?.into_iter();
+        let mut lines = Vec::with_capacity(self.lines.len());
+        for (line, via) in &self.lines {
+            let mut line = line.clone();
+            if via.is_some()
+                && let Some(row) = rows.next().flatten()
+            {
+                let page: PageRecord = decode(Table::Pages, &row)?;
+                line.via = Some(page.url);
+            }
+            lines.push(line);
+        }
+        Ok(lines)
+    }
+
+    /// Everything as one batch, the state last; with the number of keys and bytes of its delta.
+    pub(super) fn into_batch(self, state: &mut CrawlState) -> (Batch, usize, usize) {
+        let mut batch = self.batch;
+        let mut delta = self.delta;
+        for (id, mut page, document) in self.pages {
+            page.document = document
+                .and_then(|at| self.documents.get(at))
+                .map(|pending| pending.document.clone());
+            batch.put(Table::Pages, *id.as_bytes(), encode(&page));
+        }
+        for pending in self.documents {
+            if let Some((host, mut row)) = pending.robots {
+                row.document = Some(encode(&pending.document));
+                batch.put(Table::Robots, host.as_str(), encode(&row));
+            }
+            delta.documents.push(pending.document);
+        }
+        for (host, mut host_state) in self.hosts {
+            file_by_due_time(&host, &mut host_state, &mut batch);
+            batch.put(Table::Hosts, host.as_str(), encode(&host_state));
+        }
+        state.counters.hosts += self.new_hosts;
+        let keys = delta.keys();
+        let mut bytes = 0;
+        if keys > 0 || !delta.documents.is_empty() {
+            let row = encode(&delta);
+            bytes = row.len();
+            batch.put(Table::Deltas, keys::delta(state.sequence), row);
+        }
+        batch.put(Table::Meta, keys::meta::STATE, encode(state));
+        (batch, keys, bytes)
+    }
+}
+
+/// Keeps a host's row in `Due` true enough: there while URLs wait, not much before they may be
+/// fetched.
+fn file_by_due_time(host: &HostKey, state: &mut HostState, batch: &mut Batch) {
+    let wanted = (state.queued > 0).then_some(state.due);
+    let keep = match (state.due_row, wanted) {
+        (Some(row), Some(due)) => row <= due && due <= row.plus(REFILE_AFTER),
+        (None, None) => true,
+        _ => false,
+    };
+    if keep {
+        return;
+    }
+    if let Some(row) = state.due_row {
+        batch.delete(Table::Due, keys::due(row.0, host.as_str()));
+    }
+    if let Some(due) = wanted {
+        batch.put(Table::Due, keys::due(due.0, host.as_str()), Vec::new());
+    }
+    state.due_row = wanted;
+}

@@ -1,0 +1,100 @@
+//! Dying on purpose: the binary that ships is the binary that is killed in tests.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The steps of a commit and of a checkpoint, in order. The process can be made to die after each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Step {
+    /// The visits of a group are judged.
+    Judged,
+    /// Their records are appended.
+    Appended,
+    /// The archive is synced.
+    Synced,
+    /// The store has committed.
+    Committed,
+    /// The schedule has its receipts.
+    Applied,
+    /// A checkpoint has written the documents.
+    DocumentsWritten,
+    /// A checkpoint has installed the runs' manifest.
+    RunsInstalled,
+    /// A checkpoint has removed the deltas that it covers.
+    DeltasRemoved,
+}
+
+impl Step {
+    /// All steps, in order.
+    pub const ALL: [Step; 8] = [
+        Step::Judged,
+        Step::Appended,
+        Step::Synced,
+        Step::Committed,
+        Step::Applied,
+        Step::DocumentsWritten,
+        Step::RunsInstalled,
+        Step::DeltasRemoved,
+    ];
+
+    /// The step's name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Judged => "judged",
+            Step::Appended => "appended",
+            Step::Synced => "synced",
+            Step::Committed => "committed",
+            Step::Applied => "applied",
+            Step::DocumentsWritten => "documents-written",
+            Step::RunsInstalled => "runs-installed",
+            Step::DeltasRemoved => "deltas-removed",
+        }
+    }
+}
+
+/// Where the process dies: at the n-th time that a step is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failpoint {
+    step: Step,
+    remaining: u64,
+}
+
+impl Failpoint {
+    /// Tells that a step is reached. Does not return if it is the one.
+    pub(super) fn reach(failpoint: &mut Option<Self>, step: Step) {
+        let Some(failpoint) = failpoint else {
+            return;
+        };
+        if failpoint.step == step {
+            failpoint.remaining = failpoint.remaining.saturating_sub(1);
+            if failpoint.remaining == 0 {
+                // What `kill -9` does: no destructor runs, no buffer is flushed.
+                let own = rustix::process::getpid();
+                let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+                std::process::abort();
+            }
+        }
+    }
+}
+
+impl FromStr for Failpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, times) = text.split_once(':').unwrap_or((text, "1"));
+        let step = Step::ALL
+            .into_iter()
+            .find(|step| step.name() == name)
+            .ok_or_else(|| {
+                format!(
+                    "no step `{name}`; the steps are {}",
+                    Step::ALL.map(Step::name).join(", ")
+                )
+            })?;
+        let remaining = times
+            .parse()
+            .map_err(|_| format!("`{times}` is not a number of times"))?;
+        Ok(Self { step, remaining })
+    }
+}

@@ -1,0 +1,209 @@
+//! `log/fetch.jsonl`: one line per visit, for people and their tools.
+//!
+//! The log is written before the commit and its end is part of it, like the archive's: lines of
+//! visits that were never acknowledged are cut off at the next start, so each visit has one line
+//! also after a kill. It is not synced: after a power cut its end may be missing, and nothing
+//! depends on it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The end of the acknowledged log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LogTail {
+    /// Number of full files before the current one.
+    pub rotated: u32,
+    /// Bytes of the current file.
+    pub bytes: u64,
+}
+
+/// One line: one visit.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct LogLine {
+    /// When the request was begun (RFC 3339).
+    pub time: String,
+    /// HTTP status, or 0 if there was no answer.
+    pub status: u16,
+    /// Bytes of the body as received.
+    pub size: u64,
+    /// The URL as it was requested.
+    pub url: String,
+    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I implied, P robots.txt.
+    pub path: String,
+    /// The page on which the URL was found.
+    pub via: Option<String>,
+    /// Media type as declared.
+    pub mime: Option<String>,
+    /// From the request to the last byte.
+    pub duration_ms: u64,
+    /// unique, raw, normalized, content, near or ineligible; `failed`, `retry`, `forbidden` or
+    /// `robots` for what was not judged.
+    pub verdict: String,
+    /// URL of the original, for a duplicate.
+    pub original: Option<String>,
+    /// What was odd: class and message of a failure, bounds that cut something.
+    pub annotation: Option<String>,
+}
+
+/// The log, open for appending.
+pub(super) struct FetchLog {
+    directory: PathBuf,
+    max_bytes: u64,
+    tail: LogTail,
+    file: File,
+}
+
+/// The name of the current file; full ones get a number.
+const CURRENT: &str = "fetch.jsonl";
+
+impl FetchLog {
+    /// Opens the log at its acknowledged end.
+    pub(super) fn open(directory: &Path, max_bytes: u64, tail: LogTail) -> Result<Self, LogError> {
+        let fail = |source| LogError {
+            path: directory.to_owned(),
+            source,
+        };
+        fs::create_dir_all(directory).map_err(fail)?;
+        // A rotation that was not acknowledged is undone: its full file is the current one.
+        let mut extra = rotated_path(directory, tail.rotated + 1);
+        let current = directory.join(CURRENT);
+        while extra.exists() {
+            fs::rename(&extra, &current).map_err(fail)?;
+            extra = rotated_path(directory, tail.rotated + 1);
+        }
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&current)
+            .map_err(fail)?;
+        let found = file.metadata().map_err(fail)?.len();
+        if found > tail.bytes {
+            file.set_len(tail.bytes).map_err(fail)?;
+        }
+        let tail = LogTail {
+            bytes: found.min(tail.bytes),
+            ..tail
+        };
+        Ok(Self {
+            directory: directory.to_owned(),
+            max_bytes,
+            tail,
+            file,
+        })
+    }
+
+    /// Appends lines, all to one file, and returns the new end.
+    pub(super) fn append(&mut self, lines: &[LogLine]) -> Result<LogTail, LogError> {
+        let mut text = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut text, line).map_err(|error| self.failed(error.into()))?;
+            text.push(b'\n');
+        }
+        if self.tail.bytes > 0 && self.tail.bytes + text.len() as u64 > self.max_bytes {
+            self.rotate().map_err(|error| self.failed(error))?;
+        }
+        self.file
+            .write_all(&text)
+            .map_err(|error| self.failed(error))?;
+        self.tail.bytes += text.len() as u64;
+        Ok(self.tail)
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let current = self.directory.join(CURRENT);
+        fs::rename(
+            &current,
+            rotated_path(&self.directory, self.tail.rotated + 1),
+        )?;
+        self.file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&current)?;
+        self.tail = LogTail {
+            rotated: self.tail.rotated + 1,
+            bytes: 0,
+        };
+        Ok(())
+    }
+
+    fn failed(&self, source: io::Error) -> LogError {
+        LogError {
+            path: self.directory.clone(),
+            source,
+        }
+    }
+}
+
+fn rotated_path(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("fetch-{number:06}.jsonl"))
+}
+
+/// The log could not be written. Ends the run; what was committed stays.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the fetch log in {path}: {source}")]
+pub struct LogError {
+    /// The directory of the log.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(n: usize) -> LogLine {
+        LogLine {
+            url: format!("http://example.org/{n}"),
+            ..LogLine::default()
+        }
+    }
+
+    fn lines(directory: &Path) -> Vec<String> {
+        let mut files: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        files
+            .iter()
+            .flat_map(|file| {
+                fs::read_to_string(file)
+                    .unwrap()
+                    .lines()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .map(|text| serde_json::from_str::<LogLine>(&text).unwrap().url)
+            .collect()
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_is_cut_off_also_across_a_rotation() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let one = serde_json::to_string(&line(0)).unwrap().len() as u64 + 1;
+        for acknowledged in 0..6 {
+            let _ = fs::remove_dir_all(path);
+            // Two lines a file.
+            let mut log = FetchLog::open(path, 2 * one, LogTail::default()).unwrap();
+            let mut tail = LogTail::default();
+            for n in 0..acknowledged {
+                tail = log.append(&[line(n)]).unwrap();
+            }
+            let ahead = FetchLog::append(&mut log, &[line(7)]).unwrap();
+            assert!(ahead.rotated >= tail.rotated);
+            drop(log);
+            let mut log = FetchLog::open(path, 2 * one, tail).unwrap();
+            log.append(&[line(8)]).unwrap();
+            let mut found = lines(path);
+            found.sort();
+            let mut expected: Vec<_> = (0..acknowledged).map(|n| line(n).url).collect();
+            expected.push(line(8).url);
+            assert_eq!(found, expected, "after {acknowledged}");
+        }
+    }
+}

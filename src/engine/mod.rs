@@ -1,0 +1,449 @@
+//! The engine: the only place where one stage's output becomes the next one's input.
+//!
+//! Read [`visit`] first: the steps of a URL's way as types. `scheduler`, `fetchers`, `analysts` and
+//! `committer` each make one step; `recover` opens what a crash left; `observe` shows what goes on.
+
+pub mod visit;
+
+mod analysts;
+mod clock;
+mod committer;
+mod control;
+mod directory;
+mod effects;
+mod failpoint;
+mod fetch_log;
+mod fetchers;
+mod observe;
+mod records;
+mod recover;
+mod rows;
+mod scheduler;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, watch};
+
+pub use control::StopHandle;
+pub use directory::{DataDirectory, DirectoryError};
+pub use failpoint::{Failpoint, Step};
+pub use fetch_log::{LogError, LogLine};
+pub use observe::{Gauges, Status};
+pub use records::StorePolicy;
+pub use rows::{Counters, Fate, Judgement, PageRecord};
+pub use scheduler::Ending;
+
+use crate::fetch::{FetchOptions, Fetcher};
+use crate::frontier::{
+    Limits, Politeness, RobotsPolicy, Schedule, ScheduleOptions, ScopeKind, SeenOptions,
+};
+use crate::page::PageOptions;
+use crate::store::{Batch, Durability, Table, keys};
+use crate::url::{Canonicalizer, Url};
+use crate::{archive, dedup, fetch, robots, runs, store};
+
+use analysts::Analysts;
+use clock::Clock;
+use committer::Committer;
+use fetchers::Fetchers;
+use scheduler::{Event, Scheduler};
+use visit::Entry;
+
+/// Everything that a run depends on, composed of the rooms' own options.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which URLs belong to the crawl.
+    pub scope: ScopeKind,
+    /// How far it goes.
+    pub limits: Limits,
+    /// How gently it goes.
+    pub politeness: Politeness,
+    /// Whether robots.txt is obeyed.
+    pub robots: RobotsMode,
+    /// How URLs are told apart.
+    pub canonicalizer: Canonicalizer,
+    /// How many URLs are planned for.
+    pub seen: SeenOptions,
+    /// Hosts in memory at most.
+    pub window: usize,
+    /// URLs of one host in memory at most.
+    pub buffer: usize,
+    /// How a fetch is made.
+    pub fetch: FetchOptions,
+    /// Fetches at once.
+    pub concurrency: usize,
+    /// Requests a second across the crawl.
+    pub max_rate: Option<NonZeroU32>,
+    /// Bounds of one page.
+    pub page: PageOptions,
+    /// What is kept.
+    pub archive: ArchiveOptions,
+    /// Bytes of a log file before the next is begun.
+    pub log_max_bytes: u64,
+    /// Bytes of memory that caches and buffers are sized by.
+    pub max_memory: u64,
+    /// Time between checkpoints.
+    pub checkpoint_interval: Duration,
+    /// Where the process dies on purpose, in tests.
+    pub failpoint: Option<Failpoint>,
+}
+
+/// Whether robots.txt is obeyed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RobotsMode {
+    /// It is asked for and obeyed.
+    #[default]
+    Obey,
+    /// It is neither.
+    Ignore,
+}
+
+/// What the archive keeps, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveOptions {
+    /// Which bodies are kept.
+    pub store: StorePolicy,
+    /// Bytes of a file before the next is begun.
+    pub max_segment_bytes: u64,
+    /// gzip level, 0 to 9.
+    pub compression: u32,
+}
+
+/// What ends a run before the frontier is empty.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunLimits {
+    /// Pages fetched in this run.
+    pub max_pages: Option<u64>,
+    /// Time that this run may take.
+    pub max_duration: Option<Duration>,
+}
+
+/// What a run did.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// Why it ended.
+    pub ending: Ending,
+    /// What was done since the crawl began.
+    pub counters: Counters,
+    /// How long this run took.
+    pub took: Duration,
+}
+
+/// A crawl that is open and not running.
+pub struct Crawl {
+    directory: DataDirectory,
+    options: Options,
+    committer: Committer,
+    resumed: bool,
+}
+
+impl Crawl {
+    /// Opens the crawl in a data directory, or begins one there.
+    pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
+        let directory = DataDirectory::take(path)?;
+        let committer = recover::open(&directory, &options)?;
+        let resumed = committer.state.queue_sequence > 0;
+        Ok(Self {
+            directory,
+            options,
+            committer,
+            resumed,
+        })
+    }
+
+    /// Whether there was a crawl already.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.committer.state.counters
+    }
+
+    /// Admits seeds given by the user; those that are known already are not admitted again.
+    pub fn add_seeds(&mut self, seeds: impl Iterator<Item = Url>) -> Result<(), Error> {
+        /// Seeds in one commit.
+        const CHUNK: usize = 1_000;
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for seed in seeds {
+            chunk.push(seed);
+            if chunk.len() == CHUNK {
+                self.committer
+                    .commit(vec![Entry::Seeds(std::mem::take(&mut chunk))])?;
+            }
+        }
+        if !chunk.is_empty() {
+            self.committer.commit(vec![Entry::Seeds(chunk)])?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the settings of this run and tells which differ from the last one's: name, then, now.
+    pub fn compare_settings(
+        &mut self,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<Vec<(String, String, String)>, Error> {
+        let store = &self.committer.store;
+        let last: BTreeMap<String, String> = match store.get(Table::Meta, keys::meta::SETTINGS)? {
+            Some(row) => store::decode(Table::Meta, &row)?,
+            None => BTreeMap::new(),
+        };
+        let unset = || "(unset)".to_owned();
+        let changed = settings
+            .iter()
+            .filter(|(name, now)| !last.is_empty() && last.get(*name) != Some(*now))
+            .map(|(name, now)| {
+                (
+                    name.clone(),
+                    last.get(name).cloned().unwrap_or_else(unset),
+                    now.clone(),
+                )
+            })
+            .collect();
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, keys::meta::SETTINGS, store::encode(settings));
+        store.commit(batch, Durability::Disk)?;
+        Ok(changed)
+    }
+
+    /// Crawls until nothing is left, a limit is reached, or it is stopped.
+    pub fn run(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+        let Self {
+            directory,
+            options,
+            mut committer,
+            ..
+        } = self;
+        let clock = Clock::start();
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            // Moving bytes takes a fraction of what reading them takes.
+            .worker_threads((cores / 2).max(1))
+            .enable_all()
+            .build()
+            .map_err(Error::Threads)?;
+        let product_token = robots::product_token(&options.fetch.user_agent).to_owned();
+        let (events, event_queue) = mpsc::channel(1_024);
+        let (fetched, fetched_queue) = mpsc::channel(2 * cores);
+        // Two groups: one being committed, one arriving.
+        let (analysed, analysed_queue) = sync_channel(32);
+
+        let analysts = Analysts {
+            identity: committer.identity.clone(),
+            page: options.page.clone(),
+            max_decoded_bytes: options.fetch.max_decoded_bytes,
+            product_token: product_token.clone(),
+        };
+        let analysts = analysts
+            .start(cores, fetched_queue, &analysed)
+            .map_err(Error::Threads)?;
+        drop(analysed);
+
+        let gauges = watch::Sender::new(Gauges::default());
+        let observer = Observer {
+            directory: directory.path().to_owned(),
+            counters: committer.counters.subscribe(),
+            gauges: gauges.subscribe(),
+            clock,
+        };
+        let scheduler = Scheduler {
+            schedule: Schedule::new(
+                ScheduleOptions {
+                    window: options.window,
+                    buffer: options.buffer,
+                    max_pages: limits.max_pages,
+                },
+                committer.identity.clone(),
+            ),
+            fetchers: Fetchers {
+                fetcher: Fetcher::new(options.fetch.clone(), Arc::clone(&committer.guard))?,
+                politeness: Arc::clone(&committer.politeness),
+                clock,
+                events: events.clone(),
+                fetched,
+            },
+            store: Arc::clone(&committer.store),
+            robots: match options.robots {
+                RobotsMode::Obey => RobotsPolicy::Obey(product_token),
+                RobotsMode::Ignore => RobotsPolicy::Ignore,
+            },
+            concurrency: options.concurrency,
+            max_rate: options.max_rate,
+            max_duration: limits.max_duration,
+            stop: stop.clone(),
+            gauges,
+            rate_token: false,
+        };
+        let committing = thread::Builder::new()
+            .name("committer".to_owned())
+            .spawn(move || {
+                let result = committer.run(&analysed_queue, &events);
+                drop(analysed_queue);
+                if result.is_err() {
+                    let _ = events.blocking_send(Event::CommitterGone);
+                }
+                (committer, result)
+            })
+            .map_err(Error::Threads)?;
+
+        let scheduled = runtime.block_on(async {
+            let observing = tokio::spawn(observer.clone().run());
+            let ending = scheduler.run(event_queue).await;
+            observing.abort();
+            ending
+        });
+        // The scheduler took the fetchers with it: the analysts run dry, then the committer.
+        for analyst in analysts {
+            analyst
+                .join()
+                .map_err(|_| Error::Internal("an analyst died".to_owned()))?;
+        }
+        let (committer, committed) = committing
+            .join()
+            .map_err(|_| Error::Internal("the committer died".to_owned()))?;
+        committed?;
+        let ending = scheduled?;
+        observer.write(false)?;
+        runtime.shutdown_background();
+        Ok(Summary {
+            ending,
+            counters: committer.state.counters.clone(),
+            took: clock.elapsed(),
+        })
+    }
+}
+
+/// Writes `status.json`.
+#[derive(Clone)]
+struct Observer {
+    directory: PathBuf,
+    counters: watch::Receiver<Counters>,
+    gauges: watch::Receiver<Gauges>,
+    clock: Clock,
+}
+
+impl Observer {
+    async fn run(self) {
+        let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.write(true) {
+                tracing::warn!(%error, "cannot write the status");
+            }
+        }
+    }
+
+    fn write(&self, running: bool) -> Result<(), Error> {
+        let status = Status {
+            running,
+            time: format!("{:.0}", jiff::Timestamp::now()),
+            seconds: self.clock.elapsed().as_secs(),
+            counters: self.counters.borrow().clone(),
+            gauges: *self.gauges.borrow(),
+        };
+        status
+            .write(&self.directory)
+            .map_err(|source| Error::Status {
+                path: self.directory.clone(),
+                source,
+            })
+    }
+}
+
+/// The state of the crawl in a data directory: from the store, or, while another process crawls
+/// there, as that process last wrote it.
+pub fn status(path: &Path) -> Result<Status, Error> {
+    let directory = match DataDirectory::take_existing(path) {
+        Ok(directory) => directory,
+        Err(DirectoryError::InUse { .. }) => {
+            let status = Status::read(path).map_err(|source| Error::Status {
+                path: path.to_owned(),
+                source,
+            })?;
+            // The file of a run before this one does not speak for it.
+            return Ok(status.filter(|status| status.running).unwrap_or(Status {
+                running: true,
+                ..Status::default()
+            }));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    /// Enough to read one row.
+    const MEMORY: u64 = 64 << 20;
+    let store = recover::open_store(&directory, MEMORY)?;
+    let state = recover::read_state(&*store)?.unwrap_or_default();
+    Ok(Status {
+        counters: state.counters,
+        time: format!("{:.0}", jiff::Timestamp::now()),
+        ..Status::default()
+    })
+}
+
+/// Why a run could not begin or go on. What was committed stays, and the same command resumes.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The archive failed.
+    #[error(transparent)]
+    Archive(#[from] archive::Error),
+    /// The runs failed.
+    #[error(transparent)]
+    Runs(#[from] runs::Error),
+    /// The documents failed.
+    #[error(transparent)]
+    Documents(#[from] dedup::Error),
+    /// The log failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The client could not be set up.
+    #[error(transparent)]
+    Fetch(#[from] fetch::Error),
+    /// The status could not be read or written.
+    #[error("cannot read or write the status in {path}: {source}")]
+    Status {
+        /// The data directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Threads could not be started.
+    #[error("cannot start threads: {0}")]
+    Threads(#[source] io::Error),
+    /// A mistake of ours.
+    #[error(
+        "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"
+    )]
+    Internal(String),
+}
+
+impl Error {
+    /// Whether the disk is full.
+    pub fn is_full_disk(&self) -> bool {
+        let mut error: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(cause) = error {
+            if let Some(io) = cause.downcast_ref::<io::Error>() {
+                return matches!(
+                    io.kind(),
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+                );
+            }
+            error = cause.source();
+        }
+        false
+    }
+}

@@ -1,0 +1,175 @@
+//! What the archive keeps of a visit.
+//!
+//! | visit | records |
+//! |---|---|
+//! | a payload that is not stored yet | request, response |
+//! | a payload that is stored, byte for byte | request, revisit that names the stored response |
+//! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; main text as conversion |
+//!
+//! `archive.store` decides whether the bodies of the last kind, or of all, are kept besides.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::visit::{Findings, Judged};
+use crate::archive::{Capture, Digest, Original, Record, RecordId, Relation, Truncation};
+use crate::dedup::{Document, Fingerprints, Kind, Verdict};
+use crate::fetch::{Cut, Exchange};
+
+/// Which bodies the archive keeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StorePolicy {
+    /// One of each page: the bodies of all duplicates are left out.
+    #[default]
+    Unique,
+    /// The bodies of byte-for-byte duplicates are left out, those of other duplicates are kept.
+    ExactOnly,
+    /// Every body.
+    All,
+}
+
+/// The records of one visit, and which of them is the response, if one is.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    pub(super) records: Vec<Record>,
+    /// Position and id of the stored response.
+    pub(super) response: Option<(usize, RecordId)>,
+}
+
+/// The records of a visit that got an answer.
+pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> Records {
+    let task = &judged.analysed.fetched.task;
+    let capture = Capture {
+        target: &task.queued.url,
+        date: exchange.started,
+        ip: exchange.remote.map(|address| address.ip()),
+        protocols: &exchange.protocols,
+    };
+    let mut records = Records::default();
+    let digest = Digest::from_bytes(judged.analysed.payload);
+    let inexact = match &judged.verdict {
+        Verdict::Duplicate { kind, .. } => *kind != Kind::Raw,
+        _ => false,
+    };
+    let duplicate = matches!(judged.verdict, Verdict::Duplicate { .. });
+    let keep = match policy {
+        StorePolicy::All => true,
+        StorePolicy::ExactOnly => judged.same_payload.is_none() && (!duplicate || inexact),
+        StorePolicy::Unique => judged.same_payload.is_none() && !duplicate,
+    };
+    let head = || exchange.response_head();
+    let mut main = None;
+    if keep {
+        let cut = exchange.cut.map(|cut| match cut {
+            Cut::Length => Truncation::Length,
+            Cut::Time => Truncation::Time,
+            Cut::Disconnect => Truncation::Disconnect,
+        });
+        main = Some(Record::response(
+            &capture,
+            head(),
+            exchange.body.clone(),
+            digest,
+            cut,
+        ));
+    } else if let Some(stored) = &judged.same_payload {
+        main = Some(Record::revisit(&capture, head(), digest, &original(stored)));
+    }
+    if let Some(main) = main {
+        let id = main.id();
+        records
+            .records
+            .push(Record::request(&capture, exchange.request_head.clone(), id));
+        if keep {
+            records.response = Some((records.records.len(), id));
+        }
+        records.records.push(main);
+    }
+    if let Verdict::Duplicate {
+        original,
+        kind,
+        distance,
+    } = &judged.verdict
+        && judged.same_payload.is_none()
+    {
+        let relation = records
+            .response
+            .map_or(Relation::RefersTo(record_id(original)), |(_, id)| {
+                Relation::ConcurrentTo(id)
+            });
+        let fields = fields(judged, original, *kind, *distance);
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let metadata = Record::metadata(&capture, Some(relation), &fields);
+        let metadata_id = metadata.id();
+        records.records.push(metadata);
+        if let Findings::Page { page, .. } = &judged.analysed.findings {
+            let of = records.response.map_or(metadata_id, |(_, id)| id);
+            records
+                .records
+                .push(Record::conversion(&capture, Some(of), &page.main_text));
+        }
+    }
+    records
+}
+
+/// A document as the archive refers to it.
+fn original(document: &Document) -> Original {
+    Original {
+        record: record_id(document),
+        target_uri: document.url.clone(),
+        date: Timestamp::from_microsecond(document.fetched).unwrap_or_default(),
+    }
+}
+
+/// The verdict and what it rests on, so that it can be checked without the body.
+fn fields(
+    judged: &Judged,
+    document: &Document,
+    kind: Kind,
+    distance: u8,
+) -> Vec<(&'static str, String)> {
+    let original = original(document);
+    let mut fields = vec![
+        ("verdict", kind.name().to_owned()),
+        ("distance", distance.to_string()),
+        ("original", original.target_uri),
+        ("original-record", original.record.to_string()),
+        ("original-date", original.date.to_string()),
+    ];
+    let fingerprints = match &judged.analysed.findings {
+        Findings::Page { fingerprints, page } => {
+            fields.extend(page.title.clone().map(|title| ("title", title)));
+            fields.extend(page.language.clone().map(|language| ("language", language)));
+            Some(fingerprints)
+        }
+        Findings::Bytes(fingerprints) => Some(fingerprints),
+        _ => None,
+    };
+    if let Some(own) = fingerprints {
+        fields.push(("words", own.words.to_string()));
+        fields.extend(own.describe());
+    }
+    fields.extend(prefixed(&document.fingerprints));
+    fields
+}
+
+/// The original's fingerprints beside the page's own: the verdict can be read off the two.
+fn prefixed(fingerprints: &Fingerprints) -> impl Iterator<Item = (&'static str, String)> {
+    fingerprints.describe().map(|(name, value)| {
+        let name = match name {
+            "sha256-raw" => "original-sha256-raw",
+            "sha256-normalized" => "original-sha256-normalized",
+            "sha256-content" => "original-sha256-content",
+            _ => "original-simhash-64",
+        };
+        (name, value)
+    })
+}
+
+fn record_id(document: &Document) -> RecordId {
+    RecordId::new(u128::from_be_bytes(document.stored.record))
+}

@@ -1,0 +1,297 @@
+//! Opening a crawl: from what is on disk to a committer that goes on where the last commit ended.
+//!
+//! The store is what happened. The archive and the log are cut back to the ends that it
+//! acknowledges; the deltas since the last checkpoint are replayed into runs and documents; what of
+//! these is damaged or lost is rebuilt from the store's rows.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use super::committer::{CheckpointLimits, Committer, DEDUP_RUNS, Deltas, SEEN_RUNS};
+use super::directory::DataDirectory;
+use super::fetch_log::FetchLog;
+use super::rows::{CrawlState, Delta, PageRecord};
+use super::{Error, Options, RobotsMode};
+use crate::archive::{WarcArchive, WarcOptions};
+use crate::dedup::{self, Document, Documents, Index};
+use crate::fetch::{Authority, Guard};
+use crate::frontier::{QueuedUrl, RobotsRow, SEEN, Scope, SeenSet};
+use crate::runs::{self, Catalog, Damage};
+use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
+use crate::url::{Identity, Secret, UrlId};
+
+/// Keys and documents put into memory before a rebuild writes them.
+const REBUILD_CHUNK: usize = 200_000;
+
+/// Opens the store of a data directory.
+pub(super) fn open_store(directory: &DataDirectory, memory: u64) -> Result<Arc<dyn Store>, Error> {
+    let options = crate::store::Options {
+        cache_bytes: memory / 16,
+        memtable_bytes: memory / 8,
+    };
+    Ok(Arc::new(Embedded::open(
+        &directory.path().join("store"),
+        &options,
+    )?))
+}
+
+/// The crawl's state as committed; `None` before the first commit.
+pub(super) fn read_state(store: &dyn Store) -> Result<Option<CrawlState>, Error> {
+    match store.get(Table::Meta, keys::meta::STATE)? {
+        Some(row) => Ok(Some(decode(Table::Meta, &row)?)),
+        None => Ok(None),
+    }
+}
+
+/// Opens everything and makes it agree.
+pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Committer, Error> {
+    let path = directory.path();
+    let store = open_store(directory, options.max_memory)?;
+    let state = match read_state(&*store)? {
+        Some(state) => state,
+        None => begin(&*store)?,
+    };
+    let identity = Identity::new(options.canonicalizer.clone(), read_secret(&*store)?);
+
+    let mut warc = WarcOptions::new(path.join("warc"));
+    warc.max_segment_bytes = options.archive.max_segment_bytes;
+    warc.compression = options.archive.compression;
+    warc.info = warcinfo(options);
+    let (archive, recovery) = WarcArchive::open(warc, Some(state.archive))?;
+    if recovery.bytes_cut > 0 {
+        tracing::info!(
+            bytes = recovery.bytes_cut,
+            "cut off records that were never acknowledged"
+        );
+    }
+    let log = FetchLog::open(&path.join("log"), options.log_max_bytes, state.log)?;
+
+    let mut structures = vec![(SEEN, runs::Options::default())];
+    structures.extend(
+        dedup::structures()
+            .into_iter()
+            .map(|name| (name, runs::Options::default())),
+    );
+    let (mut catalog, damages) = Catalog::open(&path.join("runs"), &structures)?;
+    let (mut documents, lost) = Documents::open(
+        &path.join("documents"),
+        options.max_memory / 64,
+        state.documents_checkpointed,
+    )?;
+    if let Some(lost) = lost {
+        tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
+        rebuild_documents(&*store, &mut documents)?;
+    }
+    rebuild_runs(&*store, &mut catalog, &damages, state.sequence)?;
+    let mut index = Index::new(documents);
+    let mut seen = SeenSet::new(&options.seen, &catalog[SEEN_RUNS]);
+    let deltas = replay(&*store, &mut catalog, &mut seen, &mut index)?;
+
+    let mut scope = Scope::new(options.scope);
+    for_each(&*store, Table::Scope, &[], &mut |entry, _| {
+        scope.restore(entry);
+        Ok(())
+    })?;
+    let guard = Arc::new(Guard::new(options.fetch.allow_private));
+    for_each(&*store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
+        let kept = key.get(keys::meta::CONSENT.len()..).unwrap_or_default();
+        guard.consent(Authority::from_kept(&String::from_utf8_lossy(kept)));
+        Ok(())
+    })?;
+
+    Ok(Committer {
+        counters: watch::Sender::new(state.counters.clone()),
+        store,
+        archive: Box::new(archive),
+        log,
+        catalog,
+        seen,
+        index,
+        scope,
+        limits: options.limits.clone(),
+        politeness: Arc::new(options.politeness.clone()),
+        identity,
+        guard,
+        store_policy: options.archive.store,
+        obey_robots: options.robots == RobotsMode::Obey,
+        state,
+        checkpoints: CheckpointLimits {
+            interval: options.checkpoint_interval,
+            keys: 1_000_000,
+            delta_bytes: 64 << 20,
+        },
+        failpoint: options.failpoint,
+        last_checkpoint: Instant::now(),
+        deltas,
+    })
+}
+
+/// The first commit: the secret and an empty state.
+fn begin(store: &dyn Store) -> Result<CrawlState, Error> {
+    let mut secret = [0; Secret::LEN];
+    getrandom::fill(&mut secret)
+        .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
+    let state = CrawlState::default();
+    let mut batch = Batch::new();
+    batch.put(Table::Meta, keys::meta::SECRET, secret);
+    batch.put(Table::Meta, keys::meta::STATE, encode(&state));
+    store.commit(batch, Durability::Disk)?;
+    Ok(state)
+}
+
+fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
+    store
+        .get(Table::Meta, keys::meta::SECRET)?
+        .and_then(|bytes| Some(Secret::from_bytes(bytes.try_into().ok()?)))
+        .ok_or_else(|| Error::Internal("the store has a state but no secret".to_owned()))
+}
+
+/// What the archive's warcinfo records say of the crawl (WARC/1.1, section 6.2).
+fn warcinfo(options: &Options) -> Vec<(String, String)> {
+    let robots = match options.robots {
+        RobotsMode::Obey => "obey (RFC 9309)",
+        RobotsMode::Ignore => "ignore",
+    };
+    [
+        ("software", concat!("gleaner/", env!("CARGO_PKG_VERSION"))),
+        ("http-header-user-agent", &options.fetch.user_agent),
+        ("robots", robots),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}
+
+/// Puts what was committed since the last checkpoint into memory again.
+fn replay(
+    store: &dyn Store,
+    catalog: &mut Catalog,
+    seen: &mut SeenSet,
+    index: &mut Index,
+) -> Result<Deltas, Error> {
+    let mut deltas = Deltas::default();
+    for_each(store, Table::Deltas, &[], &mut |key, row| {
+        let delta: Delta = decode(Table::Deltas, row)?;
+        if let Ok(sequence) = key.try_into() {
+            deltas.first.get_or_insert(u64::from_be_bytes(sequence));
+        }
+        deltas.keys += delta.keys();
+        deltas.bytes += row.len();
+        for key in delta.seen {
+            seen.restore(key, &mut catalog[SEEN_RUNS]);
+        }
+        for posting in &delta.postings {
+            index.post(posting, &mut catalog[DEDUP_RUNS..]);
+        }
+        for document in delta.documents {
+            index.documents_mut().insert(Arc::new(document));
+        }
+        Ok(())
+    })?;
+    Ok(deltas)
+}
+
+/// Visits every document that the store knows: of pages, and of robots.txt files.
+fn for_each_document(
+    store: &dyn Store,
+    visit: &mut dyn FnMut(Document) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut failed = None;
+    let mut guarded = |document: Option<Document>| {
+        if let (Some(document), None) = (document, &failed) {
+            failed = visit(document).err();
+        }
+    };
+    for_each(store, Table::Pages, &[], &mut |_, row| {
+        guarded(decode::<PageRecord>(Table::Pages, row)?.document);
+        Ok(())
+    })?;
+    for_each(store, Table::Robots, &[], &mut |_, row| {
+        let row: RobotsRow = decode(Table::Robots, row)?;
+        guarded(
+            row.document
+                .and_then(|document| decode(Table::Robots, &document).ok()),
+        );
+        Ok(())
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<(), Error> {
+    for_each_document(store, &mut |document| {
+        documents.insert(Arc::new(document));
+        if documents.recent() >= REBUILD_CHUNK {
+            documents.checkpoint()?;
+        }
+        Ok(())
+    })?;
+    Ok(documents.checkpoint()?)
+}
+
+/// Fills the structures that start empty because their files cannot be trusted.
+fn rebuild_runs(
+    store: &dyn Store,
+    catalog: &mut Catalog,
+    damages: &[Damage],
+    sequence: u64,
+) -> Result<(), Error> {
+    if damages.is_empty() {
+        return Ok(());
+    }
+    for damage in damages {
+        tracing::warn!("{damage}");
+    }
+    let covered = catalog.sequence().max(sequence);
+    let mut waiting = 0;
+    if damages.iter().any(|damage| damage.structure == SEEN_RUNS) {
+        let mut failed = None;
+        let mut add = |key: u64| {
+            catalog[SEEN_RUNS].insert(key, 0);
+            waiting += 1;
+            if waiting >= REBUILD_CHUNK {
+                waiting = 0;
+                if let Err(error) = catalog.checkpoint(covered) {
+                    failed.get_or_insert(error);
+                }
+            }
+        };
+        for_each(store, Table::Pages, &[], &mut |key, _| {
+            if let Ok(id) = key.try_into() {
+                add(UrlId::from_bytes(id).key());
+            }
+            Ok(())
+        })?;
+        for_each(store, Table::Queue, &[], &mut |_, row| {
+            add(decode::<QueuedUrl>(Table::Queue, row)?.id.key());
+            Ok(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+    }
+    let lost: Vec<usize> = damages
+        .iter()
+        .filter_map(|damage| damage.structure.checked_sub(DEDUP_RUNS))
+        .collect();
+    if !lost.is_empty() {
+        for_each_document(store, &mut |document| {
+            for posting in dedup::postings(&document) {
+                if lost.contains(&usize::from(posting.structure)) {
+                    catalog[DEDUP_RUNS + usize::from(posting.structure)]
+                        .insert(posting.key, posting.document);
+                    waiting += 1;
+                }
+            }
+            if waiting >= REBUILD_CHUNK {
+                waiting = 0;
+                catalog.checkpoint(covered)?;
+            }
+            Ok(())
+        })?;
+    }
+    for damage in damages {
+        catalog[damage.structure].rebuilt();
+    }
+    Ok(catalog.checkpoint(covered)?)
+}

@@ -1,0 +1,155 @@
+//! The rows that the engine keeps in the store: pages, the crawl's state, deltas.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::fetch_log::LogTail;
+use crate::archive::Tail;
+use crate::dedup::{Document, DocumentId, Kind, Posting};
+use crate::url::UrlId;
+
+/// What happened to a URL: the row in `Pages`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRecord {
+    /// The URL as it was requested.
+    pub url: String,
+    /// The page on which it was found.
+    pub via: Option<UrlId>,
+    /// Links from a seed.
+    pub depth: u16,
+    /// When: microseconds since 1970.
+    pub time: i64,
+    /// Attempts made, this one included.
+    pub attempts: u8,
+    /// What came of it.
+    pub fate: Fate,
+    /// The document, if its response is stored: documents and their postings are rebuilt from here.
+    pub document: Option<Document>,
+}
+
+/// What came of a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fate {
+    /// The server answered.
+    Answered {
+        /// HTTP status.
+        status: u16,
+        /// Media type as declared.
+        mime: Option<String>,
+        /// Bytes of the body as received.
+        size: u64,
+        /// Title of the page.
+        title: Option<String>,
+        /// Language as declared.
+        language: Option<String>,
+        /// What the page calls its canonical URL.
+        canonical: Option<String>,
+        /// Whether it is stored already.
+        judgement: Judgement,
+    },
+    /// There is no answer, and none will be sought.
+    Failed {
+        /// Class of the failure.
+        class: String,
+        /// What happened.
+        message: String,
+    },
+}
+
+/// A verdict, as it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Judgement {
+    /// An original.
+    Unique,
+    /// The same as an original.
+    Duplicate {
+        /// The original's document.
+        of: DocumentId,
+        /// The original's page.
+        page: UrlId,
+        /// By which tier.
+        kind: Kind,
+        /// Bits that differ.
+        distance: u8,
+    },
+    /// Neither: an error, a redirect, an empty body.
+    Ineligible,
+}
+
+/// The crawl's state: the row `state` in `Meta`, rewritten by every commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CrawlState {
+    /// Number of the last commit.
+    pub sequence: u64,
+    /// Number of the last URL queued.
+    pub queue_sequence: u64,
+    /// Number of the last document.
+    pub last_document: DocumentId,
+    /// The last document that the last checkpoint wrote.
+    pub documents_checkpointed: DocumentId,
+    /// The end of the archive.
+    pub archive: Tail,
+    /// The end of the log.
+    pub log: LogTail,
+    /// What was done so far.
+    pub counters: Counters,
+}
+
+/// What was done since the crawl began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// URLs waiting.
+    pub queued: u64,
+    /// URLs given by the user.
+    pub seeds: u64,
+    /// URLs whose server answered.
+    pub pages: u64,
+    /// URLs given up without an answer, robots.txt aside.
+    pub failed: u64,
+    /// URLs that robots.txt forbids.
+    pub forbidden: u64,
+    /// Answers to requests for robots.txt.
+    pub robots: u64,
+    /// Bytes of bodies received.
+    pub bytes: u64,
+    /// Attempts that will be made again.
+    pub retries: u64,
+    /// Hosts with a row.
+    pub hosts: u64,
+    /// Pages by verdict.
+    pub verdicts: BTreeMap<String, u64>,
+    /// Pages by first digit of their status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// URLs given up, by class of failure.
+    pub failures: BTreeMap<String, u64>,
+    /// Links by what admission said.
+    pub links: BTreeMap<String, u64>,
+    /// Bytes of archive files.
+    pub archived_bytes: u64,
+}
+
+impl Counters {
+    /// URLs that are finished.
+    pub fn done(&self) -> u64 {
+        self.pages + self.failed + self.forbidden
+    }
+}
+
+/// What one commit added to runs and documents: the row in `Deltas`, replayed after a crash.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Delta {
+    /// Keys of URLs seen.
+    pub seen: Vec<u64>,
+    /// Keys of documents.
+    pub postings: Vec<Posting>,
+    /// Documents.
+    pub documents: Vec<Document>,
+}
+
+impl Delta {
+    /// Keys in this delta.
+    pub(super) fn keys(&self) -> usize {
+        self.seen.len() + self.postings.len()
+    }
+}

@@ -1,0 +1,246 @@
+//! The scheduler: one task that asks the pure schedule what to do and does it.
+//!
+//! It never sends into the pipeline, it takes a permit and spawns, so the ring of scheduler,
+//! fetchers, analysts, committer and back cannot lock up: whatever is full downstream, events are
+//! always taken here. Reads of the store run off the reactor.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::Error;
+use super::control::StopHandle;
+use super::fetchers::Fetchers;
+use super::observe::Gauges;
+use super::visit::Receipt;
+use crate::frontier::{Action, Loaded, Pace, Refilled, RobotsPolicy, Schedule, load, refill};
+use crate::store::{self, Store};
+use crate::url::HostKey;
+
+/// How long fetches in progress may take to end when the run is stopped.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// What the scheduler is told.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A fetch ended, and this is its host's pace from now on.
+    Visited(HostKey, Pace),
+    /// A group was committed.
+    Committed(Vec<Receipt>),
+    /// URLs of a host were read.
+    Refilled(Result<Refilled, store::Error>),
+    /// Hosts were read.
+    Loaded(Result<Loaded, store::Error>),
+    /// The committer ended before its time: the run cannot go on.
+    CommitterGone,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing is left to fetch.
+    Drained,
+    /// `max_pages` were fetched.
+    MaxPages,
+    /// `max_duration` is over.
+    MaxDuration,
+    /// It was asked to stop.
+    Stopped,
+    /// Something failed; the error tells what.
+    Failed,
+}
+
+pub(super) struct Scheduler {
+    pub(super) schedule: Schedule,
+    pub(super) fetchers: Fetchers,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) robots: RobotsPolicy,
+    pub(super) concurrency: usize,
+    /// Requests a second across the crawl; `None` for no limit but the hosts' delays.
+    pub(super) max_rate: Option<NonZeroU32>,
+    pub(super) max_duration: Option<Duration>,
+    pub(super) stop: StopHandle,
+    pub(super) gauges: watch::Sender<Gauges>,
+    /// The crawl-wide rate allows one more visit.
+    pub(super) rate_token: bool,
+}
+
+impl Scheduler {
+    /// Runs until nothing is left, a limit is reached, or it is stopped; then waits for the
+    /// fetches in progress.
+    pub(super) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<Ending, Error> {
+        let permits = Arc::new(Semaphore::new(self.concurrency));
+        let limiter = self
+            .max_rate
+            .map(|rate| RateLimiter::direct(Quota::per_second(rate)));
+        let mut fetches = JoinSet::new();
+        let mut permit = None;
+        let stop = self.stop.clone();
+        let stopped = stop.stopped();
+        tokio::pin!(stopped);
+        let ending = loop {
+            if self
+                .max_duration
+                .is_some_and(|max| self.fetchers.clock.elapsed() >= max)
+            {
+                break Ending::MaxDuration;
+            }
+            let wake = match self.act(&permits, &mut permit, limiter.as_ref(), &mut fetches) {
+                Next::Wait(wake) => wake,
+                Next::End(ending) => break ending,
+            };
+            self.show(fetches.len());
+            tokio::select! {
+                () = &mut stopped => break Ending::Stopped,
+                event = events.recv() => {
+                    let Some(event) = event else { break Ending::Failed };
+                    if !self.learn(event)? {
+                        break Ending::Failed;
+                    }
+                    // Take what else is there before acting.
+                    while let Ok(event) = events.try_recv() {
+                        if !self.learn(event)? {
+                            break;
+                        }
+                    }
+                }
+                taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() => {
+                    permit = taken.ok();
+                }
+                Some(_) = fetches.join_next() => {}
+                () = sleep_until(wake) => {}
+            }
+        };
+        if ending != Ending::Drained {
+            tracing::info!(in_progress = fetches.len(), "stopping");
+        }
+        // Nobody listens any more: fetches and committer go on without being heard.
+        drop(events);
+        let _ = tokio::time::timeout(GRACE, async {
+            while fetches.join_next().await.is_some() {}
+        })
+        .await;
+        fetches.shutdown().await;
+        Ok(ending)
+    }
+
+    /// Does everything that can be done now.
+    fn act(
+        &mut self,
+        permits: &Arc<Semaphore>,
+        permit: &mut Option<OwnedSemaphorePermit>,
+        limiter: Option<&DefaultDirectRateLimiter>,
+        fetches: &mut JoinSet<()>,
+    ) -> Next {
+        let mut wake = self
+            .max_duration
+            .map(|max| self.fetchers.clock.start_instant() + max);
+        loop {
+            if permit.is_none() {
+                *permit = Arc::clone(permits).try_acquire_owned().ok();
+            }
+            let now = self.fetchers.clock.now();
+            if !self.rate_token && permit.is_some() && self.schedule.has_due(now) {
+                match limiter.map(RateLimiter::check) {
+                    None | Some(Ok(())) => self.rate_token = true,
+                    Some(Err(not_until)) => {
+                        let wait = not_until.wait_time_from(DefaultClock::default().now());
+                        wake = earliest(wake, Instant::now() + wait);
+                    }
+                }
+            }
+            match self.schedule.next(now, permit.is_some() && self.rate_token) {
+                Action::Fetch(task) => {
+                    self.rate_token = false;
+                    // A visit is handed out only where there is a permit.
+                    if let Some(permit) = permit.take() {
+                        fetches.spawn(self.fetchers.clone().visit(task, permit));
+                    }
+                }
+                Action::Forbid(task, reason) => {
+                    if let Some(permit) = permit.take() {
+                        fetches.spawn(self.fetchers.clone().forbid(task, reason, permit));
+                    }
+                }
+                Action::Refill(request) => {
+                    let (store, policy) = (Arc::clone(&self.store), self.robots.clone());
+                    let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());
+                    tokio::task::spawn_blocking(move || {
+                        let refilled = refill(&*store, &request, &policy, now);
+                        let _ = events.blocking_send(Event::Refilled(refilled));
+                    });
+                }
+                Action::Load(request) => {
+                    let (store, events) = (Arc::clone(&self.store), self.fetchers.events.clone());
+                    tokio::task::spawn_blocking(move || {
+                        let _ = events.blocking_send(Event::Loaded(load(&*store, &request)));
+                    });
+                }
+                Action::Wait(until) => {
+                    let until = until.map(|moment| self.fetchers.clock.instant(moment));
+                    return Next::Wait(until.map_or(wake, |until| earliest(wake, until)));
+                }
+                Action::Drained => return Next::End(Ending::Drained),
+                Action::Spent => return Next::End(Ending::MaxPages),
+            }
+        }
+    }
+
+    /// Tells the schedule. False if the run cannot go on.
+    fn learn(&mut self, event: Event) -> Result<bool, Error> {
+        match event {
+            Event::Visited(host, pace) => self.schedule.visited(&host, pace),
+            Event::Refilled(refilled) => self.schedule.refilled(refilled?),
+            Event::Loaded(loaded) => self.schedule.loaded(loaded?),
+            Event::Committed(receipts) => {
+                for receipt in receipts {
+                    // First what is new: a host whose last URL is done may have others by now.
+                    for (host, due) in receipt.queued {
+                        self.schedule.queued(&host, due);
+                    }
+                    if let Some(done) = receipt.visit {
+                        self.schedule.committed(
+                            &done.host,
+                            done.place,
+                            done.counted,
+                            done.handed_out,
+                        );
+                    }
+                }
+            }
+            Event::CommitterGone => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn show(&self, fetching: usize) {
+        self.gauges.send_replace(Gauges {
+            hosts_in_window: self.schedule.hosts(),
+            fetching,
+        });
+    }
+}
+
+/// What comes after everything that could be done was done.
+enum Next {
+    /// Something must happen first, or this instant come.
+    Wait(Option<Instant>),
+    /// The run is over.
+    End(Ending),
+}
+
+fn earliest(a: Option<Instant>, b: Instant) -> Option<Instant> {
+    Some(a.map_or(b, |a| a.min(b)))
+}
+
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant.into()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,111 @@
+//! The life of a URL, as types, one per step, each made from the one before. Read this first.
+//!
+//! [`FetchTask`] → [`Fetched`] → [`Analysed`] → [`Judged`] → [`Receipt`].
+//!
+//! The schedule hands out a task; a fetcher makes an outcome of it; an analyst reads the body, once,
+//! into plain data; the committer judges it, archives it and commits everything it learned in one
+//! batch; the receipt tells the schedule that the visit is over. robots.txt takes the same way and
+//! ends in its host's state; a URL that robots.txt forbids takes it with a failure in place of an
+//! exchange; seeds enter at the commit, as a visit without a fetch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::dedup::{Document, Fingerprints, Verdict};
+use crate::fetch::{Outcome, Reservation};
+use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
+use crate::page::Page;
+use crate::url::{HostKey, Url};
+
+/// A visit after the network: what came of it, and when the host may be visited again.
+#[derive(Debug)]
+pub struct Fetched {
+    /// What was to be fetched.
+    pub task: FetchTask,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The host's pace from now on.
+    pub pace: Pace,
+    /// When the visit ended.
+    pub finished: Moment,
+    /// Room for the body in the crawl's byte budget; given back when the visit is dropped.
+    pub reservation: Reservation,
+}
+
+/// A visit after its body was read.
+#[derive(Debug)]
+pub struct Analysed {
+    /// The visit.
+    pub fetched: Fetched,
+    /// What its body says.
+    pub findings: Findings,
+    /// SHA-256 of the body as received.
+    pub payload: [u8; 32],
+    /// What kept the body from being read whole, and other oddities, for the log.
+    pub notes: Vec<String>,
+}
+
+/// What a body says.
+#[derive(Debug)]
+pub enum Findings {
+    /// A page: text and links.
+    Page {
+        /// Its content.
+        page: Box<Page>,
+        /// Its signatures.
+        fingerprints: Fingerprints,
+    },
+    /// Something else than text: its bytes only.
+    Bytes(Fingerprints),
+    /// A robots.txt.
+    Robots {
+        /// What it means; `None` if it could not be had and should be asked for again.
+        verdict: Option<RobotsVerdict>,
+        /// The crawl-delay that it asks of us.
+        crawl_delay: Option<Duration>,
+    },
+    /// There is nothing to read.
+    Nothing,
+}
+
+/// A visit after judgement: the last step before it is written down.
+#[derive(Debug)]
+pub struct Judged {
+    /// The visit.
+    pub analysed: Analysed,
+    /// Whether its page is stored already.
+    pub verdict: Verdict,
+    /// The document whose stored payload is this body, byte for byte.
+    pub same_payload: Option<Arc<Document>>,
+}
+
+/// What enters the committer.
+#[derive(Debug)]
+pub enum Entry {
+    /// A visit.
+    Visit(Box<Analysed>),
+    /// Seeds given by the user, as they were written.
+    Seeds(Vec<Url>),
+}
+
+/// What the schedule learns of a commit.
+#[derive(Debug, Default)]
+pub struct Receipt {
+    /// The visit that is over; `None` for seeds.
+    pub visit: Option<Done>,
+    /// Hosts to whose queues the visit added URLs, and when they may be visited.
+    pub queued: Vec<(HostKey, Moment)>,
+}
+
+/// A visit that is over.
+#[derive(Debug)]
+pub struct Done {
+    /// Its host.
+    pub host: HostKey,
+    /// The queue row that is gone; `None` for a robots.txt.
+    pub place: Option<Place>,
+    /// The host was asked (robots.txt did not forbid it).
+    pub handed_out: bool,
+    /// It counts towards the pages of this run: the server answered.
+    pub counted: bool,
+}
