@@ -1,0 +1,274 @@
+//! `gleaner crawl`: from seeds to archive, and on from wherever the last run ended.
+
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+
+use super::{Failure, output, signals};
+use crate::config::{self, Config, Span};
+use crate::engine::{Crawl, Failpoint, RobotsMode, RunLimits, StopHandle};
+use crate::fetch::Guard;
+use crate::frontier::ScopeKind;
+use crate::seeds::{self, Source};
+use crate::url::Url;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner crawl http://127.0.0.1:8000/ --data-dir crawl
+  gleaner crawl --seeds seeds/documentation.txt --data-dir crawl --scope domain \\
+      --user-agent 'examplebot/1.0 (+https://example.org/bot)'
+  gleaner crawl --data-dir crawl                    go on where the last run ended")]
+pub(super) struct Arguments {
+    /// Where to begin
+    #[arg(value_name = "URL")]
+    urls: Vec<String>,
+    /// Read seeds from a file, one URL a line; - for standard input. May be repeated
+    #[arg(long, value_name = "FILE")]
+    seeds: Vec<PathBuf>,
+    /// Where everything is kept; a crawl that is there already goes on
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Settings, in the form of config/gleaner.toml
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// End this run after so many pages
+    #[arg(long, value_name = "N")]
+    max_pages: Option<u64>,
+    /// Follow at most so many links from a seed
+    #[arg(long, value_name = "N")]
+    max_depth: Option<u16>,
+    /// End this run after this time, such as 90s, 10m or 8h
+    #[arg(long, value_name = "DURATION")]
+    max_duration: Option<Span>,
+    /// What a URL must share with a seed to be followed [default: host]
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    scope: Option<ScopeArgument>,
+    /// From the end of one visit of a host to the start of the next, such as 500ms [default: 1s]
+    #[arg(long, value_name = "DURATION")]
+    delay: Option<Span>,
+    /// Fetches at once, each of another host [default: 64]
+    #[arg(long, value_name = "N")]
+    concurrency: Option<usize>,
+    /// Requests a second across the whole crawl
+    #[arg(long, value_name = "N")]
+    max_rate: Option<NonZeroU32>,
+    /// Sent as User-Agent; beyond loopback it must hold a contact
+    #[arg(long, value_name = "TEXT")]
+    user_agent: Option<String>,
+    /// Whether robots.txt is obeyed [default: obey]
+    #[arg(long, value_enum, value_name = "MODE")]
+    robots: Option<RobotsArgument>,
+    /// Contact private, loopback and reserved addresses too
+    #[arg(long)]
+    allow_private: bool,
+    /// Die at a step of the commit, for tests: STEP[:TIMES]
+    #[arg(long, hide = true, value_name = "STEP")]
+    failpoint: Option<Failpoint>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ScopeArgument {
+    /// Host name and port
+    Host,
+    /// Registrable domain
+    Domain,
+    /// The seed's URL up to its last slash
+    Prefix,
+    /// Nothing: follow every link
+    Any,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RobotsArgument {
+    /// Ask for it and obey it
+    Obey,
+    /// Do neither
+    Ignore,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let config = configure(arguments)?;
+    let mut options = config.options()?;
+    options.failpoint = arguments.failpoint;
+    let sources = sources(arguments)?;
+    check_seeds(&sources, &config)?;
+    if config.crawl.robots == RobotsMode::Ignore {
+        output::say(
+            "warning: robots.txt is ignored; crawl only what is yours, or what its owner allows you to",
+        );
+    }
+    let stop = StopHandle::new();
+    signals::listen(stop.clone())?;
+
+    let mut crawl = Crawl::open(&arguments.data_dir, options)?;
+    if !crawl.is_resumed() && sources.list.is_empty() {
+        return Err(Failure::Usage {
+            message: format!(
+                "no seeds, and no crawl in {} to go on with",
+                arguments.data_dir.display()
+            ),
+            hint: Some("give URLs, or a list with --seeds"),
+        });
+    }
+    if crawl.is_resumed() {
+        let counters = crawl.counters();
+        output::say(&format!(
+            "resumed: {} queued, {} done",
+            counters.queued,
+            counters.done()
+        ));
+    }
+    for (name, then, now) in crawl.compare_settings(&config::flatten(&config))? {
+        output::say(&format!("changed setting: {name} was {then}, is {now}"));
+    }
+    let before = crawl.counters().seeds;
+    let mut failed = None;
+    let seeds = sources.list.iter().flat_map(Source::seeds);
+    // A list that was whole a moment ago can fail now only if somebody changes it meanwhile.
+    crawl.add_seeds(seeds.map_while(|seed| seed.map_err(|error| failed = Some(error)).ok()))?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let added = crawl.counters().seeds - before;
+    if added > 0 {
+        output::say(&format!("seeds: {added} new"));
+    }
+    if crawl.counters().queued == 0 {
+        let done = crawl.counters().done();
+        output::say(&format!("nothing left: {done} done"));
+        output::say("hint: give new seeds to go on, or another --data-dir to start afresh");
+        return Ok(());
+    }
+    let limits = RunLimits {
+        max_pages: arguments.max_pages,
+        max_duration: arguments.max_duration.map(|span| span.0),
+    };
+    let summary = crawl.run(&limits, &stop)?;
+    output::print(&output::summary(&summary))?;
+    Ok(())
+}
+
+/// Defaults < file < flags.
+fn configure(arguments: &Arguments) -> Result<Config, Failure> {
+    let mut config = match &arguments.config {
+        Some(path) => config::load(path)?,
+        None => Config::default(),
+    };
+    if let Some(scope) = arguments.scope {
+        config.crawl.scope = match scope {
+            ScopeArgument::Host => ScopeKind::Host,
+            ScopeArgument::Domain => ScopeKind::Domain,
+            ScopeArgument::Prefix => ScopeKind::Prefix,
+            ScopeArgument::Any => ScopeKind::Any,
+        };
+    }
+    if let Some(robots) = arguments.robots {
+        config.crawl.robots = match robots {
+            RobotsArgument::Obey => RobotsMode::Obey,
+            RobotsArgument::Ignore => RobotsMode::Ignore,
+        };
+    }
+    config.crawl.max_depth = arguments.max_depth.or(config.crawl.max_depth);
+    config.politeness.delay = arguments.delay.unwrap_or(config.politeness.delay);
+    config.politeness.max_rate = arguments.max_rate.or(config.politeness.max_rate);
+    config.fetch.concurrency = arguments.concurrency.unwrap_or(config.fetch.concurrency);
+    if let Some(user_agent) = &arguments.user_agent {
+        config.fetch.user_agent.clone_from(user_agent);
+    }
+    config.fetch.allow_private |= arguments.allow_private;
+    Ok(config)
+}
+
+/// Where the seeds come from; a list on standard input is kept in a file while gleaner runs,
+/// because it is read twice.
+struct Sources {
+    list: Vec<Source>,
+    spool: Option<PathBuf>,
+}
+
+impl Drop for Sources {
+    fn drop(&mut self) {
+        if let Some(spool) = &self.spool {
+            let _ = std::fs::remove_file(spool);
+        }
+    }
+}
+
+fn sources(arguments: &Arguments) -> Result<Sources, Failure> {
+    let mut sources = Sources {
+        list: arguments
+            .urls
+            .iter()
+            .cloned()
+            .map(Source::Argument)
+            .collect(),
+        spool: None,
+    };
+    for path in &arguments.seeds {
+        if path == Path::new("-") {
+            if sources.spool.is_some() {
+                return Err(Failure::usage(
+                    "standard input can be read once: give --seeds - only once",
+                ));
+            }
+            let spool = spool_standard_input()?;
+            sources.list.push(Source::File(spool.clone()));
+            sources.spool = Some(spool);
+        } else {
+            sources.list.push(Source::File(path.clone()));
+        }
+    }
+    Ok(sources)
+}
+
+fn spool_standard_input() -> Result<PathBuf, Failure> {
+    let path = std::env::temp_dir().join(format!("gleaner-seeds-{}", std::process::id()));
+    let mut file =
+        File::create_new(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    io::copy(&mut io::stdin().lock(), &mut file)
+        .context("cannot read seeds from standard input")?;
+    Ok(path)
+}
+
+/// Reads every list once before anything is opened, so that a crawl never begins on half a list.
+fn check_seeds(sources: &Sources, config: &Config) -> Result<(), Failure> {
+    for source in &sources.list {
+        for seed in source.seeds() {
+            let seed = seed.map_err(|error| name_standard_input(error, sources))?;
+            check_contact(&seed, config)?;
+        }
+    }
+    Ok(())
+}
+
+/// A site must be able to reach whoever crawls it.
+fn check_contact(seed: &Url, config: &Config) -> Result<(), Failure> {
+    let user_agent = &config.fetch.user_agent;
+    let has_contact = user_agent.contains("://") || user_agent.contains('@');
+    if has_contact || Guard::consent_of(seed).is_some() {
+        return Ok(());
+    }
+    Err(Failure::Usage {
+        message: format!(
+            "the user agent {user_agent:?} holds no contact, and {seed} is not on this machine"
+        ),
+        hint: Some(
+            "give one with --user-agent 'examplebot/1.0 (+https://example.org/bot)', so that a site can reach you",
+        ),
+    })
+}
+
+/// Errors name the list as it was given.
+fn name_standard_input(mut error: seeds::Error, sources: &Sources) -> seeds::Error {
+    if let (seeds::Error::Line { path, .. } | seeds::Error::Read { path, .. }, Some(spool)) =
+        (&mut error, &sources.spool)
+        && path == spool
+    {
+        *path = PathBuf::from("standard input");
+    }
+    error
+}

@@ -1,0 +1,180 @@
+//! The command line: what a person types, and what they read. Data goes to standard output,
+//! everything else to standard error.
+
+mod crawl;
+mod exit;
+mod output;
+mod signals;
+mod status;
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::engine::{self, DirectoryError};
+use crate::{config, seeds};
+use exit::Exit;
+
+/// A polite, standalone web crawler whose heart is deduplication.
+#[derive(Debug, Parser)]
+#[command(name = "gleaner", version, about, max_term_width = 100)]
+struct Cli {
+    /// What to log to standard error: a level (error, warn, info, debug) or a filter such as
+    /// gleaner::fetch=debug
+    #[arg(long, global = true, default_value = "warn", value_name = "FILTER")]
+    log: String,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Crawl from seeds into a data directory, or go on where the last run ended
+    Crawl(crawl::Arguments),
+    /// Show the state of a crawl, also while it runs
+    Status(status::Arguments),
+}
+
+/// Runs gleaner with the process's arguments.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are not errors; a closed pipe is none either.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            }
+            .into();
+        }
+    };
+    let result = start_logging(&cli.log).and_then(|()| match cli.command {
+        Command::Crawl(arguments) => crawl::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+    });
+    match result {
+        Ok(()) => Exit::Done.into(),
+        Err(error) => report(&error).into(),
+    }
+}
+
+/// What ends a command early.
+#[derive(Debug)]
+enum Failure {
+    /// The engine's reasons.
+    Engine(engine::Error),
+    /// Arguments, configuration or seeds are wrong, and what would help.
+    Usage {
+        message: String,
+        hint: Option<&'static str>,
+    },
+    /// Standard output or another file could not be written.
+    Io(anyhow::Error),
+}
+
+impl From<engine::Error> for Failure {
+    fn from(error: engine::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<config::Error> for Failure {
+    fn from(error: config::Error) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<seeds::Error> for Failure {
+    fn from(error: seeds::Error) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Failure {
+    fn usage(message: impl Into<String>) -> Self {
+        Self::Usage {
+            message: message.into(),
+            hint: None,
+        }
+    }
+}
+
+/// Tells a person what happened and what to do.
+fn report(failure: &Failure) -> Exit {
+    let mut hints = Vec::new();
+    let (message, exit) = match failure {
+        Failure::Usage { message, hint } => {
+            hints.extend(hint);
+            (message.clone(), Exit::Usage)
+        }
+        Failure::Engine(error) if error.is_full_disk() => {
+            hints.push("make room, then run the same command again: it goes on where it ended, and nothing that was committed is lost");
+            (
+                format!("the disk is full: {}", output::chain(error)),
+                Exit::DiskFull,
+            )
+        }
+        Failure::Engine(error @ engine::Error::Directory(reason)) => {
+            if matches!(reason, DirectoryError::InUse { .. }) {
+                hints.push("`gleaner status` works while the other process runs");
+            }
+            (output::chain(error), Exit::Directory)
+        }
+        Failure::Engine(error) => (output::chain(error), Exit::Failed),
+        Failure::Io(error) if is_closed_pipe(error) => return Exit::Done,
+        Failure::Io(error) => (format!("{error:#}"), Exit::Failed),
+    };
+    output::say(&format!("error: {message}"));
+    for hint in hints {
+        output::say(&format!("hint: {hint}"));
+    }
+    exit
+}
+
+/// Whoever read our output has enough of it.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn start_logging(filter: &str) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| Failure::Usage {
+        message: format!("--log {filter:?} is not a filter: {error}"),
+        hint: Some(
+            "give a level (error, warn, info, debug), or module=level pairs parted by commas",
+        ),
+    })?;
+    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && io::IsTerminal::is_terminal(&io::stderr());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(colour)
+        .init();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

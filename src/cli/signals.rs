@@ -1,0 +1,35 @@
+//! SIGINT and SIGTERM: the first ends the run in good order, the second ends the process.
+
+use std::thread;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::exit::INTERRUPTED;
+use super::output::say;
+use crate::engine::StopHandle;
+
+/// Listens for signals until the process ends.
+pub(super) fn listen(stop: StopHandle) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut interrupts = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
+    let mut terminations = runtime.block_on(async { signal(SignalKind::terminate()) })?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            loop {
+                tokio::select! {
+                    _ = interrupts.recv() => {}
+                    _ = terminations.recv() => {}
+                }
+                if stop.stop() {
+                    say("stopping: fetches in progress are ended and everything that arrived is committed; a second signal exits at once");
+                } else {
+                    // Safe at any moment: only committed state counts.
+                    std::process::exit(INTERRUPTED);
+                }
+            }
+        });
+    })?;
+    Ok(())
+}

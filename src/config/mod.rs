@@ -1,0 +1,264 @@
+//! Configuration: every setting of every room in one place, with its default.
+//!
+//! `config/gleaner.toml` shows each key with its unit and the reason for its default; a test holds
+//! the two together. Defaults are polite and safe: a stranger's first run must not hurt a site or
+//! read an internal network. Layers: defaults < file < flags.
+
+mod load;
+mod units;
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+pub use load::{Error, flatten, load};
+pub use units::{Size, Span};
+
+use crate::engine::{ArchiveOptions, Options, RobotsMode, StorePolicy};
+use crate::fetch::FetchOptions;
+use crate::frontier::{Limits, Politeness, ScopeKind, SeenOptions};
+use crate::page::PageOptions;
+use crate::url::Canonicalizer;
+
+/// Every setting.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What is crawled.
+    pub crawl: CrawlSettings,
+    /// How gently.
+    pub politeness: PolitenessSettings,
+    /// How requests are made.
+    pub fetch: FetchSettings,
+    /// Bounds of one page.
+    pub page: PageOptions,
+    /// What is kept.
+    pub archive: ArchiveSettings,
+    /// Memory, queues and checkpoints.
+    pub state: StateSettings,
+}
+
+/// What is crawled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CrawlSettings {
+    /// What a URL must share with a seed to be followed: host, domain, prefix or any.
+    pub scope: ScopeKind,
+    /// Links followed from a seed; none for no limit.
+    pub max_depth: Option<u16>,
+    /// Redirects followed in a row.
+    pub max_redirects: u8,
+    /// Characters of a URL; longer ones are not followed.
+    pub max_url_length: usize,
+    /// Whether robots.txt and robots meta tags are obeyed: obey or ignore.
+    pub robots: RobotsMode,
+    /// URLs that the filter of URLs seen is made for.
+    pub expected_urls: u64,
+}
+
+impl Default for CrawlSettings {
+    fn default() -> Self {
+        Self {
+            scope: ScopeKind::default(),
+            max_depth: None,
+            max_redirects: 10,
+            max_url_length: 2_048,
+            robots: RobotsMode::default(),
+            expected_urls: SeenOptions::default().expected_urls,
+        }
+    }
+}
+
+/// How gently hosts are treated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolitenessSettings {
+    /// From the end of one visit of a host to the start of the next.
+    pub delay: Span,
+    /// The longest crawl-delay of a robots.txt that is obeyed.
+    pub max_crawl_delay: Span,
+    /// Wait after the first failure of a host; doubled by each further one.
+    pub backoff: Span,
+    /// The longest wait after failures, and the longest Retry-After that is obeyed.
+    pub max_backoff: Span,
+    /// Attempts made for one URL.
+    pub attempts: u8,
+    /// Requests a second across the crawl; none for no limit but the hosts' delays.
+    pub max_rate: Option<NonZeroU32>,
+}
+
+impl Default for PolitenessSettings {
+    fn default() -> Self {
+        Self {
+            delay: Span::seconds(1),
+            max_crawl_delay: Span::seconds(60),
+            backoff: Span::seconds(5),
+            max_backoff: Span::seconds(600),
+            attempts: 3,
+            max_rate: None,
+        }
+    }
+}
+
+/// How requests are made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FetchSettings {
+    /// Sent as User-Agent; beyond loopback it must hold a contact.
+    pub user_agent: String,
+    /// Fetches at once, each of another host.
+    pub concurrency: usize,
+    /// Until a connection stands.
+    pub connect_timeout: Span,
+    /// Until the head of the answer is there.
+    pub head_timeout: Span,
+    /// Until the end of the body.
+    pub total_timeout: Span,
+    /// Bytes of a body as received.
+    pub max_body: Size,
+    /// Bytes of a body after content decoding.
+    pub max_decoded: Size,
+    /// Bytes of all headers of an answer.
+    pub max_header: Size,
+    /// Bytes of bodies in memory across the crawl.
+    pub body_budget: Size,
+    /// Private, loopback and reserved addresses may be contacted.
+    pub allow_private: bool,
+}
+
+impl Default for FetchSettings {
+    fn default() -> Self {
+        Self {
+            user_agent: concat!("gleaner/", env!("CARGO_PKG_VERSION")).to_owned(),
+            concurrency: 64,
+            connect_timeout: Span::seconds(10),
+            head_timeout: Span::seconds(30),
+            total_timeout: Span::seconds(120),
+            max_body: Size::mebibytes(20),
+            max_decoded: Size::mebibytes(40),
+            max_header: Size(64 << 10),
+            body_budget: Size::mebibytes(256),
+            allow_private: false,
+        }
+    }
+}
+
+/// What is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArchiveSettings {
+    /// Which bodies are kept: unique, exact-only or all.
+    pub store: StorePolicy,
+    /// Bytes of a WARC file before the next is begun.
+    pub max_file: Size,
+    /// gzip level, 0 to 9.
+    pub compression: u32,
+    /// Bytes of a log file before the next is begun.
+    pub max_log: Size,
+}
+
+impl Default for ArchiveSettings {
+    fn default() -> Self {
+        Self {
+            store: StorePolicy::default(),
+            max_file: Size(1_000_000_000),
+            compression: 6,
+            max_log: Size(100_000_000),
+        }
+    }
+}
+
+/// Memory, queues and checkpoints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StateSettings {
+    /// Memory that caches and buffers are sized by.
+    pub max_memory: Size,
+    /// Hosts in memory; all others wait on disk.
+    pub hosts_in_memory: usize,
+    /// URLs of one host in memory; all others wait on disk.
+    pub urls_in_memory: usize,
+    /// Time between checkpoints of what can be replayed.
+    pub checkpoint_interval: Span,
+}
+
+impl Default for StateSettings {
+    fn default() -> Self {
+        Self {
+            max_memory: Size::mebibytes(1_024),
+            hosts_in_memory: 10_000,
+            urls_in_memory: 32,
+            checkpoint_interval: Span::seconds(30),
+        }
+    }
+}
+
+impl Config {
+    /// Checks what types cannot, and composes the rooms' options.
+    pub fn options(&self) -> Result<Options, Error> {
+        self.check()?;
+        let (crawl, politeness, fetch) = (&self.crawl, &self.politeness, &self.fetch);
+        Ok(Options {
+            scope: crawl.scope,
+            limits: Limits {
+                max_depth: crawl.max_depth,
+                max_redirects: crawl.max_redirects,
+                max_url_length: crawl.max_url_length,
+            },
+            politeness: Politeness {
+                delay: politeness.delay.0,
+                max_crawl_delay: politeness.max_crawl_delay.0,
+                backoff: politeness.backoff.0,
+                max_backoff: politeness.max_backoff.0,
+                attempts: politeness.attempts,
+            },
+            robots: crawl.robots,
+            canonicalizer: Canonicalizer::default(),
+            seen: SeenOptions {
+                expected_urls: crawl.expected_urls,
+            },
+            window: self.state.hosts_in_memory,
+            buffer: self.state.urls_in_memory,
+            fetch: FetchOptions {
+                user_agent: fetch.user_agent.clone(),
+                connect_timeout: fetch.connect_timeout.0,
+                head_timeout: fetch.head_timeout.0,
+                total_timeout: fetch.total_timeout.0,
+                max_body_bytes: fetch.max_body.bytes(),
+                max_decoded_bytes: fetch.max_decoded.bytes(),
+                max_header_bytes: fetch.max_header.bytes(),
+                body_budget_bytes: fetch.body_budget.bytes(),
+                allow_private: fetch.allow_private,
+            },
+            concurrency: fetch.concurrency,
+            max_rate: politeness.max_rate,
+            page: self.page.clone(),
+            archive: ArchiveOptions {
+                store: self.archive.store,
+                max_segment_bytes: self.archive.max_file.0,
+                compression: self.archive.compression,
+            },
+            log_max_bytes: self.archive.max_log.0,
+            max_memory: self.state.max_memory.0,
+            checkpoint_interval: self.state.checkpoint_interval.0,
+            failpoint: None,
+        })
+    }
+
+    /// Refuses values that would stall or break a crawl.
+    fn check(&self) -> Result<(), Error> {
+        let refuse = |key, expected| Err(Error::Value { key, expected });
+        match self {
+            _ if self.fetch.concurrency == 0 => refuse("fetch.concurrency", "at least 1"),
+            _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
+            _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
+            _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
+            _ if self.archive.compression > 9 => refuse("archive.compression", "0 to 9"),
+            _ if self.fetch.max_body.0 == 0 => refuse("fetch.max_body", "more than 0 bytes"),
+            _ if self.state.max_memory < Size::mebibytes(64) => {
+                refuse("state.max_memory", "at least 64 MiB")
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Durations and sizes as people write them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A duration, written like `500ms`, `1s`, `10m` or `1h 30m`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Span(pub Duration);
+
+impl Span {
+    /// A number of seconds.
+    pub const fn seconds(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse::<jiff::SignedDuration>()
+            .ok()
+            .and_then(|duration| Duration::try_from(duration).ok())
+            .map(Self)
+            .ok_or_else(|| {
+                format!("`{text}` is not a duration; write one like 500ms, 2s, 10m or 1h")
+            })
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Span> for String {
+    fn from(span: Span) -> Self {
+        span.to_string()
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::SignedDuration::try_from(self.0) {
+            Ok(duration) => write!(f, "{duration:#}"),
+            Err(_) => write!(f, "{}s", self.0.as_secs()),
+        }
+    }
+}
+
+/// A number of bytes, written like `64KiB`, `20MiB` or `1GB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Size(pub u64);
+
+impl Size {
+    /// A number of mebibytes.
+    pub const fn mebibytes(mebibytes: u64) -> Self {
+        Self(mebibytes << 20)
+    }
+
+    /// As a length in memory.
+    pub fn bytes(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Units by descending size: a size is shown in the largest that divides it.
+const UNITS: [(&str, u64); 7] = [
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("KB", 1_000),
+    ("B", 1),
+];
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = &text[digits.len()..];
+        let unit = if unit.is_empty() { "B" } else { unit };
+        UNITS
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(unit))
+            .and_then(|(_, bytes)| digits.trim().parse::<u64>().ok()?.checked_mul(*bytes))
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is not a size; write one like 64KiB, 20MiB or 1GB"))
+    }
+}
+
+impl TryFrom<String> for Size {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Size> for String {
+    fn from(size: Size) -> Self {
+        size.to_string()
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, bytes) = UNITS
+            .into_iter()
+            .find(|(_, bytes)| self.0 >= *bytes && self.0.is_multiple_of(*bytes))
+            .unwrap_or(("B", 1));
+        write!(f, "{}{unit}", self.0 / bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_and_shown_alike() {
+        let check = |text: &str, millis| {
+            let span: Span = text.parse().unwrap();
+            assert_eq!(span.0, Duration::from_millis(millis), "{text}");
+            assert_eq!(span.to_string().parse::<Span>(), Ok(span), "{span}");
+        };
+        check("500ms", 500);
+        check("0s", 0);
+        check("1h 30m", 5_400_000);
+        check("10m", 600_000);
+        for text in ["", "1", "-1s", "soon"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_and_shown_alike() {
+        let check = |text: &str, bytes| {
+            let size: Size = text.parse().unwrap();
+            assert_eq!(size.0, bytes, "{text}");
+            assert_eq!(size.to_string().parse::<Size>(), Ok(size), "{size}");
+        };
+        check("0", 0);
+        check("17", 17);
+        check("64KiB", 65_536);
+        check("1GB", 1_000_000_000);
+        check("20 mib", 20 << 20);
+        for text in ["", "MiB", "1.5GB", "-1", "1XB", "99999999999GiB"] {
+            assert!(text.parse::<Size>().is_err(), "{text}");
+        }
+    }
+}
