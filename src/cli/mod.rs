@@ -23,7 +23,7 @@ use exit::Exit;
 #[command(name = "gleaner", version, about, max_term_width = 100)]
 struct Cli {
     /// What to log to standard error: a level (error, warn, info, debug) or a filter such as
-    /// gleaner::fetch=debug
+    /// `gleaner::fetch=debug`
     #[arg(long, global = true, default_value = "warn", value_name = "FILTER")]
     log: String,
 

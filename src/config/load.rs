@@ -55,6 +55,7 @@ fn unknown<'a>(path: &Path, key: &str, known: impl Iterator<Item = &'a str>) -> 
 }
 
 /// Every setting as `section.key` and its value as text.
+#[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
 pub fn flatten(config: &Config) -> BTreeMap<String, String> {
     let mut flat = BTreeMap::new();
     let value = serde_json::to_value(config).expect("settings are plain data with text keys");

@@ -146,6 +146,7 @@ impl Documents {
     }
 
     /// Writes what is new and waits until the disk has it.
+    #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         let Some((&last, _)) = self.recent.last_key_value() else {
             return Ok(());

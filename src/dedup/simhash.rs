@@ -44,7 +44,7 @@ fn fingerprint(words: &[u64]) -> u64 {
 }
 
 /// Hash of a shingle from the hashes of its words: a polynomial in an odd multiplier (the order of
-/// the words counts), then the finalizer of SplitMix64, so that every bit depends on every word.
+/// the words counts), then the finalizer of `SplitMix64`, so that every bit depends on every word.
 fn shingle_hash(words: &[u64]) -> u64 {
     let sum = words.iter().fold(0_u64, |sum, word| {
         sum.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(*word)

@@ -15,7 +15,7 @@ use crate::url::{HostKey, UrlId};
 
 /// A host whose visits wait longer than this is filed anew by its due time; below it the old place
 /// is as good, and a row is not rewritten at every visit.
-const REFILE_AFTER: std::time::Duration = std::time::Duration::from_secs(60);
+const REFILE_AFTER: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// The effects of a group.
 #[derive(Default)]

@@ -14,6 +14,8 @@ mod effects;
 mod failpoint;
 mod fetch_log;
 mod fetchers;
+mod follow;
+mod judge;
 mod observe;
 mod records;
 mod recover;
@@ -363,6 +365,8 @@ impl Observer {
 /// The state of the crawl in a data directory: from the store, or, while another process crawls
 /// there, as that process last wrote it.
 pub fn status(path: &Path) -> Result<Status, Error> {
+    /// Enough to read one row.
+    const MEMORY: u64 = 64 << 20;
     let directory = match DataDirectory::take_existing(path) {
         Ok(directory) => directory,
         Err(DirectoryError::InUse { .. }) => {
@@ -378,8 +382,6 @@ pub fn status(path: &Path) -> Result<Status, Error> {
         }
         Err(error) => return Err(error.into()),
     };
-    /// Enough to read one row.
-    const MEMORY: u64 = 64 << 20;
     let store = recover::open_store(&directory, MEMORY)?;
     let state = recover::read_state(&*store)?.unwrap_or_default();
     Ok(Status {

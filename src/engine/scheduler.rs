@@ -150,7 +150,7 @@ impl Scheduler {
                     None | Some(Ok(())) => self.rate_token = true,
                     Some(Err(not_until)) => {
                         let wait = not_until.wait_time_from(DefaultClock::default().now());
-                        wake = earliest(wake, Instant::now() + wait);
+                        wake = Some(earliest(wake, Instant::now() + wait));
                     }
                 }
             }
@@ -183,7 +183,7 @@ impl Scheduler {
                 }
                 Action::Wait(until) => {
                     let until = until.map(|moment| self.fetchers.clock.instant(moment));
-                    return Next::Wait(until.map_or(wake, |until| earliest(wake, until)));
+                    return Next::Wait(until.map_or(wake, |until| Some(earliest(wake, until))));
                 }
                 Action::Drained => return Next::End(Ending::Drained),
                 Action::Spent => return Next::End(Ending::MaxPages),
@@ -234,8 +234,9 @@ enum Next {
     End(Ending),
 }
 
-fn earliest(a: Option<Instant>, b: Instant) -> Option<Instant> {
-    Some(a.map_or(b, |a| a.min(b)))
+/// The earlier of an instant that there may be and one that there is.
+fn earliest(a: Option<Instant>, b: Instant) -> Instant {
+    a.map_or(b, |a| a.min(b))
 }
 
 async fn sleep_until(instant: Option<Instant>) {

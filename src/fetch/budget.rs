@@ -83,12 +83,10 @@ impl Reservation {
     /// Gives back what a body of `used` bytes does not need.
     pub fn shrink(&mut self, used: usize) {
         let mut keep = units(used);
-        for pool in [&mut self.small, &mut self.large] {
-            if let Some(permit) = pool {
-                let excess = permit.num_permits().saturating_sub(keep);
-                keep = keep.saturating_sub(permit.num_permits());
-                drop(permit.split(excess));
-            }
+        for permit in [&mut self.small, &mut self.large].into_iter().flatten() {
+            let excess = permit.num_permits().saturating_sub(keep);
+            keep = keep.saturating_sub(permit.num_permits());
+            drop(permit.split(excess));
         }
         self.bytes = used;
     }

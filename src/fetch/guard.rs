@@ -199,17 +199,16 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     !matches!(
         (a, b, c),
-        (0 | 10 | 127, _, _)        // this network, private, loopback
-        | (100, 64..=127, _)        // shared address space, RFC 6598
-        | (169, 254, _)             // link-local, where cloud metadata lives
-        | (172, 16..=31, _)         // private
-        | (192, 0, 0 | 2)           // protocol assignments, documentation
-        | (192, 88, 99)             // 6to4 relays, deprecated
-        | (192, 168, _)             // private
-        | (198, 18..=19, _)         // benchmarks
-        | (198, 51, 100)            // documentation
-        | (203, 0, 113)             // documentation
-        | (224..=255, _, _) // multicast, reserved, broadcast
+        (0 | 10 | 127 | 224..=255, _, _)
+            | (100, 64..=127, _)
+            | (169, 254, _)
+            | (172, 16..=31, _)
+            | (192, 0, 0 | 2)
+            | (192, 88, 99)
+            | (192, 168, _)
+            | (198, 18..=19, _)
+            | (198, 51, 100)
+            | (203, 0, 113) // multicast, reserved, broadcast
     )
 }
 
@@ -221,8 +220,8 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match s {
-        // Unspecified, loopback, IPv4-compatible and -mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
-        [0, 0, 0, 0, 0, 0, 0, 0..=1] => false,
+        // IPv4-compatible (unspecified and loopback among them) and -mapped, NAT64 (RFC 6052), 6to4
+        // (RFC 3056): as public as the IPv4 address within.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => embedded(high, low),

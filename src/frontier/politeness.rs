@@ -89,7 +89,7 @@ mod tests {
             delay: Duration::from_secs(1),
             max_crawl_delay: Duration::from_secs(30),
             backoff: Duration::from_secs(5),
-            max_backoff: Duration::from_secs(600),
+            max_backoff: Duration::from_mins(10),
             attempts: 3,
         }
     }
@@ -145,7 +145,7 @@ mod tests {
             1,
         );
         check(
-            Answer::Overloaded(Some(Duration::from_secs(90_000))),
+            Answer::Overloaded(Some(Duration::from_hours(25))),
             0,
             None,
             600,

@@ -49,7 +49,7 @@ pub enum Action {
 /// Reads in progress at once: each is some hundred microseconds of a blocking thread.
 const MAX_READS: usize = 8;
 /// A host that may not be visited for so long gives its place in a full window to another.
-const FAR: Duration = Duration::from_secs(60);
+const FAR: Duration = Duration::from_mins(1);
 /// Hosts asked for in one read.
 const LOAD_LIMIT: usize = 512;
 
@@ -79,22 +79,40 @@ struct Slot {
     pace: Pace,
     /// Its pace in memory is newer than the committed one.
     visited: bool,
-    needs_robots: bool,
     /// A visit is being made.
     busy: bool,
-    /// A read is in progress.
-    filling: bool,
-    /// In `hungry`.
-    hungry: bool,
-    /// URLs arrived while a read was in progress: its answer may not know them.
-    stale: bool,
     /// The queue on disk may hold more.
     more: bool,
+    reading: Reading,
+    robots: Robots,
     buffer: VecDeque<Waiting>,
     cursors: [u64; CLASSES as usize],
     /// Handed out and not committed.
     in_progress: BTreeSet<(u8, u64)>,
-    robots_in_progress: bool,
+}
+
+/// Whether the next URLs of a host are being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// They are not.
+    No,
+    /// They are to be: the host is in `hungry`.
+    Wanted,
+    /// They are.
+    InProgress,
+    /// They are, and others arrived since, which the answer may not know.
+    Outdated,
+}
+
+/// What is known of a host's robots.txt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Robots {
+    /// Enough, or the next read tells.
+    Known,
+    /// It must be fetched before anything else.
+    Wanted,
+    /// It is being fetched or committed.
+    InProgress,
 }
 
 impl Slot {
@@ -105,31 +123,35 @@ impl Slot {
                 ..Pace::default()
             },
             visited: false,
-            needs_robots: false,
             busy: false,
-            filling: false,
-            hungry: false,
-            stale: false,
             more: true,
+            reading: Reading::No,
+            robots: Robots::Known,
             buffer: VecDeque::new(),
             cursors: [0; CLASSES as usize],
             in_progress: BTreeSet::new(),
-            robots_in_progress: false,
         }
     }
 
     fn has_something_to_fetch(&self) -> bool {
-        !self.buffer.is_empty() || (self.needs_robots && !self.robots_in_progress)
+        match self.robots {
+            Robots::Known => !self.buffer.is_empty(),
+            Robots::Wanted => true,
+            Robots::InProgress => false,
+        }
     }
 
     /// Nothing is waiting, in progress or being read.
     fn is_done(&self) -> bool {
-        self.is_at_rest() && self.buffer.is_empty() && !self.more && !self.needs_robots
+        self.is_at_rest() && self.buffer.is_empty() && !self.more && self.robots == Robots::Known
     }
 
     /// Nothing of it is in progress or being read.
     fn is_at_rest(&self) -> bool {
-        self.in_progress.is_empty() && !self.robots_in_progress && !self.busy && !self.filling
+        self.in_progress.is_empty()
+            && self.robots != Robots::InProgress
+            && matches!(self.reading, Reading::No | Reading::Wanted)
+            && !self.busy
     }
 
     /// The lowest number of a class that is waiting here or in progress; what is still on disk is
@@ -234,7 +256,7 @@ impl Schedule {
             }
         }
         for (due, host) in loaded.hosts {
-            self.admit_host(host, due);
+            self.admit_host(&host, due);
         }
     }
 
@@ -246,16 +268,19 @@ impl Schedule {
             return;
         };
         self.ready.remove(&(slot.pace.due, host.clone()));
-        slot.filling = false;
+        let outdated = slot.reading == Reading::Outdated;
+        slot.reading = Reading::No;
         // A live host's due time and failures in memory are newer than the committed ones.
         slot.pace.crawl_delay = refilled.pace.crawl_delay;
         slot.pace.due = slot.pace.due.max(refilled.pace.due);
         if !slot.visited {
             slot.pace.failures = refilled.pace.failures;
         }
-        slot.needs_robots = refilled.needs_robots;
+        if refilled.needs_robots {
+            slot.robots = Robots::Wanted;
+        }
         slot.cursors = refilled.cursors;
-        slot.more = refilled.more || std::mem::take(&mut slot.stale);
+        slot.more = refilled.more || outdated;
         slot.buffer.extend(refilled.allowed);
         for waiting in refilled.forbidden {
             slot.in_progress.insert((waiting.class, waiting.sequence));
@@ -301,8 +326,7 @@ impl Schedule {
                 slot.in_progress.remove(&(place.class, place.sequence));
             }
             None => {
-                slot.robots_in_progress = false;
-                slot.needs_robots = false;
+                slot.robots = Robots::Known;
                 // What is known now is read with the next URLs.
                 slot.more = true;
             }
@@ -314,15 +338,17 @@ impl Schedule {
     pub fn queued(&mut self, host: &HostKey, due: Moment) {
         if let Some(slot) = self.slots.get_mut(host) {
             slot.more = true;
-            slot.stale |= slot.filling;
+            if slot.reading == Reading::InProgress {
+                slot.reading = Reading::Outdated;
+            }
             self.settle(host);
         } else {
-            self.admit_host(host.clone(), due);
+            self.admit_host(host, due);
         }
     }
 
-    fn admit_host(&mut self, host: HostKey, due: Moment) {
-        if self.slots.contains_key(&host) {
+    fn admit_host(&mut self, host: &HostKey, due: Moment) {
+        if self.slots.contains_key(host) {
             return;
         }
         if self.slots.len() >= self.options.window {
@@ -330,7 +356,7 @@ impl Schedule {
             return;
         }
         self.slots.insert(host.clone(), Slot::new(due));
-        self.settle(&host);
+        self.settle(host);
     }
 
     /// Restores the invariants for one host after a change.
@@ -344,8 +370,9 @@ impl Schedule {
             return;
         }
         let low = slot.buffer.len() * 4 <= self.options.buffer;
-        if low && slot.more && !slot.filling && !slot.hungry && !slot.needs_robots {
-            slot.hungry = true;
+        let idle = slot.reading == Reading::No && slot.robots == Robots::Known;
+        if low && slot.more && idle {
+            slot.reading = Reading::Wanted;
             self.hungry.push_back(host.clone());
         }
         if !slot.busy && slot.has_something_to_fetch() {
@@ -358,9 +385,7 @@ impl Schedule {
             let Some(slot) = self.slots.get_mut(&host) else {
                 continue;
             };
-            slot.hungry = false;
-            slot.filling = true;
-            slot.stale = false;
+            slot.reading = Reading::InProgress;
             self.reads += 1;
             return Some(RefillRequest {
                 limit: self.options.buffer.saturating_sub(slot.buffer.len()).max(1),
@@ -396,8 +421,8 @@ impl Schedule {
     fn hand_out(&mut self, host: &HostKey) -> Option<FetchTask> {
         let slot = self.slots.get_mut(host)?;
         self.ready.remove(&(slot.pace.due, host.clone()));
-        if slot.needs_robots {
-            slot.robots_in_progress = true;
+        if slot.robots == Robots::Wanted {
+            slot.robots = Robots::InProgress;
             slot.busy = true;
             return Some(robots_task(host.clone(), slot.pace, &self.identity));
         }

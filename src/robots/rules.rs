@@ -15,7 +15,7 @@ pub const MAX_BODY: usize = 500 * 1024;
 
 /// Longest delay that is believed: beyond an hour a host would be visited so rarely that the
 /// number is a mistake more often than a wish.
-pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(60 * 60);
+pub const MAX_CRAWL_DELAY: Duration = Duration::from_hours(1);
 
 /// Sitemaps that are kept, the first ones; longer addresses than 4,096 bytes are not.
 pub const MAX_SITEMAPS: usize = 1_000;

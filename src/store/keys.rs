@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn queue_keys_order_by_host_class_sequence() {
-        let mut keys = vec![
+        let mut keys = [
             queue("http://b", 0, 1),
             queue("http://a", 1, 1),
             queue("http://a", 0, 256),

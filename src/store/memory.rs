@@ -5,15 +5,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Batch, Durability, Result, Row, Store, Table};
 
+type Rows = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
+
 /// A store that lives and dies with the process.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Held for one call at a time, never across calls.
-    rows: Mutex<BTreeMap<(Table, Vec<u8>), Vec<u8>>>,
+    rows: Mutex<Rows>,
 }
 
 impl Memory {
-    fn rows(&self) -> MutexGuard<'_, BTreeMap<(Table, Vec<u8>), Vec<u8>>> {
+    fn rows(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

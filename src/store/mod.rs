@@ -140,12 +140,15 @@ pub trait Store: Send + Sync {
     }
 }
 
+/// What is done with a row's key and value.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
+
 /// Visits every row of `table` under `prefix` in key order, a thousand at a time.
 pub fn for_each(
     store: &dyn Store,
     table: Table,
     prefix: &[u8],
-    visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+    visit: &mut Visit<'_>,
 ) -> Result<()> {
     const CHUNK: usize = 1_000;
     let mut from = prefix.to_vec();
@@ -165,6 +168,7 @@ pub fn for_each(
 }
 
 /// A row's value as bytes.
+#[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_stdvec(value).expect("rows are plain data: numbers, strings, lists")
 }
