@@ -49,7 +49,7 @@ use crate::frontier::{
 };
 use crate::page::PageOptions;
 use crate::store::{Batch, Durability, Table, keys};
-use crate::url::{Canonicalizer, Url};
+use crate::url::{Canonicalizer, Url, UrlId};
 use crate::{archive, dedup, fetch, robots, runs, store};
 
 use analysts::Analysts;
@@ -325,6 +325,9 @@ impl Crawl {
     }
 }
 
+/// Memory for a store that is only read.
+const READING_MEMORY: u64 = 64 << 20;
+
 /// Writes `status.json`.
 #[derive(Clone)]
 struct Observer {
@@ -365,8 +368,6 @@ impl Observer {
 /// The state of the crawl in a data directory: from the store, or, while another process crawls
 /// there, as that process last wrote it.
 pub fn status(path: &Path) -> Result<Status, Error> {
-    /// Enough to read one row.
-    const MEMORY: u64 = 64 << 20;
     let directory = match DataDirectory::take_existing(path) {
         Ok(directory) => directory,
         Err(DirectoryError::InUse { .. }) => {
@@ -382,13 +383,26 @@ pub fn status(path: &Path) -> Result<Status, Error> {
         }
         Err(error) => return Err(error.into()),
     };
-    let store = recover::open_store(&directory, MEMORY)?;
+    let store = recover::open_store(&directory, READING_MEMORY)?;
     let state = recover::read_state(&*store)?.unwrap_or_default();
     Ok(Status {
         counters: state.counters,
         time: format!("{:.0}", jiff::Timestamp::now()),
         ..Status::default()
     })
+}
+
+/// Visits the record of every URL that a crawl is done with. The crawl must not be running.
+pub fn read_pages(path: &Path, visit: &mut dyn FnMut(UrlId, PageRecord)) -> Result<(), Error> {
+    let directory = DataDirectory::take_existing(path)?;
+    let store = recover::open_store(&directory, READING_MEMORY)?;
+    store::for_each(&*store, Table::Pages, &[], &mut |key, row| {
+        if let Ok(id) = key.try_into() {
+            visit(UrlId::from_bytes(id), store::decode(Table::Pages, row)?);
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Why a run could not begin or go on. What was committed stays, and the same command resumes.

@@ -1,0 +1,209 @@
+//! What a visit leads to: its redirect, its links, and seeds become rows of queues.
+
+use super::Error;
+use super::committer::{Committer, SEEN_RUNS};
+use super::effects::Group;
+use super::visit::{Findings, Judged, Receipt};
+use crate::fetch::{Exchange, Guard};
+use crate::frontier::{Admission, Candidate, FetchTask, QueuedUrl, admit, class_of};
+use crate::page::{LinkKind, Page};
+use crate::store::{Table, encode, keys};
+use crate::url::{self, HostKey, Url};
+
+/// Letters kept of a URL's hop path.
+const MAX_PATH: usize = 50;
+
+/// Where a URL comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Seed,
+    Link,
+    /// A redirect to another form of the URL that was visited.
+    OtherForm,
+}
+
+impl Committer {
+    /// Admits seeds.
+    pub(super) fn seeds(&mut self, seeds: &[Url], group: &mut Group) -> Result<(), Error> {
+        let mut receipt = Receipt {
+            visit: None,
+            queued: Vec::new(),
+        };
+        for seed in seeds {
+            for entry in self.scope.add_seed(seed) {
+                group.batch.put(Table::Scope, entry, Vec::new());
+            }
+            if let Some(authority) = Guard::consent_of(seed) {
+                let key = [keys::meta::CONSENT, authority.as_str().as_bytes()].concat();
+                group.batch.put(Table::Meta, key, Vec::new());
+                self.guard.consent(authority);
+            }
+            let queued = QueuedUrl {
+                url: seed.to_string(),
+                id: self.identity.id(seed),
+                via: None,
+                depth: 0,
+                hops: 0,
+                attempts: 0,
+                path: String::new(),
+            };
+            if self.admit(&queued, Origin::Seed, &mut receipt, group)? {
+                self.state.counters.seeds += 1;
+            }
+        }
+        group.receipts.push(receipt);
+        Ok(())
+    }
+
+    /// Admits what an answer points to. True if that is another form of the same URL.
+    pub(super) fn follow(
+        &mut self,
+        judged: &Judged,
+        exchange: &Exchange,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<bool, Error> {
+        let task = &judged.analysed.fetched.task;
+        if exchange.is_redirect() {
+            let target = exchange
+                .header("location")
+                .and_then(|location| url::join(&task.url, location).ok());
+            let Some(target) = target else {
+                return Ok(false);
+            };
+            let id = self.identity.id(&target);
+            let other_form = id == task.queued.id;
+            let queued = QueuedUrl {
+                url: target.into(),
+                id,
+                via: Some(task.queued.id),
+                depth: task.queued.depth,
+                hops: task.queued.hops.saturating_add(1),
+                attempts: 0,
+                path: extended(&task.queued.path, 'R'),
+            };
+            let origin = if other_form {
+                Origin::OtherForm
+            } else {
+                Origin::Link
+            };
+            let admitted = self.admit(&queued, origin, receipt, group)?;
+            return Ok(admitted && other_form);
+        }
+        let Findings::Page { page, .. } = &judged.analysed.findings else {
+            return Ok(false);
+        };
+        if page.robots.nofollow && self.obey_robots {
+            return Ok(false);
+        }
+        self.follow_links(task, page, receipt, group)?;
+        Ok(false)
+    }
+
+    fn follow_links(
+        &mut self,
+        task: &FetchTask,
+        page: &Page,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        for link in &page.links {
+            // Most links are known: ask before anything is copied.
+            if self.seen.contains(link.id, &self.catalog[SEEN_RUNS]) {
+                self.count_link("known");
+                continue;
+            }
+            let letter = match link.kind {
+                LinkKind::Anchor | LinkKind::Area => 'L',
+                LinkKind::Frame => 'E',
+                LinkKind::Refresh | LinkKind::Related => 'I',
+            };
+            let queued = QueuedUrl {
+                url: link.url.clone(),
+                id: link.id,
+                via: Some(task.queued.id),
+                depth: task.queued.depth.saturating_add(1),
+                hops: 0,
+                attempts: 0,
+                path: extended(&task.queued.path, letter),
+            };
+            self.admit(&queued, Origin::Link, receipt, group)?;
+        }
+        Ok(())
+    }
+
+    /// Queues a URL if it is admitted.
+    fn admit(
+        &mut self,
+        queued: &QueuedUrl,
+        origin: Origin,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<bool, Error> {
+        let candidate = Candidate {
+            url: &queued.url,
+            id: queued.id,
+            depth: queued.depth,
+            hops: queued.hops,
+            seed: origin == Origin::Seed,
+            other_form: origin == Origin::OtherForm,
+        };
+        let runs = &mut self.catalog[SEEN_RUNS];
+        let admission = admit(&candidate, &self.scope, &self.limits, &mut self.seen, runs);
+        let host = match admission {
+            Admission::Admitted(host) => host,
+            Admission::Known => return self.refused("known"),
+            Admission::OutOfScope => return self.refused("out-of-scope"),
+            Admission::TooDeep => return self.refused("too-deep"),
+            Admission::TooManyRedirects => return self.refused("too-many-redirects"),
+            Admission::Malformed => return self.refused("malformed"),
+        };
+        self.count_link("admitted");
+        group.delta.seen.push(queued.id.key());
+        self.queue(queued, host, receipt, group)?;
+        Ok(true)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the tail of `admit`'s arms")]
+    fn refused(&mut self, admission: &str) -> Result<bool, Error> {
+        self.count_link(admission);
+        Ok(false)
+    }
+
+    fn count_link(&mut self, admission: &str) {
+        match self.state.counters.links.get_mut(admission) {
+            Some(count) => *count += 1,
+            None => {
+                self.state.counters.links.insert(admission.to_owned(), 1);
+            }
+        }
+    }
+
+    /// Adds a row to a host's queue.
+    pub(super) fn queue(
+        &mut self,
+        queued: &QueuedUrl,
+        host: HostKey,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        self.state.queue_sequence += 1;
+        let class = class_of(queued.depth);
+        let key = keys::queue(host.as_str(), class, self.state.queue_sequence);
+        group.batch.put(Table::Queue, key, encode(queued));
+        let state = group.host(&*self.store, &host)?;
+        state.queued += 1;
+        let due = state.due;
+        self.state.counters.queued += 1;
+        if receipt.queued.last().is_none_or(|(last, _)| *last != host) {
+            receipt.queued.push((host, due));
+        }
+        Ok(())
+    }
+}
+
+/// A hop path with one letter more, the oldest ones left out where it gets long.
+fn extended(path: &str, letter: char) -> String {
+    let skip = path.chars().count().saturating_sub(MAX_PATH - 1);
+    path.chars().skip(skip).chain([letter]).collect()
+}

@@ -1,0 +1,383 @@
+//! What a visit changes: judged in the order of arrival, its effects collected in the group.
+//!
+//! A page ends in its record, its place in the archive and what it leads to; a robots.txt in its
+//! host's state; both in the acknowledgement, with which the task leaves its queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Error;
+use super::committer::{Committer, DEDUP_RUNS};
+use super::effects::{Group, PendingDocument};
+use super::fetch_log::LogLine;
+use super::records::{self, Records};
+use super::rows::{Fate, Judgement, PageRecord};
+use super::visit::{Analysed, Done, Findings, Judged, Receipt};
+use crate::dedup::{Document, Fingerprints, Stored, Verdict};
+use crate::fetch::{Exchange, FailureClass, Outcome, Retry};
+use crate::frontier::{Moment, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
+use crate::store::{Table, decode, encode, keys};
+
+/// How long a robots.txt holds (RFC 9309, section 2.4: a day at most).
+const ROBOTS_TTL: Duration = Duration::from_hours(24);
+/// How long a robots.txt that could not be had keeps its host from being visited.
+const ROBOTS_UNREACHABLE_TTL: Duration = Duration::from_hours(1);
+
+impl Committer {
+    /// Judges a visit and collects its effects.
+    pub(super) fn visit(&mut self, analysed: Analysed, group: &mut Group) -> Result<(), Error> {
+        let judged = self.judge(analysed, group)?;
+        match judged.analysed.fetched.task.purpose {
+            Purpose::Robots => self.robots(&judged, group),
+            Purpose::Page => self.page(&judged, group),
+        }
+    }
+
+    fn judge(&self, analysed: Analysed, group: &Group) -> Result<Judged, Error> {
+        let runs = &self.catalog[DEDUP_RUNS..];
+        let fetched = &analysed.fetched;
+        let Outcome::Exchange(exchange) = &fetched.outcome else {
+            return Ok(Judged {
+                analysed,
+                verdict: Verdict::Ineligible,
+                same_payload: None,
+            });
+        };
+        let fingerprints = match &analysed.findings {
+            Findings::Page { fingerprints, .. } | Findings::Bytes(fingerprints) => {
+                Some(fingerprints)
+            }
+            _ => None,
+        };
+        let verdict = match fingerprints {
+            // A body that was cut may differ behind the cut.
+            Some(fingerprints) if exchange.is_success() && exchange.cut.is_none() => self
+                .index
+                .judge(fetched.task.queued.id, fingerprints, runs, |original| {
+                    Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
+                })?,
+            _ => Verdict::Ineligible,
+        };
+        let same_payload = self.index.find_payload(&analysed.payload, runs)?;
+        Ok(Judged {
+            analysed,
+            verdict,
+            same_payload,
+        })
+    }
+
+    /// Whether the page of a document is committed, as that document.
+    fn is_committed(&self, document: &Document) -> Result<bool, Error> {
+        let Some(row) = self.store.get(Table::Pages, document.url_id.as_bytes())? else {
+            return Ok(false);
+        };
+        let record: PageRecord = decode(Table::Pages, &row)?;
+        Ok(record.document.is_some_and(|own| own.id == document.id))
+    }
+
+    /// A visit of a robots.txt ends in its host's state.
+    fn robots(&mut self, judged: &Judged, group: &mut Group) -> Result<(), Error> {
+        let fetched = &judged.analysed.fetched;
+        let task = &fetched.task;
+        let Findings::Robots {
+            verdict,
+            crawl_delay,
+        } = &judged.analysed.findings
+        else {
+            return self.finish(fetched.finished, judged, None, Receipt::default(), group);
+        };
+        let mut line = log_line(judged);
+        "robots".clone_into(&mut line.verdict);
+        let mut document = None;
+        if let Outcome::Exchange(exchange) = &fetched.outcome {
+            self.state.counters.robots += 1;
+            self.state.counters.bytes += exchange.body.len() as u64;
+            if verdict.is_some() {
+                document = self.archive(judged, exchange, group);
+            }
+        }
+        let given_up = fetched.pace.failures >= u32::from(self.politeness.attempts);
+        let known = match verdict {
+            Some(verdict) => Some((verdict.clone(), ROBOTS_TTL)),
+            None if given_up => {
+                let reason = match &fetched.outcome {
+                    Outcome::Failed(failure) => failure.message.clone(),
+                    Outcome::Exchange(exchange) => format!("status {}", exchange.status),
+                };
+                Some((RobotsVerdict::DisallowAll(reason), ROBOTS_UNREACHABLE_TTL))
+            }
+            None => None,
+        };
+        if let Some((verdict, ttl)) = known {
+            let row = RobotsRow {
+                verdict,
+                document: None,
+            };
+            match document.and_then(|at| group.documents.get_mut(at)) {
+                // The row names the document once it is known where that is stored.
+                Some(pending) => pending.robots = Some((task.host.clone(), row)),
+                None => group
+                    .batch
+                    .put(Table::Robots, task.host.as_str(), encode(&row)),
+            }
+            let host = group.host(&*self.store, &task.host)?;
+            host.robots = RobotsState::Until(fetched.finished.plus(ttl));
+            host.crawl_delay =
+                crawl_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        }
+        self.finish(
+            fetched.finished,
+            judged,
+            Some(line),
+            Receipt::default(),
+            group,
+        )
+    }
+
+    /// A visit of a page ends in its record, its links and its place in the archive.
+    fn page(&mut self, judged: &Judged, group: &mut Group) -> Result<(), Error> {
+        let fetched = &judged.analysed.fetched;
+        let task = &fetched.task;
+        let attempts = task.queued.attempts.saturating_add(1);
+        let mut receipt = Receipt::default();
+        let mut line = log_line(judged);
+        let again = attempts < self.politeness.attempts
+            && match &fetched.outcome {
+                Outcome::Exchange(exchange) => matches!(exchange.status, 429 | 503),
+                Outcome::Failed(failure) => failure.retry() == Retry::Later,
+            };
+        if again {
+            "retry".clone_into(&mut line.verdict);
+            let queued = QueuedUrl {
+                attempts,
+                ..task.queued.clone()
+            };
+            self.state.counters.retries += 1;
+            self.queue(&queued, task.host.clone(), &mut receipt, group)?;
+            return self.finish(fetched.finished, judged, Some(line), receipt, group);
+        }
+        let mut document = None;
+        let fate = match &fetched.outcome {
+            Outcome::Failed(failure) => {
+                let forbidden = failure.class == FailureClass::Robots;
+                let counters = &mut self.state.counters;
+                if forbidden {
+                    counters.forbidden += 1;
+                } else {
+                    counters.failed += 1;
+                    *counters
+                        .failures
+                        .entry(failure.class.name().to_owned())
+                        .or_default() += 1;
+                }
+                let verdict = if forbidden { "forbidden" } else { "failed" };
+                verdict.clone_into(&mut line.verdict);
+                Some(Fate::Failed {
+                    class: failure.class.name().to_owned(),
+                    message: failure.message.clone(),
+                })
+            }
+            Outcome::Exchange(exchange) => {
+                document = self.archive(judged, exchange, group);
+                self.state.counters.bytes += exchange.body.len() as u64;
+                let answered_elsewhere = self.follow(judged, exchange, &mut receipt, group)?;
+                // The URL itself goes on waiting, in another form.
+                (!answered_elsewhere).then(|| self.answered(judged, exchange))
+            }
+        };
+        if let Some(fate) = fate {
+            let record = PageRecord {
+                url: task.queued.url.clone(),
+                via: task.queued.via,
+                depth: task.queued.depth,
+                time: micros(judged),
+                attempts,
+                fate,
+                document: None,
+            };
+            group.pages.push((task.queued.id, record, document));
+        }
+        self.finish(fetched.finished, judged, Some(line), receipt, group)
+    }
+
+    /// Counts an answer and says what became of it.
+    fn answered(&mut self, judged: &Judged, exchange: &Exchange) -> Fate {
+        let counters = &mut self.state.counters;
+        counters.pages += 1;
+        *counters.statuses.entry(exchange.status / 100).or_default() += 1;
+        *counters
+            .verdicts
+            .entry(judged.verdict.name().to_owned())
+            .or_default() += 1;
+        let page = match &judged.analysed.findings {
+            Findings::Page { page, .. } => Some(page),
+            _ => None,
+        };
+        Fate::Answered {
+            status: exchange.status,
+            mime: exchange.header("content-type").map(str::to_owned),
+            size: exchange.body.len() as u64,
+            title: page.and_then(|page| page.title.clone()),
+            language: page.and_then(|page| page.language.clone()),
+            canonical: page.and_then(|page| page.canonical.clone()),
+            judgement: match &judged.verdict {
+                Verdict::Unique => Judgement::Unique,
+                Verdict::Ineligible => Judgement::Ineligible,
+                Verdict::Duplicate {
+                    original,
+                    kind,
+                    distance,
+                } => Judgement::Duplicate {
+                    of: original.id,
+                    page: original.url_id,
+                    kind: *kind,
+                    distance: *distance,
+                },
+            },
+        }
+    }
+
+    /// Collects a visit's records, and its document if something new is stored or judged unique:
+    /// its position among the group's documents.
+    fn archive(
+        &mut self,
+        judged: &Judged,
+        exchange: &Exchange,
+        group: &mut Group,
+    ) -> Option<usize> {
+        let Records { records, response } = records::of(judged, exchange, self.store_policy);
+        let before = group.records.len();
+        group.records.extend(records);
+        let unique = matches!(judged.verdict, Verdict::Unique);
+        let stored = match (&judged.same_payload, response) {
+            (_, Some((_, record))) => Stored {
+                record: *record.as_bytes(),
+                ..Stored::default()
+            },
+            (Some(same), None) if unique => same.stored,
+            _ => return None,
+        };
+        if judged.same_payload.is_some() && !unique {
+            return None;
+        }
+        let fingerprints = match &judged.analysed.findings {
+            Findings::Page { fingerprints, .. } | Findings::Bytes(fingerprints) if unique => {
+                fingerprints.clone()
+            }
+            _ => Fingerprints::default(),
+        };
+        self.state.last_document += 1;
+        let task = &judged.analysed.fetched.task;
+        let document = Document {
+            id: self.state.last_document,
+            url_id: task.queued.id,
+            url: task.queued.url.clone(),
+            fetched: micros(judged),
+            stored,
+            payload: judged.analysed.payload,
+            fingerprints,
+        };
+        let postings = self
+            .index
+            .insert(Arc::new(document.clone()), &mut self.catalog[DEDUP_RUNS..]);
+        group.delta.postings.extend(postings);
+        group.documents.push(PendingDocument {
+            document,
+            record: response.map(|(at, _)| before + at),
+            robots: None,
+        });
+        Some(group.documents.len() - 1)
+    }
+
+    /// The acknowledgement: the task leaves its queue, the host keeps its pace.
+    fn finish(
+        &mut self,
+        finished: Moment,
+        judged: &Judged,
+        line: Option<LogLine>,
+        mut receipt: Receipt,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        let fetched = &judged.analysed.fetched;
+        let task = &fetched.task;
+        let answered = matches!(fetched.outcome, Outcome::Exchange(_));
+        let asked = match &fetched.outcome {
+            Outcome::Exchange(_) => true,
+            Outcome::Failed(failure) => failure.asked(),
+        };
+        let host = group.host(&*self.store, &task.host)?;
+        if asked && finished >= host.last_visit {
+            host.due = fetched.pace.due;
+            host.failures = fetched.pace.failures;
+            host.last_visit = finished;
+        }
+        if let Outcome::Exchange(exchange) = &fetched.outcome {
+            host.visits += 1;
+            host.bytes += exchange.body.len() as u64;
+        }
+        if let Some(place) = task.place {
+            host.queued = host.queued.saturating_sub(1);
+            host.raise_head(place);
+            self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
+            let key = keys::queue(task.host.as_str(), place.class, place.sequence);
+            group.batch.delete(Table::Queue, key);
+        }
+        let forbidden = matches!(&fetched.outcome, Outcome::Failed(failure) if failure.class == FailureClass::Robots);
+        receipt.visit = Some(Done {
+            host: task.host.clone(),
+            place: task.place,
+            handed_out: !forbidden,
+            counted: answered,
+        });
+        group.receipts.push(receipt);
+        group.lines.extend(line.map(|line| (line, task.queued.via)));
+        Ok(())
+    }
+}
+
+/// When a visit was begun: microseconds since 1970.
+fn micros(judged: &Judged) -> i64 {
+    let fetched = &judged.analysed.fetched;
+    match &fetched.outcome {
+        Outcome::Exchange(exchange) => exchange.started.as_microsecond(),
+        Outcome::Failed(_) => i64::try_from(fetched.finished.0)
+            .unwrap_or(i64::MAX)
+            .saturating_mul(1_000),
+    }
+}
+
+/// The log line of a visit; the page that it was found on is filled in later.
+fn log_line(judged: &Judged) -> LogLine {
+    let fetched = &judged.analysed.fetched;
+    let time = jiff::Timestamp::from_microsecond(micros(judged)).unwrap_or_default();
+    let mut line = LogLine {
+        time: format!("{time:.3}"),
+        url: fetched.task.queued.url.clone(),
+        path: fetched.task.queued.path.clone(),
+        verdict: judged.verdict.name().to_owned(),
+        ..LogLine::default()
+    };
+    let mut notes = judged.analysed.notes.clone();
+    match &fetched.outcome {
+        Outcome::Exchange(exchange) => {
+            line.status = exchange.status;
+            line.size = exchange.body.len() as u64;
+            line.mime = exchange.header("content-type").map(str::to_owned);
+            line.duration_ms = u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
+        }
+        Outcome::Failed(failure) => {
+            notes.push(format!("{}: {}", failure.class.name(), failure.message));
+        }
+    }
+    if let Verdict::Duplicate {
+        original, distance, ..
+    } = &judged.verdict
+    {
+        line.original = Some(original.url.clone());
+        if *distance > 0 {
+            notes.push(format!("distance:{distance}"));
+        }
+    }
+    line.annotation = (!notes.is_empty()).then(|| notes.join("; "));
+    line
+}
