@@ -161,7 +161,10 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
         }
     }
     println!("{killed} kills, {} pages acknowledged by then", done.len());
-    assert!(done.len() > kills / 2, "the kills must be spread over the crawl");
+    assert!(
+        done.len() > kills / 2,
+        "the kills must be spread over the crawl"
+    );
     let requests_before = web.requests().len();
     finish(gleaner("disturbed", None));
     for request in &web.requests()[requests_before..] {

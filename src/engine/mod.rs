@@ -224,7 +224,7 @@ impl Crawl {
             directory,
             options,
             mut committer,
-            ..
+            resumed,
         } = self;
         let clock = Clock::start();
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -264,6 +264,8 @@ impl Crawl {
                     window: options.window,
                     buffer: options.buffer,
                     max_pages: limits.max_pages,
+                    resumed: resumed.then(|| clock.now()),
+                    politeness: Arc::clone(&committer.politeness),
                 },
                 committer.identity.clone(),
             ),

@@ -196,7 +196,10 @@ impl Scheduler {
         match event {
             Event::Visited(host, pace) => self.schedule.visited(&host, pace),
             Event::Refilled(refilled) => self.schedule.refilled(refilled?),
-            Event::Loaded(loaded) => self.schedule.loaded(loaded?),
+            Event::Loaded(loaded) => {
+                let now = self.fetchers.clock.now();
+                self.schedule.loaded(loaded?, now);
+            }
             Event::Committed(receipts) => {
                 for receipt in receipts {
                     // First what is new: a host whose last URL is done may have others by now.

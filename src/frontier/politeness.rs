@@ -46,11 +46,7 @@ pub enum Answer {
 impl Politeness {
     /// The pace after a visit that ended at `finished`.
     pub fn after(&self, pace: &Pace, answer: Answer, finished: Moment) -> Pace {
-        let delay = self.delay.max(
-            pace.crawl_delay
-                .unwrap_or_default()
-                .min(self.max_crawl_delay),
-        );
+        let delay = self.delay(pace.crawl_delay);
         let (failures, wait) = match answer {
             Answer::NotAsked => return *pace,
             Answer::Fine => (0, delay),
@@ -71,6 +67,12 @@ impl Politeness {
             failures,
             ..*pace
         }
+    }
+
+    /// From the end of one visit to the start of the next, given what robots.txt asks for.
+    pub fn delay(&self, crawl_delay: Option<Duration>) -> Duration {
+        let asked = crawl_delay.unwrap_or_default();
+        self.delay.max(asked.min(self.max_crawl_delay))
     }
 
     /// The wait after so many failures in a row.

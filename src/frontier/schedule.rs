@@ -7,12 +7,14 @@
 //! that no URL is read from disk twice. Memory: at most `window` slots of at most `buffer` URLs.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    CLASSES, FetchTask, LoadRequest, Loaded, Moment, Pace, Place, Purpose, QueuedUrl,
+    CLASSES, FetchTask, LoadRequest, Loaded, Moment, Pace, Place, Politeness, Purpose, QueuedUrl,
     RefillRequest, Refilled, Waiting,
 };
+use crate::store::keys;
 use crate::url::{HostKey, Identity};
 
 /// Size of the working window.
@@ -24,6 +26,11 @@ pub struct ScheduleOptions {
     pub buffer: usize,
     /// Pages to hand out at most; `None` for no limit.
     pub max_pages: Option<u64>,
+    /// When this run began, if others went before: which hosts were being visited when the last
+    /// one ended is not known, so each is left alone for its delay.
+    pub resumed: Option<Moment>,
+    /// The hosts' delays.
+    pub politeness: Arc<Politeness>,
 }
 
 /// What is to be done next.
@@ -64,10 +71,14 @@ pub struct Schedule {
     hungry: VecDeque<HostKey>,
     /// Read and forbidden by robots.txt.
     forbidden: VecDeque<(FetchTask, String)>,
-    /// Hosts may be waiting on disk that have no slot.
-    outside: bool,
-    /// Where the next hosts are read from.
-    load_from: Vec<u8>,
+    /// The earliest moment at which a host on disk that has no slot is worth reading; `None` if
+    /// there is no such host.
+    outside_from: Option<Moment>,
+    /// How far the pass over the hosts on disk came that is being made.
+    pass: Option<Vec<u8>>,
+    /// No host on disk is due before: where a pass begins, so that it does not walk over the
+    /// tombstones of hosts that are done.
+    lowest_due: Moment,
     loading: bool,
     reads: usize,
     pages_in_progress: u64,
@@ -183,8 +194,9 @@ impl Schedule {
             ready: BTreeSet::new(),
             hungry: VecDeque::new(),
             forbidden: VecDeque::new(),
-            outside: true,
-            load_from: Vec::new(),
+            outside_from: Some(Moment::default()),
+            pass: None,
+            lowest_due: Moment::default(),
             loading: false,
             reads: 0,
             pages_in_progress: 0,
@@ -217,12 +229,8 @@ impl Schedule {
         if may_visit && let Some((task, reason)) = self.forbidden.pop_front() {
             return Action::Forbid(task, reason);
         }
-        if self.outside && !self.loading && self.make_room(now) > 0 {
-            self.loading = true;
-            return Action::Load(LoadRequest {
-                from: self.load_from.clone(),
-                limit: LOAD_LIMIT,
-            });
+        if let Some(request) = self.next_load(now) {
+            return Action::Load(request);
         }
         if self.pages_left == Some(0) {
             return match self.pages_in_progress {
@@ -230,32 +238,45 @@ impl Schedule {
                 _ => Action::Wait(None),
             };
         }
+        let look_outside = self.outside_from.filter(|from| *from > now);
         match self.ready.first() {
-            Some((due, _)) if *due > now => Action::Wait(Some(*due)),
-            Some(_) if !may_visit => Action::Wait(None),
-            Some((_, host)) => {
+            Some((due, host)) if *due <= now && may_visit => {
                 let host = host.clone();
                 match self.hand_out(&host) {
                     Some(task) => Action::Fetch(task),
                     None => Action::Wait(Some(now)),
                 }
             }
-            None if self.slots.is_empty() && !self.outside && !self.loading => Action::Drained,
-            None => Action::Wait(None),
+            Some((due, _)) if *due > now => {
+                Action::Wait(Some(look_outside.map_or(*due, |from| from.min(*due))))
+            }
+            None if self.is_drained() => Action::Drained,
+            _ => Action::Wait(look_outside),
         }
     }
 
-    /// The hosts that `load` read.
-    pub fn loaded(&mut self, loaded: Loaded) {
+    /// Nothing is in the window, nothing outside, and nobody is looking.
+    fn is_drained(&self) -> bool {
+        self.slots.is_empty() && self.outside_from.is_none() && self.pass.is_none() && !self.loading
+    }
+
+    /// The hosts that `load` read, by due time.
+    pub fn loaded(&mut self, loaded: Loaded, now: Moment) {
         self.loading = false;
-        match loaded.next {
-            Some(next) => self.load_from = next,
-            None => {
-                self.load_from.clear();
-                self.outside = false;
-            }
+        self.pass = loaded.next;
+        if let Some((due, _)) = loaded.hosts.first() {
+            self.lowest_due = self.lowest_due.min(*due);
         }
         for (due, host) in loaded.hosts {
+            if self.slots.contains_key(&host) {
+                continue;
+            }
+            if due > now.plus(FAR) || self.room() == 0 {
+                // All that follow are due later still: the next pass finds them.
+                self.note_outside(due);
+                self.pass = None;
+                return;
+            }
             self.admit_host(&host, due);
         }
     }
@@ -271,11 +292,22 @@ impl Schedule {
         let outdated = slot.reading == Reading::Outdated;
         slot.reading = Reading::No;
         // A live host's due time and failures in memory are newer than the committed ones.
-        slot.pace.crawl_delay = refilled.pace.crawl_delay;
         slot.pace.due = slot.pace.due.max(refilled.pace.due);
-        if !slot.visited {
+        let politeness = &self.options.politeness;
+        let (before, delay) = (
+            politeness.delay(slot.pace.crawl_delay),
+            politeness.delay(refilled.pace.crawl_delay),
+        );
+        if slot.visited {
+            // Its robots.txt may just have asked for a longer delay than it was given until now.
+            slot.pace.due = slot.pace.due.plus(delay.saturating_sub(before));
+        } else {
             slot.pace.failures = refilled.pace.failures;
+            if let Some(resumed) = self.options.resumed {
+                slot.pace.due = slot.pace.due.max(resumed.plus(delay));
+            }
         }
+        slot.pace.crawl_delay = refilled.pace.crawl_delay;
         if refilled.needs_robots {
             slot.robots = Robots::Wanted;
         }
@@ -336,6 +368,7 @@ impl Schedule {
 
     /// URLs of this host were committed to its queue.
     pub fn queued(&mut self, host: &HostKey, due: Moment) {
+        self.lowest_due = self.lowest_due.min(due);
         if let Some(slot) = self.slots.get_mut(host) {
             slot.more = true;
             if slot.reading == Reading::InProgress {
@@ -351,8 +384,8 @@ impl Schedule {
         if self.slots.contains_key(host) {
             return;
         }
-        if self.slots.len() >= self.options.window {
-            self.outside = true;
+        if self.room() == 0 {
+            self.note_outside(due);
             return;
         }
         self.slots.insert(host.clone(), Slot::new(due));
@@ -369,7 +402,9 @@ impl Schedule {
             self.slots.remove(host);
             return;
         }
-        let low = slot.buffer.len() * 4 <= self.options.buffer;
+        // What robots.txt forbids goes straight to `in_progress`: it must not pile up there.
+        let low = slot.buffer.len() * 4 <= self.options.buffer
+            && slot.in_progress.len() < self.options.buffer * 4;
         let idle = slot.reading == Reading::No && slot.robots == Robots::Known;
         if low && slot.more && idle {
             slot.reading = Reading::Wanted;
@@ -385,6 +420,10 @@ impl Schedule {
             let Some(slot) = self.slots.get_mut(&host) else {
                 continue;
             };
+            // The host may have left the window and come back since it was put here.
+            if slot.reading != Reading::Wanted {
+                continue;
+            }
             slot.reading = Reading::InProgress;
             self.reads += 1;
             return Some(RefillRequest {
@@ -396,26 +435,62 @@ impl Schedule {
         None
     }
 
-    /// Free places in the window, after those that wait long for no reason gave theirs up.
-    fn make_room(&mut self, now: Moment) -> usize {
-        if self.slots.len() >= self.options.window {
-            let far = now.plus(FAR);
-            let leaving: Vec<_> = self
-                .ready
-                .iter()
-                .rev()
-                .take_while(|(due, _)| *due > far)
-                .filter(|(_, host)| self.slots.get(host).is_some_and(Slot::is_at_rest))
-                .take(LOAD_LIMIT)
-                .cloned()
-                .collect();
-            for entry in leaving {
-                self.slots.remove(&entry.1);
-                self.ready.remove(&entry);
-                self.outside = true;
-            }
-        }
+    /// Free places in the window.
+    fn room(&self) -> usize {
         self.options.window.saturating_sub(self.slots.len())
+    }
+
+    /// A host on disk has no slot.
+    fn note_outside(&mut self, due: Moment) {
+        let near = Moment(due.0.saturating_sub(FAR.as_millis() as u64));
+        self.outside_from = Some(self.outside_from.map_or(near, |from| from.min(near)));
+    }
+
+    /// Reads hosts when one of those outside may soon be visited and there is room for several:
+    /// each pass walks over the hosts that are inside already.
+    fn next_load(&mut self, now: Moment) -> Option<LoadRequest> {
+        if self.loading {
+            return None;
+        }
+        if self.pass.is_none() {
+            if self.outside_from.is_none_or(|from| from > now) {
+                return None;
+            }
+            let wanted = (self.options.window / 8).max(1);
+            if self.room() < wanted {
+                self.evict_far(now);
+            }
+            if self.room() < wanted {
+                return None;
+            }
+            self.outside_from = None;
+            self.pass = Some(keys::due(self.lowest_due.0, ""));
+            self.lowest_due = Moment(u64::MAX);
+        }
+        self.loading = true;
+        Some(LoadRequest {
+            from: self.pass.take().unwrap_or_default(),
+            limit: LOAD_LIMIT,
+        })
+    }
+
+    /// Hosts that wait long give their places up: somebody outside may be visited before.
+    fn evict_far(&mut self, now: Moment) {
+        let far = now.plus(FAR);
+        let leaving: Vec<_> = self
+            .ready
+            .iter()
+            .rev()
+            .take_while(|(due, _)| *due > far)
+            .filter(|(_, host)| self.slots.get(host).is_some_and(Slot::is_at_rest))
+            .take(LOAD_LIMIT)
+            .cloned()
+            .collect();
+        for entry in leaving {
+            self.slots.remove(&entry.1);
+            self.note_outside(entry.0);
+            self.ready.remove(&entry);
+        }
     }
 
     fn hand_out(&mut self, host: &HostKey) -> Option<FetchTask> {
@@ -475,3 +550,6 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
         place: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

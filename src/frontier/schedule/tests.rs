@@ -1,0 +1,450 @@
+//! The schedule against a small world: a store in memory, a committer that takes its time, hosts
+//! that answer when they like, in every order that chance offers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::frontier::{
+    HostState, RobotsPolicy, RobotsRow, RobotsState, RobotsVerdict, load, refill,
+};
+use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
+use crate::url::{Canonicalizer, Secret, parse};
+
+const DELAY: Duration = Duration::from_millis(100);
+
+/// What may happen next, besides what the schedule asks for.
+#[derive(Debug, Clone, Copy)]
+enum Turn {
+    /// A visit ends.
+    Visit,
+    /// A visit is committed.
+    Commit,
+    /// A read is answered.
+    Read,
+    /// Time passes.
+    Wait,
+}
+
+/// Everything around a schedule.
+struct World {
+    store: Memory,
+    schedule: Schedule,
+    policy: RobotsPolicy,
+    now: Moment,
+    sequence: u64,
+    /// Visits in progress.
+    visiting: Vec<FetchTask>,
+    /// Visits that ended and wait for their commit, with their host's pace.
+    ended: Vec<(FetchTask, Option<Pace>)>,
+    refills: Vec<Refilled>,
+    loads: Vec<Loaded>,
+    /// URLs handed out or forbidden, and committed.
+    fetched: Vec<String>,
+    forbidden: Vec<String>,
+    /// When each host may be visited again.
+    due: BTreeMap<HostKey, Moment>,
+    drained: bool,
+}
+
+fn identity() -> Identity {
+    Identity::new(
+        Canonicalizer::default(),
+        Secret::from_bytes([7; Secret::LEN]),
+    )
+}
+
+fn host(number: u8) -> HostKey {
+    HostKey::parse(&format!("http://h{number}.example")).expect("a host")
+}
+
+impl World {
+    fn new(window: usize, buffer: usize, max_pages: Option<u64>, policy: RobotsPolicy) -> Self {
+        let options = ScheduleOptions {
+            window,
+            buffer,
+            max_pages,
+            resumed: None,
+            politeness: Arc::new(Politeness {
+                delay: DELAY,
+                max_crawl_delay: DELAY,
+                backoff: DELAY,
+                max_backoff: DELAY,
+                attempts: 1,
+            }),
+        };
+        Self {
+            store: Memory::default(),
+            schedule: Schedule::new(options, identity()),
+            policy,
+            now: Moment(1_000),
+            sequence: 0,
+            visiting: Vec::new(),
+            ended: Vec::new(),
+            refills: Vec::new(),
+            loads: Vec::new(),
+            fetched: Vec::new(),
+            forbidden: Vec::new(),
+            due: BTreeMap::new(),
+            drained: false,
+        }
+    }
+
+    /// Queues a URL as the committer does; the caller tells the schedule.
+    fn queue(&mut self, host: &HostKey, path: &str, depth: u16) {
+        self.sequence += 1;
+        let url = parse(&format!("{host}{path}")).expect("a URL");
+        let queued = QueuedUrl {
+            url: url.to_string(),
+            id: identity().id(&url),
+            via: None,
+            depth,
+            hops: 0,
+            attempts: 0,
+            path: String::new(),
+        };
+        let class = crate::frontier::class_of(depth);
+        let mut batch = Batch::new();
+        batch.put(
+            Table::Queue,
+            keys::queue(host.as_str(), class, self.sequence),
+            encode(&queued),
+        );
+        self.change(host, batch, |state| state.queued += 1);
+    }
+
+    /// Changes a host's row and its place in `Due`, with `batch`, at once.
+    fn change(&mut self, host: &HostKey, mut batch: Batch, change: impl FnOnce(&mut HostState)) {
+        let key = host.as_str().as_bytes();
+        let row = self.store.get(Table::Hosts, key).expect("memory reads");
+        let mut state: HostState = row.map_or_else(HostState::default, |row| {
+            decode(Table::Hosts, &row).expect("a row")
+        });
+        change(&mut state);
+        if let Some(row) = state.due_row.take() {
+            batch.delete(Table::Due, keys::due(row.0, host.as_str()));
+        }
+        if state.queued > 0 {
+            batch.put(
+                Table::Due,
+                keys::due(state.due.0, host.as_str()),
+                Vec::new(),
+            );
+            state.due_row = Some(state.due);
+        }
+        batch.put(Table::Hosts, key, encode(&state));
+        self.store
+            .commit(batch, Durability::Process)
+            .expect("memory commits");
+    }
+
+    /// Does what the schedule asks for, until it asks to wait.
+    fn act(&mut self, places: usize) {
+        for _ in 0..10_000 {
+            match self.schedule.next(self.now, self.visiting.len() < places) {
+                Action::Fetch(task) => {
+                    assert!(
+                        self.visiting.iter().all(|other| other.host != task.host),
+                        "two visits of {} at once",
+                        task.host
+                    );
+                    let due = self.due.get(&task.host).copied().unwrap_or_default();
+                    assert!(self.now >= due, "{} is visited too early", task.host);
+                    self.visiting.push(task);
+                }
+                Action::Forbid(task, _) => self.ended.push((task, None)),
+                Action::Refill(request) => {
+                    let refilled = refill(&self.store, &request, &self.policy, self.now);
+                    self.refills.push(refilled.expect("memory reads"));
+                }
+                Action::Load(request) => self
+                    .loads
+                    .push(load(&self.store, &request).expect("memory reads")),
+                Action::Wait(_) => return,
+                Action::Drained | Action::Spent => {
+                    self.drained = true;
+                    return;
+                }
+            }
+        }
+        panic!("the schedule never comes to rest");
+    }
+
+    /// Lets something happen; `pick` chooses which of several.
+    fn turn(&mut self, turn: Turn, pick: usize) {
+        match turn {
+            Turn::Visit if !self.visiting.is_empty() => {
+                let task = self.visiting.swap_remove(pick % self.visiting.len());
+                let pace = Pace {
+                    due: self.now.plus(DELAY),
+                    ..task.pace
+                };
+                self.due.insert(task.host.clone(), pace.due);
+                self.schedule.visited(&task.host, pace);
+                self.ended.push((task, Some(pace)));
+            }
+            Turn::Commit if !self.ended.is_empty() => {
+                let (task, pace) = self.ended.swap_remove(pick % self.ended.len());
+                self.commit(&task, pace);
+            }
+            Turn::Read if !self.refills.is_empty() => {
+                let refilled = self.refills.swap_remove(pick % self.refills.len());
+                self.schedule.refilled(refilled);
+            }
+            Turn::Read if !self.loads.is_empty() => {
+                let loaded = self.loads.remove(0);
+                self.schedule.loaded(loaded, self.now);
+            }
+            _ => self.now = self.now.plus(Duration::from_millis(40)),
+        }
+    }
+
+    fn commit(&mut self, task: &FetchTask, pace: Option<Pace>) {
+        let mut batch = Batch::new();
+        if let Some(place) = task.place {
+            let key = keys::queue(task.host.as_str(), place.class, place.sequence);
+            assert!(
+                self.store
+                    .get(Table::Queue, &key)
+                    .expect("memory reads")
+                    .is_some(),
+                "done twice"
+            );
+            batch.delete(Table::Queue, key);
+            match pace {
+                Some(_) => self.fetched.push(task.queued.url.clone()),
+                None => self.forbidden.push(task.queued.url.clone()),
+            }
+        } else {
+            let row = RobotsRow {
+                verdict: RobotsVerdict::Text(b"User-agent: *\nDisallow: /no".to_vec()),
+                document: None,
+            };
+            batch.put(Table::Robots, task.host.as_str(), encode(&row));
+        }
+        let now = self.now;
+        self.change(&task.host, batch, |state| {
+            if let Some(place) = task.place {
+                state.queued -= 1;
+                state.raise_head(place);
+            } else {
+                state.robots = RobotsState::Until(now.plus(Duration::from_hours(1)));
+            }
+            if let Some(pace) = pace {
+                state.due = state.due.max(pace.due);
+            }
+        });
+        self.schedule
+            .committed(&task.host, task.place, pace.is_some(), pace.is_some());
+    }
+
+    /// Lets everything happen until nothing is left.
+    fn settle(&mut self) {
+        for n in 0..200_000 {
+            self.act(3);
+            if self.drained {
+                return;
+            }
+            let idle = self.visiting.is_empty()
+                && self.ended.is_empty()
+                && self.refills.is_empty()
+                && self.loads.is_empty();
+            let turn = match (idle, n % 3) {
+                (true, _) => Turn::Wait,
+                (_, 0) => Turn::Visit,
+                (_, 1) => Turn::Commit,
+                _ => Turn::Read,
+            };
+            self.turn(turn, n);
+        }
+        panic!("the schedule never drains");
+    }
+}
+
+fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<(u8, u8, u16)>)>> {
+    let turn = prop_oneof![
+        Just(Turn::Visit),
+        Just(Turn::Commit),
+        Just(Turn::Read),
+        Just(Turn::Wait)
+    ];
+    prop::collection::vec(
+        (
+            turn,
+            0..8_usize,
+            prop::option::of((0..6_u8, 0..60_u8, 0..20_u16)),
+        ),
+        0..200,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever the order of events: every URL is handed out exactly once, no host is visited
+    /// early or twice at once, what robots.txt forbids is never fetched, and the schedule drains.
+    #[test]
+    fn every_url_is_visited_once_and_none_too_early(
+        turns in turns(), window in 1..5_usize, buffer in 1..9_usize, obey: bool,
+    ) {
+        let policy = match obey {
+            true => RobotsPolicy::Obey("gleaner".to_owned()),
+            false => RobotsPolicy::Ignore,
+        };
+        let mut world = World::new(window, buffer, None, policy);
+        let mut queued = BTreeSet::new();
+        for (turn, pick, found) in turns {
+            if let Some((number, page, depth)) = found {
+                let host = host(number);
+                // Every fifth page is one that robots.txt forbids.
+                let path = format!("/{}{page}", if page % 5 == 0 { "no/" } else { "" });
+                if queued.insert(format!("{host}{path}")) {
+                    world.queue(&host, &path, depth);
+                    let due = world.due.get(&host).copied().unwrap_or_default();
+                    world.schedule.queued(&host, due);
+                    world.drained = false;
+                }
+            }
+            world.turn(turn, pick);
+            world.act(3);
+        }
+        world.drained = false;
+        world.settle();
+        let mut done: Vec<String> = world.fetched.clone();
+        done.extend(world.forbidden.iter().cloned());
+        done.sort();
+        prop_assert_eq!(done, queued.into_iter().collect::<Vec<_>>());
+        prop_assert_eq!(world.forbidden.iter().all(|url| url.contains("/no/") && obey), true);
+        prop_assert_eq!(world.fetched.iter().any(|url| url.contains("/no/") && obey), false);
+        prop_assert!(world.store.range(Table::Due, &[], &[], 1).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn max_pages_are_handed_out_and_not_one_more() {
+    let mut world = World::new(4, 4, Some(5), RobotsPolicy::Ignore);
+    for page in 0..20_u8 {
+        world.queue(&host(page % 3), &format!("/{page}"), 0);
+    }
+    world.settle();
+    assert_eq!(world.fetched.len(), 5);
+}
+
+#[test]
+fn lower_classes_go_first_within_what_was_read() {
+    let mut world = World::new(1, 8, None, RobotsPolicy::Ignore);
+    for (path, depth) in [("/deep", 3), ("/seed", 0), ("/mid", 1)] {
+        world.queue(&host(0), path, depth);
+    }
+    world.settle();
+    let paths: Vec<_> = world
+        .fetched
+        .iter()
+        .map(|url| url.rsplit('/').next().unwrap_or_default())
+        .collect();
+    assert_eq!(paths, ["seed", "mid", "deep"]);
+}
+
+#[test]
+fn the_head_of_a_queue_follows_what_is_done() {
+    let mut world = World::new(1, 2, None, RobotsPolicy::Ignore);
+    for page in 0..50_u8 {
+        world.queue(&host(0), &format!("/{page}"), 0);
+    }
+    world.settle();
+    world.queue(&host(0), "/last", 0);
+    let row = world
+        .store
+        .get(Table::Hosts, host(0).as_str().as_bytes())
+        .unwrap()
+        .unwrap();
+    let state: HostState = decode(Table::Hosts, &row).unwrap();
+    assert!(state.head(0) >= 49, "head {} of 51", state.head(0));
+}
+
+#[test]
+fn hosts_that_wait_long_give_their_place_to_others() {
+    let mut world = World::new(2, 4, None, RobotsPolicy::Ignore);
+    for number in 0..2 {
+        world.queue(&host(number), "/slow", 0);
+        let due = Moment(10_000_000);
+        world.change(&host(number), Batch::new(), |state| state.due = due);
+        world.due.insert(host(number), due);
+    }
+    for _ in 0..20 {
+        world.act(3);
+        world.turn(Turn::Read, 0);
+    }
+    world.queue(&host(5), "/quick", 0);
+    world.schedule.queued(&host(5), Moment(0));
+    for n in 0..60 {
+        world.act(3);
+        world.turn([Turn::Read, Turn::Visit, Turn::Commit][n % 3], 0);
+    }
+    assert_eq!(world.fetched, ["http://h5.example/quick"]);
+    assert!(world.now < Moment(60_000));
+}
+
+#[test]
+fn more_hosts_than_the_window_holds_are_all_visited() {
+    for (hosts, window) in [(600_u16, 10), (1_500, 600), (40, 1)] {
+        let mut world = World::new(window, 4, None, RobotsPolicy::Ignore);
+        for number in 0..hosts {
+            let host = HostKey::parse(&format!("http://n{number}.example")).expect("a host");
+            for page in 0..3 {
+                world.queue(&host, &format!("/{page}"), 0);
+                world.schedule.queued(&host, Moment(0));
+            }
+        }
+        world.settle();
+        assert_eq!(
+            world.fetched.len(),
+            usize::from(hosts) * 3,
+            "{hosts} hosts, window {window}"
+        );
+    }
+}
+
+#[test]
+fn a_window_full_of_far_hosts_is_at_rest() {
+    let mut world = World::new(10, 4, None, RobotsPolicy::Ignore);
+    for number in 0..30 {
+        world.queue(&host(number), "/", 0);
+        let due = Moment(300_000);
+        world.change(&host(number), Batch::new(), |state| state.due = due);
+        world.schedule.queued(&host(number), due);
+    }
+    for _ in 0..100 {
+        // Panics if the schedule asks for reads without end.
+        world.act(3);
+        world.turn(Turn::Read, 0);
+    }
+    assert!(matches!(
+        world.schedule.next(world.now, true),
+        Action::Wait(Some(_))
+    ));
+    world.settle();
+    assert_eq!(world.fetched.len(), 30);
+}
+
+#[test]
+fn forbidden_urls_do_not_pile_up_in_memory() {
+    let mut world = World::new(4, 8, None, RobotsPolicy::Obey("gleaner".to_owned()));
+    for page in 0..5_000 {
+        world.queue(&host(0), &format!("/no/{page}"), 0);
+    }
+    for n in 0..200 {
+        // Only the robots.txt is visited and committed; nothing is given up.
+        world.act(usize::from(n < 20));
+        world.turn([Turn::Read, Turn::Visit, Turn::Commit][n % 3], 0);
+    }
+    assert!(
+        world.schedule.forbidden.len() <= 64,
+        "{}",
+        world.schedule.forbidden.len()
+    );
+    world.settle();
+    assert_eq!(world.forbidden.len(), 5_000);
+}
