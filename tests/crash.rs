@@ -22,7 +22,7 @@ use gleaner::url::{Canonicalizer, UrlId, parse};
 use web::{ClusterOptions, Web, cluster_web};
 
 /// A run that takes longer than this is stuck.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a crawl leaves, in terms that do not depend on who came first.
 #[derive(Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
             .expect("the store opens after a kill");
         }
     }
-    println!("{killed} kills, {} pages acknowledged by then", done.len());
+    eprintln!("{killed} kills, {} pages acknowledged by then", done.len());
     assert!(
         done.len() > kills / 2,
         "the kills must be spread over the crawl"
@@ -315,7 +315,7 @@ fn simhash(text: &str) -> u64 {
     }
 }
 
-/// SplitMix64: the same kills in every run of the test.
+/// `SplitMix64`: the same kills in every run of the test.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

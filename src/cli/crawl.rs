@@ -65,7 +65,7 @@ pub(super) struct Arguments {
     /// Contact private, loopback and reserved addresses too
     #[arg(long)]
     allow_private: bool,
-    /// Die at a step of the commit, for tests: STEP[:TIMES]
+    /// Die at a step of the commit, for tests: a step's name, and `:N` for the N-th time
     #[arg(long, hide = true, value_name = "STEP")]
     failpoint: Option<Failpoint>,
 }
@@ -101,18 +101,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             "warning: robots.txt is ignored; crawl only what is yours, or what its owner allows you to",
         );
     }
+    if sources.list.is_empty() && !arguments.data_dir.join("version").exists() {
+        return Err(no_seeds(arguments));
+    }
     let stop = StopHandle::new();
     signals::listen(stop.clone())?;
 
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     if !crawl.is_resumed() && sources.list.is_empty() {
-        return Err(Failure::Usage {
-            message: format!(
-                "no seeds, and no crawl in {} to go on with",
-                arguments.data_dir.display()
-            ),
-            hint: Some("give URLs, or a list with --seeds"),
-        });
+        return Err(no_seeds(arguments));
     }
     if crawl.is_resumed() {
         let counters = crawl.counters();
@@ -129,7 +126,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut failed = None;
     let seeds = sources.list.iter().flat_map(Source::seeds);
     // A list that was whole a moment ago can fail now only if somebody changes it meanwhile.
-    crawl.add_seeds(seeds.map_while(|seed| seed.map_err(|error| failed = Some(error)).ok()))?;
+    let seeds = seeds.map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
+    crawl.add_seeds(seeds, &stop)?;
     if let Some(error) = failed {
         return Err(error.into());
     }
@@ -150,6 +148,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summary = crawl.run(&limits, &stop)?;
     output::print(&output::summary(&summary))?;
     Ok(())
+}
+
+fn no_seeds(arguments: &Arguments) -> Failure {
+    let directory = arguments.data_dir.display();
+    Failure::Usage {
+        message: format!("no seeds, and no crawl in {directory} to go on with"),
+        hint: Some("give URLs, or a list with --seeds"),
+    }
 }
 
 /// Defaults < file < flags.

@@ -126,6 +126,9 @@ fn report(failure: &Failure) -> Exit {
                 Exit::DiskFull,
             )
         }
+        Failure::Engine(error @ engine::Error::StoreMissing { .. }) => {
+            (output::chain(error), Exit::Directory)
+        }
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
                 hints.push("`gleaner status` works while the other process runs");

@@ -87,7 +87,9 @@ impl Documents {
             Ok((_, through)) => {
                 format!("it ends at document {through}, and {expected} are acknowledged")
             }
-            Err(why) => why,
+            Err(Error::Engine { why, .. }) => why,
+            // Nothing is wrong with the documents: the file system refuses.
+            Err(error) => return Err(error),
         };
         let aside = path.with_extension("damaged");
         let io = |source| Error::Io {
@@ -100,11 +102,7 @@ impl Documents {
             }
             fs::rename(path, &aside).map_err(io)?;
         }
-        let (database, through) =
-            open_database(path, cache_bytes).map_err(|why| Error::Engine {
-                path: path.to_owned(),
-                why,
-            })?;
+        let (database, through) = open_database(path, cache_bytes)?;
         Ok((
             Self::new(path, database, through),
             Some(DocumentsDamage { why }),
@@ -128,7 +126,7 @@ impl Documents {
         let row = self
             .database
             .get(id.to_be_bytes())
-            .map_err(|error| self.failed(error))?;
+            .map_err(|error| failed(&self.path, error))?;
         // A row that cannot be read is a posting without a document: it convicts nobody.
         Ok(row
             .and_then(|row| postcard::from_bytes(&row).ok())
@@ -160,8 +158,10 @@ impl Documents {
         batch.insert(THROUGH, &through.to_be_bytes());
         self.database
             .apply_batch(batch)
-            .map_err(|error| self.failed(error))?;
-        self.database.flush().map_err(|error| self.failed(error))?;
+            .map_err(|error| failed(&self.path, error))?;
+        self.database
+            .flush()
+            .map_err(|error| failed(&self.path, error))?;
         let file = self.path.join("db");
         File::open(&file)
             .and_then(|file| file.sync_data())
@@ -170,23 +170,10 @@ impl Documents {
         self.recent.clear();
         Ok(())
     }
-
-    fn failed(&self, error: sled::Error) -> Error {
-        match error {
-            sled::Error::Io(source) => Error::Io {
-                path: self.path.clone(),
-                source,
-            },
-            other => Error::Engine {
-                path: self.path.clone(),
-                why: other.to_string(),
-            },
-        }
-    }
 }
 
 /// Opens sled and reads how far it reaches. sled panics on some damage, hence the net.
-fn open_database(path: &Path, cache_bytes: u64) -> Result<(sled::Db, DocumentId), String> {
+fn open_database(path: &Path, cache_bytes: u64) -> Result<(sled::Db, DocumentId), Error> {
     let open = || {
         let database = sled::Config::new()
             .path(path)
@@ -202,8 +189,25 @@ fn open_database(path: &Path, cache_bytes: u64) -> Result<(sled::Db, DocumentId)
                 through.and_then(|row| Some(u64::from_be_bytes(row.as_ref().try_into().ok()?)));
             Ok((database, through.unwrap_or(0)))
         }
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("it is damaged in a way that its engine does not survive".to_owned()),
+        Ok(Err(error)) => Err(failed(path, error)),
+        Err(_) => Err(Error::Engine {
+            path: path.to_owned(),
+            why: "it is damaged in a way that its engine does not survive".to_owned(),
+        }),
+    }
+}
+
+fn failed(path: &Path, error: sled::Error) -> Error {
+    match error {
+        // Damage too comes as an I/O error of this kind.
+        sled::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => Error::Io {
+            path: path.to_owned(),
+            source,
+        },
+        other => Error::Engine {
+            path: path.to_owned(),
+            why: other.to_string(),
+        },
     }
 }
 

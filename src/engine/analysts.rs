@@ -8,15 +8,14 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::visit::{Analysed, Entry, Fetched, Findings};
 use crate::dedup::{Fingerprints, Text};
-use crate::fetch::{self, Cut, Exchange, Failure, FailureClass, Outcome};
+use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsVerdict};
-use crate::page::{self, BodyKind, Page, PageOptions, RobotsMeta, charset};
+use crate::page::{self, BodyKind, Note, Page, PageOptions, RobotsMeta, charset};
 use crate::robots::{self, Availability, Rules};
 use crate::url::{Identity, Url};
 
@@ -67,18 +66,19 @@ impl Analysts {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
+        let mut fingerprints = None;
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             payload = Sha256::digest(&exchange.body).into();
             let read = catch_unwind(AssertUnwindSafe(|| {
                 let mut notes = Vec::new();
-                let findings = match fetched.task.purpose {
-                    Purpose::Robots => self.read_robots(exchange, &mut notes),
+                let (findings, fingerprints) = match fetched.task.purpose {
+                    Purpose::Robots => (self.read_robots(exchange, &mut notes), None),
                     Purpose::Page => self.read_page(exchange, &fetched.task.url, &mut notes),
                 };
-                (findings, notes)
+                (findings, fingerprints, notes)
             }));
             if let Ok(read) = read {
-                (findings, notes) = read;
+                (findings, fingerprints, notes) = read;
             } else {
                 tracing::error!(url = %fetched.task.url, "reading this page failed; please report it");
                 let failure = Failure::new(FailureClass::Internal, "reading the page failed");
@@ -89,22 +89,34 @@ impl Analysts {
             (fetched.task.purpose, &fetched.outcome)
         {
             findings = Findings::Robots {
-                // A host that the guard keeps us from is not asked for pages either: each fails by
-                // the guard, which says more than "robots.txt could not be had".
-                verdict: (failure.class == FailureClass::Guard).then_some(RobotsVerdict::AllowAll),
+                verdict: match failure.class {
+                    // A host that the guard keeps us from is not asked for pages either: each fails
+                    // by the guard, which says more than "robots.txt could not be had".
+                    FailureClass::Guard => Some(RobotsVerdict::AllowAll),
+                    FailureClass::Internal => {
+                        Some(RobotsVerdict::DisallowAll(failure.message.clone()))
+                    }
+                    _ => None,
+                },
                 crawl_delay: None,
             };
         }
         Analysed {
             fetched,
             findings,
+            fingerprints,
             payload,
             notes,
         }
     }
 
-    /// Reads a page; only a success has one.
-    fn read_page(&self, exchange: &Exchange, url: &Url, notes: &mut Vec<String>) -> Findings {
+    /// Reads a page, and signs it if it is whole.
+    fn read_page(
+        &self,
+        exchange: &Exchange,
+        url: &Url,
+        notes: &mut Vec<String>,
+    ) -> (Findings, Option<Fingerprints>) {
         match exchange.cut {
             None => {}
             Some(Cut::Length) => notes.push("cut:length".to_owned()),
@@ -112,9 +124,11 @@ impl Analysts {
             Some(Cut::Disconnect) => notes.push("cut:disconnect".to_owned()),
         }
         if !exchange.is_success() || exchange.body.is_empty() {
-            return Findings::Nothing;
+            return (Findings::Nothing, None);
         }
-        let body = self.decode(exchange, notes);
+        let decoded = self.decode(exchange, notes);
+        let is_whole = exchange.cut.is_none() && decoded.note.is_none();
+        let body = decoded.bytes;
         let content_type = exchange.header("content-type");
         let mut page = match page::kind(content_type, &body) {
             BodyKind::Html => {
@@ -125,7 +139,10 @@ impl Analysts {
                 let text = charset::to_text(&body, content_type);
                 Page::plain_text(&text.text, &self.page)
             }
-            BodyKind::Other => return Findings::Bytes(Fingerprints::of_bytes(&body)),
+            BodyKind::Other => {
+                let fingerprints = is_whole.then(|| Fingerprints::of_bytes(&body));
+                return (Findings::Nothing, fingerprints);
+            }
         };
         let header = RobotsMeta::from_header_values(
             exchange.header_values("x-robots-tag"),
@@ -133,19 +150,29 @@ impl Analysts {
         );
         page.robots = page.robots.merge(header);
         notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
-        let text = Text::new(&page.main_text, &page.full_text);
-        Findings::Page {
-            fingerprints: Fingerprints::of(&body, &text),
-            page: Box::new(page),
-        }
+        // A text that a bound cut says nothing about what stood behind the cut.
+        let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
+        let text = match is_read_whole {
+            true => Text::new(&page.main_text, &page.full_text),
+            false => Text::default(),
+        };
+        let fingerprints = is_whole.then(|| Fingerprints::of(&body, &text));
+        (Findings::Page(Box::new(page)), fingerprints)
     }
 
     fn read_robots(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Findings {
         let verdict = match Availability::of_status(exchange.status) {
+            // Half of the rules may allow what the other half forbids.
+            Availability::Found if matches!(exchange.cut, Some(Cut::Time | Cut::Disconnect)) => {
+                None
+            }
             Availability::Found => {
-                let mut body = self.decode(exchange, notes);
-                body.truncate(robots::MAX_BODY);
-                Some(RobotsVerdict::Text(body.to_vec()))
+                let mut decoded = self.decode(exchange, notes);
+                decoded.bytes.truncate(robots::MAX_BODY);
+                Some(match decoded.note {
+                    None | Some(DECODED_LENGTH) => RobotsVerdict::Text(decoded.bytes.to_vec()),
+                    Some(note) => RobotsVerdict::DisallowAll(note.to_owned()),
+                })
             }
             // The fetcher has followed redirects already: one that is left leads nowhere.
             Availability::Redirected | Availability::Unavailable => Some(RobotsVerdict::AllowAll),
@@ -163,10 +190,10 @@ impl Analysts {
         }
     }
 
-    fn decode(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Bytes {
+    fn decode(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Decoded {
         let encodings = exchange.header_values("content-encoding");
         let decoded = fetch::decode(encodings, &exchange.body, self.max_decoded_bytes);
         notes.extend(decoded.note.map(str::to_owned));
-        decoded.bytes
+        decoded
     }
 }

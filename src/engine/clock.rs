@@ -27,6 +27,11 @@ impl Clock {
         self.start_moment.plus(self.start.elapsed())
     }
 
+    /// The next full millisecond: what ended now had ended by then, never after it.
+    pub(super) fn now_or_later(&self) -> Moment {
+        self.now().plus(Duration::from_millis(1))
+    }
+
     pub(super) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }

@@ -102,9 +102,7 @@ impl Committer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.checkpoint(),
             }
-            if self.checkpoint_is_due() {
-                self.checkpoint()?;
-            }
+            self.checkpoint_if_due()?;
         }
     }
 
@@ -150,10 +148,15 @@ impl Committer {
         Ok(receipts)
     }
 
-    fn checkpoint_is_due(&self) -> bool {
-        self.last_checkpoint.elapsed() >= self.checkpoints.interval
+    /// Makes a checkpoint when it is time, or when there is much that a crash would have to replay.
+    pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
+        if self.last_checkpoint.elapsed() >= self.checkpoints.interval
             || self.deltas.keys >= self.checkpoints.keys
             || self.deltas.bytes >= self.checkpoints.delta_bytes
+        {
+            self.checkpoint()?;
+        }
+        Ok(())
     }
 
     /// Makes documents and runs durable, then forgets the deltas that they now hold.
@@ -166,6 +169,7 @@ impl Committer {
         Failpoint::reach(&mut self.failpoint, Step::DocumentsWritten);
         self.catalog.checkpoint(self.state.sequence)?;
         Failpoint::reach(&mut self.failpoint, Step::RunsInstalled);
+        self.state.runs_checkpointed = self.state.sequence;
         self.state.documents_checkpointed = self.state.last_document;
         let mut batch = Batch::new();
         for sequence in first..=self.state.sequence {

@@ -18,6 +18,11 @@ impl StopHandle {
         !self.0.send_replace(true)
     }
 
+    /// Whether the run was asked to stop.
+    pub fn is_stopped(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Returns when the run was asked to stop.
     pub async fn stopped(&self) {
         let mut receiver = self.0.subscribe();

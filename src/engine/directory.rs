@@ -5,6 +5,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// What `version` holds. The number rises when a row or a file changes its form.
 const VERSION: &str = "gleaner data directory, format 1\n";
@@ -50,7 +51,13 @@ impl DataDirectory {
             .write(true)
             .open(path.join("lock"))
             .map_err(failed)?;
-        match lock.try_lock() {
+        // `gleaner status` holds the lock for the moment of reading: worth waiting for.
+        let patience = if create {
+            Duration::from_secs(1)
+        } else {
+            Duration::ZERO
+        };
+        match try_lock_for(&lock, patience) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -90,11 +97,25 @@ impl DataDirectory {
     }
 }
 
+/// Tries to lock a file until `patience` is over.
+fn try_lock_for(file: &File, patience: Duration) -> Result<(), TryLockError> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
+                std::thread::sleep(PAUSE);
+            }
+            result => return result,
+        }
+    }
+}
+
 /// Whether there is something that gleaner did not put there before it wrote `version`.
 fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        if name != "lock" && name != "lost+found" {
+        if name != "lock" && name != "version.new" && name != "lost+found" {
             return Ok(true);
         }
     }

@@ -12,8 +12,10 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::clock::Clock;
 use super::scheduler::Event;
 use super::visit::Fetched;
-use crate::fetch::{Failure, FailureClass, Fetcher, Following, Outcome, Reservation};
+use crate::fetch::{Cut, Failure, FailureClass, Fetcher, Outcome, Reservation};
 use crate::frontier::{Answer, FetchTask, Politeness, Purpose};
+use crate::robots::{self, Availability};
+use crate::url::HostKey;
 
 /// What a fetch needs besides its task.
 #[derive(Clone)]
@@ -28,44 +30,19 @@ pub(super) struct Fetchers {
 impl Fetchers {
     /// Makes a visit and sends it on. Cancelled by dropping: then nobody hears of it, and its task
     /// is still queued.
-    pub(super) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
-        let following = match task.purpose {
-            Purpose::Page => Following::Never,
-            Purpose::Robots => Following::Robots,
+    pub(super) async fn visit(self, mut task: FetchTask, permit: OwnedSemaphorePermit) {
+        let (outcome, reservation) = match task.purpose {
+            Purpose::Page => self.fetcher.fetch(&task.url).await,
+            Purpose::Robots => self.fetch_robots(&mut task).await,
         };
-        let (outcome, reservation) = self.fetcher.fetch(&task.url, following).await;
-        self.hand_on(task, outcome, reservation, permit).await;
-    }
-
-    /// Sends on a visit that is not made, because robots.txt forbids it.
-    pub(super) async fn forbid(
-        self,
-        task: FetchTask,
-        reason: String,
-        permit: OwnedSemaphorePermit,
-    ) {
-        let outcome = Outcome::Failed(Failure::new(FailureClass::Robots, reason));
-        self.hand_on(task, outcome, Reservation::default(), permit)
-            .await;
-    }
-
-    async fn hand_on(
-        self,
-        task: FetchTask,
-        outcome: Outcome,
-        reservation: Reservation,
-        permit: OwnedSemaphorePermit,
-    ) {
-        let finished = self.clock.now();
-        let answer = answer(&outcome);
+        let finished = self.clock.now_or_later();
+        let answer = answer(task.purpose, &outcome);
         let pace = self.politeness.after(&task.pace, answer, finished);
-        let visited = Event::Visited(task.host.clone(), pace);
-        if answer != Answer::NotAsked || asked_in_vain(&outcome) {
-            // The scheduler is gone only when the run is ending: then the visit does not count.
-            if self.events.send(visited).await.is_err() {
-                return;
-            }
-        }
+        // The scheduler does not listen any more when the run is ending: the visit still counts.
+        let _ = self
+            .events
+            .send(Event::Visited(task.host.clone(), pace))
+            .await;
         let fetched = Fetched {
             task,
             outcome,
@@ -76,21 +53,77 @@ impl Fetchers {
         let _ = self.fetched.send(fetched).await;
         drop(permit);
     }
-}
 
-/// How the visit went, as far as the host's pace is concerned.
-fn answer(outcome: &Outcome) -> Answer {
-    match outcome {
-        Outcome::Exchange(exchange) if matches!(exchange.status, 429 | 503) => {
-            Answer::Overloaded(exchange.retry_after(Timestamp::now()))
+    /// Sends on a visit that is not made, because robots.txt forbids it. Its host may be visited
+    /// meanwhile, so nothing is said of its pace.
+    pub(super) async fn forbid(
+        self,
+        task: FetchTask,
+        reason: String,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let fetched = Fetched {
+            pace: task.pace,
+            finished: self.clock.now(),
+            outcome: Outcome::Failed(Failure::new(FailureClass::Robots, reason)),
+            reservation: Reservation::default(),
+            task,
+        };
+        let _ = self.fetched.send(fetched).await;
+        drop(permit);
+    }
+
+    /// Fetches a robots.txt with up to five redirects in a row (RFC 9309, section 2.3.1.2): its
+    /// rules are needed before anything else of the host. What is recorded is the last answer,
+    /// under its own URL.
+    async fn fetch_robots(&self, task: &mut FetchTask) -> (Outcome, Reservation) {
+        let mut url = task.url.clone();
+        let mut answer = self.fetcher.fetch(&url).await;
+        for _ in 0..robots::MAX_REDIRECTS {
+            let Outcome::Exchange(exchange) = &answer.0 else {
+                break;
+            };
+            let Some(target) = exchange.redirect_target(&url) else {
+                break;
+            };
+            if HostKey::of(&target) == task.host {
+                let delay = self.politeness.delay(task.pace.crawl_delay);
+                tokio::time::sleep(delay).await;
+            }
+            let next = self.fetcher.fetch(&target).await;
+            if matches!(&next.0, Outcome::Failed(failure) if !failure.asked()) {
+                // A redirect that may not be followed leads nowhere, and is all there is.
+                break;
+            }
+            task.queued.url = target.to_string();
+            task.queued.path.push('R');
+            url = target;
+            answer = next;
         }
-        Outcome::Exchange(_) => Answer::Fine,
-        Outcome::Failed(failure) if failure.asked() => Answer::Unreachable,
-        Outcome::Failed(_) => Answer::NotAsked,
+        answer
     }
 }
 
-/// The visit was handed out, but the guard kept it from the host: its pace stays as it is.
-fn asked_in_vain(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(failure) if failure.class == FailureClass::Guard)
+/// How the visit went, as far as the host's pace is concerned.
+fn answer(purpose: Purpose, outcome: &Outcome) -> Answer {
+    match outcome {
+        Outcome::Exchange(exchange) => {
+            let broken = matches!(exchange.cut, Some(Cut::Time | Cut::Disconnect));
+            let overloaded = match purpose {
+                Purpose::Page => matches!(exchange.status, 429 | 503),
+                Purpose::Robots => {
+                    Availability::of_status(exchange.status) == Availability::Unreachable
+                }
+            };
+            if overloaded {
+                Answer::Overloaded(exchange.retry_after(Timestamp::now()))
+            } else if broken {
+                Answer::Unreachable
+            } else {
+                Answer::Fine
+            }
+        }
+        Outcome::Failed(failure) if failure.asked() => Answer::Unreachable,
+        Outcome::Failed(_) => Answer::NotAsked,
+    }
 }

@@ -8,7 +8,7 @@ use crate::fetch::{Exchange, Guard};
 use crate::frontier::{Admission, Candidate, FetchTask, QueuedUrl, admit, class_of};
 use crate::page::{LinkKind, Page};
 use crate::store::{Table, encode, keys};
-use crate::url::{self, HostKey, Url};
+use crate::url::{HostKey, Url};
 
 /// Letters kept of a URL's hop path.
 const MAX_PATH: usize = 50;
@@ -65,14 +65,13 @@ impl Committer {
     ) -> Result<bool, Error> {
         let task = &judged.analysed.fetched.task;
         if exchange.is_redirect() {
-            let target = exchange
-                .header("location")
-                .and_then(|location| url::join(&task.url, location).ok());
+            let target = exchange.redirect_target(&task.url);
             let Some(target) = target else {
                 return Ok(false);
             };
             let id = self.identity.id(&target);
-            let other_form = id == task.queued.id;
+            // To exactly itself it leads nowhere.
+            let other_form = id == task.queued.id && target != task.url;
             let queued = QueuedUrl {
                 url: target.into(),
                 id,
@@ -90,7 +89,7 @@ impl Committer {
             let admitted = self.admit(&queued, origin, receipt, group)?;
             return Ok(admitted && other_form);
         }
-        let Findings::Page { page, .. } = &judged.analysed.findings else {
+        let Findings::Page(page) = &judged.analysed.findings else {
             return Ok(false);
         };
         if page.robots.nofollow && self.obey_robots {
@@ -150,24 +149,13 @@ impl Committer {
         };
         let runs = &mut self.catalog[SEEN_RUNS];
         let admission = admit(&candidate, &self.scope, &self.limits, &mut self.seen, runs);
-        let host = match admission {
-            Admission::Admitted(host) => host,
-            Admission::Known => return self.refused("known"),
-            Admission::OutOfScope => return self.refused("out-of-scope"),
-            Admission::TooDeep => return self.refused("too-deep"),
-            Admission::TooManyRedirects => return self.refused("too-many-redirects"),
-            Admission::Malformed => return self.refused("malformed"),
+        self.count_link(admission.name());
+        let Admission::Admitted(host) = admission else {
+            return Ok(false);
         };
-        self.count_link("admitted");
         group.delta.seen.push(queued.id.key());
         self.queue(queued, host, receipt, group)?;
         Ok(true)
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the tail of `admit`'s arms")]
-    fn refused(&mut self, admission: &str) -> Result<bool, Error> {
-        self.count_link(admission);
-        Ok(false)
     }
 
     fn count_link(&mut self, admission: &str) {

@@ -14,7 +14,7 @@ use super::records::{self, Records};
 use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Stored, Verdict};
-use crate::fetch::{Exchange, FailureClass, Outcome, Retry};
+use crate::fetch::{Cut, Exchange, FailureClass, Outcome, Retry};
 use crate::frontier::{Moment, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
 use crate::store::{Table, decode, encode, keys};
 
@@ -36,34 +36,37 @@ impl Committer {
     fn judge(&self, analysed: Analysed, group: &Group) -> Result<Judged, Error> {
         let runs = &self.catalog[DEDUP_RUNS..];
         let fetched = &analysed.fetched;
-        let Outcome::Exchange(exchange) = &fetched.outcome else {
+        let Outcome::Exchange(_) = &fetched.outcome else {
             return Ok(Judged {
                 analysed,
                 verdict: Verdict::Ineligible,
                 same_payload: None,
             });
         };
-        let fingerprints = match &analysed.findings {
-            Findings::Page { fingerprints, .. } | Findings::Bytes(fingerprints) => {
-                Some(fingerprints)
-            }
-            _ => None,
-        };
-        let verdict = match fingerprints {
-            // A body that was cut may differ behind the cut.
-            Some(fingerprints) if exchange.is_success() && exchange.cut.is_none() => self
-                .index
-                .judge(fetched.task.queued.id, fingerprints, runs, |original| {
+        let verdict = match &analysed.fingerprints {
+            Some(fingerprints) => {
+                let page = fetched.task.queued.id;
+                self.index.judge(page, fingerprints, runs, |original| {
                     Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
-                })?,
-            _ => Verdict::Ineligible,
+                })?
+            }
+            None => Verdict::Ineligible,
         };
-        let same_payload = self.index.find_payload(&analysed.payload, runs)?;
+        let same_payload = self
+            .index
+            .find_payload(&analysed.payload, runs)?
+            .filter(|stored| group.has_original(stored) || self.is_archived(stored));
         Ok(Judged {
             analysed,
             verdict,
             same_payload,
         })
+    }
+
+    /// Whether the record of a document is in the acknowledged archive.
+    fn is_archived(&self, document: &Document) -> bool {
+        let (stored, tail) = (&document.stored, &self.state.archive);
+        (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
     }
 
     /// Whether the page of a document is committed, as that document.
@@ -143,7 +146,9 @@ impl Committer {
         let mut line = log_line(judged);
         let again = attempts < self.politeness.attempts
             && match &fetched.outcome {
-                Outcome::Exchange(exchange) => matches!(exchange.status, 429 | 503),
+                Outcome::Exchange(exchange) => {
+                    matches!(exchange.status, 429 | 503) || exchange.cut == Some(Cut::Disconnect)
+                }
                 Outcome::Failed(failure) => failure.retry() == Retry::Later,
             };
         if again {
@@ -210,7 +215,7 @@ impl Committer {
             .entry(judged.verdict.name().to_owned())
             .or_default() += 1;
         let page = match &judged.analysed.findings {
-            Findings::Page { page, .. } => Some(page),
+            Findings::Page(page) => Some(page),
             _ => None,
         };
         Fate::Answered {
@@ -260,10 +265,8 @@ impl Committer {
         if judged.same_payload.is_some() && !unique {
             return None;
         }
-        let fingerprints = match &judged.analysed.findings {
-            Findings::Page { fingerprints, .. } | Findings::Bytes(fingerprints) if unique => {
-                fingerprints.clone()
-            }
+        let fingerprints = match &judged.analysed.fingerprints {
+            Some(fingerprints) if unique => fingerprints.clone(),
             _ => Fingerprints::default(),
         };
         self.state.last_document += 1;
@@ -301,6 +304,7 @@ impl Committer {
         let fetched = &judged.analysed.fetched;
         let task = &fetched.task;
         let answered = matches!(fetched.outcome, Outcome::Exchange(_));
+        let again = line.as_ref().is_some_and(|line| line.verdict == "retry");
         let asked = match &fetched.outcome {
             Outcome::Exchange(_) => true,
             Outcome::Failed(failure) => failure.asked(),
@@ -327,7 +331,7 @@ impl Committer {
             host: task.host.clone(),
             place: task.place,
             handed_out: !forbidden,
-            counted: answered,
+            counted: answered && !again,
         });
         group.receipts.push(receipt);
         group.lines.extend(line.map(|line| (line, task.queued.via)));

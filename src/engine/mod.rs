@@ -25,6 +25,7 @@ mod scheduler;
 use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -172,20 +173,32 @@ impl Crawl {
         &self.committer.state.counters
     }
 
-    /// Admits seeds given by the user; those that are known already are not admitted again.
-    pub fn add_seeds(&mut self, seeds: impl Iterator<Item = Url>) -> Result<(), Error> {
+    /// Admits seeds given by the user, until asked to stop; those that are known already are not
+    /// admitted again.
+    pub fn add_seeds(
+        &mut self,
+        seeds: impl Iterator<Item = Url>,
+        stop: &StopHandle,
+    ) -> Result<(), Error> {
         /// Seeds in one commit.
         const CHUNK: usize = 1_000;
         let mut chunk = Vec::with_capacity(CHUNK);
         for seed in seeds {
             chunk.push(seed);
             if chunk.len() == CHUNK {
-                self.committer
-                    .commit(vec![Entry::Seeds(std::mem::take(&mut chunk))])?;
+                self.commit_seeds(std::mem::take(&mut chunk))?;
+                if stop.is_stopped() {
+                    return Ok(());
+                }
             }
         }
-        if !chunk.is_empty() {
-            self.committer.commit(vec![Entry::Seeds(chunk)])?;
+        self.commit_seeds(chunk)
+    }
+
+    fn commit_seeds(&mut self, seeds: Vec<Url>) -> Result<(), Error> {
+        if !seeds.is_empty() {
+            self.committer.commit(vec![Entry::Seeds(seeds)])?;
+            self.committer.checkpoint_if_due()?;
         }
         Ok(())
     }
@@ -291,7 +304,9 @@ impl Crawl {
         let committing = thread::Builder::new()
             .name("committer".to_owned())
             .spawn(move || {
-                let result = committer.run(&analysed_queue, &events);
+                let result =
+                    catch_unwind(AssertUnwindSafe(|| committer.run(&analysed_queue, &events)))
+                        .unwrap_or_else(|_| Err(Error::Internal("the committer died".to_owned())));
                 drop(analysed_queue);
                 if result.is_err() {
                     let _ = events.blocking_send(Event::CommitterGone);
@@ -306,6 +321,8 @@ impl Crawl {
             observing.abort();
             ending
         });
+        // A name resolution that hangs must not keep the process.
+        runtime.shutdown_background();
         // The scheduler took the fetchers with it: the analysts run dry, then the committer.
         for analyst in analysts {
             analyst
@@ -318,7 +335,6 @@ impl Crawl {
         committed?;
         let ending = scheduled?;
         observer.write(false)?;
-        runtime.shutdown_background();
         Ok(Summary {
             ending,
             counters: committer.state.counters.clone(),
@@ -442,6 +458,16 @@ pub enum Error {
     /// Threads could not be started.
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
+    /// What the store vouches for is there, and the store is not.
+    #[error(
+        "{path} holds `{found}` of an earlier crawl, but its store is missing; put the folder `store` back from a backup, or keep `warc` elsewhere and begin in another directory"
+    )]
+    StoreMissing {
+        /// The data directory.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
     /// A mistake of ours.
     #[error(
         "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"

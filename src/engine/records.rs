@@ -91,7 +91,8 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         kind,
         distance,
     } = &judged.verdict
-        && judged.same_payload.is_none()
+        // The revisit says as much of a byte-for-byte copy of a stored payload.
+        && (judged.same_payload.is_none() || inexact)
     {
         let relation = records
             .response
@@ -106,7 +107,7 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         let metadata = Record::metadata(&capture, Some(relation), &fields);
         let metadata_id = metadata.id();
         records.records.push(metadata);
-        if let Findings::Page { page, .. } = &judged.analysed.findings {
+        if let Findings::Page(page) = &judged.analysed.findings {
             let of = records.response.map_or(metadata_id, |(_, id)| id);
             records
                 .records
@@ -140,16 +141,11 @@ fn fields(
         ("original-record", original.record.to_string()),
         ("original-date", original.date.to_string()),
     ];
-    let fingerprints = match &judged.analysed.findings {
-        Findings::Page { fingerprints, page } => {
-            fields.extend(page.title.clone().map(|title| ("title", title)));
-            fields.extend(page.language.clone().map(|language| ("language", language)));
-            Some(fingerprints)
-        }
-        Findings::Bytes(fingerprints) => Some(fingerprints),
-        _ => None,
-    };
-    if let Some(own) = fingerprints {
+    if let Findings::Page(page) = &judged.analysed.findings {
+        fields.extend(page.title.clone().map(|title| ("title", title)));
+        fields.extend(page.language.clone().map(|language| ("language", language)));
+    }
+    if let Some(own) = &judged.analysed.fingerprints {
         fields.push(("words", own.words.to_string()));
         fields.extend(own.describe());
     }

@@ -4,6 +4,7 @@
 //! acknowledges; the deltas since the last checkpoint are replayed into runs and documents; what of
 //! these is damaged or lost is rebuilt from the store's rows.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, Documents, Index};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{QueuedUrl, RobotsRow, SEEN, Scope, SeenSet};
-use crate::runs::{self, Catalog, Damage};
+use crate::runs::{self, Catalog, Runs};
 use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
 use crate::url::{Identity, Secret, UrlId};
 
@@ -51,7 +52,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let store = open_store(directory, options.max_memory)?;
     let state = match read_state(&*store)? {
         Some(state) => state,
-        None => begin(&*store)?,
+        None => begin(&*store, path)?,
     };
     let identity = Identity::new(options.canonicalizer.clone(), read_secret(&*store)?);
 
@@ -84,6 +85,16 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
         rebuild_documents(&*store, &mut documents)?;
     }
+    let damages: Vec<usize> = if catalog.sequence() < state.runs_checkpointed {
+        tracing::warn!("the runs are older than the store; they are rebuilt from it");
+        catalog.iter_mut().for_each(Runs::clear);
+        (0..structures.len()).collect()
+    } else {
+        for damage in &damages {
+            tracing::warn!("{damage}");
+        }
+        damages.iter().map(|damage| damage.structure).collect()
+    };
     rebuild_runs(&*store, &mut catalog, &damages, state.sequence)?;
     let mut index = Index::new(documents);
     let mut seen = SeenSet::new(&options.seen, &catalog[SEEN_RUNS]);
@@ -94,7 +105,10 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         scope.restore(entry);
         Ok(())
     })?;
-    let guard = Arc::new(Guard::new(options.fetch.allow_private));
+    let guard = Arc::new(Guard::new(
+        options.fetch.allow_private,
+        &options.fetch.user_agent,
+    ));
     for_each(&*store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
         let kept = key.get(keys::meta::CONSENT.len()..).unwrap_or_default();
         guard.consent(Authority::from_kept(&String::from_utf8_lossy(kept)));
@@ -128,8 +142,17 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     })
 }
 
-/// The first commit: the secret and an empty state.
-fn begin(store: &dyn Store) -> Result<CrawlState, Error> {
+/// The first commit: the secret and an empty state. Refused where an earlier crawl left something:
+/// an empty state would vouch for none of it, and its archive would be cut to nothing.
+fn begin(store: &dyn Store, path: &Path) -> Result<CrawlState, Error> {
+    for found in ["warc", "documents", "runs"] {
+        if path.join(found).exists() {
+            return Err(Error::StoreMissing {
+                path: path.to_owned(),
+                found,
+            });
+        }
+    }
     let mut secret = [0; Secret::LEN];
     getrandom::fill(&mut secret)
         .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
@@ -229,22 +252,19 @@ fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<(),
     Ok(documents.checkpoint()?)
 }
 
-/// Fills the structures that start empty because their files cannot be trusted.
+/// Fills the structures (by their positions) that start empty because their files cannot be trusted.
 fn rebuild_runs(
     store: &dyn Store,
     catalog: &mut Catalog,
-    damages: &[Damage],
+    damages: &[usize],
     sequence: u64,
 ) -> Result<(), Error> {
     if damages.is_empty() {
         return Ok(());
     }
-    for damage in damages {
-        tracing::warn!("{damage}");
-    }
     let covered = catalog.sequence().max(sequence);
     let mut waiting = 0;
-    if damages.iter().any(|damage| damage.structure == SEEN_RUNS) {
+    if damages.contains(&SEEN_RUNS) {
         let mut failed = None;
         let mut add = |key: u64| {
             catalog[SEEN_RUNS].insert(key, 0);
@@ -272,7 +292,7 @@ fn rebuild_runs(
     }
     let lost: Vec<usize> = damages
         .iter()
-        .filter_map(|damage| damage.structure.checked_sub(DEDUP_RUNS))
+        .filter_map(|structure| structure.checked_sub(DEDUP_RUNS))
         .collect();
     if !lost.is_empty() {
         for_each_document(store, &mut |document| {
@@ -291,7 +311,7 @@ fn rebuild_runs(
         })?;
     }
     for damage in damages {
-        catalog[damage.structure].rebuilt();
+        catalog[*damage].rebuilt();
     }
     Ok(catalog.checkpoint(covered)?)
 }

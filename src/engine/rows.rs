@@ -86,6 +86,8 @@ pub(super) struct CrawlState {
     pub queue_sequence: u64,
     /// Number of the last document.
     pub last_document: DocumentId,
+    /// Number of the commit up to which the last checkpoint made runs durable.
+    pub runs_checkpointed: u64,
     /// The last document that the last checkpoint wrote.
     pub documents_checkpointed: DocumentId,
     /// The end of the archive.

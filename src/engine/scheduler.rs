@@ -112,7 +112,9 @@ impl Scheduler {
                 taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() => {
                     permit = taken.ok();
                 }
-                Some(_) = fetches.join_next() => {}
+                Some(Err(error)) = fetches.join_next() => {
+                    return Err(Error::Internal(format!("a fetch or a read died: {error}")));
+                }
                 () = sleep_until(wake) => {}
             }
         };
@@ -170,14 +172,14 @@ impl Scheduler {
                 Action::Refill(request) => {
                     let (store, policy) = (Arc::clone(&self.store), self.robots.clone());
                     let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());
-                    tokio::task::spawn_blocking(move || {
+                    fetches.spawn_blocking(move || {
                         let refilled = refill(&*store, &request, &policy, now);
                         let _ = events.blocking_send(Event::Refilled(refilled));
                     });
                 }
                 Action::Load(request) => {
                     let (store, events) = (Arc::clone(&self.store), self.fetchers.events.clone());
-                    tokio::task::spawn_blocking(move || {
+                    fetches.spawn_blocking(move || {
                         let _ = events.blocking_send(Event::Loaded(load(&*store, &request)));
                     });
                 }

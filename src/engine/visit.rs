@@ -39,6 +39,9 @@ pub struct Analysed {
     pub fetched: Fetched,
     /// What its body says.
     pub findings: Findings,
+    /// Its signatures; `None` if it cannot be judged: no success, empty, or not whole, so that it
+    /// may differ from another where it was cut.
+    pub fingerprints: Option<Fingerprints>,
     /// SHA-256 of the body as received.
     pub payload: [u8; 32],
     /// What kept the body from being read whole, and other oddities, for the log.
@@ -49,14 +52,7 @@ pub struct Analysed {
 #[derive(Debug)]
 pub enum Findings {
     /// A page: text and links.
-    Page {
-        /// Its content.
-        page: Box<Page>,
-        /// Its signatures.
-        fingerprints: Fingerprints,
-    },
-    /// Something else than text: its bytes only.
-    Bytes(Fingerprints),
+    Page(Box<Page>),
     /// A robots.txt.
     Robots {
         /// What it means; `None` if it could not be had and should be asked for again.
@@ -64,7 +60,7 @@ pub enum Findings {
         /// The crawl-delay that it asks of us.
         crawl_delay: Option<Duration>,
     },
-    /// There is nothing to read.
+    /// There is nothing to read: no answer, no success, or not text.
     Nothing,
 }
 

@@ -7,8 +7,13 @@ use std::io::Read;
 
 use bytes::Bytes;
 
+/// The note of a body whose coding breaks off.
+const BROKEN: &str = "broken-content-coding";
 /// Codings undone at most; more than two are not seen on an honest web.
 const MAX_CODINGS: usize = 4;
+
+/// The note of a body that is longer than allowed after decoding.
+pub const DECODED_LENGTH: &str = "decoded-length";
 
 /// A body after content decoding.
 #[derive(Debug)]
@@ -46,7 +51,7 @@ pub fn decode<'a>(encodings: impl Iterator<Item = &'a str>, body: &Bytes, limit:
     }
     if decoded.bytes.len() > limit {
         decoded.bytes.truncate(limit);
-        decoded.note = Some("decoded-length");
+        decoded.note = Some(DECODED_LENGTH);
     }
     decoded
 }
@@ -61,10 +66,7 @@ fn undo(coding: &str, body: &[u8], limit: usize) -> Option<(Vec<u8>, Option<&'st
             brotli_decompressor::Decompressor::new(body, 4_096),
             limit,
         )),
-        "zstd" => match zstd::Decoder::with_buffer(body) {
-            Ok(decoder) => Some(read(decoder, limit)),
-            Err(_) => Some((Vec::new(), Some("broken-content-coding"))),
-        },
+        "zstd" => Some(unpack_zstd(body, limit)),
         _ => None,
     }
 }
@@ -78,12 +80,25 @@ fn inflate(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
     wrapped
 }
 
+/// A frame may ask for a window of gigabytes: none larger than 8 MiB is honoured (RFC 9659).
+fn unpack_zstd(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
+    const WINDOW_LOG_MAX: u32 = 23;
+    let decoder = zstd::Decoder::with_buffer(body).and_then(|mut decoder| {
+        decoder.window_log_max(WINDOW_LOG_MAX)?;
+        Ok(decoder)
+    });
+    match decoder {
+        Ok(decoder) => read(decoder, limit),
+        Err(_) => (Vec::new(), Some(BROKEN)),
+    }
+}
+
 fn read(decoder: impl Read, limit: usize) -> (Vec<u8>, Option<&'static str>) {
     let mut bytes = Vec::new();
     // One byte more than allowed tells a body that fits from one that does not.
     let note = match decoder.take(limit as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) => None,
-        Err(_) => Some("broken-content-coding"),
+        Err(_) => Some(BROKEN),
     };
     (bytes, note)
 }

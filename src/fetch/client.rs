@@ -16,25 +16,13 @@ use super::{
     ByteBudget, Cut, Error, Exchange, Failure, FailureClass, FetchOptions, Guard, Outcome,
     Reservation,
 };
-use crate::url::{Url, join};
+use crate::url::Url;
 
 /// How long an idle connection is kept. Servers close theirs after 5 s and more (Apache's default
 /// is 5): a shorter time here makes it unlikely to send into a closing connection.
 const IDLE: Duration = Duration::from_secs(4);
 /// Header fields of an answer at most.
 const MAX_HEADERS: usize = 512;
-/// Redirects of a robots.txt followed at once (RFC 9309, section 2.3.1.2).
-const ROBOTS_HOPS: usize = 5;
-
-/// Whether redirects are followed within the visit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Following {
-    /// No: a page's redirect ends its visit.
-    Never,
-    /// Up to five, each guarded: robots.txt only.
-    Robots,
-}
-
 /// Makes requests, within guard and bounds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
@@ -71,28 +59,12 @@ impl Fetcher {
         })
     }
 
-    /// Requests a URL. The reservation is to be kept as long as the body.
-    pub async fn fetch(&self, url: &Url, following: Following) -> (Outcome, Reservation) {
-        let mut url = url.clone();
-        let mut hops = match following {
-            Following::Never => 0,
-            Following::Robots => ROBOTS_HOPS,
-        };
-        loop {
-            match self.exchange(&url).await {
-                Ok((exchange, reservation)) => {
-                    let target = exchange
-                        .header("location")
-                        .filter(|_| exchange.is_redirect() && hops > 0)
-                        .and_then(|location| join(&url, location).ok());
-                    match target {
-                        Some(target) => url = target,
-                        None => return (Outcome::Exchange(Box::new(exchange)), reservation),
-                    }
-                    hops -= 1;
-                }
-                Err(failure) => return (Outcome::Failed(failure), Reservation::default()),
-            }
+    /// Requests a URL, without following a redirect. The reservation is to be kept as long as the
+    /// body.
+    pub async fn fetch(&self, url: &Url) -> (Outcome, Reservation) {
+        match self.exchange(url).await {
+            Ok((exchange, reservation)) => (Outcome::Exchange(Box::new(exchange)), reservation),
+            Err(failure) => (Outcome::Failed(failure), Reservation::default()),
         }
     }
 
@@ -190,7 +162,11 @@ impl Fetcher {
         clock: Instant,
     ) -> (Bytes, Option<Cut>, Reservation) {
         let limit = self.options.max_body_bytes;
+        let mut deadline = clock + self.options.total_timeout;
+        let waiting = Instant::now();
         let mut reservation = self.budget.reserve(response.content_length()).await;
+        // The server is not to blame for the time that we wait for room.
+        deadline += waiting.elapsed();
         let mut body = BytesMut::new();
         let cut = loop {
             let left = self.options.total_timeout.saturating_sub(clock.elapsed());
@@ -201,7 +177,9 @@ impl Fetcher {
                 Ok(Ok(Some(chunk))) => chunk,
             };
             if body.len() + chunk.len() > reservation.bytes() {
+                let waiting = Instant::now();
                 self.budget.grow(&mut reservation).await;
+                deadline += waiting.elapsed();
             }
             if body.len() + chunk.len() > limit {
                 body.extend_from_slice(&chunk[..limit - body.len()]);

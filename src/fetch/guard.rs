@@ -44,15 +44,19 @@ impl Authority {
 #[derive(Debug)]
 pub struct Guard {
     allow_private: bool,
+    /// The user agent holds a contact: without one, only what the user consented to is visited.
+    has_contact: bool,
     /// Written when seeds are given, read at every request; never held across an await.
     consented: RwLock<HashSet<Authority>>,
 }
 
 impl Guard {
-    /// A guard that allows public addresses, and private ones if `allow_private`.
-    pub fn new(allow_private: bool) -> Self {
+    /// A guard that allows public addresses if the user agent holds a contact, a URL or an e-mail
+    /// address, and private ones if `allow_private`.
+    pub fn new(allow_private: bool, user_agent: &str) -> Self {
         Self {
             allow_private,
+            has_contact: user_agent.contains("://") || user_agent.contains('@'),
             consented: RwLock::default(),
         }
     }
@@ -78,6 +82,10 @@ impl Guard {
 
     /// Whether a URL may be requested, as far as that can be told before its name is resolved.
     pub fn check(&self, url: &Url) -> Result<(), Refused> {
+        // Whoever is visited must be able to reach whoever visits, this machine aside.
+        if !self.has_contact && Self::consent_of(url).is_none() {
+            return Err(Refused::NoContact);
+        }
         if self.allow_private {
             return Ok(());
         }
@@ -126,6 +134,8 @@ impl Guard {
 /// Why an address may not be connected to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
+    /// The user agent holds no contact.
+    NoContact,
     /// A literal address that is not public.
     Address(IpAddr),
     /// A name that means this machine.
@@ -137,6 +147,9 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Refused::NoContact => {
+                f.write_str("the user agent holds no contact, and the host is not this machine")
+            }
             Refused::Address(ip) => write!(f, "{ip} is not a public address"),
             Refused::Name(name) => write!(f, "{name} is this machine"),
             Refused::Resolved(name, ip) => {
@@ -195,21 +208,27 @@ fn is_public(ip: IpAddr) -> bool {
     }
 }
 
+#[expect(clippy::match_same_arms, reason = "each range has its own reason")]
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
-    !matches!(
-        (a, b, c),
-        (0 | 10 | 127 | 224..=255, _, _)
-            | (100, 64..=127, _)
-            | (169, 254, _)
-            | (172, 16..=31, _)
-            | (192, 0, 0 | 2)
-            | (192, 88, 99)
-            | (192, 168, _)
-            | (198, 18..=19, _)
-            | (198, 51, 100)
-            | (203, 0, 113) // multicast, reserved, broadcast
-    )
+    let special = match (a, b, c) {
+        // This network, private, loopback.
+        (0 | 10 | 127, _, _) => true,
+        // Shared address space, RFC 6598.
+        (100, 64..=127, _) => true,
+        // Link-local, where cloud metadata lives.
+        (169, 254, _) => true,
+        // Private.
+        (172, 16..=31, _) | (192, 168, _) => true,
+        // Protocol assignments, documentation, deprecated 6to4 relays.
+        (192, 0, 0 | 2) | (192, 88, 99) | (198, 51, 100) | (203, 0, 113) => true,
+        // Benchmarks.
+        (198, 18..=19, _) => true,
+        // Multicast, reserved, broadcast.
+        (224..=255, _, _) => true,
+        _ => false,
+    };
+    !special
 }
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
@@ -287,7 +306,7 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_private_literal_is_refused() {
-        let guard = Guard::new(false);
+        let guard = Guard::new(false, "test (+https://example.org)");
         for url in [
             "http://127.0.0.1/",
             "http://2130706433/",
@@ -303,7 +322,9 @@ mod tests {
         ] {
             assert!(guard.check(&parse(url).unwrap()).is_err(), "{url}");
             assert!(
-                Guard::new(true).check(&parse(url).unwrap()).is_ok(),
+                Guard::new(true, "test (+https://example.org)")
+                    .check(&parse(url).unwrap())
+                    .is_ok(),
                 "{url}"
             );
         }
@@ -312,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_seed_is_consent_for_its_own_host_and_port() {
-        let guard = Guard::new(false);
+        let guard = Guard::new(false, "test (+https://example.org)");
         let seed = parse("http://127.0.0.1:8000/start").unwrap();
         guard.consent(Guard::consent_of(&seed).unwrap());
         let check =
@@ -330,8 +351,20 @@ mod tests {
     }
 
     #[test]
+    fn without_a_contact_only_this_machine_is_visited() {
+        let guard = Guard::new(true, "gleaner/0.1");
+        let check = |url, allowed| {
+            assert_eq!(guard.check(&parse(url).unwrap()).is_ok(), allowed, "{url}");
+        };
+        check("http://127.0.0.1/", true);
+        check("http://localhost:8000/", true);
+        check("http://example.org/", false);
+        check("http://1.1.1.1/", false);
+    }
+
+    #[test]
     fn of_a_names_addresses_only_public_ones_are_handed_out() {
-        let guard = Guard::new(false);
+        let guard = Guard::new(false, "test (+https://example.org)");
         let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 0);
         let mixed = [at("10.0.0.1"), at("1.1.1.1"), at("::1")];
         assert_eq!(

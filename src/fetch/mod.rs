@@ -1,6 +1,6 @@
 //! One request, one answer: the only room that opens connections to the web.
 //!
-//! Redirects are not followed (but for robots.txt), bodies are read within bounds and kept as they
+//! Redirects are not followed, bodies are read within bounds and kept as they
 //! came; every address passes [`Guard`] before it is connected to. What the exchange means is
 //! decided elsewhere: an error page is an [`Exchange`] like any other, a timeout a [`Failure`].
 
@@ -10,9 +10,9 @@ mod client;
 mod guard;
 mod outcome;
 
-pub use body::{Decoded, decode};
+pub use body::{DECODED_LENGTH, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
-pub use client::{Fetcher, Following};
+pub use client::Fetcher;
 pub use guard::{Authority, Guard};
 pub use outcome::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 
+use crate::url::{Url, join};
+
 /// What came of a fetch.
 #[derive(Debug)]
 pub enum Outcome {
@@ -73,13 +75,24 @@ impl Exchange {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)
     }
 
+    /// Where a redirect leads, from `url`; `None` if it is none, or leads nowhere.
+    pub fn redirect_target(&self, url: &Url) -> Option<Url> {
+        let location = self.header("location").filter(|_| self.is_redirect())?;
+        join(url, location).ok()
+    }
+
     /// The head of the answer as it is stored: the transfer coding, which is undone, is not named.
     pub fn response_head(&self) -> Vec<u8> {
         let reason = reqwest::StatusCode::from_u16(self.status)
             .ok()
             .and_then(|status| status.canonical_reason())
             .unwrap_or("Unknown");
-        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status).into_bytes();
+        // HTTP/2 has no status line: it is written as HTTP/1.1, and WARC-Protocol tells.
+        let version = match self.protocols.contains(&"http/1.0") {
+            true => "1.0",
+            false => "1.1",
+        };
+        let mut head = format!("HTTP/{version} {} {reason}\r\n", self.status).into_bytes();
         for (name, value) in &self.headers {
             if name != "transfer-encoding" {
                 head.extend_from_slice(name.as_bytes());

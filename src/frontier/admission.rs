@@ -50,6 +50,20 @@ pub enum Admission {
     Malformed,
 }
 
+impl Admission {
+    /// The answer's name in counters.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Admission::Admitted(_) => "admitted",
+            Admission::Known => "known",
+            Admission::OutOfScope => "out-of-scope",
+            Admission::TooDeep => "too-deep",
+            Admission::TooManyRedirects => "too-many-redirects",
+            Admission::Malformed => "malformed",
+        }
+    }
+}
+
 /// Judges a candidate, and remembers it if it is admitted.
 pub fn admit(
     candidate: &Candidate<'_>,

@@ -73,7 +73,6 @@ impl Scope {
         match (kind, self.kind) {
             (b'h', ScopeKind::Host) | (b'd', ScopeKind::Domain) => self.names.insert(text),
             (b'p', ScopeKind::Prefix) => self.prefixes.insert(text),
-            (_, ScopeKind::Any) => false,
             _ => true,
         }
     }

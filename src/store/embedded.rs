@@ -2,6 +2,7 @@
 //! several tables is one journal entry, applied whole or not at all after a crash.
 
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -83,6 +84,18 @@ impl Embedded {
     }
 }
 
+/// The lowest key above all that begin with `prefix`; `None` if there is none.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
 /// The engine's words, and the file system's error inside them.
 fn explain(error: fjall::Error) -> (String, Option<io::Error>) {
     match error {
@@ -110,14 +123,18 @@ impl Store for Embedded {
     }
 
     fn range(&self, table: Table, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>> {
+        let start = Bound::Included(from.max(prefix).to_vec());
+        // With an end, the engine does not walk the tombstones of what comes behind the prefix.
+        let end = successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        if matches!((&start, &end), (Bound::Included(start), Bound::Excluded(end)) if start >= end)
+        {
+            return Ok(Vec::new());
+        }
         let mut rows = Vec::new();
-        for guard in self.keyspace(table).range(from.max(prefix)..).take(limit) {
+        for guard in self.keyspace(table).range((start, end)).take(limit) {
             let (key, value) = guard
                 .into_inner()
                 .map_err(|error| self.failed("read rows", error))?;
-            if !key.starts_with(prefix) {
-                break;
-            }
             rows.push((key.to_vec(), value.to_vec()));
         }
         Ok(rows)

@@ -188,9 +188,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The engine could not be opened.
-    #[error(
-        "cannot open the store in {path}: {reason}; if the directory is intact, another version of gleaner wrote it"
-    )]
+    #[error("cannot open the store in {path}: {reason}")]
     Open {
         /// The directory of the store.
         path: PathBuf,

@@ -263,7 +263,10 @@ impl World {
     }
 }
 
-fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<(u8, u8, u16)>)>> {
+/// A host's number, a page's and a depth.
+type Found = (u8, u8, u16);
+
+fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<Found>)>> {
     let turn = prop_oneof![
         Just(Turn::Visit),
         Just(Turn::Commit),
