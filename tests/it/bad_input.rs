@@ -48,7 +48,10 @@ fn seed_lists_that_cannot_be_read() {
     let directory = std::env::temp_dir();
     let directory = directory.to_str().expect("an ASCII path");
     refused_at_once(&["--seeds", directory], &["error: ", directory]);
-    refused_at_once(&["--seeds", "-", "--seeds", "-"], &["standard input", "once"]);
+    refused_at_once(
+        &["--seeds", "-", "--seeds", "-"],
+        &["standard input", "once"],
+    );
 }
 
 #[test]
@@ -70,16 +73,22 @@ fn a_malformed_line_is_named_with_its_file_and_number() {
     let input = place.file("input.txt", "\n\nnot a url\n");
     let mut command = place.command(&["--seeds", "-"]);
     command.stdin(fs::File::open(input).expect("just written"));
-    run(command).expect(USAGE).says(&["standard input:3", "not a url"]);
+    run(command)
+        .expect(USAGE)
+        .says(&["standard input:3", "not a url"]);
     assert!(!place.data().exists());
 }
 
 #[test]
 fn no_seeds_and_nothing_to_go_on_with() {
     let place = Place::new();
-    run(place.command(&[])).expect(USAGE).says(&["no seeds", "--seeds"]);
+    run(place.command(&[]))
+        .expect(USAGE)
+        .says(&["no seeds", "--seeds"]);
     let list = place.file("empty.txt", "# nothing\n\n");
-    run(place.command(&["--seeds", &list])).expect(USAGE).says(&["no seeds"]);
+    run(place.command(&["--seeds", &list]))
+        .expect(USAGE)
+        .says(&["no seeds"]);
 }
 
 #[test]
@@ -112,15 +121,27 @@ fn configurations_that_are_wrong() {
     let missing = missing.to_str().expect("an ASCII path");
     refused_at_once(&["--config", missing], &["error: ", missing, "--config"]);
     for (text, says) in [
-        ("[politeness]\ndellay = \"1s\"\n", ["politeness.dellay", "politeness.delay"]),
+        (
+            "[politeness]\ndellay = \"1s\"\n",
+            ["politeness.dellay", "politeness.delay"],
+        ),
         ("[politness]\n", ["politness", "`politeness`"]),
         ("delay = \"1s\"\n", ["delay", "did you mean"]),
         ("[politeness]\ndelay = \"soon\"\n", ["delay", "soon"]),
         ("[politeness]\ndelay = 5\n", ["delay", "line 2"]),
         ("[archive]\nstore = \"some\"\n", ["some", "exact-only"]),
-        ("[archive]\ncompression = 12\n", ["archive.compression", "0 to 9"]),
-        ("[fetch]\nconcurrency = 0\n", ["fetch.concurrency", "at least 1"]),
-        ("[state]\nmax_memory = \"1MiB\"\n", ["state.max_memory", "64"]),
+        (
+            "[archive]\ncompression = 12\n",
+            ["archive.compression", "0 to 9"],
+        ),
+        (
+            "[fetch]\nconcurrency = 0\n",
+            ["fetch.concurrency", "at least 1"],
+        ),
+        (
+            "[state]\nmax_memory = \"1MiB\"\n",
+            ["state.max_memory", "64"],
+        ),
         ("[crawl\n", ["not valid", "line 1"]),
     ] {
         let config = place.file("config.toml", text);
@@ -132,7 +153,7 @@ fn configurations_that_are_wrong() {
 fn arguments_that_are_wrong() {
     for (arguments, says) in [
         (&["--delay", "soon"][..], &["--delay", "soon"][..]),
-        (&["--delay", "-1s"], &["-1s"]),
+        (&["--delay=-1s"], &["--delay", "-1s"]),
         (&["--max-duration", "5 years"], &["--max-duration"]),
         (&["--max-pages", "many"], &["--max-pages", "many"]),
         (&["--max-depth", "99999999"], &["--max-depth"]),
@@ -146,7 +167,9 @@ fn arguments_that_are_wrong() {
     ] {
         refused_at_once(arguments, says);
     }
-    run(gleaner(&["crawl", "http://127.0.0.1/"])).expect(USAGE).says(&["--data-dir"]);
+    run(gleaner(&["crawl", "http://127.0.0.1/"]))
+        .expect(USAGE)
+        .says(&["--data-dir"]);
     run(gleaner(&["reap"])).expect(USAGE).says(&["reap"]);
 }
 
@@ -176,7 +199,13 @@ fn a_directory_of_another_version_is_refused_and_kept() {
     let own = fs::read_to_string(&version).expect("it has a version");
     let other = "gleaner data directory, format 999\n";
     fs::write(&version, other).expect("it is ours");
-    refused(&place, &web, &[&seed], DIRECTORY, &["format 999", "--data-dir"]);
+    refused(
+        &place,
+        &web,
+        &[&seed],
+        DIRECTORY,
+        &["format 999", "--data-dir"],
+    );
     let mut status = gleaner(&["status", "--data-dir"]);
     status.arg(place.data());
     run(status).expect(DIRECTORY).says(&["format 999"]);
@@ -193,7 +222,13 @@ fn a_directory_of_something_else_is_refused_and_kept() {
     let seed = web.url(0, "/");
     fs::create_dir(place.data()).expect("it is not there yet");
     fs::write(place.data().join("thesis.txt"), "years of work").expect("it is ours");
-    refused(&place, &web, &[&seed], DIRECTORY, &["not empty", "--data-dir"]);
+    refused(
+        &place,
+        &web,
+        &[&seed],
+        DIRECTORY,
+        &["not empty", "--data-dir"],
+    );
     let entries = fs::read_dir(place.data()).expect("it is there").count();
     assert_eq!(entries, 1);
     let mut status = gleaner(&["status", "--data-dir"]);
@@ -215,7 +250,13 @@ fn a_refused_command_leaves_the_crawl_as_it_was() {
     let list = place.file("bad.txt", "http://127.0.0.1/\nnot a url\n");
     refused(&place, &web, &["--seeds", &list], USAGE, &["bad.txt:2"]);
     refused(&place, &web, &["--scope", "world"], USAGE, &["world"]);
-    refused(&place, &web, &["http://www.example.com/"], USAGE, &["no contact"]);
+    refused(
+        &place,
+        &web,
+        &["http://www.example.com/"],
+        USAGE,
+        &["no contact"],
+    );
     let counters = place.status().counters;
     assert_eq!((counters.queued, counters.pages, counters.seeds), (2, 2, 1));
     place.crawl(&[]).says(&["resumed: 2 queued, 2 done"]);

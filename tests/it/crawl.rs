@@ -183,15 +183,13 @@ fn a_redirect_to_another_form_of_the_same_url_gets_its_page() {
         .page("/docs", Answer::redirect(301, "/docs/"))
         .page("/docs/", Answer::html(page("documents", &["/docs/inner"])))
         .page("/docs/inner", Answer::html(page("inner", &["/docs"])));
-    assert_eq!(
-        targets(site, &[]),
-        ["/", "/docs", "/docs/", "/docs/inner"]
-    );
+    assert_eq!(targets(site, &[]), ["/", "/docs", "/docs/", "/docs/inner"]);
 }
 
 #[test]
 fn redirects_that_lead_nowhere_end() {
     let site = Site::new()
+        .robots("")
         .page("/", Answer::html(page("home", &["/a", "/x", "/t0", "/n"])))
         // Two forms of one URL that point at each other.
         .page("/x", Answer::redirect(302, "/x/"))
@@ -203,7 +201,9 @@ fn redirects_that_lead_nowhere_end() {
         .page("/n", Answer::status(302))
         // Without end.
         .otherwise(|request| {
-            let number: usize = request.path[2..].parse().expect("what was linked or follows");
+            let number: usize = request.path[2..]
+                .parse()
+                .expect("what was linked or follows");
             Answer::redirect(302, &format!("/t{}", number + 1))
         });
     let web = Web::start(vec![site]);
@@ -290,7 +290,11 @@ fn each_scope_has_its_bounds() {
 fn seeds_come_from_files_and_standard_input_too() {
     let web = Web::start(vec![linking(&[])]);
     let crawl = Place::new();
-    let list = format!("# two\n{}\n\n{} # the second\n", web.url(0, "/1"), web.url(0, "/2"));
+    let list = format!(
+        "# two\n{}\n\n{} # the second\n",
+        web.url(0, "/1"),
+        web.url(0, "/2")
+    );
     let list = crawl.file("list.txt", &list);
     let input = crawl.file("input.txt", &web.url(0, "/3"));
     let mut command = crawl.command(&[&web.url(0, "/0"), "--seeds", &list, "--seeds", "-"]);

@@ -72,7 +72,11 @@ fn a_seed_is_consent_for_its_own_host_and_port_only() {
     let seed = web.url(0, "/");
     crawl.crawl(&[&seed, "--scope", "any", "--config", &config]);
     assert_eq!(asked_of_host_0(&web), OWN);
-    assert!(forbidden.requests().is_empty(), "{:?}", forbidden.requests());
+    assert!(
+        forbidden.requests().is_empty(),
+        "{:?}",
+        forbidden.requests()
+    );
     // Each is told apart from a host that does not answer.
     let counters = crawl.status().counters;
     assert_eq!(counters.queued, 0);

@@ -36,7 +36,11 @@ fn check_gaps(web: &Web, delay: Duration, hosts: usize) {
 /// A host of `/` and some pages, whose answers take up to 40 ms, each another time.
 fn jittery(pages: usize, links: &[&str]) -> Site {
     let own: Vec<String> = (0..pages).map(|number| format!("/{number}")).collect();
-    let links: Vec<&str> = own.iter().map(String::as_str).chain(links.iter().copied()).collect();
+    let links: Vec<&str> = own
+        .iter()
+        .map(String::as_str)
+        .chain(links.iter().copied())
+        .collect();
     let home = page("home", &links);
     Site::new()
         .page("/", Answer::html(home).after(Duration::from_millis(30)))
@@ -59,7 +63,14 @@ fn a_host_is_asked_one_thing_at_a_time_and_never_before_its_delay() {
         jittery(4, &["/moved"]).page("/moved", Answer::redirect(302, "/0")),
     ]);
     let seed = web.url(0, "/");
-    let arguments = [&*seed, "--scope", "any", "--allow-private", "--delay", "100ms"];
+    let arguments = [
+        &*seed,
+        "--scope",
+        "any",
+        "--allow-private",
+        "--delay",
+        "100ms",
+    ];
     Place::new().crawl(&arguments);
     check_gaps(&web, Duration::from_millis(100), 4);
 }

@@ -62,7 +62,11 @@ fn a_crawl_in_runs_fetches_exactly_what_it_may_and_each_page_once() {
 
     let requests = web.requests().len();
     let output = crawl.crawl(&arguments);
-    output.says(&["resumed: 0 queued, 30 done", "nothing left: 30 done", "afresh"]);
+    output.says(&[
+        "resumed: 0 queued, 30 done",
+        "nothing left: 30 done",
+        "afresh",
+    ]);
     assert_eq!(web.requests().len(), requests);
 }
 

@@ -64,7 +64,10 @@ fn a_robots_txt_that_is_not_there_allows_all() {
 
 /// A host whose robots.txt answers so, for good, is given up after three attempts.
 fn check_unreachable(answer: Answer) {
-    let (requests, place) = crawl(vec![site().page("/robots.txt", answer)], &[]);
+    let site = site().page("/robots.txt", answer);
+    // A host that is asked for ever must fail this test too.
+    let (requests, place) = crawl(vec![site], &["--max-duration", "5s"]);
+    assert_eq!(requests.len(), 3);
     assert_eq!(paths(&requests), ["/robots.txt"; 3]);
     let status = place.status();
     assert_eq!(status.counters.pages, 0);

@@ -110,7 +110,10 @@ fn a_run_ends_after_its_time() {
     let web = Web::start(vec![site.robots("")]);
     let seed = web.url(0, "/");
     let output = crawl.crawl(&[&seed, "--max-duration", "300ms"]);
-    assert!(output.stdout.contains("--max-duration reached"), "{output:?}");
+    assert!(
+        output.stdout.contains("--max-duration reached"),
+        "{output:?}"
+    );
     let status = crawl.status();
     assert!(!status.running);
     assert!(status.counters.queued > 0);
