@@ -85,6 +85,7 @@ fn no_seeds_and_nothing_to_go_on_with() {
     run(place.command(&[]))
         .expect(USAGE)
         .says(&["no seeds", "--seeds"]);
+    // Being refused begins nothing that could be gone on with.
     let list = place.file("empty.txt", "# nothing\n\n");
     run(place.command(&["--seeds", &list]))
         .expect(USAGE)

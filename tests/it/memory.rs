@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use rustix::process::Pid;
 
-use crate::run::{PATIENCE, Place, Running};
+use crate::run::{PATIENCE, Place, Running, anchors};
 use crate::web::{Answer, Site, Web};
 
 /// Pages that only link.
@@ -36,21 +36,19 @@ const SMALL: &str = "[state]\nmax_memory = \"64MiB\"\n[crawl]\nexpected_urls = 2
 
 /// A host whose `/` leads to [`HUBS`] pages, which link to `sets` different sets of URLs.
 fn site(sets: usize) -> Site {
-    let home: String = (0..HUBS)
-        .map(|hub| format!("<a href=\"/hub/{hub}\">hub</a> "))
-        .collect();
+    let home = anchors((0..HUBS).map(|hub| format!("/hub/{hub}")));
     let long = "x".repeat(LENGTH);
     Site::new()
         .robots("")
         .page("/", Answer::html(home))
         .otherwise(move |request| {
             let hub = request.path.strip_prefix("/hub/");
-            let links: String = match hub.and_then(|number| number.parse::<usize>().ok()) {
-                Some(hub) => (0..LINKS)
-                    .map(|number| format!("<a href=\"/{}/{number}/{long}\">page</a> ", hub % sets))
-                    .collect(),
-                None => String::new(),
-            };
+            let hub = hub.and_then(|number| number.parse::<usize>().ok());
+            let links = hub.map(|hub| {
+                let set = hub % sets;
+                anchors((0..LINKS).map(|number| format!("/{set}/{number}/{long}")))
+            });
+            let links = links.unwrap_or_default();
             Answer::html(format!("<p>{}</p>{links}", request.path))
         })
 }

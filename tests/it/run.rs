@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
 /// Nothing here takes this long; what does has failed. Builds of other packages may run beside.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How a process ended, and what it said.
 #[derive(Debug)]
@@ -376,12 +376,20 @@ pub(crate) fn only<'a>(records: &'a [ReadRecord], wanted: &str, url: &str) -> &'
 
 /// A body that is a page: a title, a paragraph of its own, links.
 pub(crate) fn page(name: &str, links: &[&str]) -> String {
-    let mut html = format!("<!doctype html><html><head><title>{name}</title></head><body>");
-    html.push_str(&format!("<p>{name} has a text of its own: {name}.</p>"));
-    for link in links {
-        html.push_str(&format!("<a href=\"{link}\">to {link}</a> "));
+    format!(
+        "<!doctype html><html><head><title>{name}</title></head><body>\
+         <p>{name} has a text of its own: {name}.</p>{}</body></html>",
+        anchors(links)
+    )
+}
+
+/// Links to these targets.
+pub(crate) fn anchors(targets: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut html = String::new();
+    for target in targets {
+        let target = target.as_ref();
+        html.extend(["<a href=\"", target, "\">to ", target, "</a> "]);
     }
-    html.push_str("</body></html>");
     html
 }
 

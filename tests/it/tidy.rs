@@ -339,7 +339,8 @@ fn what_the_architecture_names_exists() {
     let sources = sources("src");
     let mut wrong = Vec::new();
     for name in quoted(&text) {
-        let is_file = name.ends_with(".rs") && !name.contains(['*', '{', ' ']);
+        let is_rust = Path::new(name).extension().is_some_and(|it| it == "rs");
+        let is_file = is_rust && !name.contains(['*', '{', ' ']);
         let exists = || {
             let inner = name.strip_prefix("src/").unwrap_or(name);
             sources.contains_key(inner)
