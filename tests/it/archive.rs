@@ -1,0 +1,275 @@
+//! What is kept: records that agree with themselves, with one another and with what was on the
+//! wire.
+
+use gleaner::archive::{Digest, ReadRecord};
+use gleaner::dedup::{Fingerprints, Text};
+
+use crate::crawl::simhash;
+use crate::run::{Place, about, field, kind, only, page, payload_digest};
+use crate::web::{Answer, ClusterOptions, Delivery, Kind, Site, Web, cluster_web};
+
+/// Head of a record's HTTP message in lower case, and its payload.
+fn http(record: &ReadRecord) -> (String, &[u8]) {
+    let (head, payload) = record.http_parts().expect("an HTTP message");
+    (String::from_utf8_lossy(head).to_lowercase(), payload)
+}
+
+#[test]
+fn a_payload_is_kept_as_received_and_its_head_agrees() {
+    let body = page("body", &[]).repeat(40);
+    let deliver = |delivery| Answer::html(body.clone()).delivery(delivery);
+    let other = |name: &str| body.replace("body", name);
+    let web = Web::start(vec![
+        Site::new()
+            .page(
+                "/",
+                Answer::html(page(
+                    "home",
+                    &["/gzip", "/chunked", "/close", "/both", "/cut"],
+                )),
+            )
+            .page("/gzip", Answer::gzip(other("packed")))
+            .page("/chunked", deliver(Delivery::Chunked))
+            .page(
+                "/close",
+                Answer::html(other("closed")).delivery(Delivery::CloseDelimited),
+            )
+            .page(
+                "/both",
+                Answer::gzip(other("both")).delivery(Delivery::Chunked),
+            )
+            .page(
+                "/cut",
+                Answer::html(other("cut")).delivery(Delivery::ResetMidBody),
+            ),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let records = crawl.records();
+    let response = |path: &str| only(&records, "response", &web.url(0, path));
+
+    let (head, payload) = http(response("/gzip"));
+    assert!(head.contains("\r\ncontent-encoding: gzip\r\n"), "{head}");
+    assert_eq!(payload[..2], [0x1f, 0x8b], "kept as received");
+    assert_eq!(payload_digest(response("/gzip")), Digest::of(payload));
+
+    let (head, payload) = http(response("/chunked"));
+    assert!(!head.contains("transfer-encoding"), "{head}");
+    assert_eq!(payload, body.as_bytes());
+
+    let (head, payload) = http(response("/both"));
+    assert!(head.contains("content-encoding: gzip"), "{head}");
+    assert!(!head.contains("transfer-encoding"), "{head}");
+    assert_eq!(payload[..2], [0x1f, 0x8b]);
+
+    let (_, payload) = http(response("/close"));
+    assert_eq!(payload, other("closed").as_bytes());
+
+    // A body that broke off says so, and is no original.
+    let cut = response("/cut");
+    assert_eq!(field(cut, "WARC-Truncated"), "disconnect");
+    assert_eq!(crawl.pages()[&web.url(0, "/cut")].verdict, "ineligible");
+
+    // Content that was packed is judged unpacked, and sizes are those of the wire.
+    let log = crawl.pages();
+    let line = &log[&web.url(0, "/gzip")];
+    assert_eq!(line.verdict, "unique");
+    assert_eq!(line.size, http(response("/gzip")).1.len() as u64);
+    assert_eq!(line.mime.as_deref(), Some("text/html; charset=utf-8"));
+    assert_eq!(line.via, Some(web.url(0, "/")));
+    assert_eq!(line.path, "L");
+}
+
+#[test]
+fn a_request_record_is_what_the_server_received() {
+    let web = Web::start(vec![
+        Site::new()
+            .page(
+                "/",
+                Answer::html(page("home", &["/%7eme?b=2&amp;a=1#x", "/moved"])),
+            )
+            .page("/moved", Answer::redirect(301, "/there"))
+            .otherwise(|request| Answer::html(page(&request.path, &[]))),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[
+        &web.url(0, "/"),
+        "--user-agent",
+        "Tester/2 (+http://127.0.0.1/)",
+    ]);
+    let records = crawl.records();
+    let requests = web.requests();
+    assert_eq!(requests.len(), 5);
+    for request in requests {
+        let record = only(&records, "request", &web.url(0, &request.path));
+        assert_eq!(
+            String::from_utf8_lossy(&record.block),
+            String::from_utf8_lossy(&request.head)
+        );
+        let response = only(&records, "response", &web.url(0, &request.path));
+        assert_eq!(
+            field(record, "WARC-Concurrent-To"),
+            field(response, "WARC-Record-ID")
+        );
+        assert_eq!(field(response, "WARC-IP-Address"), "127.0.7.1");
+        let agent = request.header("User-Agent");
+        assert_eq!(agent.as_deref(), Some("Tester/2 (+http://127.0.0.1/)"));
+    }
+}
+
+/// The name and value of a line of `application/warc-fields`.
+fn fields_value(record: &ReadRecord, name: &str) -> String {
+    let text = String::from_utf8(record.block.clone()).expect("fields are UTF-8");
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value
+        .unwrap_or_else(|| panic!("no {name} in {text}"))
+        .to_owned()
+}
+
+/// Crawls a web of all kinds of duplicates with a policy: `kept` says whether the body of a
+/// duplicate of a kind is stored.
+fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
+    let options = ClusterOptions {
+        hosts: 3,
+        pages_per_host: 12,
+        seed: 5,
+    };
+    let (sites, expected) = cluster_web(options, &simhash);
+    let web = Web::start(sites);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    let mut arguments = vec![&*seed, "--scope", "any", "--allow-private"];
+    let config;
+    if let Some(policy) = policy {
+        config = crawl.file("config.toml", &format!("[archive]\nstore = \"{policy}\"\n"));
+        arguments.extend(["--config", &config]);
+    }
+    crawl.crawl(&arguments);
+    let records = crawl.records();
+    let pages = crawl.pages();
+    let mut duplicates = 0;
+    for (cluster, cluster_kind) in expected.clusters.iter().zip(&expected.kinds) {
+        for place in cluster {
+            // A page may have been fetched by a variant of its URL.
+            let forms = expected
+                .variants
+                .iter()
+                .filter(|(_, page)| *page == place)
+                .map(|((host, path), _)| web.url(*host, path))
+                .chain([web.url(place.0, &place.1)]);
+            let url = forms
+                .into_iter()
+                .find(|url| pages.contains_key(url))
+                .expect("every page was fetched");
+            let line = &pages[&url];
+            let count = |kind| about(&records, kind, &url).len();
+            let stored = count("response");
+            if line.verdict == "unique" {
+                assert_eq!((stored, count("request")), (1, 1), "{url}");
+                assert_eq!((count("metadata"), count("conversion")), (0, 0), "{url}");
+                continue;
+            }
+            duplicates += 1;
+            assert_eq!(stored == 1, kept(*cluster_kind), "{policy:?} {line:?}");
+            let original = line.original.as_deref().expect("a duplicate has one");
+            if *cluster_kind == Kind::Copy {
+                assert_eq!(count("revisit") + stored, 1, "{policy:?} {line:?}");
+                if stored == 0 {
+                    let revisit = only(&records, "revisit", &url);
+                    assert_eq!(field(revisit, "WARC-Refers-To-Target-URI"), original);
+                }
+                continue;
+            }
+            let metadata = only(&records, "metadata", &url);
+            assert_eq!(fields_value(metadata, "verdict"), line.verdict);
+            assert_eq!(fields_value(metadata, "original"), original);
+            let stored_original = only(&records, "response", original);
+            assert_eq!(
+                fields_value(metadata, "original-record"),
+                field(stored_original, "WARC-Record-ID")
+            );
+            let distance: u32 = fields_value(metadata, "distance")
+                .parse()
+                .expect("a number");
+            assert_eq!(distance > 0, *cluster_kind == Kind::Near, "{line:?}");
+            assert!(distance <= 3);
+
+            // The verdict can be checked from the main text that is kept.
+            let conversion = only(&records, "conversion", &url);
+            assert_eq!(
+                field(conversion, "Content-Type"),
+                "text/plain; charset=utf-8"
+            );
+            let text = String::from_utf8(conversion.block.clone()).expect("text is UTF-8");
+            let normal = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(normal(&text), normal(&expected.texts[place]));
+            let own = Fingerprints::of(b"", &Text::new(&text, &text));
+            let described: Vec<_> = own.describe().collect();
+            for name in ["simhash-64", "sha256-content"] {
+                let (_, value) = described
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .expect("a long text has both");
+                assert_eq!(fields_value(metadata, name), *value);
+            }
+            let (a, b) = (
+                fields_value(metadata, "simhash-64"),
+                fields_value(metadata, "original-simhash-64"),
+            );
+            let hash = |text: &str| u64::from_str_radix(text, 16).expect("hexadecimal");
+            assert_eq!((hash(&a) ^ hash(&b)).count_ones(), distance);
+        }
+    }
+    // One for each kind at least.
+    assert!(duplicates >= 4, "{duplicates}");
+    for record in records.iter().filter(|it| kind(it) == "response") {
+        let (head, _) = http(record);
+        assert!(head.starts_with("http/1.1 "), "{head}");
+    }
+}
+
+#[test]
+fn by_default_the_bodies_of_duplicates_are_left_out() {
+    check_policy(None, |_| false);
+    check_policy(Some("unique"), |_| false);
+}
+
+#[test]
+fn exact_only_keeps_the_bodies_of_all_but_copies() {
+    check_policy(Some("exact-only"), |kind| kind != Kind::Copy);
+}
+
+#[test]
+fn all_keeps_every_body() {
+    check_policy(Some("all"), |_| true);
+}
+
+#[test]
+fn files_are_begun_anew_at_their_size_and_stay_sound() {
+    let links: Vec<String> = (0..30).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let web = Web::start(vec![
+        Site::new()
+            .page("/", Answer::html(page("home", &links)))
+            .otherwise(|request| Answer::html(page(&request.path, &[]))),
+    ]);
+    let crawl = Place::new();
+    let text = "[archive]\nmax_file = \"8KiB\"\nmax_log = \"2KiB\"\n";
+    let config = crawl.file("config.toml", text);
+    crawl.crawl(&[&web.url(0, "/"), "--config", &config, "--max-pages", "11"]);
+    crawl.crawl(&["--config", &config]);
+    let count = |directory: &str| {
+        std::fs::read_dir(crawl.data().join(directory))
+            .expect("the directory is there")
+            .count()
+    };
+    assert!(count("warc") > 2, "{}", count("warc"));
+    assert!(count("log") > 2, "{}", count("log"));
+    assert_eq!(crawl.pages().len(), 31);
+    let records = crawl.records();
+    let responses = records.iter().filter(|it| kind(it) == "response").count();
+    // All pages and the host's missing robots.txt, whose page is not the same as any other.
+    assert_eq!(responses, 32);
+}

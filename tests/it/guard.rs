@@ -1,0 +1,174 @@
+//! Private addresses are contacted only with consent: of the command line, or of a seed for its own
+//! host and port. Measured by those that must never be contacted.
+
+use crate::run::{Place, page};
+use crate::web::{Answer, Site, Web};
+
+/// A web that nobody may contact: host 0 at another port, and other hosts.
+fn forbidden() -> Web {
+    Web::start(vec![
+        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
+        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
+    ])
+}
+
+/// A web whose host 0 points to everything that is not its own in each way there is, and whose
+/// host 1 must not be contacted either.
+fn tempting(forbidden: &Web) -> Web {
+    let port = forbidden.port();
+    let links = [
+        "/own",
+        "/moved-to-host",
+        "/moved-to-port",
+        "{host1}/linked",
+        &forbidden.url(0, "/linked"),
+        &forbidden.url(1, "/linked"),
+        &format!("http://localhost:{port}/linked"),
+        &format!("http://2130708225:{port}/an-address-as-a-number"),
+        &format!("http://0x7f.0.7.1:{port}/in-hexadecimal"),
+        &format!("http://[::ffff:127.0.7.1]:{port}/mapped"),
+        &format!("http://[::1]:{port}/six"),
+        "http://169.254.169.254/latest/meta-data/",
+        "http://10.0.0.1/",
+    ];
+    Web::start(vec![
+        Site::new()
+            .page("/", Answer::html(page("home", &links)))
+            .page("/own", Answer::html(page("own", &["/own/2"])))
+            .page("/own/2", Answer::html(page("second", &[])))
+            .page("/moved-to-host", Answer::redirect(302, "{host1}/moved"))
+            .page(
+                "/moved-to-port",
+                Answer::redirect(301, &forbidden.url(0, "/moved")),
+            ),
+        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
+    ])
+}
+
+fn asked_of_host_0(web: &Web) -> Vec<String> {
+    let requests = web.requests();
+    assert!(requests.iter().all(|request| request.host == 0));
+    requests.into_iter().map(|request| request.path).collect()
+}
+
+/// Short waits: what cannot be contacted is not worth a long one.
+const QUICK: &str = "[politeness]\nbackoff = \"1ms\"\n[fetch]\nconnect_timeout = \"1s\"\n";
+
+const OWN: [&str; 6] = [
+    "/robots.txt",
+    "/",
+    "/own",
+    "/moved-to-host",
+    "/moved-to-port",
+    "/own/2",
+];
+
+#[test]
+fn a_seed_is_consent_for_its_own_host_and_port_only() {
+    let forbidden = forbidden();
+    let web = tempting(&forbidden);
+    let crawl = Place::new();
+    let config = crawl.file("config.toml", QUICK);
+    let seed = web.url(0, "/");
+    crawl.crawl(&[&seed, "--scope", "any", "--config", &config]);
+    assert_eq!(asked_of_host_0(&web), OWN);
+    assert!(
+        forbidden.requests().is_empty(),
+        "{:?}",
+        forbidden.requests()
+    );
+    // Each is told apart from a host that does not answer.
+    let counters = crawl.status().counters;
+    assert_eq!(counters.queued, 0);
+    assert_eq!(counters.pages, 5);
+    assert_eq!(counters.failures.keys().collect::<Vec<_>>(), ["guard"]);
+    let line = crawl
+        .log()
+        .into_iter()
+        .find(|line| line.url == web.url(1, "/linked"))
+        .expect("a line says what became of it");
+    let annotation = line.annotation.unwrap_or_default();
+    assert!(annotation.contains("127.0.7.2"), "{annotation}");
+}
+
+#[test]
+fn consent_is_kept_and_not_widened_by_resuming() {
+    let forbidden = forbidden();
+    let web = tempting(&forbidden);
+    let crawl = Place::new();
+    let config = crawl.file("config.toml", QUICK);
+    let seed = web.url(0, "/");
+    let arguments = ["--scope", "any", "--config", &config, "--max-pages", "1"];
+    crawl.crawl(&[&[&*seed], &arguments[..]].concat());
+    crawl.crawl(&arguments);
+    crawl.crawl(&arguments[..4]);
+    assert_eq!(asked_of_host_0(&web), OWN);
+    assert!(forbidden.requests().is_empty());
+}
+
+#[test]
+fn a_seed_from_a_file_is_consent_too() {
+    let web = Web::start(vec![Site::new().page("/", Answer::html(page("home", &[])))]);
+    let crawl = Place::new();
+    let list = crawl.file("seeds.txt", &web.url(0, "/"));
+    crawl.crawl(&["--seeds", &list]);
+    assert_eq!(asked_of_host_0(&web), ["/robots.txt", "/"]);
+}
+
+#[test]
+fn robots_txt_is_not_followed_to_where_pages_may_not_be() {
+    let forbidden = forbidden();
+    let elsewhere = forbidden.url(0, "/robots.txt");
+    let web = Web::start(vec![
+        Site::new()
+            .page("/robots.txt", Answer::redirect(302, &elsewhere))
+            .page("/", Answer::html(page("home", &[]))),
+    ]);
+    let crawl = Place::new();
+    let config = crawl.file("config.toml", QUICK);
+    let seed = web.url(0, "/");
+    crawl.crawl(&[&seed, "--config", &config]);
+    assert!(forbidden.requests().is_empty());
+    assert_eq!(asked_of_host_0(&web)[0], "/robots.txt");
+}
+
+#[test]
+fn localhost_as_a_seed_is_consent_for_that_name_and_port() {
+    let forbidden = forbidden();
+    // 127.0.0.1, which is what the name stands for.
+    let web = Web::start_at(
+        0,
+        vec![
+            Site::new()
+                .page(
+                    "/",
+                    Answer::html(page(
+                        "home",
+                        &["/own", "{host0}/by-address", &forbidden.url(0, "/")],
+                    )),
+                )
+                .page("/own", Answer::html(page("own", &[])))
+                .page("/by-address", Answer::html(page("address", &[]))),
+        ],
+    );
+    let crawl = Place::new();
+    let config = crawl.file("config.toml", QUICK);
+    let seed = format!("http://localhost:{}/", web.port());
+    crawl.crawl(&[&seed, "--scope", "any", "--config", &config]);
+    // The address is another host: nobody consented to it.
+    assert_eq!(asked_of_host_0(&web), ["/robots.txt", "/", "/own"]);
+    let host = web.requests()[1].header("Host");
+    assert_eq!(host, Some(format!("localhost:{}", web.port())));
+    assert!(forbidden.requests().is_empty());
+}
+
+#[test]
+fn with_the_option_private_addresses_are_hosts_as_any() {
+    let web = Web::start(vec![
+        Site::new().page("/", Answer::html(page("home", &["{host1}/"]))),
+        Site::new().page("/", Answer::html(page("other", &[]))),
+    ]);
+    let seed = web.url(0, "/");
+    Place::new().crawl(&[&seed, "--scope", "any", "--allow-private"]);
+    assert_eq!(web.requests().len(), 4);
+}

@@ -1,0 +1,36 @@
+//! Tests of the real binary against a real web on loopback: what the two together do, read from
+//! the web's log, from the archive and from the fetch log. What one room does alone is tested
+//! beside its code.
+//!
+//! - `run`: how a test runs gleaner and reads what it wrote.
+//! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
+//! - `politeness`, `guard`: who is asked, and when, from the servers' side.
+//! - `stop`, `bad_input`, `full_disk`: ends that nobody wished for.
+//! - `memory`: what does not grow.
+//! - `tidy`: what the compiler cannot hold about the source.
+//! - `web`, `smoke`: the web, and its own tests.
+
+mod run;
+
+mod crawl;
+mod resume;
+
+mod archive;
+mod robots;
+
+mod guard;
+mod politeness;
+
+mod bad_input;
+mod full_disk;
+mod stop;
+
+mod memory;
+
+mod tidy;
+
+#[path = "../support/web/mod.rs"]
+mod web;
+
+#[path = "../support/web/smoke.rs"]
+mod smoke;

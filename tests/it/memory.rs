@@ -1,0 +1,105 @@
+//! Memory does not grow with the queue: what waits is on disk.
+//!
+//! Two crawls of equally many pages of equal size are compared: in one, pages link to what others
+//! link to as well, in the other each to URLs of its own. Both exceed what is sized by
+//! configuration (tables in memory, caches, visits between two stages), so that the rest of the
+//! difference is the queue's. URLs are long: kept in memory, they would show.
+
+use std::fs;
+use std::time::Instant;
+
+use rustix::process::Pid;
+
+use crate::run::{PATIENCE, Place, Running, anchors};
+use crate::web::{Answer, Site, Web};
+
+/// Pages that only link.
+const HUBS: usize = 150;
+
+/// Links of each.
+const LINKS: usize = 400;
+
+/// Characters of a URL that is linked.
+const LENGTH: usize = 600;
+
+/// Small pages fetched after those that link.
+const AFTER: usize = 40;
+
+/// What one more URL in the queue may cost in memory. A queue in memory would take more than
+/// [`LENGTH`]. What may grow: 64-bit keys of URLs seen until the next checkpoint (about 32 bytes
+/// in a tree), 1.2 bytes of filter, and while the engine merges its files their index and filters:
+/// measured are 70 to 120 bytes.
+const BYTES_PER_URL: usize = 200;
+
+/// Settings under which what is sized by configuration is small and soon full.
+const SMALL: &str = "[state]\nmax_memory = \"64MiB\"\n[crawl]\nexpected_urls = 200_000\n";
+
+/// A host whose `/` leads to [`HUBS`] pages, which link to `sets` different sets of URLs.
+fn site(sets: usize) -> Site {
+    let home = anchors((0..HUBS).map(|hub| format!("/hub/{hub}")));
+    let long = "x".repeat(LENGTH);
+    Site::new()
+        .robots("")
+        .page("/", Answer::html(home))
+        .otherwise(move |request| {
+            let hub = request.path.strip_prefix("/hub/");
+            let hub = hub.and_then(|number| number.parse::<usize>().ok());
+            let links = hub.map(|hub| {
+                let set = hub % sets;
+                anchors((0..LINKS).map(|number| format!("/{set}/{number}/{long}")))
+            });
+            let links = links.unwrap_or_default();
+            Answer::html(format!("<p>{}</p>{links}", request.path))
+        })
+}
+
+/// Bytes of a line of `/proc/PID/status`.
+fn bytes(pid: Pid, name: &str) -> usize {
+    let path = format!("/proc/{}/status", pid.as_raw_nonzero());
+    let status = fs::read_to_string(path).expect("the process runs");
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kilobytes: Option<usize> =
+        line.and_then(|line| line.trim_matches([':', ' ', '\t', 'k', 'B']).parse().ok());
+    kilobytes.unwrap_or_else(|| panic!("no {name} in {status}")) * 1_024
+}
+
+/// The most memory that a crawl took until it had committed all pages that link, and how many URLs
+/// were waiting then.
+fn peak(sets: usize) -> (usize, usize) {
+    let web = Web::start(vec![site(sets)]);
+    // robots.txt, `/`, those that link, and some that do not.
+    web.hold_after(2 + HUBS + AFTER);
+    let place = Place::new();
+    let config = place.file("config.toml", SMALL);
+    // With a pause after each page no visits wait between two stages, and with one arena the
+    // allocator gives back what others would keep: what is left is the crawl's own.
+    let mut command = place.command(&[&web.url(0, "/"), "--config", &config, "--delay", "15ms"]);
+    command.env("MALLOC_ARENA_MAX", "1");
+    let running = Running::start(command);
+    assert!(web.wait_for_requests(3 + HUBS + AFTER, PATIENCE));
+    let deadline = Instant::now() + PATIENCE;
+    let queued = loop {
+        let counters = place.status().counters;
+        if counters.pages == (1 + HUBS + AFTER) as u64 {
+            break counters.queued as usize;
+        }
+        assert!(Instant::now() < deadline, "{counters:?}");
+    };
+    (bytes(running.pid(), "VmHWM"), queued)
+}
+
+#[test]
+fn memory_does_not_grow_with_the_queue() {
+    const SETS: usize = 30;
+    let (small, few) = peak(SETS);
+    let (large, many) = peak(HUBS);
+    assert_eq!(few, SETS * LINKS - AFTER);
+    assert_eq!(many, HUBS * LINKS - AFTER);
+    let grown = large.saturating_sub(small);
+    let each = grown / (many - few);
+    println!("{small} bytes with {few} queued, {large} with {many}: {each} a URL");
+    assert!(
+        each < BYTES_PER_URL,
+        "{small} bytes with {few} queued, {large} with {many}: {each} a URL"
+    );
+}

@@ -1,0 +1,225 @@
+//! How gently hosts are treated, measured by the hosts: when each request arrived and when its
+//! answer ended. Times are compared one way only (never too early), so a slow machine fails no
+//! test.
+
+use std::time::{Duration, Instant};
+
+use crate::run::{PATIENCE, Place, page};
+use crate::web::{Answer, Request, Site, Web};
+
+/// The end of the answer to a request.
+fn end(request: &Request) -> Instant {
+    request.finished.expect("the client waited for its answer")
+}
+
+/// Checks each host's requests: one at a time, and at least `delay` from the end of an answer to
+/// the next request.
+#[track_caller]
+fn check_gaps(web: &Web, delay: Duration, hosts: usize) {
+    let requests = web.requests();
+    for host in 0..hosts {
+        assert_eq!(web.max_concurrent(host), 1, "host {host}");
+        let own: Vec<&Request> = requests.iter().filter(|it| it.host == host).collect();
+        assert!(own.len() > 2, "host {host} was hardly asked");
+        for pair in own.windows(2) {
+            let gap = pair[1].arrived.saturating_duration_since(end(pair[0]));
+            assert!(
+                gap >= delay,
+                "host {host}: {} came {gap:?} after {}",
+                pair[1].path,
+                pair[0].path
+            );
+        }
+    }
+}
+
+/// A host of `/` and some pages, whose answers take up to 40 ms, each another time.
+fn jittery(pages: usize, links: &[&str]) -> Site {
+    let own: Vec<String> = (0..pages).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = own
+        .iter()
+        .map(String::as_str)
+        .chain(links.iter().copied())
+        .collect();
+    let home = page("home", &links);
+    Site::new()
+        .page("/", Answer::html(home).after(Duration::from_millis(30)))
+        .robots("User-agent: *\nDisallow: /private/\n")
+        .otherwise(|request| {
+            let jitter = request.path.bytes().map(u64::from).sum::<u64>() * 7 % 40;
+            Answer::html(page(&request.path, &["/", "{host0}/"]))
+                .after(Duration::from_millis(jitter))
+        })
+}
+
+#[test]
+fn a_host_is_asked_one_thing_at_a_time_and_never_before_its_delay() {
+    let hosts = ["{host1}/", "{host2}/", "{host3}/", "/private/x"];
+    let web = Web::start(vec![
+        jittery(6, &hosts),
+        jittery(6, &[]),
+        // Every answer on a connection of its own.
+        jittery(6, &[]).requests_per_connection(1),
+        jittery(4, &["/moved"]).page("/moved", Answer::redirect(302, "/0")),
+    ]);
+    let seed = web.url(0, "/");
+    let arguments = [
+        &*seed,
+        "--scope",
+        "any",
+        "--allow-private",
+        "--delay",
+        "100ms",
+    ];
+    Place::new().crawl(&arguments);
+    check_gaps(&web, Duration::from_millis(100), 4);
+}
+
+#[test]
+fn the_delay_holds_across_runs() {
+    let web = Web::start(vec![jittery(3, &[])]);
+    let seed = web.url(0, "/");
+    let crawl = Place::new();
+    for _ in 0..4 {
+        crawl.crawl(&[&seed, "--max-pages", "1", "--delay", "600ms"]);
+    }
+    check_gaps(&web, Duration::from_millis(600), 1);
+}
+
+#[test]
+fn redirects_of_robots_txt_keep_the_delay_too() {
+    let site = jittery(2, &[])
+        .page("/robots.txt", Answer::redirect(301, "/rules.txt"))
+        .page("/rules.txt", Answer::text(""));
+    let web = Web::start(vec![site]);
+    let seed = web.url(0, "/");
+    Place::new().crawl(&[&seed, "--delay", "100ms"]);
+    check_gaps(&web, Duration::from_millis(100), 1);
+}
+
+#[test]
+fn a_crawl_delay_lengthens_the_delay() {
+    let site = jittery(2, &[]).robots("User-agent: *\nCrawl-delay: 0.4\n");
+    let web = Web::start(vec![site]);
+    let seed = web.url(0, "/");
+    Place::new().crawl(&[&seed, "--delay", "10ms"]);
+    check_gaps(&web, Duration::from_millis(400), 1);
+}
+
+#[test]
+fn a_crawl_delay_that_is_too_long_is_cut() {
+    let site = jittery(1, &[]).robots("User-agent: *\nCrawl-delay: 3000\n");
+    let web = Web::start(vec![site]);
+    let seed = web.url(0, "/");
+    let place = Place::new();
+    let config = place.file("config.toml", "[politeness]\nmax_crawl_delay = \"200ms\"\n");
+    place.crawl(&[&seed, "--config", &config]);
+    assert_eq!(web.requests().len(), 3);
+}
+
+#[test]
+fn a_host_that_asks_for_time_gets_it() {
+    let busy = vec![
+        Answer::status(503).header("Retry-After", "1"),
+        Answer::status(429).header("Retry-After", "1"),
+        Answer::html(page("busy", &[])),
+    ];
+    let web = Web::start(vec![jittery(2, &["/busy"]).page_in_turn("/busy", busy)]);
+    let seed = web.url(0, "/");
+    let crawl = Place::new();
+    crawl.crawl(&[&seed, "--delay", "20ms"]);
+    check_gaps(&web, Duration::from_millis(20), 1);
+    let requests = web.requests();
+    let busy: Vec<usize> = (0..requests.len())
+        .filter(|&at| requests[at].path == "/busy")
+        .collect();
+    assert_eq!(busy.len(), 3);
+    // Whatever was asked next, by whichever page it was.
+    for &at in &busy[..2] {
+        let gap = requests[at + 1].arrived - end(&requests[at]);
+        assert!(gap >= Duration::from_secs(1), "{gap:?}");
+    }
+    let verdicts: Vec<String> = crawl
+        .log()
+        .into_iter()
+        .filter(|line| line.url == web.url(0, "/busy"))
+        .map(|line| line.verdict)
+        .collect();
+    assert_eq!(verdicts, ["retry", "retry", "unique"]);
+    assert_eq!(crawl.status().counters.retries, 2);
+}
+
+#[test]
+fn a_url_is_given_up_after_its_attempts() {
+    let web = Web::start(vec![
+        jittery(1, &["/busy", "/broken"])
+            .page("/busy", Answer::status(503))
+            .page("/broken", Answer::raw("")),
+    ]);
+    let seed = web.url(0, "/");
+    let crawl = Place::new();
+    let text = "[politeness]\nbackoff = \"40ms\"\nattempts = 2\n";
+    let config = crawl.file("config.toml", text);
+    crawl.crawl(&[&seed, "--config", &config]);
+    let times = |path: &str| web.requests().iter().filter(|it| it.path == path).count();
+    assert_eq!(times("/busy"), 2);
+    assert_eq!(times("/broken"), 2);
+    let counters = crawl.status().counters;
+    assert_eq!((counters.queued, counters.failed), (0, 1));
+    assert_eq!(counters.statuses[&5], 1);
+}
+
+/// Three hosts, and seeds for each.
+fn three() -> (Web, Vec<String>) {
+    let web = Web::start((0..3).map(|_| jittery(5, &[])).collect());
+    let seeds = (0..3).map(|host| web.url(host, "/")).collect();
+    (web, seeds)
+}
+
+#[test]
+fn different_hosts_are_asked_at_the_same_time() {
+    let (web, seeds) = three();
+    // No answer until all three have been asked: one after the other would never get there.
+    web.hold();
+    let crawl = Place::new();
+    let arguments: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    let running = crawl.start(&arguments);
+    assert!(web.wait_for_requests(3, PATIENCE));
+    web.release();
+    running.end().expect(0);
+    assert_eq!(web.max_concurrent_overall(), 3);
+    for host in 0..3 {
+        assert_eq!(web.max_concurrent(host), 1);
+    }
+}
+
+#[test]
+fn concurrency_bounds_fetches_at_once() {
+    for bound in 1..=2 {
+        let (web, seeds) = three();
+        let mut arguments: Vec<&str> = seeds.iter().map(String::as_str).collect();
+        let text = bound.to_string();
+        arguments.extend(["--concurrency", &text]);
+        Place::new().crawl(&arguments);
+        assert!(web.max_concurrent_overall() <= bound);
+        assert_eq!(web.requests().len(), 3 * 7);
+    }
+}
+
+#[test]
+fn the_rate_holds_across_the_crawl() {
+    const RATE: usize = 10;
+    let (web, seeds) = three();
+    let mut arguments: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    arguments.extend(["--max-rate", "10"]);
+    Place::new().crawl(&arguments);
+    let requests = web.requests();
+    assert_eq!(requests.len(), 3 * 7);
+    // Any eleven in a row take the better part of a second, also the first ones. A request is
+    // counted when it is begun and measured when it arrives: a little later, or a little less so.
+    let least = Duration::from_millis(900);
+    for window in requests.windows(RATE + 1) {
+        let took = window[RATE].arrived - window[0].arrived;
+        assert!(took >= least, "{} requests in {took:?}", RATE + 1);
+    }
+}

@@ -1,0 +1,168 @@
+//! robots.txt and the robots meta tag, from the server's side.
+
+use std::collections::BTreeMap;
+
+use crate::run::{Place, page};
+use crate::web::{Answer, Request, Site, Web};
+
+/// Settings that make the waits between attempts short.
+const SHORT_BACKOFF: &str = "[politeness]\nbackoff = \"10ms\"\nmax_backoff = \"100ms\"\n";
+
+/// Crawls host 0 of the sites from `/` with short waits between attempts; all that was asked.
+fn crawl(sites: Vec<Site>, arguments: &[&str]) -> (Vec<Request>, Place) {
+    let web = Web::start(sites);
+    let place = Place::new();
+    let config = place.file("config.toml", SHORT_BACKOFF);
+    let seed = web.url(0, "/");
+    place.crawl(&[&[&*seed, "--config", &config], arguments].concat());
+    (web.requests(), place)
+}
+
+fn paths(requests: &[Request]) -> Vec<&str> {
+    requests.iter().map(|request| &*request.path).collect()
+}
+
+/// `/`, which links to `/a` and `/private/b`.
+fn site() -> Site {
+    Site::new()
+        .page("/", Answer::html(page("home", &["/a", "/private/b"])))
+        .page("/a", Answer::html(page("a", &[])))
+        .page("/private/b", Answer::html(page("b", &[])))
+}
+
+const FORBIDDING: &str = "User-agent: *\nDisallow: /private/\n";
+
+#[test]
+fn what_robots_txt_forbids_is_never_asked_for() {
+    let (requests, place) = crawl(vec![site().robots(FORBIDDING)], &[]);
+    assert_eq!(paths(&requests), ["/robots.txt", "/", "/a"]);
+    let log = place.log();
+    let line = log.iter().find(|line| line.url.ends_with("/private/b"));
+    assert_eq!(line.map(|line| &*line.verdict), Some("forbidden"));
+    assert_eq!(place.status().counters.forbidden, 1);
+}
+
+#[test]
+fn rules_for_our_name_win_over_rules_for_all() {
+    let text = "User-agent: *\nDisallow: /\n\nUser-agent: Gleaner\nDisallow: /a\n";
+    let (requests, _) = crawl(vec![site().robots(text)], &[]);
+    assert_eq!(paths(&requests), ["/robots.txt", "/", "/private/b"]);
+    let arguments = ["--user-agent", "someoneelse/1.0"];
+    let (requests, _) = crawl(vec![site().robots(text)], &arguments);
+    assert_eq!(paths(&requests), ["/robots.txt"]);
+}
+
+#[test]
+fn a_robots_txt_that_is_not_there_allows_all() {
+    let all = ["/robots.txt", "/", "/a", "/private/b"];
+    let (requests, _) = crawl(vec![site()], &[]);
+    assert_eq!(paths(&requests), all);
+    let gone = site().page("/robots.txt", Answer::status(410));
+    let (requests, _) = crawl(vec![gone], &[]);
+    assert_eq!(paths(&requests), all);
+}
+
+/// A host whose robots.txt answers so, for good, is given up after three attempts.
+fn check_unreachable(answer: Answer) {
+    let site = site().page("/robots.txt", answer);
+    // A host that is asked for ever must fail this test too.
+    let (requests, place) = crawl(vec![site], &["--max-duration", "5s"]);
+    assert_eq!(requests.len(), 3);
+    assert_eq!(paths(&requests), ["/robots.txt"; 3]);
+    let status = place.status();
+    assert_eq!(status.counters.pages, 0);
+    assert_eq!(status.counters.queued, 0);
+}
+
+#[test]
+fn a_host_whose_robots_txt_cannot_be_had_is_left_alone() {
+    check_unreachable(Answer::status(503));
+    // Nothing but a closed connection.
+    check_unreachable(Answer::raw(""));
+}
+
+#[test]
+fn a_host_whose_robots_txt_is_an_internal_error_is_left_alone() {
+    // RFC 9309, section 2.3.1.4: server errors mean complete disallow.
+    check_unreachable(Answer::status(500));
+}
+
+#[test]
+fn a_robots_txt_that_comes_at_the_second_attempt_is_obeyed() {
+    let answers = vec![Answer::status(503), Answer::text(FORBIDDING)];
+    let (requests, _) = crawl(vec![site().page_in_turn("/robots.txt", answers)], &[]);
+    assert_eq!(paths(&requests), ["/robots.txt", "/robots.txt", "/", "/a"]);
+}
+
+#[test]
+fn redirects_of_robots_txt_are_followed() {
+    let moved = site()
+        .page("/robots.txt", Answer::redirect(301, "/rules"))
+        .page("/rules", Answer::redirect(302, "/rules.txt"))
+        .page("/rules.txt", Answer::text(FORBIDDING));
+    let (requests, _) = crawl(vec![moved], &[]);
+    let wanted = ["/robots.txt", "/rules", "/rules.txt", "/", "/a"];
+    assert_eq!(paths(&requests), wanted);
+}
+
+#[test]
+fn redirects_of_robots_txt_without_end_allow_all() {
+    // RFC 9309, section 2.3.1.2: after five hops it may be taken as not there.
+    let endless = site()
+        .page("/robots.txt", Answer::redirect(301, "/r"))
+        .page("/r", Answer::redirect(301, "/r"));
+    let (requests, _) = crawl(vec![endless], &[]);
+    let asked = paths(&requests);
+    assert_eq!(asked[asked.len() - 3..], ["/", "/a", "/private/b"]);
+    assert_eq!(asked.len(), 9);
+}
+
+#[test]
+fn links_of_a_page_that_says_nofollow_are_left_alone() {
+    let meta = |content: &str| {
+        let name = format!("{content}\">");
+        let tag = format!("<head><meta name=\"robots\" content=\"{name}");
+        Answer::html(page("home", &["/a"]).replace("<head>", &tag))
+    };
+    let header = |value: &str| Answer::html(page("home", &["/a"])).header("X-Robots-Tag", value);
+    for (home, followed) in [
+        (meta("noarchive"), true),
+        (meta("noindex, NOFOLLOW"), false),
+        (meta("none"), false),
+        (header("nofollow"), false),
+        (header("gleaner: nofollow"), false),
+        (header("otherbot: nofollow"), true),
+    ] {
+        let case = format!("{home:?}");
+        let site = || site().page("/", home.clone());
+        let (requests, _) = crawl(vec![site()], &[]);
+        assert_eq!(paths(&requests).contains(&"/a"), followed, "{case}");
+        let (requests, _) = crawl(vec![site()], &["--robots", "ignore"]);
+        assert!(paths(&requests).contains(&"/a"), "{case}");
+    }
+}
+
+#[test]
+fn ignoring_robots_txt_is_possible_and_warns() {
+    let web = Web::start(vec![site().robots(FORBIDDING)]);
+    let seed = web.url(0, "/");
+    let output = Place::new().crawl(&[&seed, "--robots", "ignore"]);
+    output.says(&["warning: robots.txt is ignored"]);
+    assert_eq!(paths(&web.requests()), ["/", "/a", "/private/b"]);
+}
+
+#[test]
+fn robots_txt_is_asked_for_once_a_host_and_not_again_when_resuming() {
+    let web = Web::start(vec![site().robots(FORBIDDING), site()]);
+    let (first, second) = (web.url(0, "/"), web.url(1, "/"));
+    let place = Place::new();
+    place.crawl(&[&first, &second, "--max-pages", "1"]);
+    place.crawl(&["--max-pages", "2"]);
+    place.crawl(&[]);
+    let mut asked = BTreeMap::new();
+    for request in web.requests() {
+        *asked.entry((request.host, request.path)).or_insert(0) += 1;
+    }
+    assert!(asked.values().all(|&times| times == 1), "{asked:?}");
+    assert_eq!(asked.len(), 3 + 4);
+}

@@ -1,0 +1,405 @@
+//! How a test runs gleaner, and how it reads what gleaner wrote. No test sleeps: it waits for the
+//! end of the process, a line of its output or a request at the web, and fails after [`PATIENCE`].
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use gleaner::archive::{self, Digest, ReadRecord};
+use gleaner::engine::{LogLine, Status};
+use rustix::process::{Pid, Signal};
+use tempfile::TempDir;
+
+/// Nothing here takes this long; what does has failed. Builds of other packages may run beside.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How a process ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Exit code; 128 and the signal's number if a signal ended it, as shells say it.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    /// Checks the exit code and shows what the process said if it is another.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Checks that standard error has all of these.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "no {part:?} in {self:#?}");
+        }
+        self
+    }
+}
+
+/// The binary under test, without anything of this process's environment that could change it.
+pub(crate) fn gleaner<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
+    command
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Runs a command to its end.
+#[track_caller]
+pub(crate) fn run(command: Command) -> Output {
+    Running::start(command).end()
+}
+
+/// A process that is running; killed when it is dropped before its end.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    /// Taken by the end only.
+    readers: Option<[JoinHandle<String>; 2]>,
+}
+
+impl Running {
+    /// Starts a command; its standard error must be piped.
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("the command is there");
+        let (sender, lines) = channel();
+        let stdout = child.stdout.take();
+        let stderr = child.stderr.take().expect("it is piped");
+        Self {
+            child,
+            lines,
+            readers: Some([
+                thread::spawn(move || stdout.map(read_text).unwrap_or_default()),
+                thread::spawn(move || read_lines(stderr, &sender)),
+            ]),
+        }
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(self.pid(), signal).expect("the process is not reaped yet");
+    }
+
+    /// Waits until standard error has a line with this.
+    #[track_caller]
+    pub(crate) fn wait_for_line(&self, part: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if line.contains(part) => return,
+                Ok(_) => {}
+                Err(error) => panic!("no line with {part:?}: {error}"),
+            }
+        }
+    }
+
+    /// Waits for the end.
+    #[track_caller]
+    pub(crate) fn end(self) -> Output {
+        self.end_within(PATIENCE)
+    }
+
+    /// Waits for the end, at most so long.
+    #[track_caller]
+    pub(crate) fn end_within(mut self, patience: Duration) -> Output {
+        let deadline = Instant::now() + patience;
+        let mut said = String::new();
+        // The end of standard error is the end of the process: it has no children.
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => said.extend([&line, "\n"]),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("still running after {patience:?}, and said: {said}")
+                }
+            }
+        }
+        let status = self.child.wait().expect("it was not waited for before");
+        let [stdout, stderr] = self
+            .readers
+            .take()
+            .expect("taken here only")
+            .map(|reader| reader.join().expect("readers do not panic"));
+        Output {
+            code: code(status),
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt as _;
+    status
+        .code()
+        .or(status.signal().map(|signal| 128 + signal))
+        .expect("it ended by itself or by a signal")
+}
+
+fn read_text(mut from: impl Read) -> String {
+    let mut bytes = Vec::new();
+    let _ = from.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn read_lines(from: impl Read, lines: &Sender<String>) -> String {
+    let mut text = String::new();
+    for line in BufReader::new(from).lines().map_while(Result::ok) {
+        text.push_str(&line);
+        text.push('\n');
+        let _ = lines.send(line);
+    }
+    text
+}
+
+/// A place for one crawl: its data directory, and files beside it.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("there is a directory for temporary files"),
+        }
+    }
+
+    /// A file beside the data directory.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.directory.path().join(name);
+        fs::write(&path, text).expect("the directory is ours");
+        path.to_str().expect("temporary paths are ASCII").to_owned()
+    }
+
+    /// The data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// `gleaner crawl` on the data directory, without any delay unless the test asks for one.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = gleaner(&["crawl"]);
+        command.args(arguments).arg("--data-dir").arg(self.data());
+        if !arguments.contains(&"--delay") {
+            command.args(["--delay", "0s"]);
+        }
+        command
+    }
+
+    /// Crawls and expects it to end well.
+    #[track_caller]
+    pub(crate) fn crawl(&self, arguments: &[&str]) -> Output {
+        run(self.command(arguments)).expect(0)
+    }
+
+    /// Begins a crawl.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        Running::start(self.command(arguments))
+    }
+
+    /// What `gleaner status --json` says.
+    #[track_caller]
+    pub(crate) fn status(&self) -> Status {
+        let mut command = gleaner(&["status", "--json", "--data-dir"]);
+        command.arg(self.data());
+        let output = run(command).expect(0);
+        serde_json::from_str(&output.stdout).expect("status prints one JSON object")
+    }
+
+    /// Every line of the fetch log, in order.
+    pub(crate) fn log(&self) -> Vec<LogLine> {
+        log(&self.data())
+    }
+
+    /// The lines that are about pages that were answered, by URL; each URL must have one.
+    #[track_caller]
+    pub(crate) fn pages(&self) -> BTreeMap<String, LogLine> {
+        pages(&self.data())
+    }
+
+    /// Every record of the archive, in order, after it was checked.
+    #[track_caller]
+    pub(crate) fn records(&self) -> Vec<ReadRecord> {
+        records(&self.data())
+    }
+}
+
+/// Every line of a fetch log, in order.
+pub(crate) fn log(data: &Path) -> Vec<LogLine> {
+    let mut files = files(&data.join("log"), "jsonl");
+    // `fetch-000001.jsonl` and so on come before `fetch.jsonl`.
+    files.sort();
+    files
+        .iter()
+        .flat_map(|file| {
+            let text = fs::read_to_string(file).expect("the log is text");
+            text.lines()
+                .map(|line| serde_json::from_str(line).expect("each line is one visit"))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The lines of a fetch log that are about pages that were answered, by URL.
+#[track_caller]
+pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
+    let mut pages = BTreeMap::new();
+    for line in log(data) {
+        if !["robots", "retry", "failed", "forbidden"].contains(&&*line.verdict) {
+            let url = line.url.clone();
+            let before = pages.insert(url.clone(), line);
+            assert!(before.is_none(), "{url} has two lines");
+        }
+    }
+    pages
+}
+
+/// Every record of an archive, in order. Whatever a test is about, an archive is sound: each file
+/// begins with warcinfo, digests are those of what is stored, heads and payloads agree, and what
+/// refers to a record refers to one that is there.
+#[track_caller]
+pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
+    let mut records = Vec::new();
+    for file in files(&data.join("warc"), "warc.gz") {
+        let found: Vec<ReadRecord> = archive::records(&file)
+            .expect("the file is there")
+            .collect::<Result<_, _>>()
+            .expect("every record is whole");
+        assert_eq!(
+            found.first().and_then(|it| it.header("WARC-Type")),
+            Some("warcinfo"),
+            "{}",
+            file.display()
+        );
+        records.extend(found);
+    }
+    check_records(&records);
+    records
+}
+
+#[track_caller]
+fn check_records(records: &[ReadRecord]) {
+    let mut by_id = BTreeMap::new();
+    for record in records {
+        let id = field(record, "WARC-Record-ID");
+        assert!(by_id.insert(id, record).is_none(), "{id} twice");
+        assert_ne!(record.block_is_intact(), Some(false), "{record:?}");
+        if kind(record) == "response" {
+            let (head, payload) = record.http_parts().expect("an HTTP message");
+            assert_eq!(payload_digest(record), Digest::of(payload), "{record:?}");
+            let head = String::from_utf8_lossy(head).to_lowercase();
+            assert!(!head.contains("\r\ntransfer-encoding:"), "{head}");
+        }
+    }
+    for record in records {
+        for name in ["WARC-Refers-To", "WARC-Concurrent-To"] {
+            if let Some(id) = record.header(name) {
+                assert!(by_id.contains_key(id), "{name} {id} is not there");
+            }
+        }
+        if kind(record) == "revisit" {
+            let original = by_id[field(record, "WARC-Refers-To")];
+            assert_eq!(kind(original), "response");
+            assert_eq!(payload_digest(record), payload_digest(original));
+            assert_eq!(
+                field(record, "WARC-Refers-To-Target-URI"),
+                field(original, "WARC-Target-URI")
+            );
+        }
+    }
+}
+
+/// A field that a record must have.
+#[track_caller]
+pub(crate) fn field<'a>(record: &'a ReadRecord, name: &str) -> &'a str {
+    record
+        .header(name)
+        .unwrap_or_else(|| panic!("no {name} in {:?}", record.headers))
+}
+
+/// `response`, `request`, `revisit`, `metadata`, `conversion` or `warcinfo`.
+#[track_caller]
+pub(crate) fn kind(record: &ReadRecord) -> &str {
+    field(record, "WARC-Type")
+}
+
+/// The digest that a record names for its payload.
+#[track_caller]
+pub(crate) fn payload_digest(record: &ReadRecord) -> Digest {
+    let text = field(record, "WARC-Payload-Digest");
+    Digest::parse(text).unwrap_or_else(|| panic!("{text} is no SHA-256"))
+}
+
+/// The records of a kind about a URL.
+pub(crate) fn about<'a>(records: &'a [ReadRecord], wanted: &str, url: &str) -> Vec<&'a ReadRecord> {
+    records
+        .iter()
+        .filter(|it| kind(it) == wanted && it.header("WARC-Target-URI") == Some(url))
+        .collect()
+}
+
+/// The only record of a kind about a URL.
+#[track_caller]
+pub(crate) fn only<'a>(records: &'a [ReadRecord], wanted: &str, url: &str) -> &'a ReadRecord {
+    let found = about(records, wanted, url);
+    assert_eq!(found.len(), 1, "{wanted} records of {url}");
+    found[0]
+}
+
+/// A body that is a page: a title, a paragraph of its own, links.
+pub(crate) fn page(name: &str, links: &[&str]) -> String {
+    format!(
+        "<!doctype html><html><head><title>{name}</title></head><body>\
+         <p>{name} has a text of its own: {name}.</p>{}</body></html>",
+        anchors(links)
+    )
+}
+
+/// Links to these targets.
+pub(crate) fn anchors(targets: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut html = String::new();
+    for target in targets {
+        let target = target.as_ref();
+        html.extend(["<a href=\"", target, "\">to ", target, "</a> "]);
+    }
+    html
+}
+
+fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.expect("the directory stays").path())
+        .filter(|path| path.to_string_lossy().ends_with(ending))
+        .collect();
+    files.sort();
+    files
+}
