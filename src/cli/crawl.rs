@@ -95,20 +95,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut options = config.options()?;
     options.failpoint = arguments.failpoint;
     let sources = sources(arguments)?;
-    check_seeds(&sources, &config)?;
+    let given = check_seeds(&sources, &config)?;
     if config.crawl.robots == RobotsMode::Ignore {
         output::say(
             "warning: robots.txt is ignored; crawl only what is yours, or what its owner allows you to",
         );
     }
-    if sources.list.is_empty() && !arguments.data_dir.join("version").exists() {
+    if given == 0 && !arguments.data_dir.join("version").exists() {
         return Err(no_seeds(arguments));
     }
     let stop = StopHandle::new();
     signals::listen(stop.clone())?;
 
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
-    if !crawl.is_resumed() && sources.list.is_empty() {
+    if !crawl.is_resumed() && given == 0 {
         return Err(no_seeds(arguments));
     }
     if crawl.is_resumed() {
@@ -241,14 +241,17 @@ fn spool_standard_input() -> Result<PathBuf, Failure> {
 }
 
 /// Reads every list once before anything is opened, so that a crawl never begins on half a list.
-fn check_seeds(sources: &Sources, config: &Config) -> Result<(), Failure> {
+/// Gives the number of seeds.
+fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
+    let mut given = 0;
     for source in &sources.list {
         for seed in source.seeds() {
             let seed = seed.map_err(|error| name_standard_input(error, sources))?;
             check_contact(&seed, config)?;
+            given += 1;
         }
     }
-    Ok(())
+    Ok(given)
 }
 
 /// A site must be able to reach whoever crawls it.

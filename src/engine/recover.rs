@@ -4,6 +4,7 @@
 //! acknowledges; the deltas since the last checkpoint are replayed into runs and documents; what of
 //! these is damaged or lost is rebuilt from the store's rows.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -38,6 +39,30 @@ pub(super) fn open_store(directory: &DataDirectory, memory: u64) -> Result<Arc<d
     )?))
 }
 
+/// Opens the store, or creates it anew where its creation broke off (the disk was full): as long as
+/// nothing else is there, nothing was ever committed.
+fn open_or_begin_store(directory: &DataDirectory, memory: u64) -> Result<Arc<dyn Store>, Error> {
+    let error = match open_store(directory, memory) {
+        Ok(store) => return Ok(store),
+        Err(error) => error,
+    };
+    if trace_of_a_crawl(directory.path()).is_some() {
+        return Err(error);
+    }
+    tracing::warn!(%error, "the store was never used; it is created anew");
+    match fs::remove_dir_all(directory.path().join("store")) {
+        Ok(()) => open_store(directory, memory),
+        Err(_) => Err(error),
+    }
+}
+
+/// What only a crawl that was begun leaves; it appears after the first commit.
+fn trace_of_a_crawl(path: &Path) -> Option<&'static str> {
+    ["warc", "documents", "runs"]
+        .into_iter()
+        .find(|found| path.join(found).exists())
+}
+
 /// The crawl's state as committed; `None` before the first commit.
 pub(super) fn read_state(store: &dyn Store) -> Result<Option<CrawlState>, Error> {
     match store.get(Table::Meta, keys::meta::STATE)? {
@@ -49,7 +74,7 @@ pub(super) fn read_state(store: &dyn Store) -> Result<Option<CrawlState>, Error>
 /// Opens everything and makes it agree.
 pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Committer, Error> {
     let path = directory.path();
-    let store = open_store(directory, options.max_memory)?;
+    let store = open_or_begin_store(directory, options.max_memory)?;
     let state = match read_state(&*store)? {
         Some(state) => state,
         None => begin(&*store, path)?,
@@ -145,13 +170,11 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
 /// The first commit: the secret and an empty state. Refused where an earlier crawl left something:
 /// an empty state would vouch for none of it, and its archive would be cut to nothing.
 fn begin(store: &dyn Store, path: &Path) -> Result<CrawlState, Error> {
-    for found in ["warc", "documents", "runs"] {
-        if path.join(found).exists() {
-            return Err(Error::StoreMissing {
-                path: path.to_owned(),
-                found,
-            });
-        }
+    if let Some(found) = trace_of_a_crawl(path) {
+        return Err(Error::StoreMissing {
+            path: path.to_owned(),
+            found,
+        });
     }
     let mut secret = [0; Secret::LEN];
     getrandom::fill(&mut secret)

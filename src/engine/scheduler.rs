@@ -77,7 +77,7 @@ impl Scheduler {
         let permits = Arc::new(Semaphore::new(self.concurrency));
         let limiter = self
             .max_rate
-            .map(|rate| RateLimiter::direct(Quota::per_second(rate)));
+            .map(|rate| RateLimiter::direct(Quota::per_second(rate).allow_burst(NonZeroU32::MIN)));
         let mut fetches = JoinSet::new();
         let mut permit = None;
         let stop = self.stop.clone();
