@@ -5,7 +5,7 @@
 //! - `run`: how a test runs gleaner and reads what it wrote.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
-//! - `stop`, `bad_input`, `full_disk`: ends that nobody wished for.
+//! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `tidy`: what the compiler cannot hold about the source.
 //! - `web`, `smoke`: the web, and its own tests.
@@ -23,6 +23,7 @@ mod politeness;
 
 mod bad_input;
 mod full_disk;
+mod recovery;
 mod stop;
 
 mod memory;

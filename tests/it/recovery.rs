@@ -1,0 +1,159 @@
+//! Parts of the state are damaged or lost between two runs: what can be rebuilt is, and the crawl
+//! goes on as if nothing had happened; what cannot is refused, and nothing is made worse.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::{Place, page};
+use crate::web::{Answer, Site, Web};
+
+/// Pages that are the same on both hosts, byte for byte and, in other markup, word for word.
+fn site(host: usize, pages: usize) -> Site {
+    let links: Vec<String> = (0..pages).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    Site::new()
+        .page("/", Answer::html(page(&format!("home of {host}"), &links)))
+        .otherwise(move |request| {
+            let number: usize = request.path.trim_start_matches('/').parse().unwrap_or(0);
+            let text: String = (0..80)
+                .map(|n| format!("w{} ", (n * n * 31 + (n + 7) * (number + 3) * 977) % 4_001))
+                .collect();
+            // Odd pages have another markup on the second host.
+            let attribute = if number % 2 == 1 && host == 1 {
+                " class=x"
+            } else {
+                ""
+            };
+            Answer::html(format!("<title>{number}</title><p{attribute}>{text}</p>"))
+        })
+}
+
+const PAGES: usize = 12;
+
+/// Crawls the first host, damages what was written, crawls the second: every page of it must be
+/// found to be a duplicate, no page may be asked for twice, and a word must be said about it.
+fn check(damage: impl Fn(&Path), said: &str) {
+    let web = Web::start(vec![site(0, PAGES), site(1, PAGES)]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    assert_eq!(
+        crawl.status().counters.verdicts.get("unique"),
+        Some(&(PAGES as u64 + 1))
+    );
+    damage(&crawl.data());
+    let output = crawl.crawl(&[&web.url(0, "/"), &web.url(1, "/")]);
+    assert!(output.stderr.contains(said), "{output:?}");
+    let counters = crawl.status().counters;
+    let verdict = |name: &str| counters.verdicts.get(name).copied().unwrap_or(0);
+    assert_eq!(verdict("raw"), PAGES as u64 / 2, "{counters:?}");
+    assert_eq!(verdict("normalized"), PAGES as u64 / 2, "{counters:?}");
+    assert_eq!(verdict("unique"), PAGES as u64 + 2, "{counters:?}");
+    let mut asked: Vec<_> = web
+        .requests()
+        .into_iter()
+        .map(|request| (request.host, request.path))
+        .collect();
+    let requests = asked.len();
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), requests, "something was asked for twice");
+    crawl.records();
+    // What was rebuilt stays so.
+    let output = crawl.crawl(&[&web.url(0, "/")]);
+    assert!(output.stderr.contains("nothing left"), "{output:?}");
+    assert!(!output.stderr.contains("rebuilt"), "{output:?}");
+}
+
+/// The files of a folder whose names begin with one of these.
+fn files(folder: &Path, beginnings: &[&str]) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    let found: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            beginnings
+                .iter()
+                .any(|beginning| name.starts_with(beginning))
+        })
+        .collect();
+    assert!(!found.is_empty(), "{beginnings:?} in {}", folder.display());
+    found
+}
+
+fn flip_a_bit(path: &Path) {
+    let mut bytes = fs::read(path).expect("the file is read");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).expect("the file is written");
+}
+
+#[test]
+fn lost_documents_are_rebuilt() {
+    check(
+        |data| fs::remove_dir_all(data.join("documents")).expect("documents are removed"),
+        "the documents are rebuilt",
+    );
+}
+
+#[test]
+fn damaged_documents_are_set_aside_and_rebuilt() {
+    check(
+        |data| {
+            let database = data.join("documents/db");
+            let length = fs::metadata(&database).expect("sled has a file").len();
+            let noise: Vec<u8> = (0..length).map(|n| (n * 31 % 251) as u8).collect();
+            fs::write(&database, noise).expect("the file is written");
+        },
+        "the documents are rebuilt",
+    );
+}
+
+#[test]
+fn lost_runs_are_rebuilt() {
+    check(
+        |data| fs::remove_dir_all(data.join("runs")).expect("runs are removed"),
+        "they are rebuilt",
+    );
+}
+
+#[test]
+fn damaged_urls_seen_are_rebuilt() {
+    check(
+        |data| {
+            files(&data.join("runs"), &["seen"])
+                .iter()
+                .for_each(|file| flip_a_bit(file))
+        },
+        "seen starts empty and is rebuilt",
+    );
+}
+
+#[test]
+fn damaged_fingerprints_are_rebuilt() {
+    check(
+        |data| {
+            let names = ["raw", "normalized", "payload", "simhash-2"];
+            files(&data.join("runs"), &names)
+                .iter()
+                .for_each(|file| flip_a_bit(file));
+        },
+        "normalized starts empty and is rebuilt",
+    );
+}
+
+#[test]
+fn a_lost_store_is_refused_and_the_archive_is_left_alone() {
+    let web = Web::start(vec![site(0, PAGES)]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let before = crawl.records().len();
+    fs::remove_dir_all(crawl.data().join("store")).expect("the store is removed");
+    let output = crate::run::run(crawl.command(&[&web.url(0, "/")]));
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(output.stderr.contains("its store is missing"), "{output:?}");
+    assert_eq!(crawl.records().len(), before);
+}
