@@ -334,6 +334,16 @@ impl Committer {
             counted: answered && !again,
         });
         group.receipts.push(receipt);
+        if let Some(line) = &line {
+            tracing::debug!(
+                url = line.url,
+                status = line.status,
+                verdict = line.verdict,
+                depth = task.queued.depth,
+                annotation = line.annotation,
+                "visit"
+            );
+        }
         group.lines.extend(line.map(|line| (line, task.queued.via)));
         Ok(())
     }
