@@ -94,3 +94,107 @@ pub fn admit(
     seen.insert(candidate.id, runs);
     Admission::Admitted(HostKey::of(&url))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::{SEEN, ScopeKind, SeenOptions};
+    use crate::runs::{Catalog, Options};
+    use crate::url::{Canonicalizer, Identity, Secret};
+
+    fn limits() -> Limits {
+        Limits {
+            max_depth: Some(2),
+            max_redirects: 3,
+            max_url_length: 60,
+        }
+    }
+
+    /// A scope of one host, nothing seen, and a way to ask.
+    struct Gate {
+        _directory: tempfile::TempDir,
+        catalog: Catalog,
+        seen: SeenSet,
+        scope: Scope,
+        identity: Identity,
+    }
+
+    impl Gate {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let (catalog, _) =
+                Catalog::open(directory.path(), &[(SEEN, Options::default())]).unwrap();
+            let mut scope = Scope::new(ScopeKind::Host);
+            scope.add_seed(&url::parse("http://a.example/").unwrap());
+            Self {
+                _directory: directory,
+                seen: SeenSet::new(&SeenOptions { expected_urls: 10 }, &catalog[0]),
+                catalog,
+                scope,
+                identity: Identity::new(
+                    Canonicalizer::default(),
+                    Secret::from_bytes([1; Secret::LEN]),
+                ),
+            }
+        }
+
+        fn ask(&mut self, url: &str, change: impl FnOnce(&mut Candidate<'_>)) -> &'static str {
+            let id =
+                url::parse(url).map_or(UrlId::from_bytes([9; 16]), |url| self.identity.id(&url));
+            let mut candidate = Candidate {
+                url,
+                id,
+                depth: 1,
+                hops: 0,
+                seed: false,
+                other_form: false,
+            };
+            change(&mut candidate);
+            let runs = &mut self.catalog[0];
+            admit(&candidate, &self.scope, &limits(), &mut self.seen, runs).name()
+        }
+    }
+
+    #[test]
+    fn a_url_is_admitted_once_whatever_its_form() {
+        let mut gate = Gate::new();
+        assert_eq!(
+            gate.ask("http://a.example/x?utm_source=y", |_| {}),
+            "admitted"
+        );
+        assert_eq!(gate.ask("http://a.example/x", |_| {}), "known");
+        assert_eq!(
+            gate.ask("http://a.example/x/", |asked| asked.other_form = true),
+            "admitted"
+        );
+    }
+
+    #[test]
+    fn what_is_refused_is_not_remembered() {
+        let mut gate = Gate::new();
+        assert_eq!(
+            gate.ask("http://a.example/deep", |asked| asked.depth = 3),
+            "too-deep"
+        );
+        assert_eq!(
+            gate.ask("http://a.example/deep", |asked| asked.depth = 2),
+            "admitted"
+        );
+        assert_eq!(gate.ask("http://b.example/", |_| {}), "out-of-scope");
+        assert_eq!(
+            gate.ask("http://b.example/", |asked| asked.seed = true),
+            "admitted"
+        );
+        assert_eq!(
+            gate.ask("http://a.example/r", |asked| asked.hops = 4),
+            "too-many-redirects"
+        );
+        assert_eq!(
+            gate.ask("http://a.example/r", |asked| asked.hops = 3),
+            "admitted"
+        );
+        let long = format!("http://a.example/{}", "x".repeat(60));
+        assert_eq!(gate.ask(&long, |_| {}), "malformed");
+        assert_eq!(gate.ask("mailto:x@a.example", |_| {}), "malformed");
+    }
+}

@@ -143,3 +143,45 @@ impl std::fmt::Debug for SeenSet {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runs::{Catalog, Options};
+    use proptest::prelude::*;
+
+    fn id(number: u64) -> UrlId {
+        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&key);
+        UrlId::from_bytes(bytes)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        /// Exact, far beyond what the filter was planned for, with checkpoints and restarts between.
+        #[test]
+        fn nothing_is_lost_and_nothing_is_made_up(
+            numbers in prop::collection::vec(0..3_000_u64, 1..4_000),
+            restart in 0..4_000_usize,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let options = SeenOptions { expected_urls: 1 };
+            let open = || Catalog::open(directory.path(), &[(SEEN, Options::default())]).unwrap().0;
+            let mut catalog = open();
+            let mut seen = SeenSet::new(&options, &catalog[0]);
+            let mut model = std::collections::HashSet::new();
+            for (n, number) in numbers.iter().enumerate() {
+                prop_assert_eq!(seen.contains(id(*number), &catalog[0]), model.contains(number));
+                prop_assert_eq!(seen.insert(id(*number), &mut catalog[0]), model.insert(*number));
+                if n == restart {
+                    catalog.checkpoint(1).unwrap();
+                    drop(catalog);
+                    catalog = open();
+                    seen = SeenSet::new(&options, &catalog[0]);
+                }
+            }
+        }
+    }
+}

@@ -15,9 +15,9 @@ fn site(host: usize, pages: usize) -> Site {
         .page("/", Answer::html(page(&format!("home of {host}"), &links)))
         .otherwise(move |request| {
             let number: usize = request.path.trim_start_matches('/').parse().unwrap_or(0);
-            let text: String = (0..80)
-                .map(|n| format!("w{} ", (n * n * 31 + (n + 7) * (number + 3) * 977) % 4_001))
-                .collect();
+            let word = |n: usize| (n * n * 31 + (n + 7) * (number + 3) * 977) % 4_001;
+            let words: Vec<_> = (0..80).map(|n| format!("w{}", word(n))).collect();
+            let text = words.join(" ");
             // Odd pages have another markup on the second host.
             let attribute = if number % 2 == 1 && host == 1 {
                 " class=x"
@@ -124,9 +124,9 @@ fn lost_runs_are_rebuilt() {
 fn damaged_urls_seen_are_rebuilt() {
     check(
         |data| {
-            files(&data.join("runs"), &["seen"])
-                .iter()
-                .for_each(|file| flip_a_bit(file))
+            for file in files(&data.join("runs"), &["seen"]) {
+                flip_a_bit(&file);
+            }
         },
         "seen starts empty and is rebuilt",
     );
@@ -137,9 +137,9 @@ fn damaged_fingerprints_are_rebuilt() {
     check(
         |data| {
             let names = ["raw", "normalized", "payload", "simhash-2"];
-            files(&data.join("runs"), &names)
-                .iter()
-                .for_each(|file| flip_a_bit(file));
+            for file in files(&data.join("runs"), &names) {
+                flip_a_bit(&file);
+            }
         },
         "normalized starts empty and is rebuilt",
     );
