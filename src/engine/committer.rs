@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 use super::Error;
+use super::clock::Clock;
 use super::effects::Group;
 use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
@@ -23,7 +24,7 @@ use super::visit::{Entry, Receipt};
 use crate::archive::Archive;
 use crate::dedup::Index;
 use crate::fetch::Guard;
-use crate::frontier::{Limits, Politeness, Scope, SeenSet};
+use crate::frontier::{Limits, Moment, Politeness, Scope, SeenSet};
 use crate::runs::Catalog;
 use crate::store::{Batch, Durability, Store, Table, encode, keys};
 use crate::url::Identity;
@@ -108,7 +109,7 @@ impl Committer {
 
     /// Commits a group, all or nothing.
     pub(super) fn commit(&mut self, entries: Vec<Entry>) -> Result<Vec<Receipt>, Error> {
-        let mut group = Group::default();
+        let mut group = Group::at(latest(&entries));
         for entry in entries {
             match entry {
                 Entry::Visit(visit) => self.visit(*visit, &mut group)?,
@@ -182,4 +183,13 @@ impl Committer {
         tracing::debug!(sequence = self.state.sequence, "checkpoint");
         Ok(())
     }
+}
+
+/// When the last of the visits ended; for seeds alone, the time of day.
+fn latest(entries: &[Entry]) -> Moment {
+    let finished = entries.iter().filter_map(|entry| match entry {
+        Entry::Visit(visit) => Some(visit.fetched.finished),
+        Entry::Seeds(_) => None,
+    });
+    finished.max().unwrap_or_else(|| Clock::start().now())
 }

@@ -9,7 +9,8 @@ use super::rows::{CrawlState, Delta, PageRecord};
 use super::visit::Receipt;
 use crate::archive::{Location, Record};
 use crate::dedup::Document;
-use crate::frontier::{HostState, RobotsRow};
+use crate::fetch::Reservation;
+use crate::frontier::{HostState, Moment, RobotsRow};
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, UrlId};
 
@@ -32,6 +33,10 @@ pub(super) struct Group {
     pub(super) lines: Vec<(LogLine, Option<UrlId>)>,
     pub(super) delta: Delta,
     pub(super) receipts: Vec<Receipt>,
+    /// Room for the bodies that the records hold: given back with the group.
+    pub(super) reservations: Vec<Reservation>,
+    /// When the last of the visits ended.
+    pub(super) now: Moment,
     hosts: BTreeMap<HostKey, HostState>,
     /// Hosts that had no row.
     new_hosts: u64,
@@ -47,6 +52,14 @@ pub(super) struct PendingDocument {
 }
 
 impl Group {
+    /// An empty group whose last visit ended at `now`.
+    pub(super) fn at(now: Moment) -> Self {
+        Self {
+            now,
+            ..Self::default()
+        }
+    }
+
     /// The state of a host, to be changed; read once a group.
     pub(super) fn host(
         &mut self,

@@ -179,7 +179,12 @@ impl Committer {
         let class = class_of(queued.depth);
         let key = keys::queue(host.as_str(), class, self.state.queue_sequence);
         group.batch.put(Table::Queue, key, encode(queued));
+        let now = group.now;
         let state = group.host(&*self.store, &host)?;
+        if state.queued == 0 {
+            // Rows in `Due` are filed by rising times: a pass over them begins behind those done.
+            state.due = state.due.max(now);
+        }
         state.queued += 1;
         let due = state.due;
         self.state.counters.queued += 1;

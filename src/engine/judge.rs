@@ -26,11 +26,14 @@ const ROBOTS_UNREACHABLE_TTL: Duration = Duration::from_hours(1);
 impl Committer {
     /// Judges a visit and collects its effects.
     pub(super) fn visit(&mut self, analysed: Analysed, group: &mut Group) -> Result<(), Error> {
-        let judged = self.judge(analysed, group)?;
+        let mut judged = self.judge(analysed, group)?;
         match judged.analysed.fetched.task.purpose {
-            Purpose::Robots => self.robots(&judged, group),
-            Purpose::Page => self.page(&judged, group),
+            Purpose::Robots => self.robots(&judged, group)?,
+            Purpose::Page => self.page(&judged, group)?,
         }
+        let reservation = std::mem::take(&mut judged.analysed.fetched.reservation);
+        group.reservations.push(reservation);
+        Ok(())
     }
 
     fn judge(&self, analysed: Analysed, group: &Group) -> Result<Judged, Error> {

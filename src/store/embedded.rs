@@ -4,7 +4,11 @@
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use fjall::compaction::Leveled;
+use fjall::config::{BlockSizePolicy, FilterPolicy, PinningPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::{Batch, Durability, Error, Result, Row, Store, Table};
@@ -33,6 +37,23 @@ pub struct Embedded {
     database: Database,
     /// In the order of [`Table::ALL`].
     tables: Vec<Keyspace>,
+    /// Bytes in memtables beyond which a commit waits for the worker.
+    max_buffered: u64,
+}
+
+/// How a table lies on disk.
+fn layout(table: Table) -> KeyspaceCreateOptions {
+    let options = KeyspaceCreateOptions::default()
+        // Indexes and filters grow with the table: they are cached like everything else.
+        .index_block_pinning_policy(PinningPolicy::disabled())
+        .filter_block_pinning_policy(PinningPolicy::disabled());
+    match table {
+        // Read in order only: no filter, and blocks large enough to compress well.
+        Table::Queue | Table::Due | Table::Deltas => options
+            .filter_policy(FilterPolicy::disabled())
+            .data_block_size_policy(BlockSizePolicy::all(16 << 10)),
+        _ => options,
+    }
 }
 
 impl Embedded {
@@ -53,11 +74,18 @@ impl Embedded {
             .open()
             .map_err(failed)?;
         let memtable = (options.memtable_bytes / Table::ALL.len() as u64).clamp(1 << 20, 64 << 20);
+        // While it writes a file, a compaction holds as much in memory: its index pins what it read.
+        // So files are of a memtable's size, not of 64 MiB.
+        let max_buffered = 2 * memtable * Table::ALL.len() as u64;
         let mut tables = Vec::with_capacity(Table::ALL.len());
         for table in Table::ALL {
             let keyspace = database
                 .keyspace(table.name(), || {
-                    KeyspaceCreateOptions::default().max_memtable_size(memtable)
+                    layout(table)
+                        .max_memtable_size(memtable)
+                        .compaction_strategy(Arc::new(
+                            Leveled::default().with_table_target_size(memtable),
+                        ))
                 })
                 .map_err(failed)?;
             tables.push(keyspace);
@@ -66,11 +94,24 @@ impl Embedded {
             path: path.to_owned(),
             database,
             tables,
+            max_buffered,
         })
     }
 
     fn keyspace(&self, table: Table) -> &Keyspace {
         &self.tables[table as usize]
+    }
+
+    /// Waits while memtables hold more than they should. The engine by itself waits for those that
+    /// are full and sealed, but seals none while its worker compacts.
+    fn wait_for_room(&self) {
+        const PAUSE: Duration = Duration::from_millis(1);
+        /// A worker that died is told by the next commit, not by waiting for it here.
+        const PATIENCE: Duration = Duration::from_mins(1);
+        let start = Instant::now();
+        while self.database.write_buffer_size() > self.max_buffered && start.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+        }
     }
 
     fn failed(&self, action: &'static str, error: fjall::Error) -> Error {
@@ -153,6 +194,10 @@ impl Store for Embedded {
                 None => write.remove(keyspace, change.key),
             }
         }
-        write.commit().map_err(|error| self.failed("commit", error))
+        write
+            .commit()
+            .map_err(|error| self.failed("commit", error))?;
+        self.wait_for_room();
+        Ok(())
     }
 }

@@ -20,7 +20,7 @@ const HUBS: usize = 150;
 const LINKS: usize = 400;
 
 /// Characters of a URL that is linked.
-const LENGTH: usize = 600;
+const LENGTH: usize = 1_500;
 
 /// Small pages fetched after those that link.
 const AFTER: usize = 40;
@@ -28,8 +28,8 @@ const AFTER: usize = 40;
 /// What one more URL in the queue may cost in memory. A queue in memory would take more than
 /// [`LENGTH`]. What may grow: 64-bit keys of URLs seen until the next checkpoint (about 32 bytes
 /// in a tree), 1.2 bytes of filter, and while the engine merges its files their index and filters:
-/// measured are 70 to 120 bytes.
-const BYTES_PER_URL: usize = 200;
+/// measured are 10 to 180 bytes.
+const BYTES_PER_URL: usize = 500;
 
 /// Settings under which what is sized by configuration is small and soon full.
 const SMALL: &str = "[state]\nmax_memory = \"64MiB\"\n[crawl]\nexpected_urls = 200_000\n";
