@@ -178,7 +178,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .filter(|(.., origin)| **origin != Origin::Default)
                 .count();
             let path = config.display();
-            output::say(&format!("{path} is in order and sets {set} keys"));
+            output::say(&format!("{path} is in order; keys set: {set}"));
         }
     }
     Ok(())

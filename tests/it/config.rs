@@ -231,7 +231,7 @@ fn check_looks_at_the_file_alone() {
             &[("GLEANER_FETCH_CONCURRENCY", "1"), ("GLEANER_NONSENSE", "")],
         ))
     };
-    check(&good).expect(0).says(&[&good, "sets 2 keys"]);
+    check(&good).expect(0).says(&[&good, "keys set: 2"]);
     check(&bad)
         .expect(USAGE)
         .says(&[&bad, "fetch.concurrency", "at least 1"]);
