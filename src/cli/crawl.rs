@@ -2,17 +2,16 @@
 
 use std::fs::File;
 use std::io;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::config::SettingFlags;
 use super::{Failure, output, signals};
 use crate::config::{self, Config, Span};
 use crate::engine::{Crawl, Failpoint, RobotsMode, RunLimits, StopHandle};
 use crate::fetch::Guard;
-use crate::frontier::ScopeKind;
 use crate::seeds::{self, Source};
 use crate::url::Url;
 
@@ -32,66 +31,21 @@ pub(super) struct Arguments {
     /// Where everything is kept; a crawl that is there already goes on
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Settings, in the form of config/gleaner.toml
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
     /// End this run after so many pages
     #[arg(long, value_name = "N")]
     max_pages: Option<u64>,
-    /// Follow at most so many links from a seed
-    #[arg(long, value_name = "N")]
-    max_depth: Option<u16>,
     /// End this run after this time, such as 90s, 10m or 8h
     #[arg(long, value_name = "DURATION")]
     max_duration: Option<Span>,
-    /// What a URL must share with a seed to be followed [default: host]
-    #[arg(long, value_enum, value_name = "SCOPE")]
-    scope: Option<ScopeArgument>,
-    /// From the end of one visit of a host to the start of the next, such as 500ms [default: 1s]
-    #[arg(long, value_name = "DURATION")]
-    delay: Option<Span>,
-    /// Fetches at once, each of another host [default: 64]
-    #[arg(long, value_name = "N")]
-    concurrency: Option<usize>,
-    /// Requests a second across the whole crawl
-    #[arg(long, value_name = "N")]
-    max_rate: Option<NonZeroU32>,
-    /// Sent as User-Agent; beyond loopback it must hold a contact
-    #[arg(long, value_name = "TEXT")]
-    user_agent: Option<String>,
-    /// Whether robots.txt is obeyed [default: obey]
-    #[arg(long, value_enum, value_name = "MODE")]
-    robots: Option<RobotsArgument>,
-    /// Contact private, loopback and reserved addresses too
-    #[arg(long)]
-    allow_private: bool,
+    #[command(flatten)]
+    settings: SettingFlags,
     /// Die at a step of the commit, for tests: a step's name, and `:N` for the N-th time
     #[arg(long, hide = true, value_name = "STEP")]
     failpoint: Option<Failpoint>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ScopeArgument {
-    /// Host name and port
-    Host,
-    /// Registrable domain
-    Domain,
-    /// The seed's URL up to its last slash
-    Prefix,
-    /// Nothing: follow every link
-    Any,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RobotsArgument {
-    /// Ask for it and obey it
-    Obey,
-    /// Do neither
-    Ignore,
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let config = configure(arguments)?;
+    let config = arguments.settings.load()?.config;
     let mut options = config.options()?;
     options.failpoint = arguments.failpoint;
     let sources = sources(arguments)?;
@@ -156,37 +110,6 @@ fn no_seeds(arguments: &Arguments) -> Failure {
         message: format!("no seeds, and no crawl in {directory} to go on with"),
         hint: Some("give URLs, or a list with --seeds"),
     }
-}
-
-/// Defaults < file < flags.
-fn configure(arguments: &Arguments) -> Result<Config, Failure> {
-    let mut config = match &arguments.config {
-        Some(path) => config::load(path)?,
-        None => Config::default(),
-    };
-    if let Some(scope) = arguments.scope {
-        config.crawl.scope = match scope {
-            ScopeArgument::Host => ScopeKind::Host,
-            ScopeArgument::Domain => ScopeKind::Domain,
-            ScopeArgument::Prefix => ScopeKind::Prefix,
-            ScopeArgument::Any => ScopeKind::Any,
-        };
-    }
-    if let Some(robots) = arguments.robots {
-        config.crawl.robots = match robots {
-            RobotsArgument::Obey => RobotsMode::Obey,
-            RobotsArgument::Ignore => RobotsMode::Ignore,
-        };
-    }
-    config.crawl.max_depth = arguments.max_depth.or(config.crawl.max_depth);
-    config.politeness.delay = arguments.delay.unwrap_or(config.politeness.delay);
-    config.politeness.max_rate = arguments.max_rate.or(config.politeness.max_rate);
-    config.fetch.concurrency = arguments.concurrency.unwrap_or(config.fetch.concurrency);
-    if let Some(user_agent) = &arguments.user_agent {
-        config.fetch.user_agent.clone_from(user_agent);
-    }
-    config.fetch.allow_private |= arguments.allow_private;
-    Ok(config)
 }
 
 /// Where the seeds come from; a list on standard input is kept in a file while gleaner runs,

@@ -1,6 +1,7 @@
 //! The command line: what a person types, and what they read. Data goes to standard output,
 //! everything else to standard error.
 
+mod config;
 mod crawl;
 mod exit;
 mod output;
@@ -15,7 +16,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::engine::{self, DirectoryError};
-use crate::{config, seeds};
+use crate::seeds;
 use exit::Exit;
 
 /// A polite, standalone web crawler whose heart is deduplication.
@@ -37,6 +38,8 @@ enum Command {
     Crawl(crawl::Arguments),
     /// Show the state of a crawl, also while it runs
     Status(status::Arguments),
+    /// Show the settings that hold and who set each, or check a configuration file
+    Config(config::Arguments),
 }
 
 /// Runs gleaner with the process's arguments.
@@ -57,6 +60,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let result = start_logging(&cli.log).and_then(|()| match cli.command {
         Command::Crawl(arguments) => crawl::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
     });
     match result {
         Ok(()) => Exit::Done.into(),
@@ -84,8 +88,8 @@ impl From<engine::Error> for Failure {
     }
 }
 
-impl From<config::Error> for Failure {
-    fn from(error: config::Error) -> Self {
+impl From<crate::config::Error> for Failure {
+    fn from(error: crate::config::Error) -> Self {
         Self::usage(error.to_string())
     }
 }
@@ -179,5 +183,24 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// `--help` of every command shows how it is called.
+    #[test]
+    fn every_command_has_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            for inner in command.get_subcommands() {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+            let help = command.get_after_help().or(command.get_after_long_help());
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            // Of a command with commands of its own, theirs will do.
+            let has_example = help.contains("Example") && help.contains(&format!("\n  {path} "));
+            assert!(
+                has_example || command.has_subcommands(),
+                "{path}: no example in {help:?}"
+            );
+        }
+        check(&Cli::command(), "gleaner");
     }
 }

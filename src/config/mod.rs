@@ -2,7 +2,7 @@
 //!
 //! `config/gleaner.toml` shows each key with its unit and the reason for its default; a test holds
 //! the two together. Defaults are polite and safe: a stranger's first run must not hurt a site or
-//! read an internal network. Layers: defaults < file < flags.
+//! read an internal network. Layers: defaults < file < environment < flags; [`load()`] reads them.
 
 mod load;
 mod units;
@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-pub use load::{Error, flatten, load};
+pub use load::{Effective, Error, Flag, Origin, flatten, load, variable};
 pub use units::{Size, Span};
 
 use crate::engine::{ArchiveOptions, Options, RobotsMode, StorePolicy};
@@ -196,7 +196,8 @@ impl Default for StateSettings {
 impl Config {
     /// Checks what types cannot, and composes the rooms' options.
     pub fn options(&self) -> Result<Options, Error> {
-        self.check()?;
+        self.check()
+            .map_err(|(key, expected)| Error::Value { key, expected })?;
         let (crawl, politeness, fetch) = (&self.crawl, &self.politeness, &self.fetch);
         Ok(Options {
             scope: crawl.scope,
@@ -245,9 +246,9 @@ impl Config {
         })
     }
 
-    /// Refuses values that would stall or break a crawl.
-    fn check(&self) -> Result<(), Error> {
-        let refuse = |key, expected| Err(Error::Value { key, expected });
+    /// Refuses values that would stall or break a crawl: the key, and what it must be.
+    fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        let refuse = |key, expected| Err((key, expected));
         match self {
             _ if self.fetch.concurrency == 0 => refuse("fetch.concurrency", "at least 1"),
             _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),

@@ -5,6 +5,7 @@
 //! - `run`: how a test runs gleaner and reads what it wrote.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
+//! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `tidy`: what the compiler cannot hold about the source.
@@ -20,6 +21,8 @@ mod robots;
 
 mod guard;
 mod politeness;
+
+mod config;
 
 mod bad_input;
 mod full_disk;

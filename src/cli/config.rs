@@ -1,0 +1,226 @@
+//! `gleaner config`, and the flags that set something, with which every command that crawls begins.
+//!
+//! This is where the process's environment is read: below, it is data.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{Failure, output};
+use crate::config::{self, Effective, Flag, Origin, Span};
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print every setting as `gleaner crawl` with the same flags would take it, and who set it
+    Show(Show),
+    /// Check a configuration file alone, without the environment; nothing is started
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner config show
+  gleaner config show --config config/intranet.toml --delay 1s
+  GLEANER_POLITENESS_DELAY=2s gleaner config show --json | jq '.\"politeness.delay\"'")]
+struct Show {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Print one JSON object instead of lines of TOML
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner config check --config my.toml && gleaner crawl --config my.toml --data-dir crawl")]
+struct Check {
+    /// The file, in the form of config/gleaner.toml
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// The flags that set something. Each names its default in its help, as a test checks.
+#[derive(Debug, Args)]
+pub(super) struct SettingFlags {
+    /// Settings, in the form of config/gleaner.toml
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Follow at most so many links from a seed [default: none]
+    #[arg(long, value_name = "N")]
+    max_depth: Option<u16>,
+    /// What a URL must share with a seed to be followed [default: host]
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    scope: Option<ScopeArgument>,
+    /// From the end of one visit of a host to the start of the next, such as 500ms [default: 1s]
+    #[arg(long, value_name = "DURATION")]
+    delay: Option<Span>,
+    /// Fetches at once, each of another host [default: 64]
+    #[arg(long, value_name = "N")]
+    concurrency: Option<usize>,
+    /// Requests a second across the whole crawl [default: none]
+    #[arg(long, value_name = "N")]
+    max_rate: Option<NonZeroU32>,
+    #[arg(long, value_name = "TEXT", help = concat!(
+        "Sent as User-Agent; beyond loopback it must hold a contact [default: gleaner/",
+        env!("CARGO_PKG_VERSION"),
+        "]"
+    ))]
+    user_agent: Option<String>,
+    /// Whether robots.txt is obeyed [default: obey]
+    #[arg(long, value_enum, value_name = "MODE")]
+    robots: Option<RobotsArgument>,
+    /// Contact private, loopback and reserved addresses too
+    #[arg(long)]
+    allow_private: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ScopeArgument {
+    /// Host name and port
+    Host,
+    /// Registrable domain
+    Domain,
+    /// The seed's URL up to its last slash
+    Prefix,
+    /// Nothing: follow every link
+    Any,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RobotsArgument {
+    /// Ask for it and obey it
+    Obey,
+    /// Do neither
+    Ignore,
+}
+
+impl SettingFlags {
+    /// Defaults < file < environment < flags.
+    pub(super) fn load(&self) -> Result<Effective, Failure> {
+        let file = self.config.as_deref();
+        Ok(config::load(file, std::env::vars_os(), self.flags())?)
+    }
+
+    /// The flags that were given.
+    fn flags(&self) -> Vec<Flag> {
+        // Taken apart, so that a new flag cannot be forgotten.
+        let Self {
+            config: _,
+            max_depth,
+            scope,
+            delay,
+            concurrency,
+            max_rate,
+            user_agent,
+            robots,
+            allow_private,
+        } = self;
+        let flag = |name, key, value: Option<String>| Some((name, key, value?));
+        [
+            flag("--max-depth", "crawl.max_depth", text(max_depth.as_ref())),
+            flag("--scope", "crawl.scope", scope.as_ref().map(name)),
+            flag("--delay", "politeness.delay", text(delay.as_ref())),
+            flag(
+                "--concurrency",
+                "fetch.concurrency",
+                text(concurrency.as_ref()),
+            ),
+            flag("--max-rate", "politeness.max_rate", text(max_rate.as_ref())),
+            flag("--user-agent", "fetch.user_agent", user_agent.clone()),
+            flag("--robots", "crawl.robots", robots.as_ref().map(name)),
+            flag(
+                "--allow-private",
+                "fetch.allow_private",
+                allow_private.then(|| true.to_string()),
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|(name, key, value)| Flag { name, key, value })
+        .collect()
+    }
+}
+
+fn text(value: Option<&impl ToString>) -> Option<String> {
+    value.map(ToString::to_string)
+}
+
+/// A choice as it is written, on the command line and in a file alike.
+fn name(choice: &impl ValueEnum) -> String {
+    let value = choice.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Show(Show { settings, json }) => {
+            let effective = settings.load()?;
+            output::print(&match json {
+                true => to_json(&effective),
+                false => to_toml(&effective),
+            })?;
+        }
+        Command::Check(Check { config }) => {
+            let effective = config::load(Some(config), [], [])?;
+            let settings = effective.settings();
+            let set = settings
+                .iter()
+                .filter(|(.., origin)| **origin != Origin::Default)
+                .count();
+            let path = config.display();
+            output::say(&format!("{path} is in order; keys set: {set}"));
+        }
+    }
+    Ok(())
+}
+
+/// A line for each key, together a configuration file; what is unset is a comment.
+fn to_toml(effective: &Effective) -> String {
+    let mut lines = String::new();
+    for (key, value, origin) in effective.settings() {
+        let setting = match value {
+            Value::Null => format!("# {key} = none"),
+            // JSON's strings are TOML's, but that TOML escapes the delete character too. TOML's own
+            // writer would spread a text with line ends over several lines.
+            other => format!("{key} = {other}").replace('\u{7f}', "\\u007f"),
+        };
+        let _ = writeln!(lines, "{setting}  # {}", on_one_line(&origin.to_string()));
+    }
+    lines
+}
+
+/// An object with a member for each key.
+fn to_json(effective: &Effective) -> String {
+    let settings: BTreeMap<String, Value> = effective
+        .settings()
+        .into_iter()
+        .map(|(key, value, origin)| {
+            let from = origin.to_string();
+            let setting = json!({"value": value, "layer": origin.layer(), "from": from});
+            (key, setting)
+        })
+        .collect();
+    format!("{}\n", json!(settings))
+}
+
+/// Names of files may hold line ends, which would end the comment.
+fn on_one_line(text: &str) -> String {
+    let mut line = String::new();
+    for letter in text.chars() {
+        match letter.is_control() {
+            true => line.extend(letter.escape_default()),
+            false => line.push(letter),
+        }
+    }
+    line
+}

@@ -1,0 +1,409 @@
+//! Configuration: which layer wins, what is said of a wrong one, and that the shipped files, the
+//! help and the documents tell the same defaults.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gleaner::config::{self, Config, Origin, flatten};
+use serde_json::Value;
+
+use crate::run::{Output, Place, gleaner, page, run};
+use crate::web::{Answer, Site, Web};
+
+/// Exit code of wrong arguments and configurations.
+const USAGE: i32 = 2;
+
+/// Every flag that sets something, the key that it sets, and a value that is not the default.
+const FLAGS: [(&str, &str, &str); 8] = [
+    ("--max-depth", "crawl.max_depth", "7"),
+    ("--scope", "crawl.scope", "any"),
+    ("--delay", "politeness.delay", "7s"),
+    ("--concurrency", "fetch.concurrency", "7"),
+    ("--max-rate", "politeness.max_rate", "7"),
+    ("--user-agent", "fetch.user_agent", "7 \"7\"\n#\\7\u{7f}ü"),
+    ("--robots", "crawl.robots", "ignore"),
+    // Takes no value: to give it is to say so.
+    ("--allow-private", "fetch.allow_private", "true"),
+];
+
+/// Flags of `gleaner config show` that set nothing.
+const OTHER_FLAGS: [&str; 5] = ["--config", "--json", "--log", "--log-format", "--help"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).expect("the repository has it")
+}
+
+/// The command with these variables, and none of ours that this process was given.
+fn with_environment(mut command: Command, variables: &[(&str, &str)]) -> Command {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GLEANER_") {
+            command.env_remove(name);
+        }
+    }
+    command.envs(variables.iter().copied());
+    command
+}
+
+fn show(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let arguments = [&["config", "show"], arguments].concat();
+    run(with_environment(gleaner(&arguments), variables))
+}
+
+/// Every flag of [`FLAGS`] with its value.
+fn all_flags() -> Vec<&'static str> {
+    let mut arguments = Vec::new();
+    for (flag, _, value) in FLAGS {
+        arguments.push(flag);
+        arguments.extend((value != "true").then_some(value));
+    }
+    arguments
+}
+
+/// What `--help` of a command says of each flag, on one line.
+fn help(command: &[&str]) -> BTreeMap<String, String> {
+    let output = run(gleaner(&[command, &["--help"]].concat())).expect(0);
+    let mut flags: BTreeMap<String, String> = BTreeMap::new();
+    let mut flag = None;
+    for line in output.stdout.lines().map(str::trim) {
+        let words = line.split([' ', ',']);
+        if let Some(long) = words.into_iter().find(|it| it.starts_with("--"))
+            && line.starts_with('-')
+        {
+            flag = Some(long.to_owned());
+        }
+        if line.is_empty() || line.ends_with(':') {
+            continue;
+        }
+        if let Some(flag) = &flag {
+            let said = flags.entry(flag.clone()).or_default();
+            said.push_str(line);
+            said.push(' ');
+        }
+    }
+    flags
+}
+
+#[test]
+fn a_crawl_takes_file_environment_and_flags_in_this_order() {
+    let web = Web::start(vec![
+        Site::new()
+            .page("/", Answer::html(page("home", &["/1"])))
+            .page("/1", Answer::html(page("one", &["/2"])))
+            .page("/2", Answer::html(page("two", &["/3"])))
+            .otherwise(|request| Answer::html(page(&request.path, &[]))),
+    ]);
+    let check = |variables: &[(&str, &str)], flags: &[&str], pages: usize| {
+        let place = Place::new();
+        let file = place.file("config.toml", "[crawl]\nmax_depth = 0\n");
+        let seed = web.url(0, "/");
+        let arguments = [&[&*seed, "--config", &file], flags].concat();
+        run(with_environment(place.command(&arguments), variables)).expect(0);
+        assert_eq!(place.pages().len(), pages, "{variables:?} {flags:?}");
+    };
+    check(&[], &[], 1);
+    check(&[("GLEANER_CRAWL_MAX_DEPTH", "1")], &[], 2);
+    check(
+        &[("GLEANER_CRAWL_MAX_DEPTH", "1")],
+        &["--max-depth", "2"],
+        3,
+    );
+    check(&[("GLEANER_CRAWL_MAX_DEPTH", "none")], &[], 4);
+}
+
+#[test]
+fn show_says_who_set_what() {
+    let place = Place::new();
+    let text = "[politeness]\ndelay = \"2s\"\nbackoff = \"60s\"\nattempts = 9\n";
+    let file = place.file("my\nown.toml", text);
+    let variables = [
+        ("GLEANER_POLITENESS_DELAY", "3s"),
+        ("GLEANER_POLITENESS_ATTEMPTS", "4"),
+    ];
+    let arguments = ["--config", &file, "--delay", "4s"];
+    let output = show(&arguments, &variables).expect(0);
+    assert_eq!(output.stderr, "");
+    let file_shown = file.replace('\n', "\\n");
+    for line in [
+        "politeness.delay = \"4s\"  # --delay",
+        "politeness.attempts = 4  # GLEANER_POLITENESS_ATTEMPTS",
+        &format!("politeness.backoff = \"1m\"  # {file_shown}"),
+        "archive.store = \"unique\"  # default",
+        "# crawl.max_depth = none  # default",
+    ] {
+        let found = output.stdout.lines().any(|it| it == line);
+        assert!(found, "no line {line:?} in {}", output.stdout);
+    }
+    let lines = output.stdout.lines().count();
+    assert_eq!(lines, flatten(&Config::default()).len());
+
+    let arguments = [&["--json"][..], &arguments].concat();
+    let output = show(&arguments, &variables).expect(0);
+    let shown: Value = serde_json::from_str(&output.stdout).expect("one JSON object");
+    let expected = serde_json::json!({"value": "4s", "layer": "flag", "from": "--delay"});
+    assert_eq!(shown["politeness.delay"], expected);
+    assert_eq!(shown["politeness.backoff"]["layer"], "file");
+    assert_eq!(shown["politeness.backoff"]["from"], *file);
+    assert_eq!(shown["politeness.attempts"]["layer"], "environment");
+    assert_eq!(shown["crawl.max_depth"]["value"], Value::Null);
+    assert_eq!(shown.as_object().map(serde_json::Map::len), Some(lines));
+}
+
+#[test]
+fn what_show_prints_is_a_configuration_file() {
+    let shown = show(&all_flags(), &[]).expect(0).stdout;
+    let place = Place::new();
+    let file = place.file("shown.toml", &shown);
+    let again = show(&["--config", &file], &[]).expect(0).stdout;
+    let values = |text: &str| -> Vec<String> {
+        let value = |line: &str| line.rsplit_once("  # ").map(|(value, _)| value.to_owned());
+        text.lines().filter_map(value).collect()
+    };
+    assert_eq!(values(&shown), values(&again));
+    let loaded = config::load(Some(Path::new(&file)), [], []).expect("it was shown");
+    assert_eq!(loaded.config.fetch.user_agent, "7 \"7\"\n#\\7\u{7f}ü");
+    assert_eq!(loaded.config.politeness.delay.to_string(), "7s");
+}
+
+#[test]
+fn wrong_variables_are_refused_before_anything_begins() {
+    let place = Place::new();
+    for (name, value, says) in [
+        (
+            "GLEANER_POLITNESS_DELAY",
+            "2s",
+            ["GLEANER_POLITNESS_DELAY", "GLEANER_POLITENESS_DELAY?"],
+        ),
+        (
+            "GLEANER_DATA_DIR",
+            "/tmp",
+            ["GLEANER_DATA_DIR", "no setting"],
+        ),
+        (
+            "GLEANER_POLITENESS_DELAY",
+            "soon",
+            ["GLEANER_POLITENESS_DELAY sets", "\"soon\""],
+        ),
+        (
+            "GLEANER_FETCH_CONCURRENCY",
+            "0",
+            ["GLEANER_FETCH_CONCURRENCY sets", "at least 1"],
+        ),
+    ] {
+        let variables = [(name, value)];
+        let crawl = place.command(&["http://127.0.0.1:9/"]);
+        for command in [crawl, gleaner(&["config", "show"])] {
+            let output = run(with_environment(command, &variables));
+            let output = output.expect(USAGE).says(&["error: "]).says(&says);
+            assert_eq!(output.stdout, "");
+        }
+        assert!(!place.data().exists());
+    }
+    // The names that are none of ours, or set nothing.
+    let others = [
+        ("GLEANER_CRASH_KILLS", "27"),
+        ("GLEANER_SERVICE_HOST", "10.0.0.1"),
+        ("GLEANER", "1"),
+        ("GLEANERS_DELAY", "1s"),
+    ];
+    let output = show(&[], &others).expect(0);
+    assert!(output.stdout.lines().all(|it| it.ends_with("  # default")));
+}
+
+#[test]
+fn check_looks_at_the_file_alone() {
+    let place = Place::new();
+    let good = place.file(
+        "good.toml",
+        "politeness.delay = \"2s\"\nfetch.max_body = \"1MiB\"\n",
+    );
+    let bad = place.file("bad.toml", "[fetch]\nconcurrency = 0\n");
+    let check = |file: &str| {
+        let command = gleaner(&["config", "check", "--config", file]);
+        run(with_environment(
+            command,
+            &[("GLEANER_FETCH_CONCURRENCY", "1"), ("GLEANER_NONSENSE", "")],
+        ))
+    };
+    check(&good).expect(0).says(&[&good, "keys set: 2"]);
+    check(&bad)
+        .expect(USAGE)
+        .says(&[&bad, "fetch.concurrency", "at least 1"]);
+    let missing = place.data();
+    check(missing.to_str().expect("an ASCII path"))
+        .expect(USAGE)
+        .says(&["cannot read", "--config"]);
+    run(gleaner(&["config"]))
+        .expect(USAGE)
+        .says(&["show", "check"]);
+    run(gleaner(&["config", "check"]))
+        .expect(USAGE)
+        .says(&["--config"]);
+}
+
+#[test]
+fn flags_set_their_keys_and_name_their_defaults() {
+    let output = show(&[&["--json"][..], &all_flags()].concat(), &[]).expect(0);
+    let shown: Value = serde_json::from_str(&output.stdout).expect("one JSON object");
+    let mut by_flag = BTreeMap::new();
+    for (key, setting) in shown.as_object().expect("an object") {
+        if setting["layer"] == "flag" {
+            let flag = setting["from"].as_str().expect("a name");
+            let value = match &setting["value"] {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            by_flag.insert(flag.to_owned(), (key.clone(), value));
+        }
+    }
+    let expected: BTreeMap<_, _> = FLAGS
+        .into_iter()
+        .map(|(flag, key, value)| (flag.to_owned(), (key.to_owned(), value.to_owned())))
+        .collect();
+    assert_eq!(by_flag, expected);
+
+    let (of_show, of_crawl) = (help(&["config", "show"]), help(&["crawl"]));
+    let setting: BTreeSet<&str> = of_show
+        .keys()
+        .map(String::as_str)
+        .filter(|flag| !OTHER_FLAGS.contains(flag))
+        .collect();
+    assert_eq!(setting, FLAGS.iter().map(|(flag, ..)| *flag).collect());
+    let defaults = flatten(&Config::default());
+    for (flag, key, value) in FLAGS {
+        assert_ne!(defaults[key], value, "{flag}: the test says nothing");
+        let default = format!("[default: {}]", defaults[key]);
+        for help in [&of_show, &of_crawl] {
+            // A flag without a value turns on what is off.
+            let is_told = match value {
+                "true" => defaults[key] == "false",
+                _ => help[flag].contains(&default),
+            };
+            assert!(is_told, "no {default} in {:?}", help[flag]);
+        }
+    }
+}
+
+/// The files beside config/gleaner.toml.
+fn presets() -> Vec<PathBuf> {
+    let mut presets: Vec<PathBuf> = fs::read_dir(root().join("config"))
+        .expect("the repository has it")
+        .map(|entry| entry.expect("the directory stays").path())
+        .filter(|path| path.file_name().is_some_and(|name| name != "gleaner.toml"))
+        .collect();
+    presets.sort();
+    presets
+}
+
+#[test]
+fn presets_change_what_they_name_and_say_why() {
+    let guide = read("docs/guide.md");
+    assert!(presets().len() >= 4);
+    for path in presets() {
+        let name = path.display().to_string();
+        let loaded = config::load(Some(&path), [], []).expect("its keys and values are known");
+        let defaults = flatten(&Config::default());
+        let values = flatten(&loaded.config);
+        let mut changed = 0;
+        for (key, _, origin) in loaded.settings() {
+            if *origin != Origin::Default {
+                assert_ne!(values[&key], defaults[&key], "{name}: {key} is the default");
+                changed += 1;
+            }
+        }
+        assert!(changed > 0, "{name} changes nothing");
+        let text = fs::read_to_string(&path).expect("it was read before");
+        let explained = explained_keys(&text);
+        assert_eq!(explained.len(), changed, "{name}");
+        for key in explained {
+            assert!(key.reason.len() > 20, "{name}: why {}?", key.key);
+        }
+        let file = path.file_name().and_then(|name| name.to_str());
+        let file = file.expect("names are ASCII");
+        assert!(guide.contains(file), "docs/guide.md does not name {file}");
+    }
+}
+
+/// A key of a configuration file, as it is written there.
+struct ExplainedKey {
+    section: String,
+    key: String,
+    /// As it is written; of a key that is unset, an example.
+    value: String,
+    is_set: bool,
+    /// The comment above it.
+    reason: String,
+}
+
+fn explained_keys(text: &str) -> Vec<ExplainedKey> {
+    let mut keys = Vec::new();
+    let mut section = String::new();
+    let mut reason = Vec::new();
+    for line in text.lines() {
+        let comment = line.strip_prefix("# ");
+        let pair = comment.unwrap_or(line).split_once(" = ");
+        if let Some(name) = line.strip_prefix('[') {
+            name.trim_end_matches(']').clone_into(&mut section);
+            reason.clear();
+        } else if let Some((key, value)) = pair.filter(|(key, _)| !key.contains(' ')) {
+            keys.push(ExplainedKey {
+                section: section.clone(),
+                key: key.to_owned(),
+                value: value.to_owned(),
+                is_set: comment.is_none(),
+                reason: reason.join(" "),
+            });
+            reason.clear();
+        } else {
+            reason.extend(comment);
+        }
+    }
+    keys
+}
+
+/// The tables of docs/configuration.md.
+fn reference() -> String {
+    let mut text = String::new();
+    let mut section = String::new();
+    let keys = explained_keys(&read("config/gleaner.toml"));
+    assert_eq!(keys.len(), flatten(&Config::default()).len());
+    for key in keys {
+        if key.section != section {
+            section.clone_from(&key.section);
+            let _ = write!(
+                text,
+                "\n## {section}\n\n| key | default | flag | what and why |\n|---|---|---|---|\n"
+            );
+        }
+        let full = format!("{section}.{}", key.key);
+        let default = match key.is_set {
+            true => format!("`{}`", key.value),
+            false => "none".to_owned(),
+        };
+        let flag = FLAGS.iter().find(|(_, set, _)| *set == full);
+        let flag = flag.map_or_else(String::new, |(flag, ..)| format!("`{flag}`"));
+        let reason = key.reason.replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | {default} | {flag} | {reason} |", key.key);
+    }
+    text
+}
+
+/// With `UPDATE_DOCS` set, writes what it would compare.
+#[test]
+fn the_reference_says_what_the_shipped_file_says() {
+    let path = root().join("docs/configuration.md");
+    let text = read("docs/configuration.md");
+    let (head, rest) = text.split_once(" -->\n").expect("the marker is there");
+    let reference = reference();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, format!("{head} -->\n{reference}")).expect("the repository is writable");
+    } else {
+        assert_eq!(rest, reference, "{head}");
+    }
+}
