@@ -40,13 +40,8 @@ fn read(name: &str) -> String {
     fs::read_to_string(root().join(name)).expect("the repository has it")
 }
 
-/// The command with these variables, and none of ours that this process was given.
+/// The command with these variables.
 fn with_environment(mut command: Command, variables: &[(&str, &str)]) -> Command {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("GLEANER_") {
-            command.env_remove(name);
-        }
-    }
     command.envs(variables.iter().copied());
     command
 }

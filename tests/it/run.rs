@@ -49,6 +49,11 @@ impl Output {
 /// The binary under test, without anything of this process's environment that could change it.
 pub(crate) fn gleaner<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GLEANER_") {
+            command.env_remove(name);
+        }
+    }
     command
         .args(arguments)
         .env("NO_COLOR", "1")
