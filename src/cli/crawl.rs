@@ -8,7 +8,9 @@ use anyhow::Context;
 use clap::Args;
 
 use super::config::SettingFlags;
-use super::{Failure, output, signals};
+use super::output::{self, Screen};
+use super::progress::Progress;
+use super::{Failure, signals};
 use crate::config::{self, Config, Span};
 use crate::engine::{Crawl, Failpoint, RobotsMode, RunLimits, StopHandle};
 use crate::fetch::Guard;
@@ -20,7 +22,8 @@ use crate::url::Url;
   gleaner crawl http://127.0.0.1:8000/ --data-dir crawl
   gleaner crawl --seeds seeds/documentation.txt --data-dir crawl --scope domain \\
       --user-agent 'examplebot/1.0 (+https://example.org/bot)'
-  gleaner crawl --data-dir crawl                    go on where the last run ended")]
+  gleaner crawl --data-dir crawl                    go on where the last run ended
+  gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second")]
 pub(super) struct Arguments {
     /// Where to begin
     #[arg(value_name = "URL")]
@@ -39,19 +42,25 @@ pub(super) struct Arguments {
     max_duration: Option<Span>,
     #[command(flatten)]
     settings: SettingFlags,
+    /// Say nothing on standard error but errors and hints: no progress, no messages
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+    /// Print the summary as one JSON object
+    #[arg(long)]
+    json: bool,
     /// Die at a step of the commit, for tests: a step's name, and `:N` for the N-th time
     #[arg(long, hide = true, value_name = "STEP")]
     failpoint: Option<Failpoint>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let config = arguments.settings.load()?.config;
     let mut options = config.options()?;
     options.failpoint = arguments.failpoint;
     let sources = sources(arguments)?;
     let given = check_seeds(&sources, &config)?;
     if config.crawl.robots == RobotsMode::Ignore {
-        output::say(
+        screen.say(
             "warning: robots.txt is ignored; crawl only what is yours, or what its owner allows you to",
         );
     }
@@ -59,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(no_seeds(arguments));
     }
     let stop = StopHandle::new();
-    signals::listen(stop.clone())?;
+    signals::listen(stop.clone(), screen.clone())?;
 
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     if !crawl.is_resumed() && given == 0 {
@@ -67,15 +76,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if crawl.is_resumed() {
         let counters = crawl.counters();
-        output::say(&format!(
+        screen.say(&format!(
             "resumed: {} queued, {} done",
             counters.queued,
             counters.done()
         ));
     }
     for (name, then, now) in crawl.compare_settings(&config::flatten(&config))? {
-        output::say(&format!("changed setting: {name} was {then}, is {now}"));
+        screen.say(&format!("changed setting: {name} was {then}, is {now}"));
     }
+    let progress = Progress::start(crawl.watch(), screen).map_err(anyhow::Error::from)?;
     let before = crawl.counters().seeds;
     let mut failed = None;
     let seeds = sources.list.iter().flat_map(Source::seeds);
@@ -87,12 +97,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let added = crawl.counters().seeds - before;
     if added > 0 {
-        output::say(&format!("seeds: {added} new"));
+        screen.say(&format!("seeds: {added} new"));
     }
     if crawl.counters().queued == 0 {
         let done = crawl.counters().done();
-        output::say(&format!("nothing left: {done} done"));
+        drop(progress);
+        screen.say(&format!("nothing left: {done} done"));
         output::say("hint: give new seeds to go on, or another --data-dir to start afresh");
+        if arguments.json {
+            output::print(&output::summary_json(&crawl.nothing_to_do()))?;
+        }
         return Ok(());
     }
     let limits = RunLimits {
@@ -100,7 +114,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         max_duration: arguments.max_duration.map(|span| span.0),
     };
     let summary = crawl.run(&limits, &stop)?;
-    output::print(&output::summary(&summary))?;
+    // The line is gone before the summary comes: both may go to one terminal.
+    drop(progress);
+    output::print(&match arguments.json {
+        true => output::summary_json(&summary),
+        false => output::summary(&summary),
+    })?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod config;
 mod crawl;
 mod exit;
 mod output;
+mod progress;
 mod signals;
 mod status;
 
@@ -12,21 +13,31 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::engine::{self, DirectoryError};
 use crate::seeds;
 use exit::Exit;
+use output::Screen;
 
 /// A polite, standalone web crawler whose heart is deduplication.
 #[derive(Debug, Parser)]
 #[command(name = "gleaner", version, about, max_term_width = 100)]
 struct Cli {
     /// What to log to standard error: a level (error, warn, info, debug) or a filter such as
-    /// `gleaner::fetch=debug`
-    #[arg(long, global = true, default_value = "warn", value_name = "FILTER")]
-    log: String,
+    /// `gleaner::fetch=debug` [default: warn; error with --quiet]
+    #[arg(long, global = true, value_name = "FILTER")]
+    log: Option<String>,
+    /// How to write log lines
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t
+    )]
+    log_format: LogFormat,
 
     #[command(subcommand)]
     command: Command,
@@ -40,6 +51,21 @@ enum Command {
     Status(status::Arguments),
     /// Show the settings that hold and who set each, or check a configuration file
     Config(config::Arguments),
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl Command {
+    fn is_quiet(&self) -> bool {
+        matches!(self, Self::Crawl(arguments) if arguments.quiet)
+    }
 }
 
 /// Runs gleaner with the process's arguments.
@@ -57,8 +83,13 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             .into();
         }
     };
-    let result = start_logging(&cli.log).and_then(|()| match cli.command {
-        Command::Crawl(arguments) => crawl::run(&arguments),
+    let is_quiet = cli.command.is_quiet();
+    let screen = Screen::new(is_quiet);
+    let filter = cli.log.as_deref();
+    let filter = filter.unwrap_or(if is_quiet { "error" } else { "warn" });
+    let logging = start_logging(filter, cli.log_format, screen.clone());
+    let result = logging.and_then(|()| match cli.command {
+        Command::Crawl(arguments) => crawl::run(&arguments, &screen),
         Command::Status(arguments) => status::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
     });
@@ -158,7 +189,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn start_logging(filter: &str) -> Result<(), Failure> {
+fn start_logging(filter: &str, format: LogFormat, screen: Screen) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter).map_err(|error| Failure::Usage {
         message: format!("--log {filter:?} is not a filter: {error}"),
         hint: Some(
@@ -167,11 +198,14 @@ fn start_logging(filter: &str) -> Result<(), Failure> {
     })?;
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && io::IsTerminal::is_terminal(&io::stderr());
-    tracing_subscriber::fmt()
+    let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(colour)
-        .init();
+        .with_writer(move || screen.clone())
+        .with_ansi(colour);
+    match format {
+        LogFormat::Text => builder.init(),
+        LogFormat::Json => builder.json().flatten_event(true).with_ansi(false).init(),
+    }
     Ok(())
 }
 

@@ -1,12 +1,88 @@
-//! What a person reads: lines on standard error, and the summary on standard output.
+//! What a person reads: lines on standard error, and the summary on standard output. Standard error
+//! is shared by messages, log lines and the progress line; whoever writes there goes through
+//! [`Screen`], so that they never stand in one line.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::engine::{Counters, Ending, Summary};
+use indicatif::ProgressBar;
+use serde_json::json;
 
-/// Says something to whoever watches standard error; nobody may.
+use crate::engine::{Counters, Ending, HostFigures, Summary};
+
+/// Standard error while a command runs. Clones share it; as a writer it takes log lines.
+#[derive(Debug, Clone)]
+pub(super) struct Screen {
+    is_quiet: bool,
+    /// The progress line that is shown. Locked for as long as it takes to write a line.
+    line: Arc<Mutex<Option<ProgressBar>>>,
+}
+
+impl Screen {
+    /// A screen without a progress line. With `is_quiet` nothing is said on it.
+    pub(super) fn new(is_quiet: bool) -> Self {
+        Self {
+            is_quiet,
+            line: Arc::default(),
+        }
+    }
+
+    /// Whether only errors and hints are to be seen.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
+    /// Says something to whoever watches, unless they asked for quiet.
+    pub(super) fn say(&self, line: &str) {
+        if !self.is_quiet {
+            self.write_whole(format!("{line}\n").as_bytes());
+        }
+    }
+
+    /// From now on this progress line stands below whatever is written.
+    pub(super) fn show(&self, line: ProgressBar) {
+        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+    }
+
+    /// Takes the progress line away for good, if there is one.
+    pub(super) fn clear(&self) {
+        let line = self
+            .line
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(line) = line {
+            line.finish_and_clear();
+        }
+    }
+
+    /// Nobody may be reading: that is no reason to end a crawl.
+    fn write_whole(&self, bytes: &[u8]) {
+        let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let write = || {
+            let _ = io::stderr().write_all(bytes);
+        };
+        match &*line {
+            Some(line) => line.suspend(write),
+            None => write(),
+        }
+    }
+}
+
+impl io::Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_whole(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Says an error or a hint, after the progress line is gone; nobody may be reading.
 pub(super) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -23,6 +99,17 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Tiers of deduplication, the strictest first.
+const TIERS: [&str; 4] = ["raw", "normalized", "content", "near"];
+
+/// Duplicates by tier, those that there are.
+pub(super) fn duplicates(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
+    TIERS.into_iter().filter_map(|name| {
+        let count = counters.verdicts.get(name).copied()?;
+        (count > 0).then_some((name, count))
+    })
 }
 
 /// The counters, a line each, as they stand since the crawl began.
@@ -48,19 +135,11 @@ pub(super) fn counters(counters: &Counters) -> String {
             .map(|(class, count)| (format!("{class}xx"), *count)),
     );
     line("pages", counters.pages, &statuses);
-    let named = |name: &str| counters.verdicts.get(name).copied().unwrap_or(0);
-    let duplicates = ["raw", "normalized", "content", "near"];
-    line("unique", named("unique"), "");
-    let by_tier = list(
-        &mut duplicates
-            .iter()
-            .map(|name| ((*name).to_owned(), named(name))),
-    );
-    line(
-        "duplicates",
-        duplicates.iter().map(|name| named(name)).sum(),
-        &by_tier,
-    );
+    let unique = counters.verdicts.get("unique").copied().unwrap_or(0);
+    line("unique", unique, "");
+    let by_tier = list(&mut duplicates(counters).map(|(name, count)| (name.to_owned(), count)));
+    let sum = duplicates(counters).map(|(_, count)| count).sum();
+    line("duplicates", sum, &by_tier);
     let failures = list(
         &mut counters
             .failures
@@ -86,10 +165,52 @@ pub(super) fn summary(summary: &Summary) -> String {
         Ending::Failed => "failed",
     };
     let took = Duration::from_millis(u64::try_from(summary.took.as_millis()).unwrap_or(u64::MAX));
-    format!(
+    let mut text = format!(
         "ended after {took:?}: {ending}\n{}",
         counters(&summary.counters)
-    )
+    );
+    let _ = writeln!(
+        text,
+        "{:<12}{:>12.1}  ({} pages in this run)",
+        "pages/s",
+        summary.pages_per_second(),
+        summary.pages
+    );
+    let mut list = |name: &str, hosts: &[HostFigures], figure: fn(&HostFigures) -> (u64, &str)| {
+        for (row, host) in hosts.iter().enumerate() {
+            let name = if row == 0 { name } else { "" };
+            let (count, unit) = figure(host);
+            let (host, answers) = (&host.host, host.answers);
+            let _ = writeln!(
+                text,
+                "{name:<12}{count:>12}  {unit}  {host}  ({answers} answers)"
+            );
+        }
+    };
+    list("slowest", &summary.slowest, |host| (host.mean_ms, "ms"));
+    list("largest", &summary.largest, |host| (host.bytes, "bytes"));
+    text
+}
+
+/// What a run did, as one line of JSON; docs/formats.md lists the fields.
+pub(super) fn summary_json(summary: &Summary) -> String {
+    let ending = match summary.ending {
+        Ending::Drained => "drained",
+        Ending::MaxPages => "max-pages",
+        Ending::MaxDuration => "max-duration",
+        Ending::Stopped => "stopped",
+        Ending::Failed => "failed",
+    };
+    let summary = json!({
+        "ending": ending,
+        "seconds": summary.took.as_secs_f64(),
+        "pages": summary.pages,
+        "pages_per_second": summary.pages_per_second(),
+        "slowest": summary.slowest,
+        "largest": summary.largest,
+        "counters": summary.counters,
+    });
+    format!("{summary}\n")
 }
 
 /// Writes data to standard output.

@@ -5,11 +5,11 @@ use std::thread;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::exit::INTERRUPTED;
-use super::output::say;
+use super::output::Screen;
 use crate::engine::StopHandle;
 
 /// Listens for signals until the process ends.
-pub(super) fn listen(stop: StopHandle) -> anyhow::Result<()> {
+pub(super) fn listen(stop: StopHandle, screen: Screen) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -23,8 +23,9 @@ pub(super) fn listen(stop: StopHandle) -> anyhow::Result<()> {
                     _ = terminations.recv() => {}
                 }
                 if stop.stop() {
-                    say("stopping: fetches in progress are ended and everything that arrived is committed; a second signal exits at once");
+                    screen.say("stopping: fetches in progress are ended and everything that arrived is committed; a second signal exits at once");
                 } else {
+                    screen.clear();
                     // Safe at any moment: only committed state counts.
                     std::process::exit(INTERRUPTED);
                 }

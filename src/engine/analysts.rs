@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
+use super::observe::Waiting;
 use super::visit::{Analysed, Entry, Fetched, Findings};
 use crate::dedup::{Fingerprints, Text};
 use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
@@ -27,6 +28,8 @@ pub(super) struct Analysts {
     pub(super) max_decoded_bytes: usize,
     /// robots.txt rules and X-Robots-Tag values for this token are ours.
     pub(super) product_token: String,
+    /// Those that wait for the committer.
+    pub(super) waiting: Waiting,
 }
 
 impl Analysts {
@@ -53,7 +56,10 @@ impl Analysts {
                                 .blocking_recv();
                             let Some(visit) = next else { return };
                             let visit = Box::new(analyst.analyse(visit));
-                            if analysed.send(Entry::Visit(visit)).is_err() {
+                            let sent = analyst
+                                .waiting
+                                .during(|| analysed.send(Entry::Visit(visit)));
+                            if sent.is_err() {
                                 return;
                             }
                         }

@@ -19,6 +19,7 @@ use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
 use super::records::StorePolicy;
 use super::rows::{Counters, CrawlState};
+use super::run_hosts::RunHosts;
 use super::scheduler::Event;
 use super::visit::{Entry, Receipt};
 use crate::archive::Archive;
@@ -68,6 +69,8 @@ pub(super) struct Committer {
     pub(super) last_checkpoint: Instant,
     /// Deltas that no checkpoint covers, and what they hold.
     pub(super) deltas: Deltas,
+    /// The hosts of this run, for its summary.
+    pub(super) run_hosts: RunHosts,
 }
 
 /// Deltas since the last checkpoint.

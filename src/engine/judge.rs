@@ -321,6 +321,8 @@ impl Committer {
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             host.visits += 1;
             host.bytes += exchange.body.len() as u64;
+            self.run_hosts
+                .answered(&task.host, exchange.duration, exchange.body.len() as u64);
         }
         if let Some(place) = task.place {
             host.queued = host.queued.saturating_sub(1);

@@ -20,6 +20,7 @@ mod observe;
 mod records;
 mod recover;
 mod rows;
+mod run_hosts;
 mod scheduler;
 
 use std::collections::BTreeMap;
@@ -28,8 +29,8 @@ use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-use std::thread;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -39,9 +40,10 @@ pub use control::StopHandle;
 pub use directory::{DataDirectory, DirectoryError};
 pub use failpoint::{Failpoint, Step};
 pub use fetch_log::{LogError, LogLine};
-pub use observe::{Gauges, Status};
+pub use observe::{Gauges, Limit, Status, Watch};
 pub use records::StorePolicy;
 pub use rows::{Counters, Fate, Judgement, PageRecord};
+pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
 
 use crate::fetch::{FetchOptions, Fetcher};
@@ -57,6 +59,7 @@ use analysts::Analysts;
 use clock::Clock;
 use committer::Committer;
 use fetchers::Fetchers;
+use observe::Waiting;
 use scheduler::{Event, Scheduler};
 use visit::Entry;
 
@@ -139,6 +142,20 @@ pub struct Summary {
     pub counters: Counters,
     /// How long this run took.
     pub took: Duration,
+    /// URLs whose server answered in this run.
+    pub pages: u64,
+    /// The hosts of this run that took longest to answer, the slowest first.
+    pub slowest: Vec<HostFigures>,
+    /// The hosts of this run that sent most, the largest first.
+    pub largest: Vec<HostFigures>,
+}
+
+impl Summary {
+    /// Pages a second in this run.
+    pub fn pages_per_second(&self) -> f64 {
+        // A run that fetched nothing may have taken no time.
+        self.pages as f64 / self.took.as_secs_f64().max(0.001)
+    }
 }
 
 /// A crawl that is open and not running.
@@ -146,6 +163,7 @@ pub struct Crawl {
     directory: DataDirectory,
     options: Options,
     committer: Committer,
+    gauges: watch::Sender<Gauges>,
     resumed: bool,
 }
 
@@ -159,6 +177,7 @@ impl Crawl {
             directory,
             options,
             committer,
+            gauges: watch::Sender::new(Gauges::default()),
             resumed,
         })
     }
@@ -171,6 +190,26 @@ impl Crawl {
     /// What was done so far.
     pub fn counters(&self) -> &Counters {
         &self.committer.state.counters
+    }
+
+    /// What can be looked at while seeds are added and while it runs.
+    pub fn watch(&self) -> Watch {
+        Watch {
+            counters: self.committer.counters.subscribe(),
+            gauges: self.gauges.subscribe(),
+        }
+    }
+
+    /// The summary of a run that had nothing to do.
+    pub fn nothing_to_do(&self) -> Summary {
+        Summary {
+            ending: Ending::Drained,
+            counters: self.counters().clone(),
+            took: Duration::ZERO,
+            pages: 0,
+            slowest: Vec::new(),
+            largest: Vec::new(),
+        }
     }
 
     /// Admits seeds given by the user, until asked to stop; those that are known already are not
@@ -233,12 +272,15 @@ impl Crawl {
 
     /// Crawls until nothing is left, a limit is reached, or it is stopped.
     pub fn run(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+        let watch = self.watch();
         let Self {
             directory,
             options,
-            mut committer,
+            committer,
+            gauges,
             resumed,
         } = self;
+        let pages_before = committer.state.counters.pages;
         let clock = Clock::start();
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -258,17 +300,17 @@ impl Crawl {
             page: options.page.clone(),
             max_decoded_bytes: options.fetch.max_decoded_bytes,
             product_token: product_token.clone(),
+            waiting: Waiting::default(),
         };
+        let waiting = analysts.waiting.clone();
         let analysts = analysts
             .start(cores, fetched_queue, &analysed)
             .map_err(Error::Threads)?;
         drop(analysed);
 
-        let gauges = watch::Sender::new(Gauges::default());
         let observer = Observer {
             directory: directory.path().to_owned(),
-            counters: committer.counters.subscribe(),
-            gauges: gauges.subscribe(),
+            watch: watch.clone(),
             clock,
         };
         let scheduler = Scheduler {
@@ -299,21 +341,15 @@ impl Crawl {
             max_duration: limits.max_duration,
             stop: stop.clone(),
             gauges,
+            counters: watch.counters,
+            analysts: cores,
+            waiting,
+            reads: 0,
+            handed_out: 0,
             rate_token: false,
         };
-        let committing = thread::Builder::new()
-            .name("committer".to_owned())
-            .spawn(move || {
-                let result =
-                    catch_unwind(AssertUnwindSafe(|| committer.run(&analysed_queue, &events)))
-                        .unwrap_or_else(|_| Err(Error::Internal("the committer died".to_owned())));
-                drop(analysed_queue);
-                if result.is_err() {
-                    let _ = events.blocking_send(Event::CommitterGone);
-                }
-                (committer, result)
-            })
-            .map_err(Error::Threads)?;
+        let committing =
+            start_committing(committer, analysed_queue, events).map_err(Error::Threads)?;
 
         let scheduled = runtime.block_on(async {
             let observing = tokio::spawn(observer.clone().run());
@@ -339,8 +375,31 @@ impl Crawl {
             ending,
             counters: committer.state.counters.clone(),
             took: clock.elapsed(),
+            pages: committer.state.counters.pages - pages_before,
+            slowest: committer.run_hosts.slowest(),
+            largest: committer.run_hosts.largest(),
         })
     }
+}
+
+/// Starts the committer's thread. It ends when nothing more can arrive or a commit fails; what it
+/// was is given back either way.
+fn start_committing(
+    mut committer: Committer,
+    entries: Receiver<Entry>,
+    events: mpsc::Sender<Event>,
+) -> io::Result<JoinHandle<(Committer, Result<(), Error>)>> {
+    thread::Builder::new()
+        .name("committer".to_owned())
+        .spawn(move || {
+            let result = catch_unwind(AssertUnwindSafe(|| committer.run(&entries, &events)))
+                .unwrap_or_else(|_| Err(Error::Internal("the committer died".to_owned())));
+            drop(entries);
+            if result.is_err() {
+                let _ = events.blocking_send(Event::CommitterGone);
+            }
+            (committer, result)
+        })
 }
 
 /// Memory for a store that is only read.
@@ -350,8 +409,7 @@ const READING_MEMORY: u64 = 64 << 20;
 #[derive(Clone)]
 struct Observer {
     directory: PathBuf,
-    counters: watch::Receiver<Counters>,
-    gauges: watch::Receiver<Gauges>,
+    watch: Watch,
     clock: Clock,
 }
 
@@ -371,8 +429,8 @@ impl Observer {
             running,
             time: format!("{:.0}", jiff::Timestamp::now()),
             seconds: self.clock.elapsed().as_secs(),
-            counters: self.counters.borrow().clone(),
-            gauges: *self.gauges.borrow(),
+            counters: self.watch.counters(),
+            gauges: self.watch.gauges(),
         };
         status
             .write(&self.directory)

@@ -1,11 +1,14 @@
-//! What an operator can see: counters of what was committed, gauges of what goes on, and
-//! `status.json`, renamed into place at most once a second.
+//! What an operator can see: counters of what was committed, gauges of what goes on, what keeps
+//! the crawl from going faster, and `status.json`, renamed into place at most once a second.
 
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 use super::rows::Counters;
 
@@ -16,6 +19,138 @@ pub struct Gauges {
     pub hosts_in_window: usize,
     /// Visits between hand-out and analysis.
     pub fetching: usize,
+    /// What keeps the crawl from going faster.
+    #[serde(default)]
+    pub limit: Limit,
+}
+
+/// What keeps a crawl from going faster at this moment, as far as the scheduler knows it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// It has not begun to fetch.
+    #[default]
+    Starting,
+    /// Every host that has something to fetch and is not being visited waits for its delay.
+    Politeness,
+    /// A host could be visited, but the crawl-wide rate forbids it.
+    Rate,
+    /// A host could be visited, but as many fetches as allowed are in progress.
+    Concurrency,
+    /// The same, and visits that are fetched wait for an analyst.
+    Analysts,
+    /// The same, and every analyst waits for the committer.
+    Committer,
+    /// Every host that has something to fetch has a visit on its way, from request to commit.
+    Visits,
+    /// No host can be visited until the next URLs are read from disk.
+    Reading,
+    /// Nothing is left to begin: what is in progress may lead to more.
+    InProgress,
+    /// The run is over but for what is in progress.
+    Ending,
+}
+
+impl Limit {
+    /// The name in `status.json` and on the progress line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Politeness => "politeness",
+            Self::Rate => "rate",
+            Self::Concurrency => "concurrency",
+            Self::Analysts => "analysts",
+            Self::Committer => "committer",
+            Self::Visits => "visits",
+            Self::Reading => "reading",
+            Self::InProgress => "in-progress",
+            Self::Ending => "ending",
+        }
+    }
+}
+
+/// Why the scheduler hands out no visit when it did everything that it could.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Held {
+    /// The pages of this run are all handed out.
+    Spent,
+    /// A host is due, and there is no permit.
+    Permit,
+    /// A host is due, and the crawl-wide rate says no.
+    Rate,
+    /// No host is due, and it is known when one will be.
+    Delay,
+    /// No host is due, and only news can change that.
+    News,
+}
+
+/// How full the way from scheduler to commit is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fill {
+    /// URLs queued and not handed out.
+    pub(super) left: u64,
+    /// Reads of the store in progress.
+    pub(super) reads: usize,
+    /// Visits between hand-out and analysis.
+    pub(super) fetching: usize,
+    /// Places in the channel from fetchers to analysts.
+    pub(super) room_before_analysts: usize,
+    /// Analysts that are not waiting for a place before the committer.
+    pub(super) analysts_at_work: usize,
+}
+
+/// What limits the crawl. A full channel limits it only when it takes the permits that a due host
+/// would need.
+pub(super) fn limit(held: Held, fill: &Fill) -> Limit {
+    match held {
+        Held::Spent => Limit::InProgress,
+        Held::Permit if fill.room_before_analysts > 0 => Limit::Concurrency,
+        Held::Permit if fill.analysts_at_work > 0 => Limit::Analysts,
+        Held::Permit => Limit::Committer,
+        Held::Rate => Limit::Rate,
+        Held::Delay => Limit::Politeness,
+        Held::News if fill.left == 0 => Limit::InProgress,
+        Held::News if fill.reads > 0 && fill.fetching == 0 => Limit::Reading,
+        Held::News => Limit::Visits,
+    }
+}
+
+/// How many analysts wait for a place before the committer. Shared by them and the scheduler.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    /// Counts one as waiting while it does this.
+    pub(super) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let result = wait();
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// How many wait.
+    pub(super) fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a crawl shows of itself while it runs. Looking costs the crawl nothing.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    pub(super) counters: watch::Receiver<Counters>,
+    pub(super) gauges: watch::Receiver<Gauges>,
+}
+
+impl Watch {
+    /// What was done since the crawl began.
+    pub fn counters(&self) -> Counters {
+        self.counters.borrow().clone()
+    }
+
+    /// What goes on.
+    pub fn gauges(&self) -> Gauges {
+        *self.gauges.borrow()
+    }
 }
 
 /// The state of a crawl, as `gleaner status` shows it.
@@ -51,5 +186,94 @@ impl Status {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A crawl in full swing.
+    const BUSY: Fill = Fill {
+        left: 100,
+        reads: 0,
+        fetching: 64,
+        room_before_analysts: 4,
+        analysts_at_work: 2,
+    };
+
+    #[track_caller]
+    fn check(held: Held, fill: &Fill, expected: Limit) {
+        assert_eq!(limit(held, fill), expected, "{held:?} {fill:?}");
+    }
+
+    #[test]
+    fn what_holds_the_scheduler_limits_the_crawl() {
+        check(Held::Delay, &BUSY, Limit::Politeness);
+        check(Held::Rate, &BUSY, Limit::Rate);
+        check(Held::Permit, &BUSY, Limit::Concurrency);
+        check(Held::News, &BUSY, Limit::Visits);
+        check(Held::Spent, &BUSY, Limit::InProgress);
+        check(Held::News, &Fill { left: 0, ..BUSY }, Limit::InProgress);
+        let reading = Fill {
+            reads: 1,
+            fetching: 0,
+            ..BUSY
+        };
+        check(Held::News, &reading, Limit::Reading);
+        // A read beside visits in progress holds nobody up.
+        check(Held::News, &Fill { reads: 1, ..BUSY }, Limit::Visits);
+    }
+
+    #[test]
+    fn a_full_channel_limits_only_a_crawl_without_permits() {
+        let behind = Fill {
+            room_before_analysts: 0,
+            ..BUSY
+        };
+        check(Held::Permit, &behind, Limit::Analysts);
+        check(Held::Delay, &behind, Limit::Politeness);
+        let blocked = Fill {
+            analysts_at_work: 0,
+            ..behind
+        };
+        check(Held::Permit, &blocked, Limit::Committer);
+        check(Held::News, &blocked, Limit::Visits);
+    }
+
+    #[test]
+    fn names_are_those_of_the_status_file() {
+        for limit in [
+            Limit::Starting,
+            Limit::Politeness,
+            Limit::Rate,
+            Limit::Concurrency,
+            Limit::Analysts,
+            Limit::Committer,
+            Limit::Visits,
+            Limit::Reading,
+            Limit::InProgress,
+            Limit::Ending,
+        ] {
+            assert_eq!(serde_json::to_value(limit).unwrap(), limit.name());
+        }
+    }
+
+    #[test]
+    fn a_status_without_a_limit_is_read() {
+        let gauges = serde_json::from_str(r#"{"hosts_in_window":3,"fetching":1}"#).unwrap();
+        let expected = Gauges {
+            hosts_in_window: 3,
+            fetching: 1,
+            limit: Limit::Starting,
+        };
+        assert_eq!(expected, gauges);
+    }
+
+    #[test]
+    fn who_waits_is_counted_while_it_waits() {
+        let waiting = Waiting::default();
+        let seen = waiting.during(|| waiting.count());
+        assert_eq!((seen, waiting.count()), (1, 0));
     }
 }

@@ -15,6 +15,7 @@ use super::committer::{CheckpointLimits, Committer, DEDUP_RUNS, Deltas, SEEN_RUN
 use super::directory::DataDirectory;
 use super::fetch_log::FetchLog;
 use super::rows::{CrawlState, Delta, PageRecord};
+use super::run_hosts::RunHosts;
 use super::{Error, Options, RobotsMode};
 use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, Documents, Index};
@@ -164,6 +165,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         failpoint: options.failpoint,
         last_checkpoint: Instant::now(),
         deltas,
+        run_hosts: RunHosts::default(),
     })
 }
 

@@ -12,11 +12,13 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
 use super::Error;
 use super::control::StopHandle;
 use super::fetchers::Fetchers;
-use super::observe::Gauges;
+use super::observe::{Fill, Gauges, Held, Limit, Waiting, limit};
+use super::rows::Counters;
 use super::visit::Receipt;
 use crate::frontier::{Action, Loaded, Pace, Refilled, RobotsPolicy, Schedule, load, refill};
 use crate::store::{self, Store};
@@ -24,6 +26,8 @@ use crate::url::HostKey;
 
 /// How long fetches in progress may take to end when the run is stopped.
 const GRACE: Duration = Duration::from_secs(4);
+/// How old the gauges get while nothing happens here: channels fill and drain meanwhile.
+const GAUGES_AGE: Duration = Duration::from_millis(250);
 
 /// What the scheduler is told.
 #[derive(Debug)]
@@ -66,6 +70,14 @@ pub(super) struct Scheduler {
     pub(super) max_duration: Option<Duration>,
     pub(super) stop: StopHandle,
     pub(super) gauges: watch::Sender<Gauges>,
+    pub(super) counters: watch::Receiver<Counters>,
+    pub(super) analysts: usize,
+    /// Analysts that wait for the committer.
+    pub(super) waiting: Waiting,
+    /// Reads of the store in progress.
+    pub(super) reads: usize,
+    /// Queued URLs that were handed out and are not committed.
+    pub(super) handed_out: u64,
     /// The crawl-wide rate allows one more visit.
     pub(super) rate_token: bool,
 }
@@ -83,6 +95,8 @@ impl Scheduler {
         let stop = self.stop.clone();
         let stopped = stop.stopped();
         tokio::pin!(stopped);
+        let mut ticks = tokio::time::interval(GAUGES_AGE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let ending = loop {
             if self
                 .max_duration
@@ -91,10 +105,13 @@ impl Scheduler {
                 break Ending::MaxDuration;
             }
             let wake = match self.act(&permits, &mut permit, limiter.as_ref(), &mut fetches) {
-                Next::Wait(wake) => wake,
+                Next::Wait(wake, held) => {
+                    let free = permits.available_permits() + usize::from(permit.is_some());
+                    self.show(self.concurrency.saturating_sub(free), held);
+                    wake
+                }
                 Next::End(ending) => break ending,
             };
-            self.show(fetches.len());
             tokio::select! {
                 () = &mut stopped => break Ending::Stopped,
                 event = events.recv() => {
@@ -116,8 +133,11 @@ impl Scheduler {
                     return Err(Error::Internal(format!("a fetch or a read died: {error}")));
                 }
                 () = sleep_until(wake) => {}
+                _ = ticks.tick() => {}
             }
         };
+        self.gauges
+            .send_modify(|gauges| gauges.limit = Limit::Ending);
         if ending != Ending::Drained {
             tracing::info!(in_progress = fetches.len(), "stopping");
         }
@@ -159,17 +179,20 @@ impl Scheduler {
             match self.schedule.next(now, permit.is_some() && self.rate_token) {
                 Action::Fetch(task) => {
                     self.rate_token = false;
+                    self.handed_out += u64::from(task.place.is_some());
                     // A visit is handed out only where there is a permit.
                     if let Some(permit) = permit.take() {
                         fetches.spawn(self.fetchers.clone().visit(task, permit));
                     }
                 }
                 Action::Forbid(task, reason) => {
+                    self.handed_out += u64::from(task.place.is_some());
                     if let Some(permit) = permit.take() {
                         fetches.spawn(self.fetchers.clone().forbid(task, reason, permit));
                     }
                 }
                 Action::Refill(request) => {
+                    self.reads += 1;
                     let (store, policy) = (Arc::clone(&self.store), self.robots.clone());
                     let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());
                     fetches.spawn_blocking(move || {
@@ -178,14 +201,26 @@ impl Scheduler {
                     });
                 }
                 Action::Load(request) => {
+                    self.reads += 1;
                     let (store, events) = (Arc::clone(&self.store), self.fetchers.events.clone());
                     fetches.spawn_blocking(move || {
                         let _ = events.blocking_send(Event::Loaded(load(&*store, &request)));
                     });
                 }
                 Action::Wait(until) => {
+                    let held = if self.schedule.is_spent() {
+                        Held::Spent
+                    } else if self.schedule.has_due(now) {
+                        match permit {
+                            None => Held::Permit,
+                            Some(_) => Held::Rate,
+                        }
+                    } else {
+                        until.map_or(Held::News, |_| Held::Delay)
+                    };
                     let until = until.map(|moment| self.fetchers.clock.instant(moment));
-                    return Next::Wait(until.map_or(wake, |until| Some(earliest(wake, until))));
+                    let wake = until.map_or(wake, |until| Some(earliest(wake, until)));
+                    return Next::Wait(wake, held);
                 }
                 Action::Drained => return Next::End(Ending::Drained),
                 Action::Spent => return Next::End(Ending::MaxPages),
@@ -197,8 +232,12 @@ impl Scheduler {
     fn learn(&mut self, event: Event) -> Result<bool, Error> {
         match event {
             Event::Visited(host, pace) => self.schedule.visited(&host, pace),
-            Event::Refilled(refilled) => self.schedule.refilled(refilled?),
+            Event::Refilled(refilled) => {
+                self.reads = self.reads.saturating_sub(1);
+                self.schedule.refilled(refilled?);
+            }
             Event::Loaded(loaded) => {
+                self.reads = self.reads.saturating_sub(1);
                 let now = self.fetchers.clock.now();
                 self.schedule.loaded(loaded?, now);
             }
@@ -209,6 +248,8 @@ impl Scheduler {
                         self.schedule.queued(&host, due);
                     }
                     if let Some(done) = receipt.visit {
+                        let queued = u64::from(done.place.is_some());
+                        self.handed_out = self.handed_out.saturating_sub(queued);
                         self.schedule.committed(
                             &done.host,
                             done.place,
@@ -223,18 +264,27 @@ impl Scheduler {
         Ok(true)
     }
 
-    fn show(&self, fetching: usize) {
+    fn show(&self, fetching: usize, held: Held) {
+        let queued = self.counters.borrow().queued;
+        let fill = Fill {
+            left: queued.saturating_sub(self.handed_out),
+            reads: self.reads,
+            fetching,
+            room_before_analysts: self.fetchers.fetched.capacity(),
+            analysts_at_work: self.analysts.saturating_sub(self.waiting.count()),
+        };
         self.gauges.send_replace(Gauges {
             hosts_in_window: self.schedule.hosts(),
             fetching,
+            limit: limit(held, &fill),
         });
     }
 }
 
 /// What comes after everything that could be done was done.
 enum Next {
-    /// Something must happen first, or this instant come.
-    Wait(Option<Instant>),
+    /// Something must happen first, or this instant come; and why no visit can be made before.
+    Wait(Option<Instant>, Held),
     /// The run is over.
     End(Ending),
 }

@@ -213,6 +213,11 @@ impl Schedule {
         !self.forbidden.is_empty() || self.ready.first().is_some_and(|(due, _)| *due <= now)
     }
 
+    /// Whether all pages of this run are handed out; one that does not count gives its place back.
+    pub fn is_spent(&self) -> bool {
+        self.pages_left == Some(0)
+    }
+
     /// URLs in memory.
     pub fn buffered(&self) -> usize {
         self.slots.values().map(|slot| slot.buffer.len()).sum()
@@ -232,7 +237,7 @@ impl Schedule {
         if let Some(request) = self.next_load(now) {
             return Action::Load(request);
         }
-        if self.pages_left == Some(0) {
+        if self.is_spent() {
             return match self.pages_in_progress {
                 0 => Action::Spent,
                 _ => Action::Wait(None),

@@ -8,6 +8,7 @@
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
+//! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
 //! - `web`, `smoke`: the web, and its own tests.
 
@@ -30,6 +31,8 @@ mod recovery;
 mod stop;
 
 mod memory;
+
+mod progress;
 
 mod tidy;
 

@@ -1,0 +1,241 @@
+//! What a crawl shows while it runs: a line that is kept up to date on a terminal, a line now and
+//! then elsewhere. Reads what the engine shows of itself, from a thread of its own; it counts
+//! nothing, and the crawl never waits for it.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::output::{Screen, duplicates};
+use crate::engine::{Counters, Gauges, Watch};
+
+/// Time between two states of the line on a terminal.
+const LIVE: Duration = Duration::from_millis(250);
+/// Time between two lines elsewhere: a crawl that ends before has none.
+const PLAIN: Duration = Duration::from_secs(10);
+/// The time that pages a second are taken over, at least, once it has passed.
+const SPEED_OVER: Duration = Duration::from_secs(5);
+
+/// A crawl's progress is shown until this is dropped; then the line is gone, however the crawl
+/// ended.
+#[derive(Debug)]
+pub(super) struct Progress {
+    screen: Screen,
+    /// Dropped to end the thread. `None` if nothing is shown.
+    shown: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// Begins to show progress, unless the user asked for quiet.
+    pub(super) fn start(watch: Watch, screen: &Screen) -> io::Result<Self> {
+        let screen = screen.clone();
+        if screen.is_quiet() {
+            let shown = None;
+            return Ok(Self { screen, shown });
+        }
+        let (end, ended) = channel::<()>();
+        let line = moves_the_cursor().then(live_line);
+        if let Some(line) = &line {
+            screen.show(line.clone());
+        }
+        let plain = screen.clone();
+        let interval = if line.is_some() { LIVE } else { PLAIN };
+        let thread = thread::Builder::new()
+            .name("progress".to_owned())
+            .spawn(move || {
+                let start = Instant::now();
+                let mut speed = Speed::default();
+                let mut text = || {
+                    let (counters, gauges) = (watch.counters(), watch.gauges());
+                    let speed = speed.after(start.elapsed(), counters.pages);
+                    describe(&counters, &gauges, speed)
+                };
+                // The first look is where the speed is counted from.
+                let mut next = text();
+                loop {
+                    if let Some(line) = &line {
+                        line.set_message(next);
+                        line.tick();
+                    }
+                    if ended.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
+                        return;
+                    }
+                    next = text();
+                    if line.is_none() {
+                        plain.say(&next);
+                    }
+                }
+            })?;
+        Ok(Self {
+            screen,
+            shown: Some((end, thread)),
+        })
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.shown.take() {
+            drop(end);
+            // First the thread: it would draw the line again.
+            let _ = thread.join();
+        }
+        self.screen.clear();
+    }
+}
+
+/// Whether standard error is a terminal that can take a line back.
+fn moves_the_cursor() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// The line, cut to the terminal's width. It has no colours: `NO_COLOR` changes nothing.
+fn live_line() -> ProgressBar {
+    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+    line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    line
+}
+
+/// The state of a crawl in one line, what matters most first: terminals are narrow.
+fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> String {
+    let mut text = format!(
+        "{} pages, {speed:.1}/s, {}, {} queued, {} hosts, limit: {}",
+        counters.pages,
+        size(counters.bytes),
+        counters.queued,
+        gauges.hosts_in_window,
+        gauges.limit.name(),
+    );
+    let mut tiers = duplicates(counters).peekable();
+    if tiers.peek().is_some() {
+        text.push_str(", duplicates:");
+        for (name, count) in tiers {
+            let _ = write!(text, " {count} {name}");
+        }
+    }
+    if counters.failed > 0 {
+        let _ = write!(text, ", {} failed", counters.failed);
+    }
+    text
+}
+
+/// A number of bytes, roughly.
+fn size(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    for unit in ["B", "kB", "MB", "GB"] {
+        // What would be rounded to 1000 is shown in the next unit.
+        if size < 999.95 {
+            return match unit {
+                "B" => format!("{bytes} B"),
+                _ => format!("{size:.1} {unit}"),
+            };
+        }
+        size /= 1_000.0;
+    }
+    format!("{size:.1} TB")
+}
+
+/// Pages a second over the last seconds.
+#[derive(Debug, Default)]
+struct Speed {
+    /// When how many pages were done; the first is the last one that is [`SPEED_OVER`] old, or the
+    /// first of all.
+    samples: VecDeque<(Duration, u64)>,
+}
+
+impl Speed {
+    /// The speed when so many pages are done after so long.
+    fn after(&mut self, time: Duration, pages: u64) -> f64 {
+        self.samples.push_back((time, pages));
+        while let Some((second, _)) = self.samples.get(1)
+            && time.saturating_sub(*second) >= SPEED_OVER
+        {
+            self.samples.pop_front();
+        }
+        match self.samples.front() {
+            Some((begin, before)) if *begin < time => {
+                let passed = time.saturating_sub(*begin);
+                pages.saturating_sub(*before) as f64 / passed.as_secs_f64()
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Limit;
+
+    #[test]
+    fn a_crawl_is_told_in_a_line() {
+        let mut counters = Counters::default();
+        let mut gauges = Gauges::default();
+        assert_eq!(
+            describe(&counters, &gauges, 0.0),
+            "0 pages, 0.0/s, 0 B, 0 queued, 0 hosts, limit: starting"
+        );
+        counters.pages = 120;
+        counters.bytes = 1_234_567;
+        counters.queued = 34;
+        counters.failed = 2;
+        for (name, count) in [("near", 3), ("raw", 1), ("unique", 90), ("content", 0)] {
+            counters.verdicts.insert(name.to_owned(), count);
+        }
+        gauges.hosts_in_window = 7;
+        gauges.limit = Limit::Politeness;
+        assert_eq!(
+            describe(&counters, &gauges, 12.34),
+            "120 pages, 12.3/s, 1.2 MB, 34 queued, 7 hosts, limit: politeness, duplicates: 1 raw 3 near, 2 failed"
+        );
+    }
+
+    #[track_caller]
+    fn check_size(bytes: u64, expected: &str) {
+        assert_eq!(size(bytes), expected);
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        check_size(0, "0 B");
+        check_size(999, "999 B");
+        check_size(1_000, "1.0 kB");
+        check_size(999_949, "999.9 kB");
+        check_size(999_999, "1.0 MB");
+        check_size(2_500_000_000, "2.5 GB");
+        check_size(u64::MAX, "18446744.1 TB");
+    }
+
+    #[test]
+    fn speed_is_that_of_the_last_seconds() {
+        let mut speed = Speed::default();
+        let quarters = |quarters: u32| LIVE * quarters;
+        // What was done before the first look is not this run's.
+        assert!(speed.after(quarters(0), 1_000).abs() < 1e-9);
+        // Ten pages a second for twenty seconds, then none.
+        let mut last = 0.0;
+        for quarter in 1..=80 {
+            last = speed.after(quarters(quarter), 1_000 + u64::from(quarter) * 10 / 4);
+        }
+        assert!((last - 10.0).abs() < 0.5, "{last}");
+        for quarter in 81..=100 {
+            last = speed.after(quarters(quarter), 1_200);
+        }
+        assert!(last.abs() < 1e-9, "{last}");
+        assert!(speed.samples.len() <= 21);
+    }
+
+    #[test]
+    fn seldom_looks_give_the_speed_between_them() {
+        let mut speed = Speed::default();
+        assert!(speed.after(PLAIN, 50).abs() < 1e-9);
+        assert!((speed.after(PLAIN * 2, 80) - 3.0).abs() < 1e-9);
+        assert!((speed.after(PLAIN * 3, 90) - 1.0).abs() < 1e-9);
+    }
+}

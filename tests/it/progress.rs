@@ -1,0 +1,467 @@
+//! What gleaner says while it crawls, and at the end: the line on a terminal, which is seen through
+//! a pseudo-terminal and a small terminal emulator; plain lines elsewhere; the summary.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Instant;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::Value;
+
+use crate::run::{PATIENCE, Place, page, run};
+use crate::web::{Answer, Site, Web};
+
+/// Wide enough that no log line is broken in two.
+const WIDTH: u16 = 2_000;
+
+/// A process whose standard error is a terminal; killed when dropped before its end.
+struct OnTerminal {
+    child: Child,
+    chunks: Receiver<Vec<u8>>,
+    /// Everything that the terminal got.
+    got: Vec<u8>,
+}
+
+impl OnTerminal {
+    fn start(mut command: Command, width: u16) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("Unix has them");
+        grantpt(&master).expect("it is ours");
+        unlockpt(&master).expect("it is ours");
+        let size = Winsize {
+            ws_row: 50,
+            ws_col: width,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).expect("it is a terminal");
+        let name = ptsname(&master, Vec::new()).expect("it is a terminal");
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let terminal = rustix::fs::open(name, flags, Mode::empty()).expect("it is unlocked");
+        command.env("TERM", "xterm").stderr(terminal);
+        let child = command.spawn().expect("the command is there");
+        // With the command goes our handle of the terminal: reading ends when the process does.
+        drop(command);
+        let (sender, chunks) = channel();
+        let mut master = File::from(master);
+        thread::spawn(move || {
+            let mut buffer = [0; 4_096];
+            // The end of a terminal is an error on Linux, and nothing elsewhere.
+            while let Ok(length @ 1..) = master.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            child,
+            chunks,
+            got: Vec::new(),
+        }
+    }
+
+    /// What stands on the terminal.
+    fn screen(&self) -> Vec<String> {
+        emulate(&String::from_utf8_lossy(&self.got))
+    }
+
+    /// Waits until a row of the terminal has all of these.
+    #[track_caller]
+    fn wait_for(&mut self, parts: &[&str]) {
+        let deadline = Instant::now() + PATIENCE;
+        let is_there = |rows: &[String]| {
+            rows.iter()
+                .any(|row| parts.iter().all(|part| row.contains(part)))
+        };
+        while !is_there(&self.screen()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.chunks.recv_timeout(left) {
+                Ok(chunk) => self.got.extend(chunk),
+                Err(error) => panic!("no {parts:?}: {error}; {:#?}", self.screen()),
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it is not reaped yet");
+    }
+
+    /// Waits for the end: exit code, what stands on the terminal, and standard output.
+    #[track_caller]
+    fn end(mut self) -> (Option<i32>, Vec<String>, String) {
+        let deadline = Instant::now() + PATIENCE;
+        while let Ok(chunk) = self
+            .chunks
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
+            self.got.extend(chunk);
+        }
+        assert!(Instant::now() < deadline, "{:#?}", self.screen());
+        let mut stdout = String::new();
+        if let Some(mut pipe) = self.child.stdout.take() {
+            pipe.read_to_string(&mut stdout).expect("output is text");
+        }
+        let status = self.child.wait().expect("it was not waited for before");
+        (status.code(), self.screen(), stdout)
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The rows of a terminal that got this, without those that are empty. Knows what a progress line
+/// needs: carriage return, line feed, cursor movements, erasing.
+fn emulate(text: &str) -> Vec<String> {
+    let mut rows: Vec<Vec<char>> = vec![Vec::new()];
+    let (mut row, mut column) = (0_usize, 0_usize);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\r' => column = 0,
+            '\n' => row += 1,
+            '\x1b' => {
+                assert_eq!(letters.next().unwrap_or('['), '[', "{text:?}");
+                let mut number = String::new();
+                let end = letters.find(|letter| {
+                    number.push(*letter);
+                    letter.is_ascii_alphabetic()
+                });
+                number.pop();
+                let count = number.parse().unwrap_or(1);
+                match end {
+                    Some('A') => row = row.saturating_sub(count),
+                    Some('B') => row += count,
+                    Some('C') => column += count,
+                    Some('D') => column = column.saturating_sub(count),
+                    Some('K') if number == "2" => rows[row].clear(),
+                    Some('K') => rows[row].truncate(column),
+                    Some('J') => {
+                        rows[row].truncate(column);
+                        rows.truncate(row + 1);
+                    }
+                    // The text is not whole yet.
+                    None => {}
+                    Some(other) => panic!("CSI {number}{other} in {text:?}"),
+                }
+            }
+            letter => {
+                if rows[row].len() <= column {
+                    rows[row].resize(column + 1, ' ');
+                }
+                rows[row][column] = letter;
+                column += 1;
+            }
+        }
+        if rows.len() <= row {
+            rows.resize(row + 1, Vec::new());
+        }
+    }
+    rows.iter()
+        .map(|row| row.iter().collect::<String>().trim_end().to_owned())
+        .filter(|row| !row.is_empty())
+        .collect()
+}
+
+#[test]
+fn the_emulator_is_a_terminal() {
+    assert_eq!(emulate("one\r\ntwo"), ["one", "two"]);
+    assert_eq!(emulate("long\rab"), ["abng"]);
+    assert_eq!(emulate("long\r\x1b[2Kab"), ["ab"]);
+    assert_eq!(emulate("a\r\nb\x1b[1A\r\x1b[2Kc"), ["c", "b"]);
+    assert_eq!(emulate("gone\r\x1b[K"), [""; 0]);
+}
+
+/// A host whose first page links to others.
+fn site(links: &[&str]) -> Site {
+    Site::new()
+        .page("/", Answer::html(page("home", links)))
+        .otherwise(|request| Answer::html(page(&request.path, &[])))
+        .robots("")
+}
+
+/// A crawl on a terminal of a host whose answers after the first page are held.
+fn held(crawl: &Place, arguments: &[&str]) -> (Web, OnTerminal) {
+    let web = Web::start(vec![site(&["/1", "/2"])]);
+    web.hold_after(2);
+    let mut command = crawl.command(&[&web.url(0, "/")]);
+    command.args(arguments);
+    let terminal = OnTerminal::start(command, WIDTH);
+    (web, terminal)
+}
+
+#[test]
+fn the_progress_line_is_updated_and_cleared() {
+    let crawl = Place::new();
+    let (web, mut terminal) = held(&crawl, &[]);
+    terminal.wait_for(&["1 pages, ", "/s, ", " B, 2 queued, 1 hosts, limit: visits"]);
+    // The line stands still but for the sign that it is alive, below what was said before.
+    let rows = terminal.screen();
+    assert_eq!(rows.len(), 2, "{rows:#?}");
+    assert_eq!(rows[0], "seeds: 1 new");
+    // What waits for its answer gets it; the next one waits.
+    web.hold_after(0);
+    terminal.wait_for(&["2 pages, ", "1 queued", "limit: in-progress"]);
+    web.release();
+    let (code, rows, stdout) = terminal.end();
+    assert_eq!(code, Some(0));
+    assert_eq!(rows, ["seeds: 1 new"]);
+    assert!(stdout.starts_with("ended after "), "{stdout}");
+}
+
+#[test]
+fn a_narrow_terminal_gets_one_row() {
+    let crawl = Place::new();
+    let web = Web::start(vec![site(&["/1", "/2"])]);
+    web.hold_after(2);
+    let terminal = crawl.command(&[&web.url(0, "/")]);
+    let mut terminal = OnTerminal::start(terminal, 30);
+    terminal.wait_for(&["1 pages, "]);
+    let rows = terminal.screen();
+    assert_eq!(rows.len(), 2, "{rows:#?}");
+    assert!(
+        rows.iter().all(|row| row.chars().count() <= 30),
+        "{rows:#?}"
+    );
+    web.release();
+    assert_eq!(terminal.end().1, ["seeds: 1 new"]);
+}
+
+#[test]
+fn log_lines_and_an_interrupt_leave_no_trace_of_the_progress_line() {
+    let crawl = Place::new();
+    let (_web, mut terminal) = held(&crawl, &["--log", "gleaner=debug"]);
+    terminal.wait_for(&["1 pages, "]);
+    terminal.signal(Signal::INT);
+    terminal.wait_for(&["limit: ending"]);
+    let (code, rows, _) = terminal.end();
+    assert_eq!(code, Some(0));
+    let mut visits = 0;
+    for row in &rows {
+        let is_log_line = row.starts_with("20") && row.contains(" gleaner::");
+        let is_message = row == "seeds: 1 new" || row.starts_with("stopping: ");
+        assert!(is_log_line || is_message, "{row:?} in {rows:#?}");
+        visits += usize::from(row.contains(": visit "));
+    }
+    // robots.txt and the first page, at least: each in a row of its own.
+    assert!(visits >= 2, "{rows:#?}");
+}
+
+#[test]
+fn a_second_interrupt_clears_the_line_too() {
+    let crawl = Place::new();
+    let (_web, mut terminal) = held(&crawl, &[]);
+    terminal.wait_for(&["1 pages, "]);
+    terminal.signal(Signal::INT);
+    terminal.wait_for(&["stopping: "]);
+    terminal.signal(Signal::INT);
+    let (code, rows, _) = terminal.end();
+    assert_eq!(code, Some(130));
+    assert_eq!(rows.len(), 2, "{rows:#?}");
+    assert!(rows[1].starts_with("stopping: "), "{rows:#?}");
+}
+
+#[test]
+fn an_error_stands_where_the_line_was() {
+    let crawl = Place::new();
+    let (_web, mut terminal) = held(&crawl, &["--log", "off"]);
+    terminal.wait_for(&["1 pages, "]);
+    let moved = crawl.data().with_extension("moved");
+    fs::rename(crawl.data(), moved).expect("both are ours");
+    terminal.signal(Signal::INT);
+    let (code, rows, stdout) = terminal.end();
+    assert_eq!((code, &*stdout), (Some(1), ""), "{rows:#?}");
+    assert_eq!(rows.len(), 3, "{rows:#?}");
+    assert!(rows[1].starts_with("stopping: "), "{rows:#?}");
+    assert!(rows[2].starts_with("error: "), "{rows:#?}");
+}
+
+#[test]
+fn quiet_shows_no_line() {
+    let crawl = Place::new();
+    let (web, terminal) = held(&crawl, &["--quiet"]);
+    // By now the line would have been there.
+    assert!(web.wait_for_requests(3, PATIENCE));
+    web.release();
+    let (code, rows, _) = terminal.end();
+    assert_eq!((code, rows), (Some(0), Vec::new()));
+}
+
+/// Crawls with these arguments and all answers after the first `answered` held, until the line
+/// says what limits it.
+#[track_caller]
+fn check_limit(sites: usize, answered: usize, arguments: &[&str], expected: &str) {
+    let crawl = Place::new();
+    let links: Vec<String> = (0..40).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let web = Web::start((0..sites).map(|_| site(&links)).collect());
+    web.hold_after(answered);
+    let seeds: Vec<String> = (0..sites).map(|host| web.url(host, "/")).collect();
+    let mut all: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    all.extend(arguments);
+    let mut terminal = OnTerminal::start(crawl.command(&all), WIDTH);
+    terminal.wait_for(&["limit: ", expected]);
+}
+
+#[test]
+fn what_limits_a_crawl_is_told() {
+    // robots.txt is a visit: the page waits for the delay after it.
+    check_limit(1, 1, &["--delay", "30m"], "limit: politeness");
+    check_limit(2, 0, &["--concurrency", "1"], "limit: concurrency");
+    check_limit(1, usize::MAX / 2, &["--max-rate", "1"], "limit: rate");
+    check_limit(1, 4, &[], "limit: visits");
+    check_limit(1, 3, &["--max-pages", "2"], "limit: in-progress");
+}
+
+#[test]
+fn elsewhere_a_short_crawl_has_no_progress() {
+    let crawl = Place::new();
+    let web = Web::start(vec![site(&["/1"])]);
+    let output = crawl.crawl(&[&web.url(0, "/")]);
+    assert_eq!(output.stderr, "seeds: 1 new\n");
+}
+
+#[test]
+fn elsewhere_a_long_crawl_says_a_line_now_and_then() {
+    let crawl = Place::new();
+    let web = Web::start(vec![site(&["/1", "/2"])]);
+    web.hold_after(2);
+    let begun = Instant::now();
+    let running = crawl.start(&[&web.url(0, "/"), "--log", "off"]);
+    running.wait_for_line("1 pages, ");
+    assert!(begun.elapsed().as_secs() >= 9);
+    web.release();
+    let output = running.end().expect(0);
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(
+        lines[1].ends_with(" 2 queued, 1 hosts, limit: visits"),
+        "{lines:#?}"
+    );
+    assert!(!output.stderr.contains(['\x1b', '\r']), "{output:?}");
+}
+
+#[test]
+fn quiet_leaves_errors_and_hints() {
+    let crawl = Place::new();
+    let web = Web::start(vec![site(&["/1"])]);
+    let seed = web.url(0, "/");
+    let output = crawl.crawl(&[&seed, "--quiet", "--robots", "ignore"]);
+    assert_eq!(output.stderr, "");
+    assert!(output.stdout.starts_with("ended after "), "{output:?}");
+    let output = crawl.crawl(&["-q"]);
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    assert!(output.stderr.starts_with("hint: "), "{output:?}");
+    let wrong = run(crawl.command(&["gopher://127.0.0.1/", "--quiet"])).expect(2);
+    assert!(wrong.stderr.starts_with("error: "), "{wrong:?}");
+}
+
+#[test]
+fn the_summary_is_one_json_object_on_request() {
+    let crawl = Place::new();
+    let large = format!("{}{}", page("large", &[]), "<!-- filling -->".repeat(1_000));
+    let web = Web::start(vec![
+        site(&["/1", "/2"]),
+        site(&[]).page("/", Answer::html(large)),
+    ]);
+    let output = crawl.crawl(&[&web.url(0, "/"), &web.url(1, "/"), "--json"]);
+    assert_eq!(output.stdout.lines().count(), 1);
+    let summary: Value = serde_json::from_str(&output.stdout).expect("one object");
+    assert_eq!(summary["ending"], "drained");
+    assert_eq!(summary["pages"], 4);
+    let seconds = summary["seconds"].as_f64().expect("a number");
+    let speed = summary["pages_per_second"].as_f64().expect("a number");
+    assert!((speed * seconds - 4.0).abs() < 0.01, "{summary:#}");
+    let counters = serde_json::to_value(crawl.status().counters).expect("a plain struct");
+    assert_eq!(summary["counters"], counters);
+    let (slowest, largest) = (&summary["slowest"], &summary["largest"]);
+    assert_eq!(slowest.as_array().map(Vec::len), Some(2));
+    assert_eq!(largest[0]["host"], web.url(1, "").as_str());
+    // The page and an empty robots.txt.
+    assert_eq!(largest[0]["answers"], 2);
+    assert!(largest[0]["bytes"].as_u64() > Some(16_000), "{summary:#}");
+    assert_eq!(largest[1]["answers"], 4);
+    assert!(slowest[0]["mean_ms"].as_u64() >= slowest[1]["mean_ms"].as_u64());
+
+    // A run that finds nothing to do says so in the same form.
+    let output = crawl.crawl(&["--json"]);
+    let again: Value = serde_json::from_str(&output.stdout).expect("one object");
+    assert_eq!(again["ending"], "drained");
+    assert_eq!(again["pages"], 0);
+    assert_eq!(again["largest"], Value::Array(Vec::new()));
+    assert_eq!(again["counters"], counters);
+}
+
+#[test]
+fn the_summary_names_the_hosts_of_the_run() {
+    let crawl = Place::new();
+    let web = Web::start(vec![site(&["/1"])]);
+    let output = crawl.crawl(&[&web.url(0, "/")]);
+    let row = |name: &str| {
+        let row = output.stdout.lines().find(|line| line.starts_with(name));
+        row.unwrap_or_else(|| panic!("no {name} in {output:?}"))
+    };
+    assert!(row("pages/s").ends_with("  (2 pages in this run)"));
+    let host = format!("  {}  (3 answers)", web.url(0, ""));
+    assert!(
+        row("slowest").ends_with(&format!("  ms{host}")),
+        "{output:?}"
+    );
+    assert!(
+        row("largest").ends_with(&format!("  bytes{host}")),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn log_lines_are_json_on_request() {
+    let crawl = Place::new();
+    let web = Web::start(vec![site(&["/1"])]);
+    let seed = web.url(0, "/");
+    let output = crawl.crawl(&[
+        &seed,
+        "--quiet",
+        "--log",
+        "gleaner=debug",
+        "--log-format",
+        "json",
+    ]);
+    let lines: Vec<Value> = output
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is an object"))
+        .collect();
+    let visit = lines.iter().find(|line| line["url"] == seed.as_str());
+    let visit = visit.unwrap_or_else(|| panic!("no visit in {lines:#?}"));
+    assert_eq!(visit["level"], "DEBUG");
+    assert_eq!(visit["message"], "visit");
+    assert_eq!(visit["status"], 200);
+}
+
+/// A pipe that nobody reads.
+fn closed_pipe() -> Stdio {
+    let (_, writer) = io::pipe().expect("there are pipes");
+    Stdio::from(writer.as_fd().try_clone_to_owned().expect("it is open"))
+}
+
+#[test]
+fn closed_pipes_do_not_disturb_a_crawl() {
+    for form in ["--json", "--quiet"] {
+        let crawl = Place::new();
+        let web = Web::start(vec![site(&["/1"])]);
+        let mut command = crawl.command(&[&web.url(0, "/"), form, "--log", "debug"]);
+        command.stdout(closed_pipe()).stderr(closed_pipe());
+        let status = command.status().expect("the command is there");
+        assert_eq!(status.code(), Some(0), "{form}");
+        assert_eq!(crawl.status().counters.pages, 2);
+    }
+}
