@@ -3,7 +3,6 @@
 //! nothing, and the crawl never waits for it.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -59,7 +58,9 @@ impl Progress {
                 let mut next = text();
                 loop {
                     if let Some(line) = &line {
-                        line.set_message(next);
+                        let [done, found] = next;
+                        line.set_prefix(found);
+                        line.set_message(done);
                         line.tick();
                     }
                     if ended.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
@@ -67,7 +68,7 @@ impl Progress {
                     }
                     next = text();
                     if line.is_none() {
-                        plain.say(&next);
+                        plain.say(&next.join(", "));
                     }
                 }
             })?;
@@ -94,17 +95,18 @@ fn moves_the_cursor() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The line, cut to the terminal's width. It has no colours: `NO_COLOR` changes nothing.
+/// The line: two rows, because on a usual terminal one has no room for the duplicates. The first
+/// is cut to the terminal's width. It has no colours: `NO_COLOR` changes nothing.
 fn live_line() -> ProgressBar {
     let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+    let style = ProgressStyle::with_template("{spinner} {wide_msg}\n  {prefix}");
     line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     line
 }
 
-/// The state of a crawl in one line, what matters most first: terminals are narrow.
-fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> String {
-    let mut text = format!(
+/// The state of a crawl in two rows.
+fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> [String; 2] {
+    let done = format!(
         "{} pages, {speed:.1}/s, {}, {} queued, {} hosts, limit: {}",
         counters.pages,
         size(counters.bytes),
@@ -112,17 +114,16 @@ fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> String {
         gauges.hosts_in_window,
         gauges.limit.name(),
     );
-    let mut tiers = duplicates(counters).peekable();
-    if tiers.peek().is_some() {
-        text.push_str(", duplicates:");
-        for (name, count) in tiers {
-            let _ = write!(text, " {count} {name}");
-        }
-    }
-    if counters.failed > 0 {
-        let _ = write!(text, ", {} failed", counters.failed);
-    }
-    text
+    let sum: u64 = duplicates(counters).map(|(_, count)| count).sum();
+    let tiers: Vec<String> = duplicates(counters)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    let tiers = match tiers.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", tiers.join(", ")),
+    };
+    let found = format!("{sum} duplicates{tiers}, {} failed", counters.failed);
+    [done, found]
 }
 
 /// A number of bytes, roughly.
@@ -174,12 +175,15 @@ mod tests {
     use crate::engine::Limit;
 
     #[test]
-    fn a_crawl_is_told_in_a_line() {
+    fn a_crawl_is_told_in_two_rows() {
         let mut counters = Counters::default();
         let mut gauges = Gauges::default();
         assert_eq!(
             describe(&counters, &gauges, 0.0),
-            "0 pages, 0.0/s, 0 B, 0 queued, 0 hosts, limit: starting"
+            [
+                "0 pages, 0.0/s, 0 B, 0 queued, 0 hosts, limit: starting",
+                "0 duplicates, 0 failed"
+            ]
         );
         counters.pages = 120;
         counters.bytes = 1_234_567;
@@ -192,7 +196,10 @@ mod tests {
         gauges.limit = Limit::Politeness;
         assert_eq!(
             describe(&counters, &gauges, 12.34),
-            "120 pages, 12.3/s, 1.2 MB, 34 queued, 7 hosts, limit: politeness, duplicates: 1 raw 3 near, 2 failed"
+            [
+                "120 pages, 12.3/s, 1.2 MB, 34 queued, 7 hosts, limit: politeness",
+                "4 duplicates (1 raw, 3 near), 2 failed"
+            ]
         );
     }
 

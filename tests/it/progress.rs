@@ -25,8 +25,19 @@ const WIDTH: u16 = 2_000;
 struct OnTerminal {
     child: Child,
     chunks: Receiver<Vec<u8>>,
+    width: u16,
     /// Everything that the terminal got.
     got: Vec<u8>,
+}
+
+/// How it ended.
+struct Ended {
+    code: Option<i32>,
+    /// What is left on the terminal.
+    rows: Vec<String>,
+    /// Everything that the terminal got.
+    got: Vec<u8>,
+    stdout: String,
 }
 
 impl OnTerminal {
@@ -62,13 +73,14 @@ impl OnTerminal {
         Self {
             child,
             chunks,
+            width,
             got: Vec::new(),
         }
     }
 
     /// What stands on the terminal.
     fn screen(&self) -> Vec<String> {
-        emulate(&String::from_utf8_lossy(&self.got))
+        emulate(&String::from_utf8_lossy(&self.got), self.width)
     }
 
     /// Waits until a row of the terminal has all of these.
@@ -92,9 +104,9 @@ impl OnTerminal {
         kill_process(Pid::from_child(&self.child), signal).expect("it is not reaped yet");
     }
 
-    /// Waits for the end: exit code, what stands on the terminal, and standard output.
+    /// Waits for the end.
     #[track_caller]
-    fn end(mut self) -> (Option<i32>, Vec<String>, String) {
+    fn end(mut self) -> Ended {
         let deadline = Instant::now() + PATIENCE;
         while let Ok(chunk) = self
             .chunks
@@ -108,7 +120,12 @@ impl OnTerminal {
             pipe.read_to_string(&mut stdout).expect("output is text");
         }
         let status = self.child.wait().expect("it was not waited for before");
-        (status.code(), self.screen(), stdout)
+        Ended {
+            code: status.code(),
+            rows: self.screen(),
+            got: std::mem::take(&mut self.got),
+            stdout,
+        }
     }
 }
 
@@ -120,8 +137,9 @@ impl Drop for OnTerminal {
 }
 
 /// The rows of a terminal that got this, without those that are empty. Knows what a progress line
-/// needs: carriage return, line feed, cursor movements, erasing.
-fn emulate(text: &str) -> Vec<String> {
+/// needs: carriage return, line feed, cursor movements, erasing; and that the letter after the last
+/// column goes to the next row.
+fn emulate(text: &str, width: u16) -> Vec<String> {
     let mut rows: Vec<Vec<char>> = vec![Vec::new()];
     let (mut row, mut column) = (0_usize, 0_usize);
     let mut letters = text.chars();
@@ -155,6 +173,10 @@ fn emulate(text: &str) -> Vec<String> {
                 }
             }
             letter => {
+                if column >= usize::from(width) {
+                    (row, column) = (row + 1, 0);
+                    rows.resize(rows.len().max(row + 1), Vec::new());
+                }
                 if rows[row].len() <= column {
                     rows[row].resize(column + 1, ' ');
                 }
@@ -174,11 +196,13 @@ fn emulate(text: &str) -> Vec<String> {
 
 #[test]
 fn the_emulator_is_a_terminal() {
-    assert_eq!(emulate("one\r\ntwo"), ["one", "two"]);
-    assert_eq!(emulate("long\rab"), ["abng"]);
-    assert_eq!(emulate("long\r\x1b[2Kab"), ["ab"]);
-    assert_eq!(emulate("a\r\nb\x1b[1A\r\x1b[2Kc"), ["c", "b"]);
-    assert_eq!(emulate("gone\r\x1b[K"), [""; 0]);
+    assert_eq!(emulate("one\r\ntwo", 4), ["one", "two"]);
+    assert_eq!(emulate("long\rab", 4), ["abng"]);
+    assert_eq!(emulate("long\r\x1b[2Kab", 4), ["ab"]);
+    assert_eq!(emulate("a\r\nb\x1b[1A\r\x1b[2Kc", 4), ["c", "b"]);
+    assert_eq!(emulate("gone\r\x1b[K", 4), [""; 0]);
+    assert_eq!(emulate("longer", 4), ["long", "er"]);
+    assert_eq!(emulate("long\r\nnext", 4), ["long", "next"]);
 }
 
 /// A host whose first page links to others.
@@ -206,20 +230,23 @@ fn the_progress_line_is_updated_and_cleared() {
     terminal.wait_for(&["1 pages, ", "/s, ", " B, 2 queued, 1 hosts, limit: visits"]);
     // The line stands still but for the sign that it is alive, below what was said before.
     let rows = terminal.screen();
-    assert_eq!(rows.len(), 2, "{rows:#?}");
+    assert_eq!(rows.len(), 3, "{rows:#?}");
     assert_eq!(rows[0], "seeds: 1 new");
+    assert_eq!(rows[2], "  0 duplicates, 0 failed");
     // What waits for its answer gets it; the next one waits.
     web.hold_after(0);
     terminal.wait_for(&["2 pages, ", "1 queued", "limit: in-progress"]);
     web.release();
-    let (code, rows, stdout) = terminal.end();
+    let Ended {
+        code, rows, stdout, ..
+    } = terminal.end();
     assert_eq!(code, Some(0));
     assert_eq!(rows, ["seeds: 1 new"]);
     assert!(stdout.starts_with("ended after "), "{stdout}");
 }
 
 #[test]
-fn a_narrow_terminal_gets_one_row() {
+fn a_narrow_terminal_gets_no_more_rows() {
     let crawl = Place::new();
     let web = Web::start(vec![site(&["/1", "/2"])]);
     web.hold_after(2);
@@ -227,13 +254,13 @@ fn a_narrow_terminal_gets_one_row() {
     let mut terminal = OnTerminal::start(terminal, 30);
     terminal.wait_for(&["1 pages, "]);
     let rows = terminal.screen();
-    assert_eq!(rows.len(), 2, "{rows:#?}");
+    assert_eq!(rows.len(), 3, "{rows:#?}");
     assert!(
         rows.iter().all(|row| row.chars().count() <= 30),
         "{rows:#?}"
     );
     web.release();
-    assert_eq!(terminal.end().1, ["seeds: 1 new"]);
+    assert_eq!(terminal.end().rows, ["seeds: 1 new"]);
 }
 
 #[test]
@@ -243,7 +270,7 @@ fn log_lines_and_an_interrupt_leave_no_trace_of_the_progress_line() {
     terminal.wait_for(&["1 pages, "]);
     terminal.signal(Signal::INT);
     terminal.wait_for(&["limit: ending"]);
-    let (code, rows, _) = terminal.end();
+    let Ended { code, rows, .. } = terminal.end();
     assert_eq!(code, Some(0));
     let mut visits = 0;
     for row in &rows {
@@ -264,7 +291,7 @@ fn a_second_interrupt_clears_the_line_too() {
     terminal.signal(Signal::INT);
     terminal.wait_for(&["stopping: "]);
     terminal.signal(Signal::INT);
-    let (code, rows, _) = terminal.end();
+    let Ended { code, rows, .. } = terminal.end();
     assert_eq!(code, Some(130));
     assert_eq!(rows.len(), 2, "{rows:#?}");
     assert!(rows[1].starts_with("stopping: "), "{rows:#?}");
@@ -278,7 +305,9 @@ fn an_error_stands_where_the_line_was() {
     let moved = crawl.data().with_extension("moved");
     fs::rename(crawl.data(), moved).expect("both are ours");
     terminal.signal(Signal::INT);
-    let (code, rows, stdout) = terminal.end();
+    let Ended {
+        code, rows, stdout, ..
+    } = terminal.end();
     assert_eq!((code, &*stdout), (Some(1), ""), "{rows:#?}");
     assert_eq!(rows.len(), 3, "{rows:#?}");
     assert!(rows[1].starts_with("stopping: "), "{rows:#?}");
@@ -292,8 +321,9 @@ fn quiet_shows_no_line() {
     // By now the line would have been there.
     assert!(web.wait_for_requests(3, PATIENCE));
     web.release();
-    let (code, rows, _) = terminal.end();
-    assert_eq!((code, rows), (Some(0), Vec::new()));
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(String::from_utf8_lossy(&ended.got), "");
 }
 
 /// Crawls with these arguments and all answers after the first `answered` held, until the line
@@ -319,7 +349,7 @@ fn what_limits_a_crawl_is_told() {
     check_limit(2, 0, &["--concurrency", "1"], "limit: concurrency");
     check_limit(1, usize::MAX / 2, &["--max-rate", "1"], "limit: rate");
     check_limit(1, 4, &[], "limit: visits");
-    check_limit(1, 3, &["--max-pages", "2"], "limit: in-progress");
+    check_limit(1, 2, &["--max-pages", "2"], "limit: in-progress");
 }
 
 #[test]
@@ -344,7 +374,7 @@ fn elsewhere_a_long_crawl_says_a_line_now_and_then() {
     let lines: Vec<&str> = output.stderr.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:#?}");
     assert!(
-        lines[1].ends_with(" 2 queued, 1 hosts, limit: visits"),
+        lines[1].ends_with(" 2 queued, 1 hosts, limit: visits, 0 duplicates, 0 failed"),
         "{lines:#?}"
     );
     assert!(!output.stderr.contains(['\x1b', '\r']), "{output:?}");
