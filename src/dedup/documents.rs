@@ -11,6 +11,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -183,7 +185,7 @@ fn open_database(path: &Path, cache_bytes: u64) -> Result<(sled::Db, DocumentId)
         let through = database.get(THROUGH)?;
         Ok::<_, sled::Error>((database, through))
     };
-    match catch_unwind(AssertUnwindSafe(open)) {
+    match catch_unwind(AssertUnwindSafe(|| patiently(open))) {
         Ok(Ok((database, through))) => {
             let through =
                 through.and_then(|row| Some(u64::from_be_bytes(row.as_ref().try_into().ok()?)));
@@ -195,6 +197,28 @@ fn open_database(path: &Path, cache_bytes: u64) -> Result<(sled::Db, DocumentId)
             why: "it is damaged in a way that its engine does not survive".to_owned(),
         }),
     }
+}
+
+/// Tries again while the files are locked: the data directory is ours alone, so it is a database
+/// that this process closed a moment ago and whose threads are still ending.
+fn patiently<T>(open: impl Fn() -> Result<T, sled::Error>) -> Result<T, sled::Error> {
+    const TRIES: u32 = 50;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for _ in 1..TRIES {
+        match open() {
+            // sled gives the lock's refusal the kind `Other`.
+            Err(sled::Error::Io(error))
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Other
+                ) =>
+            {
+                thread::sleep(PAUSE);
+            }
+            result => return result,
+        }
+    }
+    open()
 }
 
 fn failed(path: &Path, error: sled::Error) -> Error {
