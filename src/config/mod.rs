@@ -251,6 +251,13 @@ impl Config {
         let refuse = |key, expected| Err((key, expected));
         match self {
             _ if self.fetch.concurrency == 0 => refuse("fetch.concurrency", "at least 1"),
+            _ if !is_user_agent(&self.fetch.user_agent) => {
+                refuse("fetch.user_agent", "printable ASCII, and not empty")
+            }
+            _ if self.crawl.expected_urls > MAX_EXPECTED_URLS => refuse(
+                "crawl.expected_urls",
+                "at most 10,000,000,000, which take 12 GB",
+            ),
             _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
             _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
@@ -262,4 +269,12 @@ impl Config {
             _ => Ok(()),
         }
     }
+}
+
+/// URLs that a filter is made for at most.
+const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
+
+/// Whether a text can be sent as User-Agent and tells something.
+fn is_user_agent(text: &str) -> bool {
+    !text.trim().is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

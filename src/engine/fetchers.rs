@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
+use governor::DefaultDirectRateLimiter;
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::clock::Clock;
 use super::scheduler::Event;
+use super::turns::Turns;
 use super::visit::Fetched;
 use crate::fetch::{Cut, Failure, FailureClass, Fetcher, Outcome, Reservation};
-use crate::frontier::{Answer, FetchTask, Politeness, Purpose};
+use crate::frontier::{Answer, FetchTask, Moment, Pace, Politeness, Purpose};
 use crate::robots::{self, Availability};
 use crate::url::HostKey;
 
@@ -23,6 +25,9 @@ pub(super) struct Fetchers {
     pub(super) fetcher: Fetcher,
     pub(super) politeness: Arc<Politeness>,
     pub(super) clock: Clock,
+    pub(super) turns: Turns,
+    /// The crawl-wide rate, if there is one.
+    pub(super) limiter: Option<Arc<DefaultDirectRateLimiter>>,
     pub(super) events: mpsc::Sender<Event>,
     pub(super) fetched: mpsc::Sender<Fetched>,
 }
@@ -31,13 +36,16 @@ impl Fetchers {
     /// Makes a visit and sends it on. Cancelled by dropping: then nobody hears of it, and its task
     /// is still queued.
     pub(super) async fn visit(self, mut task: FetchTask, permit: OwnedSemaphorePermit) {
-        let (outcome, reservation) = match task.purpose {
-            Purpose::Page => self.fetcher.fetch(&task.url).await,
-            Purpose::Robots => self.fetch_robots(&mut task).await,
-        };
-        let finished = self.clock.now_or_later();
-        let answer = answer(task.purpose, &outcome);
-        let pace = self.politeness.after(&task.pace, answer, finished);
+        self.turns.take(&task.host).await;
+        let (mut outcome, mut reservation) = self.fetcher.fetch(&task.url).await;
+        let mut finished = self.clock.now_or_later();
+        let mut pace = self.pace_after(&task, &outcome, finished);
+        self.turns.give_back(&task.host, pace.due);
+        if task.purpose == Purpose::Robots {
+            (outcome, reservation) = self.follow_robots(&mut task, outcome, reservation).await;
+            finished = self.clock.now_or_later();
+            pace = self.pace_after(&task, &outcome, finished);
+        }
         // The scheduler does not listen any more when the run is ending: the visit still counts.
         let _ = self
             .events
@@ -73,24 +81,32 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// Fetches a robots.txt with up to five redirects in a row (RFC 9309, section 2.3.1.2): its
-    /// rules are needed before anything else of the host. What is recorded is the last answer,
-    /// under its own URL.
-    async fn fetch_robots(&self, task: &mut FetchTask) -> (Outcome, Reservation) {
+    /// Follows the redirects of a robots.txt, up to five in a row (RFC 9309, section 2.3.1.2): its
+    /// rules are needed before anything else of the host. Each waits for its turn at the host that
+    /// it leads to. What is recorded is the last answer, under its own URL.
+    async fn follow_robots(
+        &self,
+        task: &mut FetchTask,
+        mut outcome: Outcome,
+        mut reservation: Reservation,
+    ) -> (Outcome, Reservation) {
         let mut url = task.url.clone();
-        let mut answer = self.fetcher.fetch(&url).await;
         for _ in 0..robots::MAX_REDIRECTS {
-            let Outcome::Exchange(exchange) = &answer.0 else {
+            let Outcome::Exchange(exchange) = &outcome else {
                 break;
             };
             let Some(target) = exchange.redirect_target(&url) else {
                 break;
             };
-            if HostKey::of(&target) == task.host {
-                let delay = self.politeness.delay(task.pace.crawl_delay);
-                tokio::time::sleep(delay).await;
+            let host = HostKey::of(&target);
+            self.turns.take(&host).await;
+            if let Some(limiter) = &self.limiter {
+                limiter.until_ready().await;
             }
             let next = self.fetcher.fetch(&target).await;
+            let delay = self.politeness.delay(task.pace.crawl_delay);
+            self.turns
+                .give_back(&host, self.clock.now_or_later().plus(delay));
             if matches!(&next.0, Outcome::Failed(failure) if !failure.asked()) {
                 // A redirect that may not be followed leads nowhere, and is all there is.
                 break;
@@ -98,9 +114,14 @@ impl Fetchers {
             task.queued.url = target.to_string();
             task.queued.path.push('R');
             url = target;
-            answer = next;
+            (outcome, reservation) = next;
         }
-        answer
+        (outcome, reservation)
+    }
+
+    fn pace_after(&self, task: &FetchTask, outcome: &Outcome, finished: Moment) -> Pace {
+        let answer = answer(task.purpose, outcome);
+        self.politeness.after(&task.pace, answer, finished)
     }
 }
 

@@ -10,6 +10,8 @@ use crate::page::{LinkKind, Page};
 use crate::store::{Table, encode, keys};
 use crate::url::{HostKey, Url};
 
+/// Redirects in a row after which another form of the same URL is not tried any more.
+const MAX_FORMS: u8 = 4;
 /// Letters kept of a URL's hop path.
 const MAX_PATH: usize = 50;
 
@@ -70,8 +72,9 @@ impl Committer {
                 return Ok(false);
             };
             let id = self.identity.id(&target);
-            // To exactly itself it leads nowhere.
-            let other_form = id == task.queued.id && target != task.url;
+            // To exactly itself it leads nowhere; to and fro between two forms neither.
+            let to_and_fro = task.queued.via == Some(id) && task.queued.hops >= MAX_FORMS;
+            let other_form = id == task.queued.id && target != task.url && !to_and_fro;
             let queued = QueuedUrl {
                 url: target.into(),
                 id,

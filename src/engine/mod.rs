@@ -22,6 +22,7 @@ mod recover;
 mod rows;
 mod run_hosts;
 mod scheduler;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,6 +34,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
@@ -61,6 +63,7 @@ use committer::Committer;
 use fetchers::Fetchers;
 use observe::Waiting;
 use scheduler::{Event, Scheduler};
+use turns::Turns;
 use visit::Entry;
 
 /// Everything that a run depends on, composed of the rooms' own options.
@@ -328,16 +331,14 @@ impl Crawl {
                 fetcher: Fetcher::new(options.fetch.clone(), Arc::clone(&committer.guard))?,
                 politeness: Arc::clone(&committer.politeness),
                 clock,
+                turns: Turns::new(clock),
+                limiter: options.max_rate.map(limiter),
                 events: events.clone(),
                 fetched,
             },
             store: Arc::clone(&committer.store),
-            robots: match options.robots {
-                RobotsMode::Obey => RobotsPolicy::Obey(product_token),
-                RobotsMode::Ignore => RobotsPolicy::Ignore,
-            },
+            robots: robots_policy(options.robots, product_token),
             concurrency: options.concurrency,
-            max_rate: options.max_rate,
             max_duration: limits.max_duration,
             stop: stop.clone(),
             gauges,
@@ -400,6 +401,19 @@ fn start_committing(
             }
             (committer, result)
         })
+}
+
+fn robots_policy(mode: RobotsMode, product_token: String) -> RobotsPolicy {
+    match mode {
+        RobotsMode::Obey => RobotsPolicy::Obey(product_token),
+        RobotsMode::Ignore => RobotsPolicy::Ignore,
+    }
+}
+
+/// The crawl-wide rate. No burst: the first second keeps to it like any other.
+fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
+    let quota = Quota::per_second(rate).allow_burst(NonZeroU32::MIN);
+    Arc::new(RateLimiter::direct(quota))
 }
 
 /// Memory for a store that is only read.

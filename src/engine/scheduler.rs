@@ -4,12 +4,11 @@
 //! fetchers, analysts, committer and back cannot lock up: whatever is full downstream, events are
 //! always taken here. Reads of the store run off the reactor.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use governor::{DefaultDirectRateLimiter, RateLimiter};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -65,8 +64,6 @@ pub(super) struct Scheduler {
     pub(super) store: Arc<dyn Store>,
     pub(super) robots: RobotsPolicy,
     pub(super) concurrency: usize,
-    /// Requests a second across the crawl; `None` for no limit but the hosts' delays.
-    pub(super) max_rate: Option<NonZeroU32>,
     pub(super) max_duration: Option<Duration>,
     pub(super) stop: StopHandle,
     pub(super) gauges: watch::Sender<Gauges>,
@@ -87,9 +84,7 @@ impl Scheduler {
     /// fetches in progress.
     pub(super) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<Ending, Error> {
         let permits = Arc::new(Semaphore::new(self.concurrency));
-        let limiter = self
-            .max_rate
-            .map(|rate| RateLimiter::direct(Quota::per_second(rate).allow_burst(NonZeroU32::MIN)));
+        let limiter = self.fetchers.limiter.clone();
         let mut fetches = JoinSet::new();
         let mut permit = None;
         let stop = self.stop.clone();
@@ -97,14 +92,18 @@ impl Scheduler {
         tokio::pin!(stopped);
         let mut ticks = tokio::time::interval(GAUGES_AGE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let ending = loop {
+        let ending = 'run: loop {
+            // Several may have ended since the last turn: none may pile up.
+            while let Some(done) = fetches.try_join_next() {
+                done.map_err(|error| Error::Internal(format!("a fetch or a read died: {error}")))?;
+            }
             if self
                 .max_duration
                 .is_some_and(|max| self.fetchers.clock.elapsed() >= max)
             {
                 break Ending::MaxDuration;
             }
-            let wake = match self.act(&permits, &mut permit, limiter.as_ref(), &mut fetches) {
+            let wake = match self.act(&permits, &mut permit, limiter.as_deref(), &mut fetches) {
                 Next::Wait(wake, held) => {
                     let free = permits.available_permits() + usize::from(permit.is_some());
                     self.show(self.concurrency.saturating_sub(free), held);
@@ -122,7 +121,7 @@ impl Scheduler {
                     // Take what else is there before acting.
                     while let Ok(event) = events.try_recv() {
                         if !self.learn(event)? {
-                            break;
+                            break 'run Ending::Failed;
                         }
                     }
                 }

@@ -169,7 +169,7 @@ impl Fetcher {
         deadline += waiting.elapsed();
         let mut body = BytesMut::new();
         let cut = loop {
-            let left = self.options.total_timeout.saturating_sub(clock.elapsed());
+            let left = deadline.saturating_duration_since(Instant::now());
             let chunk = match timeout(left, response.chunk()).await {
                 Err(_) => break Some(Cut::Time),
                 Ok(Err(_)) => break Some(Cut::Disconnect),

@@ -23,7 +23,7 @@ const FLAGS: [(&str, &str, &str); 8] = [
     ("--delay", "politeness.delay", "7s"),
     ("--concurrency", "fetch.concurrency", "7"),
     ("--max-rate", "politeness.max_rate", "7"),
-    ("--user-agent", "fetch.user_agent", "7 \"7\"\n#\\7\u{7f}ü"),
+    ("--user-agent", "fetch.user_agent", "7 \"7\" #\\7 'x'"),
     ("--robots", "crawl.robots", "ignore"),
     // Takes no value: to give it is to say so.
     ("--allow-private", "fetch.allow_private", "true"),
@@ -162,7 +162,7 @@ fn what_show_prints_is_a_configuration_file() {
     };
     assert_eq!(values(&shown), values(&again));
     let loaded = config::load(Some(Path::new(&file)), [], []).expect("it was shown");
-    assert_eq!(loaded.config.fetch.user_agent, "7 \"7\"\n#\\7\u{7f}ü");
+    assert_eq!(loaded.config.fetch.user_agent, "7 \"7\" #\\7 'x'");
     assert_eq!(loaded.config.politeness.delay.to_string(), "7s");
 }
 

@@ -98,6 +98,25 @@ fn redirects_of_robots_txt_keep_the_delay_too() {
 }
 
 #[test]
+fn redirects_of_robots_txt_wait_for_their_turn_at_another_host() {
+    let elsewhere = || jittery(1, &[]).page("/robots.txt", Answer::redirect(302, "{host3}/rules"));
+    let rules = jittery(3, &[]).page("/rules", Answer::text(""));
+    let web = Web::start(vec![elsewhere(), elsewhere(), elsewhere(), rules]);
+    let seeds: Vec<String> = (0..4).map(|host| web.url(host, "/")).collect();
+    let mut arguments: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    arguments.extend(["--delay", "100ms", "--allow-private"]);
+    Place::new().crawl(&arguments);
+    let asked = |path: &str| {
+        web.requests()
+            .iter()
+            .filter(|request| request.path == path)
+            .count()
+    };
+    assert_eq!(asked("/rules"), 3);
+    check_gaps(&web, Duration::from_millis(100), 4);
+}
+
+#[test]
 fn a_crawl_delay_lengthens_the_delay() {
     let site = jittery(2, &[]).robots("User-agent: *\nCrawl-delay: 0.4\n");
     let web = Web::start(vec![site]);
