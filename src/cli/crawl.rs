@@ -199,8 +199,7 @@ fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
 /// A site must be able to reach whoever crawls it.
 fn check_contact(seed: &Url, config: &Config) -> Result<(), Failure> {
     let user_agent = &config.fetch.user_agent;
-    let has_contact = user_agent.contains("://") || user_agent.contains('@');
-    if has_contact || Guard::consent_of(seed).is_some() {
+    if Guard::has_contact(user_agent) || Guard::consent_of(seed).is_some() {
         return Ok(());
     }
     Err(Failure::Usage {

@@ -131,7 +131,7 @@ fn answer(purpose: Purpose, outcome: &Outcome) -> Answer {
         Outcome::Exchange(exchange) => {
             let broken = matches!(exchange.cut, Some(Cut::Time | Cut::Disconnect));
             let overloaded = match purpose {
-                Purpose::Page => matches!(exchange.status, 429 | 503),
+                Purpose::Page => exchange.asks_for_time(),
                 Purpose::Robots => {
                     Availability::of_status(exchange.status) == Availability::Unreachable
                 }

@@ -27,10 +27,7 @@ enum Origin {
 impl Committer {
     /// Admits seeds.
     pub(super) fn seeds(&mut self, seeds: &[Url], group: &mut Group) -> Result<(), Error> {
-        let mut receipt = Receipt {
-            visit: None,
-            queued: Vec::new(),
-        };
+        let mut receipt = Receipt::default();
         for seed in seeds {
             for entry in self.scope.add_seed(seed) {
                 group.batch.put(Table::Scope, entry, Vec::new());

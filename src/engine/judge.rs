@@ -15,7 +15,7 @@ use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Stored, Verdict};
 use crate::fetch::{Cut, Exchange, FailureClass, Outcome, Retry};
-use crate::frontier::{Moment, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
+use crate::frontier::{Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
 use crate::store::{Table, decode, encode, keys};
 
 /// How long a robots.txt holds (RFC 9309, section 2.4: a day at most).
@@ -90,7 +90,7 @@ impl Committer {
             crawl_delay,
         } = &judged.analysed.findings
         else {
-            return self.finish(fetched.finished, judged, None, Receipt::default(), group);
+            return self.finish(judged, None, Receipt::default(), group);
         };
         let mut line = log_line(judged);
         "robots".clone_into(&mut line.verdict);
@@ -131,13 +131,7 @@ impl Committer {
             host.crawl_delay =
                 crawl_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         }
-        self.finish(
-            fetched.finished,
-            judged,
-            Some(line),
-            Receipt::default(),
-            group,
-        )
+        self.finish(judged, Some(line), Receipt::default(), group)
     }
 
     /// A visit of a page ends in its record, its links and its place in the archive.
@@ -150,7 +144,7 @@ impl Committer {
         let again = attempts < self.politeness.attempts
             && match &fetched.outcome {
                 Outcome::Exchange(exchange) => {
-                    matches!(exchange.status, 429 | 503) || exchange.cut == Some(Cut::Disconnect)
+                    exchange.asks_for_time() || exchange.cut == Some(Cut::Disconnect)
                 }
                 Outcome::Failed(failure) => failure.retry() == Retry::Later,
             };
@@ -162,7 +156,7 @@ impl Committer {
             };
             self.state.counters.retries += 1;
             self.queue(&queued, task.host.clone(), &mut receipt, group)?;
-            return self.finish(fetched.finished, judged, Some(line), receipt, group);
+            return self.finish(judged, Some(line), receipt, group);
         }
         let mut document = None;
         let fate = match &fetched.outcome {
@@ -205,7 +199,7 @@ impl Committer {
             };
             group.pages.push((task.queued.id, record, document));
         }
-        self.finish(fetched.finished, judged, Some(line), receipt, group)
+        self.finish(judged, Some(line), receipt, group)
     }
 
     /// Counts an answer and says what became of it.
@@ -298,7 +292,6 @@ impl Committer {
     /// The acknowledgement: the task leaves its queue, the host keeps its pace.
     fn finish(
         &mut self,
-        finished: Moment,
         judged: &Judged,
         line: Option<LogLine>,
         mut receipt: Receipt,
@@ -313,10 +306,10 @@ impl Committer {
             Outcome::Failed(failure) => failure.asked(),
         };
         let host = group.host(&*self.store, &task.host)?;
-        if asked && finished >= host.last_visit {
+        if asked && fetched.finished >= host.last_visit {
             host.due = fetched.pace.due;
             host.failures = fetched.pace.failures;
-            host.last_visit = finished;
+            host.last_visit = fetched.finished;
         }
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             host.visits += 1;

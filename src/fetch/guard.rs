@@ -51,14 +51,19 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that allows public addresses if the user agent holds a contact, a URL or an e-mail
-    /// address, and private ones if `allow_private`.
+    /// A guard that allows public addresses if the user agent holds a contact, and private ones if
+    /// `allow_private`.
     pub fn new(allow_private: bool, user_agent: &str) -> Self {
         Self {
             allow_private,
-            has_contact: user_agent.contains("://") || user_agent.contains('@'),
+            has_contact: Self::has_contact(user_agent),
             consented: RwLock::default(),
         }
+    }
+
+    /// Whether a user agent holds a contact: a URL or an e-mail address.
+    pub fn has_contact(user_agent: &str) -> bool {
+        user_agent.contains("://") || user_agent.contains('@')
     }
 
     /// The consent that a seed given by the user carries: none, unless it names a private address

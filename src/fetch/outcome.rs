@@ -70,6 +70,11 @@ impl Exchange {
         (200..300).contains(&self.status)
     }
 
+    /// Whether the server is overloaded, or we ask too much of it: to be asked again, later.
+    pub fn asks_for_time(&self) -> bool {
+        matches!(self.status, 429 | 503)
+    }
+
     /// Whether the status is a redirect that names its target in Location.
     pub fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)

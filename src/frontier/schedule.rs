@@ -218,11 +218,6 @@ impl Schedule {
         self.pages_left == Some(0)
     }
 
-    /// URLs in memory.
-    pub fn buffered(&self) -> usize {
-        self.slots.values().map(|slot| slot.buffer.len()).sum()
-    }
-
     /// What to do now. To be asked again after everything done or told. Without `may_visit` no
     /// visit is handed out, because there is no place for it.
     pub fn next(&mut self, now: Moment, may_visit: bool) -> Action {

@@ -160,11 +160,6 @@ impl Runs {
         self.name
     }
 
-    /// Pairs inserted since the last checkpoint.
-    pub fn memory_len(&self) -> usize {
-        self.memory.len()
-    }
-
     /// Pairs in memory and files. An upper bound: a pair in two places counts twice.
     pub fn len(&self) -> u64 {
         self.memory.len() as u64 + self.files.iter().map(|file| file.count()).sum::<u64>()
