@@ -23,5 +23,6 @@ pub mod store;
 pub mod engine;
 
 pub mod config;
+pub mod daemon;
 
 pub mod cli;

@@ -50,7 +50,7 @@ struct Check {
 }
 
 /// The flags that set something. Each names its default in its help, as a test checks.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct SettingFlags {
     /// Settings, in the form of config/gleaner.toml
     #[arg(long, value_name = "FILE")]

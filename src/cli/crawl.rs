@@ -9,11 +9,13 @@ use clap::Args;
 
 use super::config::SettingFlags;
 use super::output::{self, Screen};
-use super::progress::Progress;
+use super::progress::{self, Progress};
 use super::{Failure, signals};
 use crate::config::{self, Config, Span};
+use crate::daemon::{Attendance, Attendant};
 use crate::engine::{Crawl, Failpoint, RobotsMode, RunLimits, StopHandle};
 use crate::fetch::Guard;
+use crate::frontier::RevisitPolicy;
 use crate::seeds::{self, Source};
 use crate::url::Url;
 
@@ -25,12 +27,8 @@ use crate::url::Url;
   gleaner crawl --data-dir crawl                    go on where the last run ended
   gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second")]
 pub(super) struct Arguments {
-    /// Where to begin
-    #[arg(value_name = "URL")]
-    urls: Vec<String>,
-    /// Read seeds from a file, one URL a line; - for standard input. May be repeated
-    #[arg(long, value_name = "FILE")]
-    seeds: Vec<PathBuf>,
+    #[command(flatten)]
+    seeds: SeedArguments,
     /// Where everything is kept; a crawl that is there already goes on
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
@@ -57,13 +55,11 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let config = arguments.settings.load()?.config;
     let mut options = config.options()?;
     options.failpoint = arguments.failpoint;
-    let sources = sources(arguments)?;
+    // A run that ends when nothing is left visits every page once.
+    options.revisit = RevisitPolicy::off();
+    let sources = arguments.seeds.sources()?;
     let given = check_seeds(&sources, &config)?;
-    if config.crawl.robots == RobotsMode::Ignore {
-        screen.say(
-            "warning: robots.txt is ignored; crawl only what is yours, or what its owner allows you to",
-        );
-    }
+    warn_of_ignored_robots(&config, screen);
     if given == 0 && !arguments.data_dir.join("version").exists() {
         return Err(no_seeds(arguments));
     }
@@ -74,6 +70,59 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     if !crawl.is_resumed() && given == 0 {
         return Err(no_seeds(arguments));
     }
+    say_resumed(&mut crawl, &config, screen)?;
+    let progress = Progress::start(crawl.watch(), screen, progress::OFTEN);
+    let progress = progress.map_err(anyhow::Error::from)?;
+    add_seeds(&mut crawl, &sources, screen, &stop)?;
+    if crawl.counters().queued == 0 {
+        let done = crawl.counters().done();
+        drop(progress);
+        screen.say(&format!("nothing left: {done} done"));
+        output::say("hint: give new seeds to go on, or another --data-dir to start afresh");
+        if arguments.json {
+            output::print_summary(&crawl.nothing_to_do(), true)?;
+        }
+        return Ok(());
+    }
+    let attendant = Attendant::start(
+        &arguments.data_dir,
+        Attendance::Socket,
+        crawl.control(),
+        crawl.watch(),
+        stop.clone(),
+    );
+    if let Err(error) = &attendant {
+        // Some file systems hold no sockets. A crawl that nobody can speak to is a crawl.
+        tracing::warn!(%error, "cannot open the control socket: pause, resume, stop and seeds add will not work");
+    }
+    let limits = RunLimits {
+        max_pages: arguments.max_pages,
+        max_duration: arguments.max_duration.map(|span| span.0),
+        wait_for_more: false,
+    };
+    let summary = crawl.run(&limits, &stop)?;
+    // The line is gone before the summary comes: both may go to one terminal.
+    drop(progress);
+    output::print_summary(&summary, arguments.json)?;
+    drop(attendant);
+    Ok(())
+}
+
+/// Robots are ignored only by who knows it.
+pub(super) fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
+    if config.crawl.robots == RobotsMode::Ignore {
+        screen.say(
+            "warning: robots.txt is ignored; crawl only what is yours, or what its owner allows you to",
+        );
+    }
+}
+
+/// Says what there is already, and which settings differ from those of the last run.
+pub(super) fn say_resumed(
+    crawl: &mut Crawl,
+    config: &Config,
+    screen: &Screen,
+) -> Result<(), Failure> {
     if crawl.is_resumed() {
         let counters = crawl.counters();
         screen.say(&format!(
@@ -82,16 +131,26 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             counters.done()
         ));
     }
-    for (name, then, now) in crawl.compare_settings(&config::flatten(&config))? {
+    for (name, then, now) in crawl.compare_settings(&config::flatten(config))? {
         screen.say(&format!("changed setting: {name} was {then}, is {now}"));
     }
-    let progress = Progress::start(crawl.watch(), screen).map_err(anyhow::Error::from)?;
+    Ok(())
+}
+
+/// Adds the seeds that were given.
+pub(super) fn add_seeds(
+    crawl: &mut Crawl,
+    sources: &Sources,
+    screen: &Screen,
+    stop: &StopHandle,
+) -> Result<(), Failure> {
     let before = crawl.counters().seeds;
     let mut failed = None;
-    let seeds = sources.list.iter().flat_map(Source::seeds);
     // A list that was whole a moment ago can fail now only if somebody changes it meanwhile.
-    let seeds = seeds.map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
-    crawl.add_seeds(seeds, &stop)?;
+    let seeds = sources
+        .seeds()
+        .map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
+    crawl.add_seeds(seeds, stop)?;
     if let Some(error) = failed {
         return Err(error.into());
     }
@@ -99,27 +158,6 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     if added > 0 {
         screen.say(&format!("seeds: {added} new"));
     }
-    if crawl.counters().queued == 0 {
-        let done = crawl.counters().done();
-        drop(progress);
-        screen.say(&format!("nothing left: {done} done"));
-        output::say("hint: give new seeds to go on, or another --data-dir to start afresh");
-        if arguments.json {
-            output::print(&output::summary_json(&crawl.nothing_to_do()))?;
-        }
-        return Ok(());
-    }
-    let limits = RunLimits {
-        max_pages: arguments.max_pages,
-        max_duration: arguments.max_duration.map(|span| span.0),
-    };
-    let summary = crawl.run(&limits, &stop)?;
-    // The line is gone before the summary comes: both may go to one terminal.
-    drop(progress);
-    output::print(&match arguments.json {
-        true => output::summary_json(&summary),
-        false => output::summary(&summary),
-    })?;
     Ok(())
 }
 
@@ -131,10 +169,21 @@ fn no_seeds(arguments: &Arguments) -> Failure {
     }
 }
 
+/// The seeds of a command.
+#[derive(Debug, Args)]
+pub(super) struct SeedArguments {
+    /// Where to begin
+    #[arg(value_name = "URL")]
+    urls: Vec<String>,
+    /// Read seeds from a file, one URL a line; - for standard input. May be repeated
+    #[arg(long, value_name = "FILE")]
+    seeds: Vec<PathBuf>,
+}
+
 /// Where the seeds come from; a list on standard input is kept in a file while gleaner runs,
 /// because it is read twice.
-struct Sources {
-    list: Vec<Source>,
+pub(super) struct Sources {
+    pub(super) list: Vec<Source>,
     spool: Option<PathBuf>,
 }
 
@@ -146,18 +195,37 @@ impl Drop for Sources {
     }
 }
 
-fn sources(arguments: &Arguments) -> Result<Sources, Failure> {
-    let mut sources = Sources {
-        list: arguments
-            .urls
-            .iter()
-            .cloned()
-            .map(Source::Argument)
-            .collect(),
-        spool: None,
-    };
-    for path in &arguments.seeds {
-        if path == Path::new("-") {
+impl Sources {
+    /// The seeds, from their sources anew.
+    pub(super) fn seeds(&self) -> impl Iterator<Item = Result<Url, seeds::Error>> {
+        self.list.iter().flat_map(Source::seeds)
+    }
+
+    /// Errors name the list as it was given.
+    pub(super) fn name_standard_input(&self, mut error: seeds::Error) -> seeds::Error {
+        if let (seeds::Error::Line { path, .. } | seeds::Error::Read { path, .. }, Some(spool)) =
+            (&mut error, &self.spool)
+            && path == spool
+        {
+            *path = PathBuf::from("standard input");
+        }
+        error
+    }
+}
+
+impl SeedArguments {
+    /// Where they come from.
+    pub(super) fn sources(&self) -> Result<Sources, Failure> {
+        let arguments = self.urls.iter().cloned().map(Source::Argument);
+        let mut sources = Sources {
+            list: arguments.collect(),
+            spool: None,
+        };
+        for path in &self.seeds {
+            if path != Path::new("-") {
+                sources.list.push(Source::File(path.clone()));
+                continue;
+            }
             if sources.spool.is_some() {
                 return Err(Failure::usage(
                     "standard input can be read once: give --seeds - only once",
@@ -166,11 +234,9 @@ fn sources(arguments: &Arguments) -> Result<Sources, Failure> {
             let spool = spool_standard_input()?;
             sources.list.push(Source::File(spool.clone()));
             sources.spool = Some(spool);
-        } else {
-            sources.list.push(Source::File(path.clone()));
         }
+        Ok(sources)
     }
-    Ok(sources)
 }
 
 fn spool_standard_input() -> Result<PathBuf, Failure> {
@@ -184,14 +250,12 @@ fn spool_standard_input() -> Result<PathBuf, Failure> {
 
 /// Reads every list once before anything is opened, so that a crawl never begins on half a list.
 /// Gives the number of seeds.
-fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
+pub(super) fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
     let mut given = 0;
-    for source in &sources.list {
-        for seed in source.seeds() {
-            let seed = seed.map_err(|error| name_standard_input(error, sources))?;
-            check_contact(&seed, config)?;
-            given += 1;
-        }
+    for seed in sources.seeds() {
+        let seed = seed.map_err(|error| sources.name_standard_input(error))?;
+        check_contact(&seed, config)?;
+        given += 1;
     }
     Ok(given)
 }
@@ -210,15 +274,4 @@ fn check_contact(seed: &Url, config: &Config) -> Result<(), Failure> {
             "give one with --user-agent 'examplebot/1.0 (+https://example.org/bot)', so that a site can reach you",
         ),
     })
-}
-
-/// Errors name the list as it was given.
-fn name_standard_input(mut error: seeds::Error, sources: &Sources) -> seeds::Error {
-    if let (seeds::Error::Line { path, .. } | seeds::Error::Read { path, .. }, Some(spool)) =
-        (&mut error, &sources.spool)
-        && path == spool
-    {
-        *path = PathBuf::from("standard input");
-    }
-    error
 }

@@ -2,7 +2,9 @@
 //! everything else to standard error.
 
 mod config;
+mod control;
 mod crawl;
+mod daemon;
 mod exit;
 mod output;
 mod progress;
@@ -16,6 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use crate::daemon::client;
 use crate::engine::{self, DirectoryError};
 use crate::seeds;
 use exit::Exit;
@@ -26,7 +29,8 @@ use output::Screen;
 #[command(name = "gleaner", version, about, max_term_width = 100)]
 struct Cli {
     /// What to log to standard error: a level (error, warn, info, debug) or a filter such as
-    /// `gleaner::fetch=debug` [default: warn; error with --quiet]
+    /// `gleaner::fetch=debug` [default: warn; error with
+    /// --quiet; for the daemon also what it does on its own]
     #[arg(long, global = true, value_name = "FILTER")]
     log: Option<String>,
     /// How to write log lines
@@ -47,6 +51,17 @@ struct Cli {
 enum Command {
     /// Crawl from seeds into a data directory, or go on where the last run ended
     Crawl(crawl::Arguments),
+    /// Crawl without an end: visit pages again, take seeds while it runs
+    Daemon(daemon::Arguments),
+    /// Let a crawl that runs make no new visits
+    Pause(control::Pause),
+    /// Let a crawl that was paused go on
+    Resume(control::Resume),
+    /// End a crawl that runs, in good order
+    Stop(control::Stop),
+    /// Give more seeds to a crawl that runs
+    #[command(subcommand)]
+    Seeds(control::Seeds),
     /// Show the state of a crawl, also while it runs
     Status(status::Arguments),
     /// Show the settings that hold and who set each, or check a configuration file
@@ -64,7 +79,20 @@ enum LogFormat {
 
 impl Command {
     fn is_quiet(&self) -> bool {
-        matches!(self, Self::Crawl(arguments) if arguments.quiet)
+        match self {
+            Self::Crawl(arguments) => arguments.quiet,
+            Self::Daemon(arguments) => arguments.quiet,
+            _ => false,
+        }
+    }
+
+    /// What is logged, unless the user says. A daemon tells what it does on its own.
+    fn default_filter(&self) -> &'static str {
+        match self {
+            _ if self.is_quiet() => "error",
+            Self::Daemon(_) => "warn,gleaner::daemon=info",
+            _ => "warn",
+        }
     }
 }
 
@@ -86,10 +114,15 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let is_quiet = cli.command.is_quiet();
     let screen = Screen::new(is_quiet);
     let filter = cli.log.as_deref();
-    let filter = filter.unwrap_or(if is_quiet { "error" } else { "warn" });
+    let filter = filter.unwrap_or(cli.command.default_filter());
     let logging = start_logging(filter, cli.log_format, screen.clone());
     let result = logging.and_then(|()| match cli.command {
         Command::Crawl(arguments) => crawl::run(&arguments, &screen),
+        Command::Daemon(arguments) => daemon::run(&arguments, &screen),
+        Command::Pause(arguments) => control::pause(&arguments),
+        Command::Resume(arguments) => control::resume(&arguments),
+        Command::Stop(arguments) => control::stop(&arguments),
+        Command::Seeds(command) => control::seeds(&command),
         Command::Status(arguments) => status::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
     });
@@ -104,6 +137,8 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 enum Failure {
     /// The engine's reasons.
     Engine(engine::Error),
+    /// A running crawl could not be spoken to, or refused.
+    Control(client::Error),
     /// Arguments, configuration or seeds are wrong, and what would help.
     Usage {
         message: String,
@@ -116,6 +151,12 @@ enum Failure {
 impl From<engine::Error> for Failure {
     fn from(error: engine::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<client::Error> for Failure {
+    fn from(error: client::Error) -> Self {
+        Self::Control(error)
     }
 }
 
@@ -170,6 +211,13 @@ fn report(failure: &Failure) -> Exit {
             }
             (output::chain(error), Exit::Directory)
         }
+        Failure::Control(error @ client::Error::NotRunning(_)) => {
+            hints.push(
+                "`gleaner crawl` and `gleaner daemon` run one; without one nothing is to be said",
+            );
+            (output::chain(error), Exit::Directory)
+        }
+        Failure::Control(error) => (output::chain(error), Exit::Failed),
         Failure::Engine(error) => (output::chain(error), Exit::Failed),
         Failure::Io(error) if is_closed_pipe(error) => return Exit::Done,
         Failure::Io(error) => (format!("{error:#}"), Exit::Failed),

@@ -148,6 +148,12 @@ pub(super) fn counters(counters: &Counters) -> String {
     );
     line("failed", counters.failed, &failures);
     line("forbidden", counters.forbidden, "  (by robots.txt)");
+    let revisits: u64 = counters.revisits.values().sum();
+    if revisits > 0 {
+        let found = &counters.revisits;
+        let found = list(&mut found.iter().map(|(name, count)| (name.clone(), *count)));
+        line("revisits", revisits, &found);
+    }
     line("queued", counters.queued, "");
     line("hosts", counters.hosts, "");
     line("received", counters.bytes, "  bytes");
@@ -156,7 +162,7 @@ pub(super) fn counters(counters: &Counters) -> String {
 }
 
 /// What a run did.
-pub(super) fn summary(summary: &Summary) -> String {
+fn summary(summary: &Summary) -> String {
     let ending = match summary.ending {
         Ending::Drained => "nothing left to fetch",
         Ending::MaxPages => "--max-pages reached",
@@ -193,7 +199,7 @@ pub(super) fn summary(summary: &Summary) -> String {
 }
 
 /// What a run did, as one line of JSON; docs/formats.md lists the fields.
-pub(super) fn summary_json(summary: &Summary) -> String {
+fn summary_json(summary: &Summary) -> String {
     let ending = match summary.ending {
         Ending::Drained => "drained",
         Ending::MaxPages => "max-pages",
@@ -211,6 +217,14 @@ pub(super) fn summary_json(summary: &Summary) -> String {
         "counters": summary.counters,
     });
     format!("{summary}\n")
+}
+
+/// Prints the summary of a run, as a table or as one JSON object.
+pub(super) fn print_summary(about: &Summary, json: bool) -> anyhow::Result<()> {
+    print(&match json {
+        true => summary_json(about),
+        false => summary(about),
+    })
 }
 
 /// Writes data to standard output.

@@ -15,8 +15,10 @@ use crate::engine::{Counters, Gauges, Watch};
 
 /// Time between two states of the line on a terminal.
 const LIVE: Duration = Duration::from_millis(250);
-/// Time between two lines elsewhere: a crawl that ends before has none.
-const PLAIN: Duration = Duration::from_secs(10);
+/// Time between two lines elsewhere, for a crawl that ends: one that ends before has none.
+pub(super) const OFTEN: Duration = Duration::from_secs(10);
+/// The same for one that goes on for months.
+pub(super) const SELDOM: Duration = Duration::from_mins(5);
 /// The time that pages a second are taken over, at least, once it has passed.
 const SPEED_OVER: Duration = Duration::from_secs(5);
 
@@ -31,7 +33,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Begins to show progress, unless the user asked for quiet.
-    pub(super) fn start(watch: Watch, screen: &Screen) -> io::Result<Self> {
+    pub(super) fn start(watch: Watch, screen: &Screen, plain: Duration) -> io::Result<Self> {
         let screen = screen.clone();
         if screen.is_quiet() {
             let shown = None;
@@ -42,8 +44,8 @@ impl Progress {
         if let Some(line) = &line {
             screen.show(line.clone());
         }
-        let plain = screen.clone();
-        let interval = if line.is_some() { LIVE } else { PLAIN };
+        let lines = screen.clone();
+        let interval = if line.is_some() { LIVE } else { plain };
         let thread = thread::Builder::new()
             .name("progress".to_owned())
             .spawn(move || {
@@ -68,7 +70,7 @@ impl Progress {
                     }
                     next = text();
                     if line.is_none() {
-                        plain.say(&next.join(", "));
+                        lines.say(&next.join(", "));
                     }
                 }
             })?;
@@ -241,8 +243,8 @@ mod tests {
     #[test]
     fn seldom_looks_give_the_speed_between_them() {
         let mut speed = Speed::default();
-        assert!(speed.after(PLAIN, 50).abs() < 1e-9);
-        assert!((speed.after(PLAIN * 2, 80) - 3.0).abs() < 1e-9);
-        assert!((speed.after(PLAIN * 3, 90) - 1.0).abs() < 1e-9);
+        assert!(speed.after(OFTEN, 50).abs() < 1e-9);
+        assert!((speed.after(OFTEN * 2, 80) - 3.0).abs() < 1e-9);
+        assert!((speed.after(OFTEN * 3, 90) - 1.0).abs() < 1e-9);
     }
 }

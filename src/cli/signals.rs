@@ -8,6 +8,22 @@ use super::exit::INTERRUPTED;
 use super::output::Screen;
 use crate::engine::StopHandle;
 
+/// Does something on each SIGHUP from now on, one at a time.
+pub(super) fn on_hangup(mut act: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut hangups = runtime.block_on(async { signal(SignalKind::hangup()) })?;
+    thread::Builder::new()
+        .name("hangups".to_owned())
+        .spawn(move || {
+            while runtime.block_on(hangups.recv()).is_some() {
+                act();
+            }
+        })?;
+    Ok(())
+}
+
 /// Listens for signals until the process ends.
 pub(super) fn listen(stop: StopHandle, screen: Screen) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -16,7 +16,7 @@ pub use units::{Size, Span};
 
 use crate::engine::{ArchiveOptions, Options, RobotsMode, StorePolicy};
 use crate::fetch::FetchOptions;
-use crate::frontier::{Limits, Politeness, ScopeKind, SeenOptions};
+use crate::frontier::{Limits, Politeness, RevisitMode, RevisitPolicy, ScopeKind, SeenOptions};
 use crate::page::PageOptions;
 use crate::url::Canonicalizer;
 
@@ -28,6 +28,8 @@ pub struct Config {
     pub crawl: CrawlSettings,
     /// How gently.
     pub politeness: PolitenessSettings,
+    /// When pages are visited again.
+    pub revisit: RevisitSettings,
     /// How requests are made.
     pub fetch: FetchSettings,
     /// Bounds of one page.
@@ -96,6 +98,31 @@ impl Default for PolitenessSettings {
             max_backoff: Span::seconds(600),
             attempts: 3,
             max_rate: None,
+        }
+    }
+}
+
+/// When `gleaner daemon` visits pages again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RevisitSettings {
+    /// How the time between two visits of a page is chosen: off, fixed or adaptive.
+    pub mode: RevisitMode,
+    /// From the first visit to the second; with fixed, to every one.
+    pub interval: Span,
+    /// The shortest time that adapting leads to.
+    pub min_interval: Span,
+    /// The longest, and the time to the next visit of a page that is gone.
+    pub max_interval: Span,
+}
+
+impl Default for RevisitSettings {
+    fn default() -> Self {
+        Self {
+            mode: RevisitMode::default(),
+            interval: Span::seconds(24 * 3_600),
+            min_interval: Span::seconds(3_600),
+            max_interval: Span::seconds(30 * 24 * 3_600),
         }
     }
 }
@@ -214,6 +241,12 @@ impl Config {
                 attempts: politeness.attempts,
             },
             robots: crawl.robots,
+            revisit: RevisitPolicy {
+                mode: self.revisit.mode,
+                interval: self.revisit.interval.0,
+                min_interval: self.revisit.min_interval.0,
+                max_interval: self.revisit.max_interval.0,
+            },
             canonicalizer: Canonicalizer::default(),
             seen: SeenOptions {
                 expected_urls: crawl.expected_urls,
@@ -262,6 +295,15 @@ impl Config {
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
             _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
             _ if self.archive.compression > 9 => refuse("archive.compression", "0 to 9"),
+            _ if self.revisit.interval == Span::seconds(0) => {
+                refuse("revisit.interval", "more than 0")
+            }
+            _ if self.revisit.min_interval == Span::seconds(0) => {
+                refuse("revisit.min_interval", "more than 0")
+            }
+            _ if self.revisit.max_interval < self.revisit.min_interval => {
+                refuse("revisit.max_interval", "at least revisit.min_interval")
+            }
             _ if self.fetch.max_body.0 == 0 => refuse("fetch.max_body", "more than 0 bytes"),
             _ if self.state.max_memory < Size::mebibytes(64) => {
                 refuse("state.max_memory", "at least 64 MiB")
@@ -273,6 +315,20 @@ impl Config {
 
 /// URLs that a filter is made for at most.
 const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
+
+/// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
+/// is built.
+pub fn is_live(key: &str) -> bool {
+    const LIVE: [&str; 6] = [
+        "politeness.",
+        "revisit.",
+        "crawl.scope",
+        "crawl.max_depth",
+        "crawl.max_redirects",
+        "crawl.max_url_length",
+    ];
+    LIVE.iter().any(|live| key.starts_with(live))
+}
 
 /// Whether a text can be sent as User-Agent and tells something.
 fn is_user_agent(text: &str) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A duration, written like `500ms`, `1s`, `10m` or `1h 30m`.
+/// A duration, written like `500ms`, `1s`, `10m`, `1h 30m` or `2d`: a day is 24 hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Span(pub Duration);
@@ -18,16 +18,41 @@ impl Span {
     }
 }
 
+/// Seconds of a day.
+const DAY: u64 = 86_400;
+
+/// The days that a duration begins with, and what follows them: the parser of the rest knows none,
+/// because a calendar's days differ in length.
+fn days_and_rest(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, rest) = text.split_at(digits);
+    let unit = rest.trim_start();
+    let rest = ["days", "day", "d"]
+        .iter()
+        .find_map(|name| unit.strip_prefix(name));
+    match rest {
+        Some(rest) if digits > 0 => Some((number.parse().ok()?, rest.trim_start())),
+        _ if text.is_empty() => None,
+        _ => Some((0, text)),
+    }
+}
+
 impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        text.parse::<jiff::SignedDuration>()
-            .ok()
-            .and_then(|duration| Duration::try_from(duration).ok())
-            .map(Self)
+        days_and_rest(text)
+            .and_then(|(days, rest)| {
+                let rest = match rest {
+                    "" => Duration::ZERO,
+                    rest => Duration::try_from(rest.parse::<jiff::SignedDuration>().ok()?).ok()?,
+                };
+                days.checked_mul(DAY)?.checked_add(rest.as_secs())?;
+                Some(Self(Duration::from_secs(days * DAY) + rest))
+            })
             .ok_or_else(|| {
-                format!("`{text}` is not a duration; write one like 500ms, 2s, 10m or 1h")
+                format!("`{text}` is not a duration; write one like 500ms, 2s, 10m, 1h or 1d")
             })
     }
 }
@@ -48,6 +73,12 @@ impl From<Span> for String {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.subsec_nanos() == 0
+            && self.0.as_secs() > 0
+            && self.0.as_secs().is_multiple_of(DAY)
+        {
+            return write!(f, "{}d", self.0.as_secs() / DAY);
+        }
         match jiff::SignedDuration::try_from(self.0) {
             Ok(duration) => write!(f, "{duration:#}"),
             Err(_) => write!(f, "{}s", self.0.as_secs()),
@@ -138,7 +169,10 @@ mod tests {
         check("0s", 0);
         check("1h 30m", 5_400_000);
         check("10m", 600_000);
-        for text in ["", "1", "-1s", "soon"] {
+        check("1d", 86_400_000);
+        check("2 days 1h", 176_400_000);
+        check("24h", 86_400_000);
+        for text in ["", "1", "d", "-1s", "-1d", "soon", "99999999999999999d"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }
     }

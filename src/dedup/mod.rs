@@ -134,6 +134,15 @@ impl Fingerprints {
         self.signatures.get(at)?.as_ref()
     }
 
+    /// The cheapest tier by which two visits of one page found the same. Near does not count: an
+    /// edited page is another one.
+    pub fn same_as(&self, other: &Self) -> Option<Kind> {
+        Kind::ALL
+            .into_iter()
+            .filter(|kind| *kind != Kind::Near)
+            .find(|kind| self.get(*kind).is_some() && self.get(*kind) == other.get(*kind))
+    }
+
     /// Tier and signature as text, for records and logs: digests and SimHash in hexadecimal.
     pub fn describe(&self) -> impl Iterator<Item = (&'static str, String)> {
         METHODS
@@ -167,16 +176,37 @@ pub enum Verdict {
         /// Bits that differ; 0 for an exact tier.
         distance: u8,
     },
+    /// It was visited before, and is what it was then.
+    Unchanged {
+        /// The page as it is stored.
+        original: Arc<Document>,
+        /// By which tier: never [`Kind::Near`], for a page that was edited is another one.
+        kind: Kind,
+    },
     /// Not a page that can be an original or a duplicate: an error, a redirect, an empty body.
     Ineligible,
 }
 
 impl Verdict {
+    /// What it repeats, by which tier, at what distance.
+    pub fn repeats(&self) -> Option<(&Arc<Document>, Kind, u8)> {
+        match self {
+            Verdict::Duplicate {
+                original,
+                kind,
+                distance,
+            } => Some((original, *kind, *distance)),
+            Verdict::Unchanged { original, kind } => Some((original, *kind, 0)),
+            Verdict::Unique | Verdict::Ineligible => None,
+        }
+    }
+
     /// The verdict's name in logs, records and counters.
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Unique => "unique",
             Verdict::Duplicate { kind, .. } => kind.name(),
+            Verdict::Unchanged { .. } => "unchanged",
             Verdict::Ineligible => "ineligible",
         }
     }

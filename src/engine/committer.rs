@@ -13,11 +13,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 use super::Error;
+use super::LiveOptions;
 use super::clock::Clock;
 use super::effects::Group;
 use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
 use super::records::StorePolicy;
+use super::revisit::Revisits;
 use super::rows::{Counters, CrawlState};
 use super::run_hosts::RunHosts;
 use super::scheduler::Event;
@@ -27,7 +29,7 @@ use crate::dedup::Index;
 use crate::fetch::Guard;
 use crate::frontier::{Limits, Moment, Politeness, Scope, SeenSet};
 use crate::runs::Catalog;
-use crate::store::{Batch, Durability, Store, Table, encode, keys};
+use crate::store::{Batch, Durability, Store, Table, encode, for_each, keys};
 use crate::url::Identity;
 
 /// Visits that share one sync. Larger groups gain nothing and take more memory.
@@ -63,6 +65,8 @@ pub(super) struct Committer {
     /// Links of pages that ask robots not to follow them are left alone.
     pub(super) obey_robots: bool,
     pub(super) state: CrawlState,
+    /// When pages are visited again.
+    pub(super) revisits: Revisits,
     pub(super) counters: watch::Sender<Counters>,
     pub(super) checkpoints: CheckpointLimits,
     pub(super) failpoint: Option<Failpoint>,
@@ -88,12 +92,14 @@ impl Committer {
         &mut self,
         entries: &Receiver<Entry>,
         events: &mpsc::Sender<Event>,
+        clock: Clock,
     ) -> Result<(), Error> {
         loop {
             let patience = self
                 .checkpoints
                 .interval
-                .saturating_sub(self.last_checkpoint.elapsed());
+                .saturating_sub(self.last_checkpoint.elapsed())
+                .min(self.until_revisits(clock.now()));
             match entries.recv_timeout(patience) {
                 Ok(first) => {
                     let mut group = vec![first];
@@ -106,6 +112,10 @@ impl Committer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.checkpoint(),
             }
+            let queued = self.revisit(clock.now())?;
+            if !queued.is_empty() {
+                let _ = events.blocking_send(Event::Committed(queued));
+            }
             self.checkpoint_if_due()?;
         }
     }
@@ -116,9 +126,19 @@ impl Committer {
         for entry in entries {
             match entry {
                 Entry::Visit(visit) => self.visit(*visit, &mut group)?,
-                Entry::Seeds(seeds) => self.seeds(&seeds, &mut group)?,
+                Entry::Seeds(seeds) => self.seeds(seeds, &mut group)?,
+                Entry::Settings(settings, reply) => {
+                    self.change(*settings)?;
+                    // Whoever asked may have gone.
+                    let _ = reply.send(());
+                }
             }
         }
+        self.write(group)
+    }
+
+    /// Writes what a group changes, all or nothing.
+    pub(super) fn write(&mut self, mut group: Group) -> Result<Vec<Receipt>, Error> {
         Failpoint::reach(&mut self.failpoint, Step::Judged);
         let locations = match group.records.is_empty() {
             true => Vec::new(),
@@ -140,6 +160,7 @@ impl Committer {
         }
         self.state.sequence += 1;
         let receipts = std::mem::take(&mut group.receipts);
+        let replies = std::mem::take(&mut group.replies);
         let (batch, delta_keys, delta_bytes) = group.into_batch(&mut self.state);
         self.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
@@ -149,7 +170,23 @@ impl Committer {
             self.deltas.bytes += delta_bytes;
         }
         self.counters.send_replace(self.state.counters.clone());
+        for (reply, added) in replies {
+            // Whoever asked may have gone.
+            let _ = reply.send(added);
+        }
         Ok(receipts)
+    }
+
+    /// Goes on under other settings.
+    fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
+        self.limits = settings.limits;
+        let mut scope = Scope::new(settings.scope);
+        for_each(&*self.store, Table::Scope, &[], &mut |entry, _| {
+            scope.restore(entry);
+            Ok(())
+        })?;
+        self.scope = scope;
+        self.revisit_by(settings.revisit)
     }
 
     /// Makes a checkpoint when it is time, or when there is much that a crash would have to replay.
@@ -192,7 +229,7 @@ impl Committer {
 fn latest(entries: &[Entry]) -> Moment {
     let finished = entries.iter().filter_map(|entry| match entry {
         Entry::Visit(visit) => Some(visit.fetched.finished),
-        Entry::Seeds(_) => None,
+        Entry::Seeds(_) | Entry::Settings(..) => None,
     });
     finished.max().unwrap_or_else(|| Clock::start().now())
 }

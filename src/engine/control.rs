@@ -1,6 +1,15 @@
-//! Stopping a run, from a signal or a command.
+//! What can be asked of a run from outside: to stop, from a signal or a limit; and, through a
+//! [`Control`], to pause, to take seeds, to change settings. Nothing here acts: the scheduler and the
+//! committer do.
 
-use tokio::sync::watch;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::LiveOptions;
+use crate::fetch::{Guard, Refused};
+use crate::url::Url;
 
 /// Asks a run to stop: no new fetches, those in progress get a moment to end, everything that
 /// arrived is committed. Cheap to clone.
@@ -36,3 +45,97 @@ impl Default for StopHandle {
         Self::new()
     }
 }
+
+/// Commands that may wait for the scheduler. It takes them at once, whatever else is full.
+const WAITING: usize = 16;
+
+/// What is asked of a run.
+#[derive(Debug)]
+pub(super) enum Command {
+    /// No new visits; answered when none is in progress.
+    Pause(oneshot::Sender<()>),
+    /// Visits again.
+    Resume(oneshot::Sender<()>),
+    /// More seeds; answered when they are committed.
+    AddSeeds {
+        /// The seeds.
+        urls: Vec<Url>,
+        /// A person gave them to this crawl.
+        consent: bool,
+        /// Who waits.
+        reply: oneshot::Sender<SeedsAdded>,
+    },
+    /// Other settings; answered when they hold.
+    Change(Box<LiveOptions>, oneshot::Sender<()>),
+}
+
+/// How many of the seeds given were new.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeedsAdded {
+    /// Queued.
+    pub new: u64,
+    /// Queued or visited before, or not to be crawled (too long).
+    pub known: u64,
+}
+
+/// Speaks to a crawl that runs, or is about to. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Control {
+    commands: mpsc::Sender<Command>,
+    guard: Arc<Guard>,
+}
+
+impl Control {
+    pub(super) fn new(guard: Arc<Guard>) -> (Self, mpsc::Receiver<Command>) {
+        let (commands, queue) = mpsc::channel(WAITING);
+        (Self { commands, guard }, queue)
+    }
+
+    /// Makes no new visits until resumed. Returns when none is in progress: no server sees a
+    /// request from then on.
+    pub async fn pause(&self) -> Result<(), Over> {
+        self.ask(Command::Pause).await
+    }
+
+    /// Visits again.
+    pub async fn resume(&self) -> Result<(), Over> {
+        self.ask(Command::Resume).await
+    }
+
+    /// Whether a seed could be visited, as far as that can be told now. With `consent` a person
+    /// gives it to this crawl, which opens the guard for a private address that it names.
+    pub fn check_seed(&self, seed: &Url, consent: bool) -> Result<(), Refused> {
+        match consent && Guard::consent_of(seed).is_some() {
+            true => Ok(()),
+            false => self.guard.check(seed),
+        }
+    }
+
+    /// Admits seeds. Returns when they are committed.
+    pub async fn add_seeds(&self, urls: Vec<Url>, consent: bool) -> Result<SeedsAdded, Over> {
+        self.ask(|reply| Command::AddSeeds {
+            urls,
+            consent,
+            reply,
+        })
+        .await
+    }
+
+    /// Goes on under other settings. Returns when they hold.
+    pub async fn change(&self, options: LiveOptions) -> Result<(), Over> {
+        self.ask(|reply| Command::Change(Box::new(options), reply))
+            .await
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Over> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.commands.send(command(reply)).await;
+        sent.map_err(|_| Over)?;
+        answer.await.map_err(|_| Over)
+    }
+}
+
+/// The run is over, or about to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the crawl is ending")]
+pub struct Over;

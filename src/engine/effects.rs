@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use super::Error;
+use super::control::SeedsAdded;
 use super::fetch_log::LogLine;
 use super::rows::{CrawlState, Delta, PageRecord};
 use super::visit::Receipt;
@@ -33,6 +36,8 @@ pub(super) struct Group {
     pub(super) lines: Vec<(LogLine, Option<UrlId>)>,
     pub(super) delta: Delta,
     pub(super) receipts: Vec<Receipt>,
+    /// Who waits for seeds to be committed.
+    pub(super) replies: Vec<(oneshot::Sender<SeedsAdded>, SeedsAdded)>,
     /// Room for the bodies that the records hold: given back with the group.
     pub(super) reservations: Vec<Reservation>,
     /// When the last of the visits ended.
@@ -141,9 +146,9 @@ impl Group {
         let mut batch = self.batch;
         let mut delta = self.delta;
         for (id, mut page, document) in self.pages {
-            page.document = document
-                .and_then(|at| self.documents.get(at))
-                .map(|pending| pending.document.clone());
+            if let Some(pending) = document.and_then(|at| self.documents.get(at)) {
+                page.document = Some(pending.document.clone());
+            }
             batch.put(Table::Pages, *id.as_bytes(), encode(&page));
         }
         for pending in self.documents {

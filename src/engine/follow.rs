@@ -2,13 +2,14 @@
 
 use super::Error;
 use super::committer::{Committer, SEEN_RUNS};
+use super::control::SeedsAdded;
 use super::effects::Group;
-use super::visit::{Findings, Judged, Receipt};
+use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
 use crate::frontier::{Admission, Candidate, FetchTask, QueuedUrl, admit, class_of};
 use crate::page::{LinkKind, Page};
 use crate::store::{Table, encode, keys};
-use crate::url::{HostKey, Url};
+use crate::url::HostKey;
 
 /// Redirects in a row after which another form of the same URL is not tried any more.
 const MAX_FORMS: u8 = 4;
@@ -26,13 +27,16 @@ enum Origin {
 
 impl Committer {
     /// Admits seeds.
-    pub(super) fn seeds(&mut self, seeds: &[Url], group: &mut Group) -> Result<(), Error> {
+    pub(super) fn seeds(&mut self, seeds: Seeds, group: &mut Group) -> Result<(), Error> {
         let mut receipt = Receipt::default();
-        for seed in seeds {
+        let mut added = SeedsAdded::default();
+        for seed in &seeds.urls {
             for entry in self.scope.add_seed(seed) {
                 group.batch.put(Table::Scope, entry, Vec::new());
             }
-            if let Some(authority) = Guard::consent_of(seed) {
+            if seeds.consent
+                && let Some(authority) = Guard::consent_of(seed)
+            {
                 let key = [keys::meta::CONSENT, authority.as_str().as_bytes()].concat();
                 group.batch.put(Table::Meta, key, Vec::new());
                 self.guard.consent(authority);
@@ -45,11 +49,18 @@ impl Committer {
                 hops: 0,
                 attempts: 0,
                 path: String::new(),
+                revisit: false,
             };
             if self.admit(&queued, Origin::Seed, &mut receipt, group)? {
                 self.state.counters.seeds += 1;
+                added.new += 1;
+            } else {
+                added.known += 1;
             }
         }
+        group
+            .replies
+            .extend(seeds.reply.map(|reply| (reply, added)));
         group.receipts.push(receipt);
         Ok(())
     }
@@ -80,6 +91,7 @@ impl Committer {
                 hops: task.queued.hops.saturating_add(1),
                 attempts: 0,
                 path: extended(&task.queued.path, 'R'),
+                revisit: other_form && task.queued.revisit,
             };
             let origin = if other_form {
                 Origin::OtherForm
@@ -125,6 +137,7 @@ impl Committer {
                 hops: 0,
                 attempts: 0,
                 path: extended(&task.queued.path, letter),
+                revisit: false,
             };
             self.admit(&queued, Origin::Link, receipt, group)?;
         }

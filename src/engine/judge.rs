@@ -14,7 +14,7 @@ use super::records::{self, Records};
 use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Stored, Verdict};
-use crate::fetch::{Cut, Exchange, FailureClass, Outcome, Retry};
+use crate::fetch::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
 use crate::frontier::{Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
 use crate::store::{Table, decode, encode, keys};
 
@@ -39,21 +39,27 @@ impl Committer {
     fn judge(&self, analysed: Analysed, group: &Group) -> Result<Judged, Error> {
         let runs = &self.catalog[DEDUP_RUNS..];
         let fetched = &analysed.fetched;
+        let previous = self.previous(&fetched.task.queued)?;
         let Outcome::Exchange(_) = &fetched.outcome else {
             return Ok(Judged {
                 analysed,
                 verdict: Verdict::Ineligible,
                 same_payload: None,
+                previous,
             });
         };
-        let verdict = match &analysed.fingerprints {
-            Some(fingerprints) => {
+        let verdict = match (
+            &analysed.fingerprints,
+            unchanged(&analysed, previous.as_deref()),
+        ) {
+            (Some(_), Some(unchanged)) => unchanged,
+            (Some(fingerprints), None) => {
                 let page = fetched.task.queued.id;
                 self.index.judge(page, fingerprints, runs, |original| {
                     Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
                 })?
             }
-            None => Verdict::Ineligible,
+            (None, _) => Verdict::Ineligible,
         };
         let same_payload = self
             .index
@@ -63,7 +69,17 @@ impl Committer {
             analysed,
             verdict,
             same_payload,
+            previous,
         })
+    }
+
+    /// What is known of a page that is visited again.
+    fn previous(&self, queued: &QueuedUrl) -> Result<Option<Box<PageRecord>>, Error> {
+        if !queued.revisit {
+            return Ok(None);
+        }
+        let row = self.store.get(Table::Pages, queued.id.as_bytes())?;
+        row.map(|row| Ok(decode(Table::Pages, &row)?)).transpose()
     }
 
     /// Whether the record of a document is in the acknowledged archive.
@@ -162,18 +178,11 @@ impl Committer {
         let fate = match &fetched.outcome {
             Outcome::Failed(failure) => {
                 let forbidden = failure.class == FailureClass::Robots;
-                let counters = &mut self.state.counters;
-                if forbidden {
-                    counters.forbidden += 1;
-                } else {
-                    counters.failed += 1;
-                    *counters
-                        .failures
-                        .entry(failure.class.name().to_owned())
-                        .or_default() += 1;
-                }
                 let verdict = if forbidden { "forbidden" } else { "failed" };
                 verdict.clone_into(&mut line.verdict);
+                if judged.previous.is_none() {
+                    self.count_failure(failure);
+                }
                 Some(Fate::Failed {
                     class: failure.class.name().to_owned(),
                     message: failure.message.clone(),
@@ -183,8 +192,11 @@ impl Committer {
                 document = self.archive(judged, exchange, group);
                 self.state.counters.bytes += exchange.body.len() as u64;
                 let answered_elsewhere = self.follow(judged, exchange, &mut receipt, group)?;
+                if !answered_elsewhere && judged.previous.is_none() {
+                    self.count_answer(judged, exchange);
+                }
                 // The URL itself goes on waiting, in another form.
-                (!answered_elsewhere).then(|| self.answered(judged, exchange))
+                (!answered_elsewhere).then(|| answered(judged, exchange))
             }
         };
         if let Some(fate) = fate {
@@ -195,48 +207,31 @@ impl Committer {
                 time: micros(judged),
                 attempts,
                 fate,
+                revisit: None,
                 document: None,
             };
-            group.pages.push((task.queued.id, record, document));
+            self.keep(judged, record, document, group);
         }
         self.finish(judged, Some(line), receipt, group)
     }
 
-    /// Counts an answer and says what became of it.
-    fn answered(&mut self, judged: &Judged, exchange: &Exchange) -> Fate {
+    fn count_failure(&mut self, failure: &Failure) {
+        let counters = &mut self.state.counters;
+        if failure.class == FailureClass::Robots {
+            counters.forbidden += 1;
+        } else {
+            counters.failed += 1;
+            let class = failure.class.name().to_owned();
+            *counters.failures.entry(class).or_default() += 1;
+        }
+    }
+
+    fn count_answer(&mut self, judged: &Judged, exchange: &Exchange) {
         let counters = &mut self.state.counters;
         counters.pages += 1;
         *counters.statuses.entry(exchange.status / 100).or_default() += 1;
-        *counters
-            .verdicts
-            .entry(judged.verdict.name().to_owned())
-            .or_default() += 1;
-        let page = match &judged.analysed.findings {
-            Findings::Page(page) => Some(page),
-            _ => None,
-        };
-        Fate::Answered {
-            status: exchange.status,
-            mime: exchange.header("content-type").map(str::to_owned),
-            size: exchange.body.len() as u64,
-            title: page.and_then(|page| page.title.clone()),
-            language: page.and_then(|page| page.language.clone()),
-            canonical: page.and_then(|page| page.canonical.clone()),
-            judgement: match &judged.verdict {
-                Verdict::Unique => Judgement::Unique,
-                Verdict::Ineligible => Judgement::Ineligible,
-                Verdict::Duplicate {
-                    original,
-                    kind,
-                    distance,
-                } => Judgement::Duplicate {
-                    of: original.id,
-                    page: original.url_id,
-                    kind: *kind,
-                    distance: *distance,
-                },
-            },
-        }
+        let verdict = judged.verdict.name().to_owned();
+        *counters.verdicts.entry(verdict).or_default() += 1;
     }
 
     /// Collects a visit's records, and its document if something new is stored or judged unique:
@@ -347,6 +342,50 @@ impl Committer {
     }
 }
 
+/// What became of a URL that was answered.
+fn answered(judged: &Judged, exchange: &Exchange) -> Fate {
+    let page = match &judged.analysed.findings {
+        Findings::Page(page) => Some(page),
+        _ => None,
+    };
+    Fate::Answered {
+        status: exchange.status,
+        mime: exchange.header("content-type").map(str::to_owned),
+        size: exchange.body.len() as u64,
+        title: page.and_then(|page| page.title.clone()),
+        language: page.and_then(|page| page.language.clone()),
+        canonical: page.and_then(|page| page.canonical.clone()),
+        judgement: match &judged.verdict {
+            // An unchanged page is the original that it was.
+            Verdict::Unique | Verdict::Unchanged { .. } => Judgement::Unique,
+            Verdict::Ineligible => Judgement::Ineligible,
+            Verdict::Duplicate {
+                original,
+                kind,
+                distance,
+            } => Judgement::Duplicate {
+                of: original.id,
+                page: original.url_id,
+                kind: *kind,
+                distance: *distance,
+            },
+        },
+    }
+}
+
+/// The verdict on a page that is what it was when it was visited last.
+fn unchanged(analysed: &Analysed, previous: Option<&PageRecord>) -> Option<Verdict> {
+    let stored = previous?.document.as_ref()?;
+    let kind = analysed
+        .fingerprints
+        .as_ref()?
+        .same_as(&stored.fingerprints)?;
+    Some(Verdict::Unchanged {
+        original: Arc::new(stored.clone()),
+        kind,
+    })
+}
+
 /// When a visit was begun: microseconds since 1970.
 fn micros(judged: &Judged) -> i64 {
     let fetched = &judged.analysed.fetched;
@@ -381,12 +420,13 @@ fn log_line(judged: &Judged) -> LogLine {
             notes.push(format!("{}: {}", failure.class.name(), failure.message));
         }
     }
-    if let Verdict::Duplicate {
-        original, distance, ..
-    } = &judged.verdict
-    {
+    if let Some((original, kind, distance)) = judged.verdict.repeats() {
         line.original = Some(original.url.clone());
-        if *distance > 0 {
+        if matches!(judged.verdict, Verdict::Unchanged { .. }) {
+            line.original = None;
+            notes.push(format!("unchanged:{}", kind.name()));
+        }
+        if distance > 0 {
             notes.push(format!("distance:{distance}"));
         }
     }

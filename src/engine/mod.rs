@@ -17,8 +17,10 @@ mod fetchers;
 mod follow;
 mod judge;
 mod observe;
+mod options;
 mod records;
 mod recover;
+mod revisit;
 mod rows;
 mod run_hosts;
 mod scheduler;
@@ -35,106 +37,34 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
-use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 
-pub use control::StopHandle;
+pub use control::{Control, Over, SeedsAdded, StopHandle};
 pub use directory::{DataDirectory, DirectoryError};
 pub use failpoint::{Failpoint, Step};
 pub use fetch_log::{LogError, LogLine};
 pub use observe::{Gauges, Limit, Status, Watch};
+pub use options::{ArchiveOptions, LiveOptions, Options, RobotsMode, RunLimits};
 pub use records::StorePolicy;
 pub use rows::{Counters, Fate, Judgement, PageRecord};
 pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
 
-use crate::fetch::{FetchOptions, Fetcher};
-use crate::frontier::{
-    Limits, Politeness, RobotsPolicy, Schedule, ScheduleOptions, ScopeKind, SeenOptions,
-};
-use crate::page::PageOptions;
+use crate::fetch::Fetcher;
+use crate::frontier::{RobotsPolicy, Schedule, ScheduleOptions};
 use crate::store::{Batch, Durability, Table, keys};
-use crate::url::{Canonicalizer, Url, UrlId};
+use crate::url::{Url, UrlId};
 use crate::{archive, dedup, fetch, robots, runs, store};
 
 use analysts::Analysts;
 use clock::Clock;
 use committer::Committer;
+use control::Command;
 use fetchers::Fetchers;
 use observe::Waiting;
 use scheduler::{Event, Scheduler};
 use turns::Turns;
-use visit::Entry;
-
-/// Everything that a run depends on, composed of the rooms' own options.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Which URLs belong to the crawl.
-    pub scope: ScopeKind,
-    /// How far it goes.
-    pub limits: Limits,
-    /// How gently it goes.
-    pub politeness: Politeness,
-    /// Whether robots.txt is obeyed.
-    pub robots: RobotsMode,
-    /// How URLs are told apart.
-    pub canonicalizer: Canonicalizer,
-    /// How many URLs are planned for.
-    pub seen: SeenOptions,
-    /// Hosts in memory at most.
-    pub window: usize,
-    /// URLs of one host in memory at most.
-    pub buffer: usize,
-    /// How a fetch is made.
-    pub fetch: FetchOptions,
-    /// Fetches at once.
-    pub concurrency: usize,
-    /// Requests a second across the crawl.
-    pub max_rate: Option<NonZeroU32>,
-    /// Bounds of one page.
-    pub page: PageOptions,
-    /// What is kept.
-    pub archive: ArchiveOptions,
-    /// Bytes of a log file before the next is begun.
-    pub log_max_bytes: u64,
-    /// Bytes of memory that caches and buffers are sized by.
-    pub max_memory: u64,
-    /// Time between checkpoints.
-    pub checkpoint_interval: Duration,
-    /// Where the process dies on purpose, in tests.
-    pub failpoint: Option<Failpoint>,
-}
-
-/// Whether robots.txt is obeyed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RobotsMode {
-    /// It is asked for and obeyed.
-    #[default]
-    Obey,
-    /// It is neither.
-    Ignore,
-}
-
-/// What the archive keeps, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArchiveOptions {
-    /// Which bodies are kept.
-    pub store: StorePolicy,
-    /// Bytes of a file before the next is begun.
-    pub max_segment_bytes: u64,
-    /// gzip level, 0 to 9.
-    pub compression: u32,
-}
-
-/// What ends a run before the frontier is empty.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RunLimits {
-    /// Pages fetched in this run.
-    pub max_pages: Option<u64>,
-    /// Time that this run may take.
-    pub max_duration: Option<Duration>,
-}
+use visit::{Entry, Seeds};
 
 /// What a run did.
 #[derive(Debug, Clone)]
@@ -168,6 +98,8 @@ pub struct Crawl {
     committer: Committer,
     gauges: watch::Sender<Gauges>,
     resumed: bool,
+    control: Control,
+    commands: mpsc::Receiver<Command>,
 }
 
 impl Crawl {
@@ -176,12 +108,15 @@ impl Crawl {
         let directory = DataDirectory::take(path)?;
         let committer = recover::open(&directory, &options)?;
         let resumed = committer.state.queue_sequence > 0;
+        let (control, commands) = Control::new(Arc::clone(&committer.guard));
         Ok(Self {
             directory,
             options,
             committer,
             gauges: watch::Sender::new(Gauges::default()),
             resumed,
+            control,
+            commands,
         })
     }
 
@@ -201,6 +136,11 @@ impl Crawl {
             counters: self.committer.counters.subscribe(),
             gauges: self.gauges.subscribe(),
         }
+    }
+
+    /// Speaks to the run of this crawl: what is asked before it began waits.
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// The summary of a run that had nothing to do.
@@ -239,6 +179,11 @@ impl Crawl {
 
     fn commit_seeds(&mut self, seeds: Vec<Url>) -> Result<(), Error> {
         if !seeds.is_empty() {
+            let seeds = Seeds {
+                urls: seeds,
+                consent: true,
+                reply: None,
+            };
             self.committer.commit(vec![Entry::Seeds(seeds)])?;
             self.committer.checkpoint_if_due()?;
         }
@@ -282,16 +227,13 @@ impl Crawl {
             committer,
             gauges,
             resumed,
+            control: _,
+            commands,
         } = self;
         let pages_before = committer.state.counters.pages;
         let clock = Clock::start();
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            // Moving bytes takes a fraction of what reading them takes.
-            .worker_threads((cores / 2).max(1))
-            .enable_all()
-            .build()
-            .map_err(Error::Threads)?;
+        let runtime = reactor(cores).map_err(Error::Threads)?;
         let product_token = robots::product_token(&options.fetch.user_agent).to_owned();
         let (events, event_queue) = mpsc::channel(1_024);
         let (fetched, fetched_queue) = mpsc::channel(2 * cores);
@@ -309,7 +251,7 @@ impl Crawl {
         let analysts = analysts
             .start(cores, fetched_queue, &analysed)
             .map_err(Error::Threads)?;
-        drop(analysed);
+        let entries = analysed;
 
         let observer = Observer {
             directory: directory.path().to_owned(),
@@ -340,6 +282,10 @@ impl Crawl {
             robots: robots_policy(options.robots, product_token),
             concurrency: options.concurrency,
             max_duration: limits.max_duration,
+            wait_for_more: limits.wait_for_more,
+            commands,
+            entries,
+            paused: None,
             stop: stop.clone(),
             gauges,
             counters: watch.counters,
@@ -350,7 +296,7 @@ impl Crawl {
             rate_token: false,
         };
         let committing =
-            start_committing(committer, analysed_queue, events).map_err(Error::Threads)?;
+            start_committing(committer, analysed_queue, events, clock).map_err(Error::Threads)?;
 
         let scheduled = runtime.block_on(async {
             let observing = tokio::spawn(observer.clone().run());
@@ -383,17 +329,26 @@ impl Crawl {
     }
 }
 
+/// What moves bytes between network and analysts: a fraction of the work of reading them.
+fn reactor(cores: usize) -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads((cores / 2).max(1))
+        .enable_all()
+        .build()
+}
+
 /// Starts the committer's thread. It ends when nothing more can arrive or a commit fails; what it
 /// was is given back either way.
 fn start_committing(
     mut committer: Committer,
     entries: Receiver<Entry>,
     events: mpsc::Sender<Event>,
+    clock: Clock,
 ) -> io::Result<JoinHandle<(Committer, Result<(), Error>)>> {
     thread::Builder::new()
         .name("committer".to_owned())
         .spawn(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| committer.run(&entries, &events)))
+            let result = catch_unwind(AssertUnwindSafe(|| committer.run(&entries, &events, clock)))
                 .unwrap_or_else(|_| Err(Error::Internal("the committer died".to_owned())));
             drop(entries);
             if result.is_err() {
@@ -411,7 +366,7 @@ fn robots_policy(mode: RobotsMode, product_token: String) -> RobotsPolicy {
 }
 
 /// The crawl-wide rate. No burst: the first second keeps to it like any other.
-fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
+pub(super) fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
     let quota = Quota::per_second(rate).allow_burst(NonZeroU32::MIN);
     Arc::new(RateLimiter::direct(quota))
 }

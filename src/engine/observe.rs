@@ -47,6 +47,10 @@ pub enum Limit {
     Reading,
     /// Nothing is left to begin: what is in progress may lead to more.
     InProgress,
+    /// Nothing is left: more may come, by a revisit or from outside.
+    Empty,
+    /// It was asked to pause.
+    Paused,
     /// The run is over but for what is in progress.
     Ending,
 }
@@ -64,6 +68,8 @@ impl Limit {
             Self::Visits => "visits",
             Self::Reading => "reading",
             Self::InProgress => "in-progress",
+            Self::Empty => "empty",
+            Self::Paused => "paused",
             Self::Ending => "ending",
         }
     }
@@ -82,6 +88,10 @@ pub(super) enum Held {
     Delay,
     /// No host is due, and only news can change that.
     News,
+    /// Nothing is left.
+    Empty,
+    /// A pause was asked for.
+    Paused,
 }
 
 /// How full the way from scheduler to commit is.
@@ -109,6 +119,8 @@ pub(super) fn limit(held: Held, fill: &Fill) -> Limit {
         Held::Permit => Limit::Committer,
         Held::Rate => Limit::Rate,
         Held::Delay => Limit::Politeness,
+        Held::Empty => Limit::Empty,
+        Held::Paused => Limit::Paused,
         Held::News if fill.left == 0 => Limit::InProgress,
         Held::News if fill.reads > 0 && fill.fetching == 0 => Limit::Reading,
         Held::News => Limit::Visits,
@@ -253,6 +265,8 @@ mod tests {
             Limit::Visits,
             Limit::Reading,
             Limit::InProgress,
+            Limit::Empty,
+            Limit::Paused,
             Limit::Ending,
         ] {
             assert_eq!(serde_json::to_value(limit).unwrap(), limit.name());

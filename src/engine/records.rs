@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a payload that is not stored yet | request, response |
 //! | a payload that is stored, byte for byte | request, revisit that names the stored response |
+//! | an unchanged page in other bytes | metadata |
 //! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; main text as conversion |
 //!
 //! `archive.store` decides whether the bodies of the last kind, or of all, are kept besides.
@@ -48,11 +49,9 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
     };
     let mut records = Records::default();
     let digest = Digest::from_bytes(judged.analysed.payload);
-    let inexact = match &judged.verdict {
-        Verdict::Duplicate { kind, .. } => *kind != Kind::Raw,
-        _ => false,
-    };
-    let duplicate = matches!(judged.verdict, Verdict::Duplicate { .. });
+    let repeats = judged.verdict.repeats();
+    let inexact = repeats.is_some_and(|(_, kind, _)| kind != Kind::Raw);
+    let duplicate = repeats.is_some();
     let keep = match policy {
         StorePolicy::All => true,
         StorePolicy::ExactOnly => judged.same_payload.is_none() && (!duplicate || inexact),
@@ -86,11 +85,7 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         }
         records.records.push(main);
     }
-    if let Verdict::Duplicate {
-        original,
-        kind,
-        distance,
-    } = &judged.verdict
+    if let Some((original, _, distance)) = repeats
         // The revisit says as much of a byte-for-byte copy of a stored payload.
         && (judged.same_payload.is_none() || inexact)
     {
@@ -99,7 +94,7 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
             .map_or(Relation::RefersTo(record_id(original)), |(_, id)| {
                 Relation::ConcurrentTo(id)
             });
-        let fields = fields(judged, original, *kind, *distance);
+        let fields = fields(judged, original, distance);
         let fields: Vec<_> = fields
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
@@ -107,7 +102,10 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         let metadata = Record::metadata(&capture, Some(relation), &fields);
         let metadata_id = metadata.id();
         records.records.push(metadata);
-        if let Findings::Page(page) = &judged.analysed.findings {
+        // The text of an unchanged page is in the archive already.
+        if let Findings::Page(page) = &judged.analysed.findings
+            && !matches!(judged.verdict, Verdict::Unchanged { .. })
+        {
             let of = records.response.map_or(metadata_id, |(_, id)| id);
             records
                 .records
@@ -127,15 +125,10 @@ fn original(document: &Document) -> Original {
 }
 
 /// The verdict and what it rests on, so that it can be checked without the body.
-fn fields(
-    judged: &Judged,
-    document: &Document,
-    kind: Kind,
-    distance: u8,
-) -> Vec<(&'static str, String)> {
+fn fields(judged: &Judged, document: &Document, distance: u8) -> Vec<(&'static str, String)> {
     let original = original(document);
     let mut fields = vec![
-        ("verdict", kind.name().to_owned()),
+        ("verdict", judged.verdict.name().to_owned()),
         ("distance", distance.to_string()),
         ("original", original.target_uri),
         ("original-record", original.record.to_string()),

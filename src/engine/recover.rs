@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use super::committer::{CheckpointLimits, Committer, DEDUP_RUNS, Deltas, SEEN_RUNS};
 use super::directory::DataDirectory;
 use super::fetch_log::FetchLog;
+use super::revisit::Revisits;
 use super::rows::{CrawlState, Delta, PageRecord};
 use super::run_hosts::RunHosts;
 use super::{Error, Options, RobotsMode};
@@ -141,7 +142,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         Ok(())
     })?;
 
-    Ok(Committer {
+    let mut committer = Committer {
         counters: watch::Sender::new(state.counters.clone()),
         store,
         archive: Box::new(archive),
@@ -166,7 +167,10 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         last_checkpoint: Instant::now(),
         deltas,
         run_hosts: RunHosts::default(),
-    })
+        revisits: Revisits::none(),
+    };
+    committer.revisit_by(options.revisit.clone())?;
+    Ok(committer)
 }
 
 /// The first commit: the secret and an empty state. Refused where an earlier crawl left something:

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::fetch_log::LogTail;
 use crate::archive::Tail;
 use crate::dedup::{Document, DocumentId, Kind, Posting};
+use crate::frontier::Moment;
 use crate::url::UrlId;
 
 /// What happened to a URL: the row in `Pages`.
@@ -24,8 +25,21 @@ pub struct PageRecord {
     pub attempts: u8,
     /// What came of it.
     pub fate: Fate,
+    /// When it will be visited again, if it will.
+    pub revisit: Option<Revisit>,
     /// The document, if its response is stored: documents and their postings are rebuilt from here.
     pub document: Option<Document>,
+}
+
+/// When a page is visited again, and what its next visit is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revisit {
+    /// Not before. Its row in `Revisits` stands there until the visit is queued.
+    pub due: Moment,
+    /// From the last visit to that, in milliseconds.
+    pub interval: u64,
+    /// What the last answer was: equal answers have equal marks.
+    pub mark: u64,
 }
 
 /// What came of a URL.
@@ -94,6 +108,9 @@ pub(super) struct CrawlState {
     pub archive: Tail,
     /// The end of the log.
     pub log: LogTail,
+    /// No row of `Revisits` is due before: where reading begins, so that it does not walk over the
+    /// tombstones of visits that were queued.
+    pub revisits_from: Moment,
     /// What was done so far.
     pub counters: Counters,
 }
@@ -129,6 +146,9 @@ pub struct Counters {
     pub links: BTreeMap<String, u64>,
     /// Bytes of archive files.
     pub archived_bytes: u64,
+    /// Further visits of pages, by what they found. Pages, verdicts and statuses count first
+    /// visits only, so that they are numbers of URLs.
+    pub revisits: BTreeMap<String, u64>,
 }
 
 impl Counters {

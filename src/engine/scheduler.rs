@@ -5,20 +5,21 @@
 //! always taken here. Reads of the store run off the reactor.
 
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
+use governor::RateLimiter;
 use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultDirectRateLimiter, RateLimiter};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use super::Error;
-use super::control::StopHandle;
+use super::control::{Command, StopHandle};
 use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, Waiting, limit};
 use super::rows::Counters;
-use super::visit::Receipt;
+use super::visit::{Entry, Receipt, Seeds};
 use crate::frontier::{Action, Loaded, Pace, Refilled, RobotsPolicy, Schedule, load, refill};
 use crate::store::{self, Store};
 use crate::url::HostKey;
@@ -65,7 +66,15 @@ pub(super) struct Scheduler {
     pub(super) robots: RobotsPolicy,
     pub(super) concurrency: usize,
     pub(super) max_duration: Option<Duration>,
+    /// An empty frontier does not end the run.
+    pub(super) wait_for_more: bool,
     pub(super) stop: StopHandle,
+    /// What is asked from outside.
+    pub(super) commands: mpsc::Receiver<Command>,
+    /// The way to the committer, for what is not visited. Waited for off the reactor only.
+    pub(super) entries: SyncSender<Entry>,
+    /// No visits are made; who waits for the last to end.
+    pub(super) paused: Option<Vec<oneshot::Sender<()>>>,
     pub(super) gauges: watch::Sender<Gauges>,
     pub(super) counters: watch::Receiver<Counters>,
     pub(super) analysts: usize,
@@ -84,7 +93,6 @@ impl Scheduler {
     /// fetches in progress.
     pub(super) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<Ending, Error> {
         let permits = Arc::new(Semaphore::new(self.concurrency));
-        let limiter = self.fetchers.limiter.clone();
         let mut fetches = JoinSet::new();
         let mut permit = None;
         let stop = self.stop.clone();
@@ -103,10 +111,14 @@ impl Scheduler {
             {
                 break Ending::MaxDuration;
             }
-            let wake = match self.act(&permits, &mut permit, limiter.as_deref(), &mut fetches) {
+            let wake = match self.act(&permits, &mut permit, &mut fetches) {
                 Next::Wait(wake, held) => {
                     let free = permits.available_permits() + usize::from(permit.is_some());
-                    self.show(self.concurrency.saturating_sub(free), held);
+                    let fetching = self.concurrency.saturating_sub(free);
+                    self.show(fetching, held);
+                    if fetching == 0 {
+                        self.tell_paused();
+                    }
                     wake
                 }
                 Next::End(ending) => break ending,
@@ -125,7 +137,8 @@ impl Scheduler {
                         }
                     }
                 }
-                taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() => {
+                Some(command) = self.commands.recv() => self.obey(command, &mut fetches),
+                taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() && self.paused.is_none() => {
                     permit = taken.ok();
                 }
                 Some(Err(error)) = fetches.join_next() => {
@@ -155,19 +168,22 @@ impl Scheduler {
         &mut self,
         permits: &Arc<Semaphore>,
         permit: &mut Option<OwnedSemaphorePermit>,
-        limiter: Option<&DefaultDirectRateLimiter>,
         fetches: &mut JoinSet<()>,
     ) -> Next {
         let mut wake = self
             .max_duration
             .map(|max| self.fetchers.clock.start_instant() + max);
+        let paused = self.paused.is_some();
+        if paused {
+            *permit = None;
+        }
         loop {
-            if permit.is_none() {
+            if permit.is_none() && !paused {
                 *permit = Arc::clone(permits).try_acquire_owned().ok();
             }
             let now = self.fetchers.clock.now();
             if !self.rate_token && permit.is_some() && self.schedule.has_due(now) {
-                match limiter.map(RateLimiter::check) {
+                match self.fetchers.limiter.as_deref().map(RateLimiter::check) {
                     None | Some(Ok(())) => self.rate_token = true,
                     Some(Err(not_until)) => {
                         let wait = not_until.wait_time_from(DefaultClock::default().now());
@@ -207,7 +223,9 @@ impl Scheduler {
                     });
                 }
                 Action::Wait(until) => {
-                    let held = if self.schedule.is_spent() {
+                    let held = if paused {
+                        Held::Paused
+                    } else if self.schedule.is_spent() {
                         Held::Spent
                     } else if self.schedule.has_due(now) {
                         match permit {
@@ -217,13 +235,61 @@ impl Scheduler {
                     } else {
                         until.map_or(Held::News, |_| Held::Delay)
                     };
+                    let until = until.filter(|_| !paused);
                     let until = until.map(|moment| self.fetchers.clock.instant(moment));
                     let wake = until.map_or(wake, |until| Some(earliest(wake, until)));
                     return Next::Wait(wake, held);
                 }
+                Action::Drained if paused => return Next::Wait(wake, Held::Paused),
+                Action::Drained if self.wait_for_more => return Next::Wait(wake, Held::Empty),
                 Action::Drained => return Next::End(Ending::Drained),
                 Action::Spent => return Next::End(Ending::MaxPages),
             }
+        }
+    }
+
+    /// Does what is asked from outside.
+    fn obey(&mut self, command: Command, tasks: &mut JoinSet<()>) {
+        match command {
+            Command::Pause(reply) => self.paused.get_or_insert_default().push(reply),
+            Command::Resume(reply) => {
+                self.tell_paused();
+                self.paused = None;
+                // Whoever asked may have gone, here and below.
+                let _ = reply.send(());
+            }
+            Command::AddSeeds {
+                urls,
+                consent,
+                reply,
+            } => self.enter(
+                Entry::Seeds(Seeds {
+                    urls,
+                    consent,
+                    reply: Some(reply),
+                }),
+                tasks,
+            ),
+            Command::Change(options, reply) => {
+                self.fetchers.limiter = options.max_rate.map(super::limiter);
+                self.rate_token = false;
+                self.enter(Entry::Settings(options, reply), tasks);
+            }
+        }
+    }
+
+    /// Sends something to the committer. When it is gone, whoever waits for an answer learns that.
+    fn enter(&self, entry: Entry, tasks: &mut JoinSet<()>) {
+        let entries = self.entries.clone();
+        tasks.spawn_blocking(move || {
+            let _ = entries.send(entry);
+        });
+    }
+
+    /// No visit is in progress: tells those who asked for a pause.
+    fn tell_paused(&mut self) {
+        for reply in self.paused.iter_mut().flat_map(std::mem::take) {
+            let _ = reply.send(());
         }
     }
 

@@ -17,6 +17,11 @@ use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
 use crate::page::Page;
 use crate::url::{HostKey, Url};
 
+use super::LiveOptions;
+use super::control::SeedsAdded;
+use super::rows::PageRecord;
+use tokio::sync::oneshot;
+
 /// A visit after the network: what came of it, and when the host may be visited again.
 #[derive(Debug)]
 pub struct Fetched {
@@ -73,6 +78,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The document whose stored payload is this body, byte for byte.
     pub same_payload: Option<Arc<Document>>,
+    /// What is known of the page, if it was visited before.
+    pub previous: Option<Box<PageRecord>>,
 }
 
 /// What enters the committer.
@@ -80,8 +87,22 @@ pub struct Judged {
 pub enum Entry {
     /// A visit.
     Visit(Box<Analysed>),
-    /// Seeds given by the user, as they were written.
-    Seeds(Vec<Url>),
+    /// Seeds.
+    Seeds(Seeds),
+    /// Settings that hold from now on, and who waits for them to.
+    Settings(Box<LiveOptions>, oneshot::Sender<()>),
+}
+
+/// URLs to begin from, as they were written.
+#[derive(Debug)]
+pub struct Seeds {
+    /// The URLs.
+    pub urls: Vec<Url>,
+    /// A person gave them with the command: that is consent to visit their hosts where these are
+    /// private addresses. What arrives otherwise may come from anywhere.
+    pub consent: bool,
+    /// Who waits for them to be committed.
+    pub reply: Option<oneshot::Sender<SeedsAdded>>,
 }
 
 /// What the schedule learns of a commit.

@@ -13,7 +13,7 @@ mod outcome;
 pub use body::{DECODED_LENGTH, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
 pub use client::Fetcher;
-pub use guard::{Authority, Guard};
+pub use guard::{Authority, Guard, Refused};
 pub use outcome::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
 
 use std::time::Duration;

@@ -10,6 +10,7 @@ mod admission;
 mod host;
 mod politeness;
 mod refill;
+mod revisit;
 mod schedule;
 mod scope;
 mod seen;
@@ -21,6 +22,7 @@ pub use politeness::{Answer, Pace, Politeness};
 pub use refill::{
     LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, refill,
 };
+pub use revisit::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions};
 pub use scope::{Scope, ScopeKind};
 pub use seen::{SEEN, SeenOptions, SeenSet};

@@ -536,6 +536,7 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
     FetchTask {
         purpose: Purpose::Robots,
         queued: QueuedUrl {
+            revisit: false,
             url: url.to_string(),
             id: identity.id(&url),
             via: None,

@@ -31,6 +31,8 @@ pub struct QueuedUrl {
     pub attempts: u8,
     /// One letter a hop from the seed: L link, R redirect, E embedded frame, I refresh or related.
     pub path: String,
+    /// It was visited before, and is to be compared with what was found then.
+    pub revisit: bool,
 }
 
 /// Where a task waits: the queue row that its commit removes.

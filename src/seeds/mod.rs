@@ -25,7 +25,7 @@ pub enum Source {
 
 impl Source {
     /// The seeds of this source, in order.
-    pub fn seeds(&self) -> Box<dyn Iterator<Item = Result<Url, Error>>> {
+    pub fn seeds(&self) -> Box<dyn Iterator<Item = Result<Url, Error>> + Send> {
         match self {
             Source::Argument(text) => {
                 Box::new(std::iter::once(url::parse(text).map_err(|reason| {

@@ -7,6 +7,7 @@
 //! | `Hosts`, `Robots` | host key as text |
 //! | `Queue` | host key, NUL, class (1 byte), sequence (8 bytes) |
 //! | `Due` | due time in ms since 1970 (8 bytes), host key |
+//! | `Revisits` | due time in ms since 1970 (8 bytes), url id (16 bytes) |
 //! | `Scope` | kind (1 byte), entry as text |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 
@@ -18,6 +19,8 @@ pub mod meta {
     pub const STATE: &[u8] = b"state";
     /// The settings of the last run, to tell what changed.
     pub const SETTINGS: &[u8] = b"settings";
+    /// There while every page that was visited has its row in `Revisits`.
+    pub const REVISITS: &[u8] = b"revisits";
     /// Prefix of the hosts whose private addresses the user named as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }
@@ -64,6 +67,17 @@ pub fn parse_due(key: &[u8]) -> Option<(u64, &str)> {
     Some((u64::from_be_bytes(*due), std::str::from_utf8(host).ok()?))
 }
 
+/// The key of a page to be visited again at `due`.
+pub fn revisit(due: u64, id: &[u8; 16]) -> Vec<u8> {
+    [&due.to_be_bytes()[..], id].concat()
+}
+
+/// Due time and url id of a revisit key; `None` if it is not one.
+pub fn parse_revisit(key: &[u8]) -> Option<(u64, [u8; 16])> {
+    let (due, id) = key.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*due), id.try_into().ok()?))
+}
+
 /// The key of a commit's delta.
 pub fn delta(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()
@@ -94,6 +108,14 @@ mod tests {
                 ("http://b", 0, 1)
             ]
         );
+    }
+
+    #[test]
+    fn revisit_keys_order_by_time() {
+        assert!(revisit(255, &[9; 16]) < revisit(256, &[0; 16]));
+        let key = revisit(7, &[3; 16]);
+        assert_eq!(parse_revisit(&key), Some((7, [3; 16])));
+        assert_eq!(parse_revisit(&key[..23]), None);
     }
 
     #[test]

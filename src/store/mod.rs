@@ -35,13 +35,15 @@ pub enum Table {
     Robots,
     /// One row an entry of the scope: hosts, domains or prefixes of the seeds.
     Scope,
+    /// One row a page that will be visited again, by the time when.
+    Revisits,
     /// One row a commit since the last checkpoint: what it added to runs and documents.
     Deltas,
 }
 
 impl Table {
     /// Every table, in the order of their declaration.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::Meta,
         Table::Pages,
         Table::Hosts,
@@ -49,6 +51,7 @@ impl Table {
         Table::Due,
         Table::Robots,
         Table::Scope,
+        Table::Revisits,
         Table::Deltas,
     ];
 
@@ -62,6 +65,7 @@ impl Table {
             Table::Due => "due",
             Table::Robots => "robots",
             Table::Scope => "scope",
+            Table::Revisits => "revisits",
             Table::Deltas => "deltas",
         }
     }

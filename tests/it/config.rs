@@ -290,6 +290,7 @@ fn presets() -> Vec<PathBuf> {
     let mut presets: Vec<PathBuf> = fs::read_dir(root().join("config"))
         .expect("the repository has it")
         .map(|entry| entry.expect("the directory stays").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
         .filter(|path| path.file_name().is_some_and(|name| name != "gleaner.toml"))
         .collect();
     presets.sort();

@@ -6,6 +6,7 @@
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
+//! - `daemon`: a crawl that is left running, and what it is told.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
@@ -24,6 +25,7 @@ mod guard;
 mod politeness;
 
 mod config;
+mod daemon;
 
 mod bad_input;
 mod full_disk;

@@ -10,7 +10,7 @@ use gleaner::store::Table;
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("url", &[]),
     ("robots", &[]),
     ("store", &[]),
@@ -23,11 +23,12 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("archive", &["url"]),
     ("engine", &LAYERS_0_AND_1),
     ("config", &["url", "frontier", "fetch", "page", "engine"]),
+    ("daemon", &["url", "seeds", "engine"]),
     (
         "cli",
         &[
             "url", "robots", "store", "runs", "seeds", "frontier", "fetch", "page", "dedup",
-            "archive", "engine", "config",
+            "archive", "engine", "config", "daemon",
         ],
     ),
 ];

@@ -97,6 +97,7 @@ impl World {
         self.sequence += 1;
         let url = parse(&format!("{host}{path}")).expect("a URL");
         let queued = QueuedUrl {
+            revisit: false,
             url: url.to_string(),
             id: identity().id(&url),
             via: None,

@@ -1,0 +1,111 @@
+//! `gleaner pause`, `resume`, `stop` and `seeds add`: what is said to a crawl that runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::crawl::SeedArguments;
+use super::{Failure, output};
+use crate::daemon::client::Client;
+use crate::daemon::{Request, Response};
+use crate::seeds::Source;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner pause --data-dir crawl && make-room && gleaner resume --data-dir crawl")]
+pub(super) struct Pause {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner resume --data-dir crawl")]
+pub(super) struct Resume {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner stop --data-dir crawl && tar cf crawl.tar crawl")]
+pub(super) struct Stop {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+struct Target {
+    /// Directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Seeds {
+    /// Give more seeds to a crawl that runs
+    Add(Add),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner seeds add http://127.0.0.1:8000/news/ --data-dir crawl
+  list-new-sites | gleaner seeds add --seeds - --data-dir crawl")]
+pub(super) struct Add {
+    #[command(flatten)]
+    seeds: SeedArguments,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Target {
+    fn connect(&self) -> Result<Client, Failure> {
+        Ok(Client::connect(&self.data_dir)?)
+    }
+}
+
+pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
+    match arguments.target.connect()?.ask(&Request::Pause)? {
+        Response::Pausing { fetching } => output::say(&format!(
+            "pausing: no new visits; {fetching} fetches in progress will end"
+        )),
+        _ => output::say("paused: no request is made until `gleaner resume`"),
+    }
+    Ok(())
+}
+
+pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
+    arguments.target.connect()?.ask(&Request::Resume)?;
+    output::say("resumed");
+    Ok(())
+}
+
+pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
+    let mut client = arguments.target.connect()?;
+    client.ask(&Request::Stop)?;
+    client.wait_for_end()?;
+    output::say("stopped: the same command goes on where it ended");
+    Ok(())
+}
+
+pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
+    let Seeds::Add(arguments) = command;
+    let sources = arguments.seeds.sources()?;
+    // Lists are read once before anything is sent: half a list is never added.
+    let mut given = false;
+    for seed in sources.seeds() {
+        seed.map_err(|error| sources.name_standard_input(error))?;
+        given = true;
+    }
+    if !given {
+        return Err(Failure::Usage {
+            message: "no seeds".to_owned(),
+            hint: Some("give URLs, or a list with --seeds"),
+        });
+    }
+    let mut client = arguments.target.connect()?;
+    let seeds = sources.list.iter().flat_map(Source::seeds);
+    let added = client.add_seeds(seeds.flatten().map(String::from))?;
+    output::say(&format!("seeds: {} new, {} known", added.new, added.known));
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! The other end of the control socket: how a command speaks to the crawl that runs in a data
+//! directory.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
+use super::socket::{NAME, short_path};
+use crate::engine::SeedsAdded;
+
+/// A connection to a running crawl.
+#[derive(Debug)]
+pub struct Client {
+    directory: PathBuf,
+    stream: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connects to the crawl that runs in a data directory.
+    pub fn connect(directory: &Path) -> Result<Self, Error> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                Error::NotRunning(directory.to_owned())
+            }
+            _ => Error::Io {
+                directory: directory.to_owned(),
+                source,
+            },
+        };
+        let (path, _open) = short_path(directory, NAME).map_err(failed)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            stream: BufReader::new(UnixStream::connect(path).map_err(failed)?),
+        })
+    }
+
+    /// Asks, and waits for the answer.
+    pub fn ask(&mut self, request: &Request) -> Result<Response, Error> {
+        let response = self
+            .exchange(request)
+            .map_err(|source| self.failed(source))?;
+        match response {
+            Response::Refused { reason } => Err(Error::Refused(reason)),
+            response => Ok(response),
+        }
+    }
+
+    /// Adds seeds, however many. A list that is refused in its middle stays added up to there.
+    pub fn add_seeds(&mut self, seeds: impl Iterator<Item = String>) -> Result<SeedsAdded, Error> {
+        let mut sum = SeedsAdded::default();
+        let mut seeds = seeds.peekable();
+        while seeds.peek().is_some() {
+            let urls = seeds.by_ref().take(MAX_SEEDS).collect();
+            if let Response::Added(added) = self.ask(&Request::AddSeeds { urls })? {
+                sum.new += added.new;
+                sum.known += added.known;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Waits until the crawl has ended and its directory is free.
+    pub fn wait_for_end(mut self) -> Result<(), Error> {
+        match io::copy(&mut self.stream, &mut io::sink()) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(()),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn exchange(&mut self, request: &Request) -> io::Result<Response> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        self.stream.get_mut().write_all(&line)?;
+        line.clear();
+        (&mut self.stream)
+            .take(MAX_LINE)
+            .read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_slice(&line)?)
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionReset => Error::Ended(self.directory.clone()),
+            _ => Error::Io {
+                directory: self.directory.clone(),
+                source,
+            },
+        }
+    }
+}
+
+/// Why a running crawl could not be asked, or did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none.
+    #[error("no crawl runs in {0}")]
+    NotRunning(PathBuf),
+    /// It ended before it answered.
+    #[error("the crawl in {0} ended before it answered")]
+    Ended(PathBuf),
+    /// The socket failed.
+    #[error("cannot speak to the crawl in {directory}: {source}")]
+    Io {
+        /// The data directory.
+        directory: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It said no.
+    #[error("the crawl refused: {0}")]
+    Refused(String),
+}

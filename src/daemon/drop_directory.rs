@@ -1,0 +1,226 @@
+//! `drop/`: seed lists that are put there are crawled. A list is taken whole or not at all; then it
+//! is moved to `drop/done/`, or to `drop/rejected/` with a file beside it that says why.
+//!
+//! Looked at once a second rather than watched: that costs nothing, works on every file system, and
+//! tells by its size and time that a file is not being written any more.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::engine::{Control, Over, SeedsAdded};
+use crate::seeds::Source;
+
+/// The name of the directory in the data directory.
+const NAME: &str = "drop";
+/// Time between two looks: a file that is the same in both is whole.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Seeds in one commit.
+const CHUNK: usize = 1_000;
+
+/// The directory, with the folders that lists end in.
+#[derive(Debug)]
+pub(super) struct DropDirectory {
+    path: PathBuf,
+    done: PathBuf,
+    rejected: PathBuf,
+    /// Size and time of the lists as they were last.
+    seen: HashMap<OsString, (u64, SystemTime)>,
+    /// What went wrong with the directory itself was said.
+    complained: bool,
+}
+
+/// What became of a list.
+enum Outcome {
+    Taken(SeedsAdded),
+    Rejected(String),
+}
+
+/// Opens the drop directory of a data directory.
+pub(super) fn open(directory: &Path) -> io::Result<DropDirectory> {
+    let path = directory.join(NAME);
+    let (done, rejected) = (path.join("done"), path.join("rejected"));
+    fs::create_dir_all(&done)?;
+    fs::create_dir_all(&rejected)?;
+    Ok(DropDirectory {
+        path,
+        done,
+        rejected,
+        seen: HashMap::new(),
+        complained: false,
+    })
+}
+
+impl DropDirectory {
+    /// Takes lists until the crawl is over.
+    pub(super) async fn watch(mut self, control: &Control) {
+        loop {
+            for list in self.settled() {
+                match self.take(&list, control).await {
+                    Ok(()) => {}
+                    // The list stays, for the next start.
+                    Err(Over) => return std::future::pending().await,
+                }
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// The lists that are whole, by name.
+    fn settled(&mut self) -> Vec<PathBuf> {
+        let entries: Vec<DirEntry> = match fs::read_dir(&self.path) {
+            Ok(entries) => {
+                self.complained = false;
+                entries.flatten().collect()
+            }
+            Err(error) => {
+                if !self.complained {
+                    tracing::warn!(directory = %self.path.display(), %error, "cannot look for seed lists");
+                }
+                self.complained = true;
+                return Vec::new();
+            }
+        };
+        let mut now = HashMap::new();
+        let mut settled = Vec::new();
+        for entry in entries {
+            let name = entry.file_name();
+            // Follows links: a link to a list is a list.
+            let Ok(about) = fs::metadata(entry.path()) else {
+                continue;
+            };
+            if !about.is_file() || is_unfinished(&name) {
+                continue;
+            }
+            let state = (
+                about.len(),
+                about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            );
+            if self.seen.get(&name) == Some(&state) {
+                settled.push(entry.path());
+            }
+            now.insert(name, state);
+        }
+        self.seen = now;
+        settled.sort();
+        settled
+    }
+
+    /// Crawls from a list, and moves it to where it belongs.
+    async fn take(&mut self, list: &Path, control: &Control) -> Result<(), Over> {
+        let (folder, outcome) = match read(list, control).await? {
+            Outcome::Taken(added) => (&self.done, Ok(added)),
+            Outcome::Rejected(reason) => (&self.rejected, Err(reason)),
+        };
+        let name = list.file_name().unwrap_or(OsStr::new("list"));
+        let target = free_name(folder, name);
+        let (from, to) = (list.display(), target.display());
+        if let Err(reason) = &outcome {
+            let mut about = target.clone().into_os_string();
+            about.push(".reason");
+            if let Err(error) = fs::write(&about, format!("{reason}\n")) {
+                tracing::warn!(%error, file = %Path::new(&about).display(), "cannot write why a seed list was rejected");
+            }
+        }
+        match &outcome {
+            Ok(added) => {
+                tracing::info!(list = %from, new = added.new, known = added.known, "seeds added");
+            }
+            Err(reason) => tracing::warn!(list = %from, reason, "seed list rejected"),
+        }
+        // One that cannot be moved is taken again, which adds nothing, each second.
+        if let Err(error) = fs::rename(list, &target) {
+            tracing::warn!(%error, "cannot move {from} to {to}; move it away by hand");
+        }
+        Ok(())
+    }
+}
+
+/// Reads a list twice: to see that all of it can be crawled, and to crawl it.
+async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
+    let source = Source::File(list.to_owned());
+    let mut given = 0_u64;
+    for seed in source.seeds() {
+        let refused = match seed {
+            Ok(seed) => control
+                .check_seed(&seed, false)
+                .err()
+                .map(|error| format!("{seed}: {error}")),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(reason) = refused {
+            return Ok(Outcome::Rejected(reason));
+        }
+        given += 1;
+    }
+    if given == 0 {
+        let reason = format!("{} holds no seed: write one URL a line", list.display());
+        return Ok(Outcome::Rejected(reason));
+    }
+    let mut sum = SeedsAdded::default();
+    let mut seeds = source.seeds();
+    loop {
+        // A list that was whole a moment ago can fail now only if somebody changes it meanwhile.
+        let chunk: Vec<_> = seeds.by_ref().flatten().take(CHUNK).collect();
+        if chunk.is_empty() {
+            return Ok(Outcome::Taken(sum));
+        }
+        let added = control.add_seeds(chunk, false).await?;
+        sum.new += added.new;
+        sum.known += added.known;
+    }
+}
+
+/// By these names people and programs tell that they are not done with a file.
+fn is_unfinished(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let endings = [".tmp", ".part", ".swp", "~"];
+    name.starts_with('.') || endings.iter().any(|ending| name.ends_with(ending))
+}
+
+/// A path in `folder` that nothing has: the name, or the name with a number.
+fn free_name(folder: &Path, name: &OsStr) -> PathBuf {
+    let mut path = folder.join(name);
+    let mut number = 1_u64;
+    while path.symlink_metadata().is_ok() {
+        number += 1;
+        let mut numbered = name.to_owned();
+        numbered.push(format!(".{number}"));
+        path = folder.join(numbered);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_whole_when_it_stays_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut drop = open(directory.path()).unwrap();
+        let list = drop.path.join("a.txt");
+        fs::write(&list, "http://a.example/\n").unwrap();
+        for unfinished in [".hidden", "b.txt.tmp", "c.part", "d~"] {
+            fs::write(drop.path.join(unfinished), "http://a.example/\n").unwrap();
+        }
+        assert_eq!(drop.settled(), [] as [&Path; 0]);
+        fs::write(&list, "http://a.example/\nhttp://b.example/\n").unwrap();
+        assert_eq!(drop.settled(), [] as [&Path; 0]);
+        assert_eq!(drop.settled(), [&*list]);
+    }
+
+    #[test]
+    fn no_list_takes_the_place_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = OsStr::new("a.txt");
+        for expected in ["a.txt", "a.txt.2", "a.txt.3"] {
+            let path = free_name(folder.path(), name);
+            assert_eq!(path, folder.path().join(expected));
+            fs::write(path, "").unwrap();
+        }
+    }
+}

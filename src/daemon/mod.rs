@@ -1,0 +1,98 @@
+//! What stands around a crawl that is left running: a socket to speak to it ([`client`] is the other
+//! end), a directory that seed lists are put into, and what systemd wants to hear.
+//!
+//! It owns nothing of the crawl: it sends what is asked through a [`Control`] and looks through a
+//! [`Watch`]. All of it runs on one thread of its own, so that the crawl never waits for it.
+
+pub mod client;
+mod drop_directory;
+mod protocol;
+mod socket;
+mod systemd;
+
+use std::io;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::oneshot;
+
+use crate::engine::{Control, StopHandle, Watch};
+
+pub use protocol::{Request, Response};
+pub use systemd::reloading;
+
+/// How a crawl is attended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attendance {
+    /// It answers on its socket.
+    Socket,
+    /// It also takes seed lists from its directory, and tells systemd how it is.
+    Daemon,
+}
+
+/// Attends a crawl until it is dropped.
+#[derive(Debug)]
+pub struct Attendant {
+    /// Dropped to end the thread.
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Attendant {
+    /// Begins to attend the crawl in a data directory, which this process holds.
+    pub fn start(
+        directory: &Path,
+        attendance: Attendance,
+        control: Control,
+        watch: Watch,
+        stop: StopHandle,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let listener = runtime.block_on(async { socket::listen(directory) })?;
+        let seeds = match attendance {
+            Attendance::Socket => None,
+            Attendance::Daemon => Some(drop_directory::open(directory)?),
+        };
+        let (end, ended) = oneshot::channel();
+        let attend = async move {
+            let seed_lists = async {
+                match seeds {
+                    Some(seeds) => seeds.watch(&control).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let systemd = async {
+                match attendance {
+                    Attendance::Socket => std::future::pending().await,
+                    Attendance::Daemon => systemd::tell(&watch, &stop).await,
+                }
+            };
+            tokio::select! {
+                // Whoever starts us has it dropped or says so: both are the end.
+                _ = ended => {}
+                () = socket::serve(listener, control.clone(), watch.clone(), stop.clone()) => {}
+                () = seed_lists => {}
+                () = systemd => {}
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("attendant".to_owned())
+            .spawn(move || runtime.block_on(attend))?;
+        Ok(Self {
+            end: Some(end),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Attendant {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // It fails only if it panicked, which it has said already.
+            let _ = thread.join();
+        }
+    }
+}

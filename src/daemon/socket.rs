@@ -1,0 +1,191 @@
+//! `control.sock`: where a running crawl is spoken to, by whoever owns its data directory and by
+//! nobody else. A request that cannot be read is answered, never obeyed in part.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
+use crate::engine::{Control, StopHandle, Watch};
+use crate::url::{self, Url};
+
+/// The name of the socket in the data directory.
+pub(super) const NAME: &str = "control.sock";
+/// Connections at once: each may hold one line in memory.
+const MAX_CONNECTIONS: usize = 8;
+/// How long a pause waits for fetches in progress before it is answered all the same.
+const PAUSE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The socket, gone with this.
+pub(super) struct Listener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // One that stays is replaced at the next start.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The socket of a data directory, by a path short enough for the system, which allows some hundred
+/// bytes (unix(7)): the directory is named by its open descriptor.
+pub(super) fn short_path(directory: &Path, name: &str) -> io::Result<(PathBuf, Option<fs::File>)> {
+    /// `sun_path` holds 108 bytes on Linux and 104 elsewhere, the last of them a NUL.
+    const MAX: usize = 103;
+    let path = directory.join(name);
+    if path.as_os_str().len() <= MAX {
+        return Ok((path, None));
+    }
+    let open = fs::File::open(directory)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}/{name}", open.as_raw_fd()));
+    Ok((path, Some(open)))
+}
+
+/// Opens the socket in a data directory that this process holds: one that is there is a dead one's.
+pub(super) fn listen(directory: &Path) -> io::Result<Listener> {
+    // Born where only its owner can go, so that nobody connects before its mode is set.
+    let cradle = format!(".{NAME}");
+    let _ = fs::remove_dir_all(directory.join(&cradle));
+    DirBuilder::new()
+        .mode(0o700)
+        .create(directory.join(&cradle))?;
+    let (born, _open) = short_path(directory, &format!("{cradle}/{NAME}"))?;
+    let listener = UnixListener::bind(&born)?;
+    fs::set_permissions(&born, Permissions::from_mode(0o600))?;
+    let path = directory.join(NAME);
+    fs::rename(&born, &path)?;
+    fs::remove_dir(directory.join(&cradle))?;
+    Ok(Listener { listener, path })
+}
+
+/// Answers whoever connects.
+pub(super) async fn serve(listener: Listener, control: Control, watch: Watch, stop: StopHandle) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await;
+        match listener.listener.accept().await {
+            Ok((stream, _)) => {
+                let (control, watch, stop) = (control.clone(), watch.clone(), stop.clone());
+                tokio::spawn(async move {
+                    // Whoever asked may go before the answer.
+                    let _ = converse(stream, &control, &watch, &stop).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                // Out of descriptors, most likely: others may be given back meanwhile.
+                tracing::warn!(%error, "cannot take a connection on the control socket");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+async fn converse(
+    stream: UnixStream,
+    control: &Control,
+    watch: &Watch,
+    stop: &StopHandle,
+) -> io::Result<()> {
+    let (reading, mut writing) = stream.into_split();
+    let mut reading = BufReader::new(reading);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut reading)
+            .take(MAX_LINE)
+            .read_until(b'\n', &mut line)
+            .await?;
+        if read == 0 {
+            return Ok(());
+        }
+        let whole = line.ends_with(b"\n");
+        let request = match whole {
+            true => serde_json::from_slice(&line).map_err(|error| error.to_string()),
+            false => Err(format!(
+                "a request must be one line of at most {MAX_LINE} bytes"
+            )),
+        };
+        let response = match &request {
+            Ok(request) => obey(request, control, watch, stop).await,
+            Err(reason) => Response::Refused {
+                reason: format!("the request cannot be read: {reason}"),
+            },
+        };
+        let mut answer = serde_json::to_vec(&response)?;
+        answer.push(b'\n');
+        writing.write_all(&answer).await?;
+        if request == Ok(Request::Stop) {
+            // Whoever asked hears the end by the end of the connection, which is that of this task.
+            std::future::pending::<()>().await;
+        }
+        if !whole {
+            return Ok(());
+        }
+    }
+}
+
+async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHandle) -> Response {
+    let over = |error: crate::engine::Over| Response::Refused {
+        reason: error.to_string(),
+    };
+    match request {
+        Request::Pause => match tokio::time::timeout(PAUSE_PATIENCE, control.pause()).await {
+            Ok(Ok(())) => {
+                tracing::info!("paused");
+                Response::Done
+            }
+            Ok(Err(error)) => over(error),
+            Err(_) => Response::Pausing {
+                fetching: watch.gauges().fetching,
+            },
+        },
+        Request::Resume => match control.resume().await {
+            Ok(()) => {
+                tracing::info!("resumed");
+                Response::Done
+            }
+            Err(error) => over(error),
+        },
+        Request::Stop => {
+            stop.stop();
+            Response::Done
+        }
+        Request::AddSeeds { urls } => match seeds(urls, control) {
+            Ok(seeds) => match control.add_seeds(seeds, true).await {
+                Ok(added) => {
+                    tracing::info!(new = added.new, known = added.known, "seeds added");
+                    Response::Added(added)
+                }
+                Err(error) => over(error),
+            },
+            Err(reason) => Response::Refused { reason },
+        },
+    }
+}
+
+/// The seeds, all of them or the first that cannot be crawled.
+fn seeds(urls: &[String], control: &Control) -> Result<Vec<Url>, String> {
+    if urls.len() > MAX_SEEDS {
+        return Err(format!("at most {MAX_SEEDS} seeds in one request"));
+    }
+    urls.iter()
+        .map(|text| {
+            let url = url::parse(text).map_err(|error| format!("{text:?}: {error}"))?;
+            control
+                .check_seed(&url, true)
+                .map_err(|error| format!("{text:?}: {error}"))?;
+            Ok(url)
+        })
+        .collect()
+}

@@ -1,0 +1,292 @@
+//! Visiting pages again: from the record of a page to a row in `Revisits`, and from there, when it
+//! is due, to its host's queue. What a visit found decides the time to the next
+//! ([`RevisitPolicy`]); a visit that found nothing leaves the page's record as it was.
+//!
+//! Pages that were visited while pages were visited once only have no such row. The first run
+//! that revisits gives them theirs, some at a time between commits.
+
+use std::time::Duration;
+
+use super::Error;
+use super::committer::Committer;
+use super::effects::Group;
+use super::rows::{Fate, PageRecord, Revisit};
+use super::visit::{Judged, Receipt};
+use crate::dedup::{Kind, Signature, Verdict};
+use crate::fetch::Outcome;
+use crate::frontier::{Finding, Moment, QueuedUrl, RevisitMode, RevisitPolicy};
+use crate::store::{Batch, Durability, Table, decode, encode, keys};
+use crate::url::{self, HostKey, UrlId};
+
+/// Rows read and queued in one commit.
+const CHUNK: usize = 1_000;
+
+/// What a run knows of revisits besides its store.
+#[derive(Debug)]
+pub(super) struct Revisits {
+    pub(super) policy: RevisitPolicy,
+    /// When the next row is due, as far as is known: never later than it is.
+    next: Option<Moment>,
+    /// How far the pages that have no row were looked for; `None` if there are none.
+    adopting: Option<Vec<u8>>,
+}
+
+impl Revisits {
+    pub(super) fn none() -> Self {
+        Self {
+            policy: RevisitPolicy::off(),
+            next: None,
+            adopting: None,
+        }
+    }
+
+    fn is_on(&self) -> bool {
+        self.policy.mode != RevisitMode::Off
+    }
+}
+
+impl Committer {
+    /// From now on pages are revisited by this policy.
+    pub(super) fn revisit_by(&mut self, policy: RevisitPolicy) -> Result<(), Error> {
+        self.revisits.policy = policy;
+        let complete = self.store.get(Table::Meta, keys::meta::REVISITS)?.is_some();
+        if !self.revisits.is_on() {
+            self.revisits.adopting = None;
+            if complete {
+                // Pages that are visited meanwhile get no row.
+                let mut batch = Batch::new();
+                batch.delete(Table::Meta, keys::meta::REVISITS);
+                self.store.commit(batch, Durability::Disk)?;
+            }
+            return Ok(());
+        }
+        self.revisits.next = Some(self.state.revisits_from);
+        if !complete && self.revisits.adopting.is_none() {
+            self.revisits.adopting = Some(Vec::new());
+        }
+        Ok(())
+    }
+
+    /// How long nothing is to be done here.
+    pub(super) fn until_revisits(&self, now: Moment) -> Duration {
+        if !self.revisits.is_on() {
+            return Duration::MAX;
+        }
+        match (&self.revisits.adopting, self.revisits.next) {
+            (Some(_), _) => Duration::ZERO,
+            (None, Some(next)) => now.until(next),
+            (None, None) => Duration::MAX,
+        }
+    }
+
+    /// Does what is due: queues visits, gives rows to pages that have none. For the schedule, the
+    /// hosts that have something to fetch.
+    pub(super) fn revisit(&mut self, now: Moment) -> Result<Vec<Receipt>, Error> {
+        if !self.until_revisits(now).is_zero() {
+            return Ok(Vec::new());
+        }
+        if let Some(after) = self.revisits.adopting.take() {
+            self.adopt(&after)?;
+        }
+        let mut group = Group::at(now);
+        let mut receipt = Receipt::default();
+        let from = keys::revisit(self.state.revisits_from.0, &[0; 16]);
+        let rows = self.store.range(Table::Revisits, &[], &from, CHUNK)?;
+        let whole = rows.len() == CHUNK;
+        self.revisits.next = None;
+        for (key, _) in rows {
+            let Some((due, id)) = keys::parse_revisit(&key) else {
+                continue;
+            };
+            if Moment(due) > now {
+                self.revisits.next = Some(Moment(due));
+                break;
+            }
+            self.state.revisits_from = Moment(due);
+            group.batch.delete(Table::Revisits, key);
+            self.queue_revisit(UrlId::from_bytes(id), &mut receipt, &mut group)?;
+        }
+        if whole && self.revisits.next.is_none() {
+            self.revisits.next = Some(now);
+        }
+        if group.batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        group.receipts.push(receipt);
+        self.write(group)
+    }
+
+    fn queue_revisit(
+        &mut self,
+        id: UrlId,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        let Some(row) = self.store.get(Table::Pages, id.as_bytes())? else {
+            return Ok(());
+        };
+        let page: PageRecord = decode(Table::Pages, &row)?;
+        let Ok(url) = url::parse(&page.url) else {
+            return Ok(());
+        };
+        let queued = QueuedUrl {
+            url: page.url,
+            id,
+            via: page.via,
+            depth: page.depth,
+            hops: 0,
+            attempts: 0,
+            path: String::new(),
+            revisit: true,
+        };
+        self.queue(&queued, HostKey::of(&url), receipt, group)
+    }
+
+    /// Gives their rows to some pages that have none; the rest is for the next time.
+    fn adopt(&mut self, after: &[u8]) -> Result<(), Error> {
+        let rows = self.store.range(Table::Pages, &[], after, CHUNK)?;
+        let mut batch = Batch::new();
+        for (key, row) in &rows {
+            let mut page: PageRecord = decode(Table::Pages, row)?;
+            let (Fate::Answered { status, .. }, None, Ok(id)) =
+                (&page.fate, page.revisit, key.as_slice().try_into())
+            else {
+                continue;
+            };
+            let finding = match is_gone(*status) {
+                true => Finding::Gone,
+                false => Finding::First,
+            };
+            let visited = Moment(u64::try_from(page.time / 1_000).unwrap_or_default());
+            let Some(interval) = self.revisits.policy.next(None, finding) else {
+                continue;
+            };
+            let due = visited.plus(interval).max(self.state.revisits_from);
+            page.revisit = Some(Revisit {
+                due,
+                interval: millis(interval),
+                // Nothing is known of its answer but its document.
+                mark: 0,
+            });
+            batch.put(Table::Revisits, keys::revisit(due.0, id), Vec::new());
+            batch.put(Table::Pages, key.clone(), encode(&page));
+            self.revisits.soon(due);
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == CHUNK => {
+                self.revisits.adopting = Some([key, &[0][..]].concat());
+            }
+            _ => batch.put(Table::Meta, keys::meta::REVISITS, Vec::new()),
+        }
+        Ok(self.store.commit(batch, Durability::Disk)?)
+    }
+
+    /// Collects the record of a visit that is over, and when its page is visited again.
+    pub(super) fn keep(
+        &mut self,
+        judged: &Judged,
+        mut record: PageRecord,
+        document: Option<usize>,
+        group: &mut Group,
+    ) {
+        let task = &judged.analysed.fetched.task;
+        let previous = judged.previous.as_deref();
+        let finding = finding(judged, previous);
+        if previous.is_some() {
+            let counts = &mut self.state.counters.revisits;
+            *counts.entry(finding.name().to_owned()).or_default() += 1;
+        }
+        let mut document = document;
+        let mark = mark(judged);
+        if let Some(previous) = previous {
+            match (finding, &judged.verdict) {
+                (Finding::Unreachable, _) => {
+                    // Nothing was learned: what is known stays known, and what is stored an original.
+                    record = previous.clone();
+                    document = None;
+                }
+                (_, Verdict::Unchanged { .. }) => {
+                    record.document.clone_from(&previous.document);
+                    document = None;
+                }
+                _ => {}
+            }
+        }
+        let last = previous.and_then(|page| page.revisit);
+        let interval = last.map(|last| Duration::from_millis(last.interval));
+        let answered = matches!(record.fate, Fate::Answered { .. });
+        record.revisit = self
+            .revisits
+            .policy
+            .next(interval, finding)
+            .filter(|_| answered)
+            .map(|interval| Revisit {
+                due: judged.analysed.fetched.finished.plus(interval),
+                interval: millis(interval),
+                mark: match (finding, last) {
+                    (Finding::Unreachable, Some(last)) => last.mark,
+                    _ => mark,
+                },
+            });
+        if let Some(revisit) = record.revisit {
+            let key = keys::revisit(revisit.due.0, task.queued.id.as_bytes());
+            group.batch.put(Table::Revisits, key, Vec::new());
+            self.revisits.soon(revisit.due);
+        }
+        group.pages.push((task.queued.id, record, document));
+    }
+}
+
+impl Revisits {
+    /// A row is due then.
+    fn soon(&mut self, due: Moment) {
+        self.next = Some(self.next.map_or(due, |next| next.min(due)));
+    }
+}
+
+/// What a visit found, compared with the one before.
+fn finding(judged: &Judged, previous: Option<&PageRecord>) -> Finding {
+    let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
+        return match previous {
+            Some(_) => Finding::Unreachable,
+            None => Finding::First,
+        };
+    };
+    match previous {
+        _ if is_gone(exchange.status) => Finding::Gone,
+        None => Finding::First,
+        Some(_) if exchange.status >= 500 || exchange.asks_for_time() => Finding::Unreachable,
+        Some(_) if matches!(judged.verdict, Verdict::Unchanged { .. }) => Finding::Unchanged,
+        Some(page) if page.revisit.is_some_and(|last| last.mark == mark(judged)) => {
+            Finding::Unchanged
+        }
+        Some(_) => Finding::Changed,
+    }
+}
+
+fn is_gone(status: u16) -> bool {
+    matches!(status, 404 | 410)
+}
+
+/// What an answer is: its main content, where it has one, for a page's furniture changes without
+/// the page; else its text, or its bytes and status.
+fn mark(judged: &Judged) -> u64 {
+    let analysed = &judged.analysed;
+    let digest = [Kind::Content, Kind::Normalized]
+        .into_iter()
+        .find_map(|kind| match analysed.fingerprints.as_ref()?.get(kind)? {
+            Signature::Digest(digest) => Some(digest),
+            Signature::SimHash(_) => None,
+        });
+    let status = match &analysed.fetched.outcome {
+        Outcome::Exchange(exchange) => u64::from(exchange.status),
+        Outcome::Failed(_) => 0,
+    };
+    let digest = digest.unwrap_or(&analysed.payload);
+    let leading = digest.first_chunk().copied().unwrap_or_default();
+    u64::from_be_bytes(leading) ^ status
+}
+
+fn millis(interval: Duration) -> u64 {
+    u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,152 @@
+//! When a page is visited again: pure arithmetic over what its last visit found.
+//!
+//! Pages differ in how often they change by orders of magnitude, and a crawler learns a page's own
+//! rate only from its visits. The adaptive interval moves towards it by factors, as Apache Nutch's
+//! `AdaptiveFetchSchedule` does: shorter after a change, longer after none. It never asks when a
+//! host may be visited: that is [`super::Politeness`].
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How the time between two visits of a page is chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RevisitMode {
+    /// Pages are visited once.
+    Off,
+    /// Always the same time.
+    Fixed,
+    /// Shorter after a change, longer after none.
+    #[default]
+    Adaptive,
+}
+
+/// When pages are visited again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevisitPolicy {
+    /// How the time is chosen.
+    pub mode: RevisitMode,
+    /// The time to the second visit, and to every one if it is fixed.
+    pub interval: Duration,
+    /// The shortest time that adapting leads to.
+    pub min_interval: Duration,
+    /// The longest, and the time to the next visit of a page that is gone.
+    pub max_interval: Duration,
+}
+
+impl RevisitPolicy {
+    /// Pages are visited once.
+    pub fn off() -> Self {
+        Self {
+            mode: RevisitMode::Off,
+            interval: Duration::ZERO,
+            min_interval: Duration::ZERO,
+            max_interval: Duration::ZERO,
+        }
+    }
+
+    /// From a visit that found `finding` to the next; `last` is the time between the two visits
+    /// before. `None` if there will be none.
+    pub fn next(&self, last: Option<Duration>, finding: Finding) -> Option<Duration> {
+        let last = last.unwrap_or(self.interval);
+        match (self.mode, finding) {
+            (RevisitMode::Off, _) => None,
+            (_, Finding::Gone) => Some(self.max_interval.max(self.interval)),
+            (RevisitMode::Fixed, _) | (RevisitMode::Adaptive, Finding::First) => {
+                Some(self.interval)
+            }
+            (RevisitMode::Adaptive, Finding::Changed) => Some(self.within(last / 2)),
+            (RevisitMode::Adaptive, Finding::Unchanged) => Some(self.within(last + last / 2)),
+            // Of a page that could not be had nothing was learned, and its server has trouble.
+            (RevisitMode::Adaptive, Finding::Unreachable) => Some(self.within(last * 2)),
+        }
+    }
+
+    fn within(&self, interval: Duration) -> Duration {
+        interval.min(self.max_interval).max(self.min_interval)
+    }
+}
+
+/// What a visit found, compared with the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finding {
+    /// There was none before.
+    First,
+    /// The same answer.
+    Unchanged,
+    /// Another.
+    Changed,
+    /// The server says that there is no such page any more (404, 410).
+    Gone,
+    /// No answer, or an error of the server.
+    Unreachable,
+}
+
+impl Finding {
+    /// The name in counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Unchanged => "unchanged",
+            Self::Changed => "changed",
+            Self::Gone => "gone",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn policy(mode: RevisitMode) -> RevisitPolicy {
+        RevisitPolicy {
+            mode,
+            interval: Duration::from_hours(24),
+            min_interval: Duration::from_hours(1),
+            max_interval: Duration::from_hours(240),
+        }
+    }
+
+    #[track_caller]
+    fn check(mode: RevisitMode, last: u64, finding: Finding, hours: Option<u64>) {
+        let next = policy(mode).next(Some(Duration::from_hours(last)), finding);
+        assert_eq!(next, hours.map(Duration::from_hours));
+    }
+
+    #[test]
+    fn the_interval_follows_what_was_found() {
+        use RevisitMode::{Adaptive, Fixed, Off};
+        check(Adaptive, 8, Finding::Changed, Some(4));
+        check(Adaptive, 8, Finding::Unchanged, Some(12));
+        check(Adaptive, 8, Finding::Unreachable, Some(16));
+        check(Adaptive, 1, Finding::Changed, Some(1));
+        check(Adaptive, 200, Finding::Unchanged, Some(240));
+        check(Adaptive, 8, Finding::Gone, Some(240));
+        check(Adaptive, 8, Finding::First, Some(24));
+        check(Fixed, 8, Finding::Changed, Some(24));
+        check(Fixed, 8, Finding::Unchanged, Some(24));
+        check(Fixed, 8, Finding::Gone, Some(240));
+        check(Off, 8, Finding::Changed, None);
+        assert_eq!(RevisitPolicy::off().next(None, Finding::First), None);
+    }
+
+    proptest! {
+        /// A page that changes between any two visits is visited as often as allowed, one that
+        /// never does as seldom, and no interval leaves the bounds.
+        #[test]
+        fn intervals_reach_their_bounds_and_keep_them(hours in 1_u64..240, changes in any::<bool>()) {
+            let policy = policy(RevisitMode::Adaptive);
+            let finding = if changes { Finding::Changed } else { Finding::Unchanged };
+            let mut interval = Duration::from_hours(hours);
+            for _ in 0..20 {
+                interval = policy.next(Some(interval), finding).unwrap();
+                prop_assert!((policy.min_interval..=policy.max_interval).contains(&interval));
+            }
+            let bound = if changes { policy.min_interval } else { policy.max_interval };
+            prop_assert_eq!(interval, bound);
+        }
+    }
+}

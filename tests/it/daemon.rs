@@ -1,0 +1,393 @@
+//! A crawl that is left running: what it takes while it runs, what it is told, when it comes back
+//! to a page, and how it ends. Judged from the servers' side wherever they can tell.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::run::{Output, PATIENCE, Place, Running, about, gleaner, page, run};
+use crate::web::{Answer, Site, Web};
+
+/// How long a daemon may take to end.
+const GOOD_ORDER: Duration = Duration::from_secs(10);
+/// How long nothing must happen to count as nothing.
+const QUIET: Duration = Duration::from_millis(700);
+
+/// `gleaner daemon` on the data directory of a place.
+fn daemon(crawl: &Place, arguments: &[&str]) -> Command {
+    let mut command = gleaner(&["daemon"]);
+    command.args(arguments).arg("--data-dir").arg(crawl.data());
+    command
+}
+
+/// A command that speaks to it.
+#[track_caller]
+fn tell(crawl: &Place, command: &[&str]) -> Output {
+    let mut command = gleaner(command);
+    command.arg("--data-dir").arg(crawl.data());
+    run(command)
+}
+
+/// Ends it, and what it said.
+#[track_caller]
+fn stop(crawl: &Place, running: Running) -> Output {
+    tell(crawl, &["stop"]).expect(0).says(&["stopped"]);
+    // The directory is free when `stop` returns.
+    crawl.status();
+    running.end_within(GOOD_ORDER).expect(0)
+}
+
+/// A host whose every page is there and leads nowhere.
+fn leaves() -> Site {
+    let site = Site::new().otherwise(|request| Answer::html(page(&request.path, &[])));
+    site.robots("")
+}
+
+/// A host without an end: each page leads to the next.
+fn endless() -> Site {
+    let site = Site::new().otherwise(|request| {
+        let number: u64 = request.path.trim_start_matches('/').parse().unwrap_or(0);
+        let next = format!("/{}", number + 1);
+        Answer::html(page(&request.path, &[&next]))
+    });
+    site.robots("")
+}
+
+fn put(crawl: &Place, name: &str, text: &str) {
+    // As a person would: written elsewhere, then moved to where it is looked for.
+    let whole = crawl.file(name, text);
+    fs::rename(whole, crawl.data().join("drop").join(name)).expect("the drop directory is there");
+}
+
+fn drop_file(crawl: &Place, path: &str) -> String {
+    let path = crawl.data().join("drop").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn seed_lists_are_taken_whole_or_not_at_all() {
+    let crawl = Place::new();
+    let web = Web::start(vec![leaves(), leaves()]);
+    let running = Running::start(daemon(&crawl, &["--allow-private", "--delay", "0s"]));
+    running.wait_for_line("takes seeds");
+    put(
+        &crawl,
+        "good.txt",
+        &format!("# two\n{}\n{}\n", web.url(0, "/a"), web.url(1, "/b")),
+    );
+    running.wait_for_line("seeds added");
+    // Two robots.txt and two pages.
+    assert!(web.wait_for_requests(4, PATIENCE));
+    put(
+        &crawl,
+        "bad.txt",
+        &format!("{}\nmailto:a@b.example\n", web.url(0, "/c")),
+    );
+    running.wait_for_line("seed list rejected");
+    put(&crawl, "empty.txt", "# nothing\n");
+    running.wait_for_line("seed list rejected");
+    // The same list again, under the same name: known, and beside the first.
+    put(&crawl, "good.txt", &format!("{}\n", web.url(0, "/a")));
+    running.wait_for_line("new=0 known=1");
+    stop(&crawl, running);
+    assert!(drop_file(&crawl, "done/good.txt").contains("# two"));
+    assert!(drop_file(&crawl, "done/good.txt.2").contains("/a"));
+    let reason = drop_file(&crawl, "rejected/bad.txt.reason");
+    assert!(
+        reason.contains("bad.txt:2") && reason.contains("mailto"),
+        "{reason}"
+    );
+    let reason = drop_file(&crawl, "rejected/empty.txt.reason");
+    assert!(reason.contains("holds no seed"), "{reason}");
+    let asked: Vec<_> = web.requests().into_iter().map(|it| it.path).collect();
+    assert_eq!(asked.len(), 4, "{asked:?}");
+}
+
+/// Who can write into the directory may be a program that passes on what others say: that is no
+/// consent to visit private addresses, and a person's command is.
+#[test]
+fn seed_lists_do_not_open_the_guard() {
+    let crawl = Place::new();
+    let web = Web::start(vec![leaves()]);
+    let running = Running::start(daemon(&crawl, &["--delay", "0s"]));
+    running.wait_for_line("takes seeds");
+    put(&crawl, "a.txt", &format!("{}\n", web.url(0, "/a")));
+    running.wait_for_line("seed list rejected");
+    let reason = drop_file(&crawl, "rejected/a.txt.reason");
+    assert!(reason.contains("not a public address"), "{reason}");
+    let seed = web.url(0, "/b");
+    tell(&crawl, &["seeds", "add", &seed])
+        .expect(0)
+        .says(&["1 new"]);
+    assert!(web.wait_for_requests(2, PATIENCE));
+    stop(&crawl, running);
+    let asked: Vec<_> = web.requests().into_iter().map(|it| it.path).collect();
+    assert_eq!(asked, ["/robots.txt", "/b"]);
+}
+
+#[test]
+fn a_pause_keeps_servers_alone_until_resumed() {
+    let crawl = Place::new();
+    let web = Web::start(vec![endless(), endless()]);
+    let (first, second) = (web.url(0, "/"), web.url(1, "/"));
+    let running = Running::start(daemon(&crawl, &[&first, &second, "--delay", "0s"]));
+    assert!(web.wait_for_requests(20, PATIENCE));
+    tell(&crawl, &["pause"]).expect(0).says(&["paused"]);
+    web.clear_log();
+    assert!(!web.wait_for_requests(1, QUIET), "{:?}", web.requests());
+    // The status is written once a second.
+    let says_so = |_| {
+        web.wait_for_requests(1, QUIET);
+        crawl.status().gauges.limit.name() == "paused"
+    };
+    assert!((0..10).any(says_so));
+    assert_eq!(web.requests().len(), 0);
+    // Twice is once.
+    tell(&crawl, &["pause"]).expect(0);
+    tell(&crawl, &["resume"]).expect(0).says(&["resumed"]);
+    assert!(web.wait_for_requests(20, PATIENCE));
+    stop(&crawl, running);
+    crawl.records();
+}
+
+#[test]
+fn a_hangup_changes_what_can_be_changed() {
+    let crawl = Place::new();
+    let web = Web::start(vec![endless()]);
+    let config = |text: &str| crawl.file("config.toml", text);
+    // At a page a second the test would not end in time.
+    let path = config("[politeness]\ndelay = \"0s\"\nmax_rate = 1\n");
+    let seed = web.url(0, "/");
+    let running = Running::start(daemon(&crawl, &[&seed, "--config", &path]));
+    assert!(web.wait_for_requests(2, PATIENCE));
+    config("[politeness]\ndelay = \"soon\"\n");
+    running.signal(Signal::HUP);
+    running.wait_for_line("`soon` is not a duration");
+    running.wait_for_line("the settings stay as they were");
+    config("[politeness]\ndelay = \"0s\"\n[fetch]\nconcurrency = 3\n[crawl]\nmax_depth = 300\n");
+    running.signal(Signal::HUP);
+    running.wait_for_line("crawl.max_depth was none, is 300");
+    running.wait_for_line("politeness.max_rate was 1, is none");
+    running.wait_for_line("fetch.concurrency stays 64; 3 needs a restart");
+    // robots.txt and the pages at depth 0 to 300, and no further.
+    assert!(web.wait_for_requests(302, PATIENCE));
+    assert!(!web.wait_for_requests(303, QUIET));
+    running.signal(Signal::HUP);
+    running.wait_for_line("stays 64");
+    stop(&crawl, running);
+}
+
+#[test]
+fn pages_are_visited_again_and_compared() {
+    let crawl = Place::new();
+    let text = |version: &str| Answer::html(page(version, &[]));
+    let site = leaves()
+        .page(
+            "/",
+            Answer::html(page("home", &["/same", "/edited", "/gone"])),
+        )
+        .page("/same", text("same"))
+        .page_in_turn("/edited", vec![text("first"), text("second")])
+        .page_in_turn("/gone", vec![text("here"), Answer::status(404)]);
+    let web = Web::start(vec![site]);
+    let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"400ms\"\nmax_interval = \"1h\"\nmin_interval = \"1ms\"\n";
+    let path = crawl.file("config.toml", config);
+    let seed = web.url(0, "/");
+    let running = Running::start(daemon(&crawl, &[&seed, "--config", &path]));
+    // robots.txt, four pages, all of them again, and three once more: that which is gone has time.
+    assert!(web.wait_for_requests(12, PATIENCE));
+    stop(&crawl, running);
+    let verdicts = |path: &str| -> Vec<String> {
+        let url = web.url(0, path);
+        let lines = crawl.log().into_iter().filter(|line| line.url == url);
+        lines.map(|line| line.verdict).collect()
+    };
+    assert_eq!(verdicts("/same")[..3], ["unique", "unchanged", "unchanged"]);
+    assert_eq!(verdicts("/edited")[..3], ["unique", "unique", "unchanged"]);
+    assert_eq!(verdicts("/gone"), ["unique", "ineligible"]);
+    let records = crawl.records();
+    let stored = |path: &str| about(&records, "response", &web.url(0, path)).len();
+    assert_eq!(stored("/same"), 1);
+    assert_eq!(stored("/edited"), 2);
+    let counters = crawl.status().counters;
+    assert_eq!(counters.pages, 4, "a page is counted once");
+    assert_eq!(counters.revisits["gone"], 1);
+    assert_eq!(counters.revisits["changed"], 1);
+    assert!(counters.revisits["unchanged"] >= 4, "{counters:?}");
+
+    // After a kill the visits go on where they were.
+    web.clear_log();
+    let running = Running::start(daemon(&crawl, &["--config", &path]));
+    assert!(web.wait_for_requests(6, PATIENCE));
+    running.signal(Signal::KILL);
+    running.end().expect(128 + 9);
+    web.clear_log();
+    let running = Running::start(daemon(&crawl, &["--config", &path]));
+    assert!(web.wait_for_requests(6, PATIENCE));
+    stop(&crawl, running);
+    assert!(web.requests().iter().all(|it| it.path != "/gone"));
+    crawl.records();
+}
+
+/// A server in trouble takes nothing away from what is known.
+#[test]
+fn a_visit_that_finds_nothing_leaves_what_is_known() {
+    let crawl = Place::new();
+    let site = leaves().page_in_turn(
+        "/",
+        vec![
+            Answer::html(page("home", &[])),
+            Answer::status(500),
+            Answer::html(page("home", &[])),
+        ],
+    );
+    let web = Web::start(vec![site]);
+    let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"50ms\"\n";
+    let path = crawl.file("config.toml", config);
+    let seed = web.url(0, "/");
+    let running = Running::start(daemon(&crawl, &[&seed, "--config", &path]));
+    assert!(web.wait_for_requests(5, PATIENCE));
+    stop(&crawl, running);
+    let verdicts: Vec<_> = crawl
+        .log()
+        .into_iter()
+        .skip(1)
+        .map(|it| it.verdict)
+        .collect();
+    assert_eq!(verdicts[..3], ["unique", "ineligible", "unchanged"]);
+    assert_eq!(crawl.status().counters.revisits["unreachable"], 1);
+}
+
+/// What `gleaner crawl` began, a daemon keeps fresh.
+#[test]
+fn pages_of_a_crawl_are_taken_over() {
+    let crawl = Place::new();
+    let web = Web::start(vec![
+        leaves().page("/", Answer::html(page("home", &["/a", "/b"]))),
+    ]);
+    crawl.crawl(&[&web.url(0, "/")]);
+    web.clear_log();
+    let config =
+        "[politeness]\ndelay = \"0s\"\n[revisit]\ninterval = \"1ms\"\nmin_interval = \"1ms\"\n";
+    let path = crawl.file("config.toml", config);
+    let running = Running::start(daemon(&crawl, &["--config", &path]));
+    assert!(web.wait_for_requests(9, PATIENCE));
+    stop(&crawl, running);
+    let asked = |path: &str| web.requests().iter().filter(|it| it.path == path).count();
+    assert!(["/", "/a", "/b"].iter().all(|path| asked(path) >= 2));
+    assert!(
+        crawl
+            .log()
+            .iter()
+            .skip(5)
+            .all(|line| line.verdict == "unchanged")
+    );
+}
+
+#[test]
+fn a_termination_ends_a_daemon_in_good_order() {
+    let crawl = Place::new();
+    let web = Web::start(vec![endless()]);
+    let seed = web.url(0, "/");
+    let running = Running::start(daemon(&crawl, &[&seed, "--delay", "0s"]));
+    assert!(web.wait_for_requests(10, PATIENCE));
+    // Its answer never comes.
+    web.hold();
+    running.signal(Signal::TERM);
+    let output = running.end_within(GOOD_ORDER).expect(0);
+    assert!(output.stdout.contains("stopped"), "{output:?}");
+    assert!(!crawl.data().join("control.sock").exists());
+    let done = crawl.status().counters.done();
+    assert!(done > 0);
+    web.release();
+    crawl
+        .crawl(&["--max-pages", "5"])
+        .says(&[&format!("{done} done")]);
+}
+
+#[test]
+fn the_socket_is_its_owners() {
+    let crawl = Place::new();
+    let web = Web::start(vec![endless()]);
+    let seed = web.url(0, "/");
+    // A crawl that ends by itself is spoken to in the same way.
+    let running = crawl.start(&[&seed]);
+    assert!(web.wait_for_requests(10, PATIENCE));
+    tell(&crawl, &["pause"]).expect(0);
+    let socket = fs::metadata(crawl.data().join("control.sock")).expect("it is there");
+    assert!(socket.file_type().is_socket());
+    assert_eq!(socket.permissions().mode() & 0o777, 0o600);
+    // `kill -9` leaves the socket: it is known for dead, and replaced.
+    running.signal(Signal::KILL);
+    running.end().expect(128 + 9);
+    tell(&crawl, &["pause"])
+        .expect(3)
+        .says(&["no crawl runs in"]);
+    let running = crawl.start(&[]);
+    running.wait_for_line("resumed");
+    assert!(web.wait_for_requests(30, PATIENCE));
+    tell(&crawl, &["pause"]).expect(0);
+    stop(&crawl, running);
+    tell(&crawl, &["stop"]).expect(3);
+    tell(&crawl, &["seeds", "add", &seed]).expect(3);
+    tell(&crawl, &["seeds", "add"])
+        .expect(2)
+        .says(&["no seeds"]);
+    tell(&crawl, &["seeds", "add", "nonsense"])
+        .expect(2)
+        .says(&["nonsense"]);
+}
+
+#[test]
+fn a_deep_data_directory_has_a_socket_all_the_same() {
+    let crawl = Place::new();
+    let deep = crawl.data().join("d".repeat(120));
+    let mut command = gleaner(&["daemon", "--data-dir"]);
+    command.arg(&deep);
+    let running = Running::start(command);
+    running.wait_for_line("takes seeds");
+    let stop = |directory: &Path| {
+        let mut command = gleaner(&["stop", "--data-dir"]);
+        command.arg(directory);
+        run(command)
+    };
+    stop(&deep).expect(0);
+    running.end_within(GOOD_ORDER).expect(0);
+}
+
+#[test]
+fn systemd_is_told() {
+    let crawl = Place::new();
+    let path = crawl.file("notify", "");
+    fs::remove_file(&path).expect("it is ours");
+    let notifications = UnixDatagram::bind(&path).expect("the path is short");
+    notifications
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a timeout that is not zero");
+    let wait_for = |wanted: &str| {
+        let mut buffer = [0; 4_096];
+        loop {
+            let read = notifications.recv(&mut buffer).expect("it comes");
+            let text = String::from_utf8_lossy(&buffer[..read]).into_owned();
+            if text.lines().any(|line| line.starts_with(wanted)) {
+                return text;
+            }
+        }
+    };
+    let mut command = daemon(&crawl, &[]);
+    command.env("NOTIFY_SOCKET", &path);
+    let running = Running::start(command);
+    wait_for("READY=1");
+    assert!(wait_for("STATUS=").contains("limit: "));
+    running.signal(Signal::HUP);
+    assert!(wait_for("RELOADING=1").contains("MONOTONIC_USEC="));
+    wait_for("READY=1");
+    running.signal(Signal::TERM);
+    wait_for("STOPPING=1");
+    running.end_within(GOOD_ORDER).expect(0);
+}
