@@ -221,7 +221,9 @@ impl Committer {
             .next(interval, finding)
             .filter(|_| answered)
             .map(|interval| Revisit {
-                due: judged.analysed.fetched.finished.plus(interval),
+                // Where the clock was set back, too: what is before is not looked at any more.
+                due: (judged.analysed.fetched.finished.plus(interval))
+                    .max(self.state.revisits_from),
                 interval: millis(interval),
                 mark: match (finding, last) {
                     (Finding::Unreachable, Some(last)) => last.mark,
