@@ -3,7 +3,6 @@
 //! This is where the process's environment is read: below, it is data.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -11,7 +10,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Failure, output};
-use crate::config::{self, Effective, Flag, Origin, Span};
+use crate::config::{self, DomainSettings, Effective, Flag, Origin, Span};
+use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -31,10 +31,15 @@ enum Command {
 #[command(after_help = "Examples:
   gleaner config show
   gleaner config show --config config/intranet.toml --delay 1s
+  gleaner config show --config my.toml --host www.example.org
   GLEANER_POLITENESS_DELAY=2s gleaner config show --json | jq '.\"politeness.delay\"'")]
 struct Show {
     #[command(flatten)]
     settings: SettingFlags,
+    /// Print what holds at one host, given by its name, `name:port` or a URL, where entries of
+    /// [[domain]] may differ
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    host: Option<HostKey>,
     /// Print one JSON object instead of lines of TOML
     #[arg(long)]
     json: bool,
@@ -163,12 +168,23 @@ fn name(choice: &impl ValueEnum) -> String {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Show(Show { settings, json }) => {
+        Command::Show(Show {
+            settings,
+            host,
+            json,
+        }) => {
             let effective = settings.load()?;
-            output::print(&match json {
-                true => to_json(&effective),
-                false => to_toml(&effective),
-            })?;
+            let domains = effective.config.domain.as_slice();
+            let from = effective.domains_origin();
+            let (settings, domains) = match (host, from) {
+                (Some(host), _) => (effective.settings_at(host), None),
+                (None, from) => (crawl_wide(&effective), from.map(|from| (domains, from))),
+            };
+            let text = match json {
+                true => to_json(&settings, domains),
+                false => to_toml(&settings, domains),
+            };
+            output::print(&text)?;
         }
         Command::Check(Check { config }) => {
             let effective = config::load(Some(config), [], [])?;
@@ -178,39 +194,87 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .filter(|(.., origin)| **origin != Origin::Default)
                 .count();
             let path = config.display();
-            output::say(&format!("{path} is in order; keys set: {set}"));
+            let domains = match effective.config.domain.len() {
+                0 => String::new(),
+                count => format!(", entries of [[domain]]: {count}"),
+            };
+            output::say(&format!("{path} is in order; keys set: {set}{domains}"));
         }
     }
     Ok(())
 }
 
-/// A line for each key, together a configuration file; what is unset is a comment.
-fn to_toml(effective: &Effective) -> String {
-    let mut lines = String::new();
-    for (key, value, origin) in effective.settings() {
-        let setting = match value {
-            Value::Null => format!("# {key} = none"),
-            // JSON's strings are TOML's, but that TOML escapes the delete character too. TOML's own
-            // writer would spread a text with line ends over several lines.
-            other => format!("{key} = {other}").replace('\u{7f}', "\\u007f"),
-        };
-        let _ = writeln!(lines, "{setting}  # {}", on_one_line(&origin.to_string()));
-    }
-    lines
+/// A setting, its value and who set it.
+type Setting = (String, Value, Origin);
+
+/// The settings of the whole crawl.
+fn crawl_wide(effective: &Effective) -> Vec<Setting> {
+    let settings = effective.settings().into_iter();
+    settings
+        .map(|(key, value, origin)| (key, value, origin.clone()))
+        .collect()
 }
 
-/// An object with a member for each key.
-fn to_json(effective: &Effective) -> String {
-    let settings: BTreeMap<String, Value> = effective
-        .settings()
-        .into_iter()
-        .map(|(key, value, origin)| {
-            let from = origin.to_string();
-            let setting = json!({"value": value, "layer": origin.layer(), "from": from});
-            (key, setting)
-        })
+/// A line for each key, together a configuration file; what is unset is a comment.
+fn to_toml(settings: &[Setting], domains: Option<(&[DomainSettings], Origin)>) -> String {
+    let mut text = String::new();
+    for (key, value, origin) in settings {
+        text.push_str(&line(key, value, origin));
+    }
+    let Some((domains, origin)) = domains else {
+        return text;
+    };
+    for entry in domains {
+        text.push_str("\n[[domain]]\n");
+        if let Some(name) = &entry.name {
+            text.push_str(&line("name", &json!(name), &origin));
+        }
+        text.push_str(&line("match", &json!(entry.hosts), &origin));
+        for (key, value) in entry.settings() {
+            text.push_str(&line(&key, &value, &origin));
+        }
+    }
+    text
+}
+
+fn line(key: &str, value: &Value, origin: &Origin) -> String {
+    let setting = match value {
+        Value::Null => format!("# {key} = none"),
+        // JSON's strings are TOML's, but that TOML escapes the delete character too. TOML's own
+        // writer would spread a text with line ends over several lines.
+        other => format!("{key} = {other}").replace('\u{7f}', "\\u007f"),
+    };
+    format!("{setting}  # {}\n", on_one_line(&origin.to_string()))
+}
+
+/// An object with a member for each key, and one for the entries of `[[domain]]` if there are any.
+fn to_json(settings: &[Setting], domains: Option<(&[DomainSettings], Origin)>) -> String {
+    let told = |value: &Value, origin: &Origin| {
+        let from = origin.to_string();
+        json!({"value": value, "layer": origin.layer(), "from": from})
+    };
+    let mut members: BTreeMap<String, Value> = settings
+        .iter()
+        .map(|(key, value, origin)| (key.clone(), told(value, origin)))
         .collect();
-    format!("{}\n", json!(settings))
+    if let Some((domains, origin)) = domains {
+        let entries = domains.iter().map(
+            |entry| json!({"name": entry.name, "match": entry.hosts, "settings": entry.settings()}),
+        );
+        let entries = Value::Array(entries.collect());
+        members.insert("domain".to_owned(), told(&entries, &origin));
+    }
+    format!("{}\n", json!(members))
+}
+
+/// A host as a person names it: https, if they do not say otherwise.
+fn host(text: &str) -> Result<HostKey, String> {
+    let url = match text.contains("://") {
+        true => url::parse(text),
+        false => url::parse(&format!("https://{text}")),
+    };
+    url.map(|url| HostKey::of(&url))
+        .map_err(|error| format!("{error}; give a name such as www.example.org, or a URL"))
 }
 
 /// Names of files may hold line ends, which would end the comment.

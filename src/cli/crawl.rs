@@ -13,9 +13,9 @@ use super::progress::{self, Progress};
 use super::{Failure, signals};
 use crate::config::{self, Config, Span};
 use crate::daemon::{Attendance, Attendant};
-use crate::engine::{Crawl, Failpoint, RobotsMode, RunLimits, StopHandle};
+use crate::engine::{Crawl, Failpoint, RunLimits, StopHandle};
 use crate::fetch::Guard;
-use crate::frontier::RevisitPolicy;
+use crate::frontier::{RevisitPolicy, RobotsMode};
 use crate::seeds::{self, Source};
 use crate::url::Url;
 
@@ -110,10 +110,19 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
 
 /// Robots are ignored only by who knows it.
 pub(super) fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
+    let warn = |hosts: &str| {
+        screen.say(&format!(
+            "warning: robots.txt is ignored{hosts}; crawl only what is yours, or what its owner allows you to"
+        ));
+    };
     if config.crawl.robots == RobotsMode::Ignore {
-        screen.say(
-            "warning: robots.txt is ignored; crawl only what is yours, or what its owner allows you to",
-        );
+        return warn("");
+    }
+    for entry in &config.domain {
+        if entry.crawl.robots == Some(RobotsMode::Ignore) {
+            let hosts: Vec<String> = entry.hosts.iter().map(ToString::to_string).collect();
+            warn(&format!(" at {}", hosts.join(", ")));
+        }
     }
 }
 

@@ -9,10 +9,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
-use super::Config;
+use super::{Config, domains};
+use crate::url::HostKey;
 
 /// What the names of environment variables that set something begin with: `GLEANER_`, the section,
 /// `_`, the key, as in `GLEANER_POLITENESS_DELAY`.
@@ -26,6 +27,9 @@ const NOT_SETTINGS: [&str; 2] = [
     "GLEANER_PORT",
 ];
 
+/// The list of what differs at some hosts.
+const DOMAIN: &str = "domain";
+
 /// Beginnings of variables that Kubernetes puts into every container of a namespace that has a
 /// service named `gleaner`.
 const NOT_SETTINGS_BEGIN: [&str; 2] = ["GLEANER_SERVICE_", "GLEANER_PORT_"];
@@ -37,6 +41,8 @@ pub struct Effective {
     pub config: Config,
     /// Every key, as `section.key`.
     origins: BTreeMap<String, Origin>,
+    /// The configuration file: only there hosts can have settings of their own.
+    file: Option<PathBuf>,
 }
 
 /// Where a value comes from. Later ones win.
@@ -50,16 +56,26 @@ pub enum Origin {
     Environment(String),
     /// A flag, with its dashes.
     Flag(&'static str),
+    /// An entry of `[[domain]]`.
+    Domain {
+        /// Its file.
+        file: PathBuf,
+        /// Its number and name.
+        entry: String,
+        /// What in it matches the host.
+        pattern: String,
+    },
 }
 
 impl Origin {
-    /// The layer: `default`, `file`, `environment` or `flag`.
+    /// The layer: `default`, `file`, `environment`, `flag` or `domain`.
     pub fn layer(&self) -> &'static str {
         match self {
             Self::Default => "default",
             Self::File(_) => "file",
             Self::Environment(_) => "environment",
             Self::Flag(_) => "flag",
+            Self::Domain { .. } => "domain",
         }
     }
 }
@@ -71,6 +87,11 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Environment(name) => f.write_str(name),
             Self::Flag(name) => f.write_str(name),
+            Self::Domain {
+                file,
+                entry,
+                pattern,
+            } => write!(f, "{}, {entry}, {pattern}", file.display()),
         }
     }
 }
@@ -118,6 +139,31 @@ impl Effective {
         }
         settings
     }
+
+    /// Every setting as it holds for one host.
+    pub fn settings_at(&self, host: &HostKey) -> Vec<(String, Value, Origin)> {
+        let mut own = domains::at_host(&self.config.domain, host);
+        self.settings()
+            .into_iter()
+            .map(|(key, value, origin)| match own.remove(&key) {
+                Some((value, at, pattern)) => {
+                    let origin = Origin::Domain {
+                        file: self.file.clone().unwrap_or_default(),
+                        entry: domains::label(&self.config.domain, at),
+                        pattern: pattern.to_string(),
+                    };
+                    (key, value, origin)
+                }
+                None => (key, value, origin.clone()),
+            })
+            .collect()
+    }
+
+    /// Where the entries of `[[domain]]` come from, if there are any.
+    pub fn domains_origin(&self) -> Option<Origin> {
+        let file = self.file.clone().map(Origin::File);
+        file.filter(|_| !self.config.domain.is_empty())
+    }
 }
 
 /// What the layers that were read so far have set.
@@ -126,6 +172,9 @@ struct Layers {
     defaults: BTreeMap<String, Value>,
     set: toml::Table,
     origins: BTreeMap<String, Origin>,
+    file: Option<PathBuf>,
+    /// The lines of the file at which the entries of `[[domain]]` begin.
+    entries: Vec<usize>,
 }
 
 impl Layers {
@@ -138,6 +187,8 @@ impl Layers {
                 .collect(),
             defaults,
             set: toml::Table::new(),
+            file: None,
+            entries: Vec::new(),
         }
     }
 
@@ -149,8 +200,14 @@ impl Layers {
         let table: toml::Table = toml::from_str(text).map_err(syntax)?;
         // Before the types are looked at, so that a misspelt section is named as such.
         let sections = self.defaults.keys().filter_map(|key| key.split_once('.'));
-        let sections: Vec<&str> = sections.map(|(section, _)| section).collect();
+        let sections: Vec<&str> = sections
+            .map(|(section, _)| section)
+            .chain([DOMAIN])
+            .collect();
         for (section, value) in &table {
+            if section == DOMAIN {
+                continue;
+            }
             if !sections.contains(&section.as_str()) {
                 return Err(unknown(path, section, sections.iter().copied()));
             }
@@ -166,9 +223,13 @@ impl Layers {
                 self.origins.insert(key, Origin::File(path.to_owned()));
             }
         }
+        if table.contains_key(DOMAIN) {
+            self.entries = entries(text, path)?;
+        }
         // The text rather than the table, because its errors have lines.
         toml::from_str::<Config>(text).map_err(syntax)?;
         self.set = table;
+        self.file = Some(path.to_owned());
         Ok(())
     }
 
@@ -259,11 +320,50 @@ impl Layers {
                 reason: format!("it must be {expected}"),
             });
         }
+        if let Err((at, reason)) = domains::check(&config.domain) {
+            let path = self.file.as_deref().unwrap_or(Path::new(""));
+            return Err(bad_entry(path, &self.entries, at, reason));
+        }
         Ok(Effective {
             config,
             origins: self.origins,
+            file: self.file,
         })
     }
+}
+
+/// The lines at which the entries of `[[domain]]` begin; those that are none, or have keys that
+/// they cannot have, are refused.
+fn entries(text: &str, path: &Path) -> Result<Vec<usize>, Error> {
+    #[derive(serde::Deserialize)]
+    struct Entries {
+        domain: Vec<toml::Spanned<toml::Table>>,
+    }
+    let Ok(Entries { domain }) = toml::from_str(text) else {
+        return Err(Error::Syntax {
+            path: path.to_owned(),
+            reason: format!("`{DOMAIN}` is a list: write [[{DOMAIN}]] above each entry"),
+        });
+    };
+    let line = |start| {
+        text.bytes()
+            .take(start)
+            .filter(|byte| *byte == b'\n')
+            .count()
+            + 1
+    };
+    let lines: Vec<usize> = domain.iter().map(|it| line(it.span().start)).collect();
+    for (at, entry) in domain.iter().enumerate() {
+        domains::check_keys(entry.get_ref())
+            .map_err(|reason| bad_entry(path, &lines, at, reason))?;
+    }
+    Ok(lines)
+}
+
+fn bad_entry(path: &Path, lines: &[usize], at: usize, reason: String) -> Error {
+    let line = lines.get(at).copied().unwrap_or_default();
+    let entry = format!("{}, line {line}, [[{DOMAIN}]] {}", path.display(), at + 1);
+    Error::Domain { entry, reason }
 }
 
 /// The environment variable that sets a key.
@@ -329,30 +429,44 @@ fn unknown<'a>(path: &Path, key: &str, known: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+/// The nearest known name.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     known
         .min_by_key(|known| strsim::damerau_levenshtein(known, name))
         .unwrap_or_default()
         .to_owned()
 }
 
-/// Every setting as `section.key` and its value as text.
+/// Every setting as `section.key` and its value as text; those of some hosts as
+/// `section.key at pattern`.
 pub fn flatten(config: &Config) -> BTreeMap<String, String> {
     let text = |value| match value {
         Value::Null => "none".to_owned(),
         Value::String(text) => text,
         other => other.to_string(),
     };
+    let own = config.domain.iter().flat_map(|entry| {
+        let at = |(key, value): (String, Value)| {
+            let hosts = entry.hosts.iter();
+            hosts.map(move |host| (format!("{key} at {host}"), value.clone()))
+        };
+        entry
+            .settings()
+            .into_iter()
+            .flat_map(at)
+            .collect::<Vec<_>>()
+    });
     values(config)
         .into_iter()
+        .chain(own)
         .map(|(key, value)| (key, text(value)))
         .collect()
 }
 
-/// Every setting as `section.key` and its value.
-fn values(config: &Config) -> BTreeMap<String, Value> {
+/// Every setting of sections as `section.key` and its value.
+pub(super) fn values(sections: &impl Serialize) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
-    let sections = serde_json::to_value(config).expect("settings are plain data with text keys");
+    let sections = serde_json::to_value(sections).expect("settings are plain data with text keys");
     for (section, keys) in sections.as_object().into_iter().flatten() {
         for (key, value) in keys.as_object().into_iter().flatten() {
             values.insert(format!("{section}.{key}"), value.clone());
@@ -411,6 +525,14 @@ pub enum Error {
         /// The value as it was given, in quotes if it is a text.
         value: String,
         /// What it must be.
+        reason: String,
+    },
+    /// An entry of `[[domain]]` that cannot be used.
+    #[error("{entry}: {reason}")]
+    Domain {
+        /// Its place: file and line if it has them, its number, its name.
+        entry: String,
+        /// What is wrong with it.
         reason: String,
     },
     /// A value that makes no sense, in a configuration that was not loaded.

@@ -1,9 +1,10 @@
 //! Configuration: every setting of every room in one place, with its default.
 //!
 //! `config/gleaner.toml` shows each key with its unit and the reason for its default; a test holds
-//! the two together. Defaults are polite and safe: a stranger's first run must not hurt a site or
+//! the two together. Entries of `[[domain]]` hold for some hosts. Defaults are polite and safe: a stranger's first run must not hurt a site or
 //! read an internal network. Layers: defaults < file < environment < flags; [`load()`] reads them.
 
+mod domains;
 mod load;
 mod units;
 
@@ -11,12 +12,16 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
+pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
 pub use load::{Effective, Error, Flag, Origin, flatten, load, variable};
 pub use units::{Size, Span};
 
-use crate::engine::{ArchiveOptions, Options, RobotsMode, StorePolicy};
+use crate::engine::{ArchiveOptions, Options, StorePolicy};
 use crate::fetch::FetchOptions;
-use crate::frontier::{Limits, Politeness, RevisitMode, RevisitPolicy, ScopeKind, SeenOptions};
+use crate::frontier::{
+    Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind,
+    SeenOptions,
+};
 use crate::page::PageOptions;
 use crate::url::Canonicalizer;
 
@@ -38,6 +43,8 @@ pub struct Config {
     pub archive: ArchiveSettings,
     /// Memory, queues and checkpoints.
     pub state: StateSettings,
+    /// What differs at some hosts. Wins over the sections above, whoever set those.
+    pub domain: Vec<DomainSettings>,
 }
 
 /// What is crawled.
@@ -225,22 +232,18 @@ impl Config {
     pub fn options(&self) -> Result<Options, Error> {
         self.check()
             .map_err(|(key, expected)| Error::Value { key, expected })?;
+        domains::check(&self.domain).map_err(|(at, reason)| Error::Domain {
+            entry: domains::label(&self.domain, at),
+            reason,
+        })?;
         let (crawl, politeness, fetch) = (&self.crawl, &self.politeness, &self.fetch);
         Ok(Options {
             scope: crawl.scope,
             limits: Limits {
-                max_depth: crawl.max_depth,
                 max_redirects: crawl.max_redirects,
                 max_url_length: crawl.max_url_length,
             },
-            politeness: Politeness {
-                delay: politeness.delay.0,
-                max_crawl_delay: politeness.max_crawl_delay.0,
-                backoff: politeness.backoff.0,
-                max_backoff: politeness.max_backoff.0,
-                attempts: politeness.attempts,
-            },
-            robots: crawl.robots,
+            policies: self.policies(),
             revisit: RevisitPolicy {
                 mode: self.revisit.mode,
                 interval: self.revisit.interval.0,
@@ -277,6 +280,27 @@ impl Config {
             checkpoint_interval: self.state.checkpoint_interval.0,
             failpoint: None,
         })
+    }
+
+    /// How each host is treated.
+    fn policies(&self) -> Policies {
+        let (crawl, politeness) = (&self.crawl, &self.politeness);
+        let policy = Policy {
+            politeness: Politeness {
+                delay: politeness.delay.0,
+                max_crawl_delay: politeness.max_crawl_delay.0,
+                backoff: politeness.backoff.0,
+                max_backoff: politeness.max_backoff.0,
+                attempts: politeness.attempts,
+            },
+            robots: crawl.robots,
+            max_depth: crawl.max_depth,
+        };
+        let entries = self.domain.iter().flat_map(|entry| {
+            let hosts = entry.hosts.iter().cloned();
+            hosts.map(|pattern| (pattern, entry.overrides()))
+        });
+        Policies::new(policy, entries)
     }
 
     /// Refuses values that would stall or break a crawl: the key, and what it must be.
@@ -317,15 +341,16 @@ impl Config {
 const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
 
 /// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
-/// is built.
+/// is built. The same of a key at some hosts, as [`flatten`] names it.
 pub fn is_live(key: &str) -> bool {
-    const LIVE: [&str; 6] = [
+    const LIVE: [&str; 7] = [
         "politeness.",
         "revisit.",
         "crawl.scope",
         "crawl.max_depth",
         "crawl.max_redirects",
         "crawl.max_url_length",
+        "crawl.robots",
     ];
     LIVE.iter().any(|live| key.starts_with(live))
 }

@@ -27,7 +27,7 @@ use super::visit::{Entry, Receipt};
 use crate::archive::Archive;
 use crate::dedup::Index;
 use crate::fetch::Guard;
-use crate::frontier::{Limits, Moment, Politeness, Scope, SeenSet};
+use crate::frontier::{Limits, Moment, Scope, SeenSet, SharedPolicies};
 use crate::runs::Catalog;
 use crate::store::{Batch, Durability, Store, Table, encode, for_each, keys};
 use crate::url::Identity;
@@ -58,12 +58,10 @@ pub(super) struct Committer {
     pub(super) index: Index,
     pub(super) scope: Scope,
     pub(super) limits: Limits,
-    pub(super) politeness: Arc<Politeness>,
+    pub(super) policies: SharedPolicies,
     pub(super) identity: Identity,
     pub(super) guard: Arc<Guard>,
     pub(super) store_policy: StorePolicy,
-    /// Links of pages that ask robots not to follow them are left alone.
-    pub(super) obey_robots: bool,
     pub(super) state: CrawlState,
     /// When pages are visited again.
     pub(super) revisits: Revisits,
@@ -180,6 +178,7 @@ impl Committer {
     /// Goes on under other settings.
     fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
         self.limits = settings.limits;
+        self.policies.store(Arc::new(settings.policies));
         let mut scope = Scope::new(settings.scope);
         for_each(&*self.store, Table::Scope, &[], &mut |entry, _| {
             scope.restore(entry);

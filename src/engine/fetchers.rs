@@ -15,7 +15,7 @@ use super::scheduler::Event;
 use super::turns::Turns;
 use super::visit::Fetched;
 use crate::fetch::{Cut, Failure, FailureClass, Fetcher, Outcome, Reservation};
-use crate::frontier::{Answer, FetchTask, Moment, Pace, Politeness, Purpose};
+use crate::frontier::{Answer, FetchTask, Moment, Pace, Politeness, Purpose, SharedPolicies};
 use crate::robots::{self, Availability};
 use crate::url::HostKey;
 
@@ -23,7 +23,7 @@ use crate::url::HostKey;
 #[derive(Clone)]
 pub(super) struct Fetchers {
     pub(super) fetcher: Fetcher,
-    pub(super) politeness: Arc<Politeness>,
+    pub(super) policies: SharedPolicies,
     pub(super) clock: Clock,
     pub(super) turns: Turns,
     /// The crawl-wide rate, if there is one.
@@ -104,7 +104,7 @@ impl Fetchers {
                 limiter.until_ready().await;
             }
             let next = self.fetcher.fetch(&target).await;
-            let delay = self.politeness.delay(task.pace.crawl_delay);
+            let delay = self.politeness(&host).delay(task.pace.crawl_delay);
             self.turns
                 .give_back(&host, self.clock.now_or_later().plus(delay));
             if matches!(&next.0, Outcome::Failed(failure) if !failure.asked()) {
@@ -121,7 +121,12 @@ impl Fetchers {
 
     fn pace_after(&self, task: &FetchTask, outcome: &Outcome, finished: Moment) -> Pace {
         let answer = answer(task.purpose, outcome);
-        self.politeness.after(&task.pace, answer, finished)
+        self.politeness(&task.host)
+            .after(&task.pace, answer, finished)
+    }
+
+    fn politeness(&self, host: &HostKey) -> Politeness {
+        self.policies.load().of(host).politeness
     }
 }
 

@@ -6,7 +6,7 @@ use super::control::SeedsAdded;
 use super::effects::Group;
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
-use crate::frontier::{Admission, Candidate, FetchTask, QueuedUrl, admit, class_of};
+use crate::frontier::{Admission, Candidate, FetchTask, QueuedUrl, RobotsMode, admit, class_of};
 use crate::page::{LinkKind, Page};
 use crate::store::{Table, encode, keys};
 use crate::url::HostKey;
@@ -104,7 +104,8 @@ impl Committer {
         let Findings::Page(page) = &judged.analysed.findings else {
             return Ok(false);
         };
-        if page.robots.nofollow && self.obey_robots {
+        let robots = || self.policies.load().of(&task.host).robots;
+        if page.robots.nofollow && robots() == RobotsMode::Obey {
             return Ok(false);
         }
         self.follow_links(task, page, receipt, group)?;
@@ -161,7 +162,14 @@ impl Committer {
             other_form: origin == Origin::OtherForm,
         };
         let runs = &mut self.catalog[SEEN_RUNS];
-        let admission = admit(&candidate, &self.scope, &self.limits, &mut self.seen, runs);
+        let admission = admit(
+            &candidate,
+            &self.scope,
+            &self.limits,
+            &self.policies.load(),
+            &mut self.seen,
+            runs,
+        );
         self.count_link(admission.name());
         let Admission::Admitted(host) = admission else {
             return Ok(false);

@@ -118,7 +118,8 @@ impl Committer {
                 document = self.archive(judged, exchange, group);
             }
         }
-        let given_up = fetched.pace.failures >= u32::from(self.politeness.attempts);
+        let attempts = self.policies.load().of(&task.host).politeness.attempts;
+        let given_up = fetched.pace.failures >= u32::from(attempts);
         let known = match verdict {
             Some(verdict) => Some((verdict.clone(), ROBOTS_TTL)),
             None if given_up => {
@@ -157,7 +158,8 @@ impl Committer {
         let attempts = task.queued.attempts.saturating_add(1);
         let mut receipt = Receipt::default();
         let mut line = log_line(judged);
-        let again = attempts < self.politeness.attempts
+        let max_attempts = self.policies.load().of(&task.host).politeness.attempts;
+        let again = attempts < max_attempts
             && match &fetched.outcome {
                 Outcome::Exchange(exchange) => {
                     exchange.asks_for_time() || exchange.cut == Some(Cut::Disconnect)

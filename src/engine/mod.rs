@@ -26,7 +26,7 @@ mod run_hosts;
 mod scheduler;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,14 +44,14 @@ pub use directory::{DataDirectory, DirectoryError};
 pub use failpoint::{Failpoint, Step};
 pub use fetch_log::{LogError, LogLine};
 pub use observe::{Gauges, Limit, Status, Watch};
-pub use options::{ArchiveOptions, LiveOptions, Options, RobotsMode, RunLimits};
+pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use records::StorePolicy;
 pub use rows::{Counters, Fate, Judgement, PageRecord};
 pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
 
 use crate::fetch::Fetcher;
-use crate::frontier::{RobotsPolicy, Schedule, ScheduleOptions};
+use crate::frontier::{Schedule, ScheduleOptions};
 use crate::store::{Batch, Durability, Table, keys};
 use crate::url::{Url, UrlId};
 use crate::{archive, dedup, fetch, robots, runs, store};
@@ -200,17 +200,13 @@ impl Crawl {
             Some(row) => store::decode(Table::Meta, &row)?,
             None => BTreeMap::new(),
         };
-        let unset = || "(unset)".to_owned();
-        let changed = settings
-            .iter()
-            .filter(|(name, now)| !last.is_empty() && last.get(*name) != Some(*now))
-            .map(|(name, now)| {
-                (
-                    name.clone(),
-                    last.get(name).cloned().unwrap_or_else(unset),
-                    now.clone(),
-                )
-            })
+        let text = |value: Option<&String>| value.map_or("(unset)", String::as_str).to_owned();
+        let names: BTreeSet<&String> = last.keys().chain(settings.keys()).collect();
+        let changed = names
+            .into_iter()
+            .map(|name| (name, last.get(name), settings.get(name)))
+            .filter(|(_, then, now)| !last.is_empty() && then != now)
+            .map(|(name, then, now)| (name.clone(), text(then), text(now)))
             .collect();
         let mut batch = Batch::new();
         batch.put(Table::Meta, keys::meta::SETTINGS, store::encode(settings));
@@ -265,13 +261,12 @@ impl Crawl {
                     buffer: options.buffer,
                     max_pages: limits.max_pages,
                     resumed: resumed.then(|| clock.now()),
-                    politeness: Arc::clone(&committer.politeness),
                 },
                 committer.identity.clone(),
             ),
             fetchers: Fetchers {
                 fetcher: Fetcher::new(options.fetch.clone(), Arc::clone(&committer.guard))?,
-                politeness: Arc::clone(&committer.politeness),
+                policies: Arc::clone(&committer.policies),
                 clock,
                 turns: Turns::new(clock),
                 limiter: options.max_rate.map(limiter),
@@ -279,7 +274,7 @@ impl Crawl {
                 fetched,
             },
             store: Arc::clone(&committer.store),
-            robots: robots_policy(options.robots, product_token),
+            product_token,
             concurrency: options.concurrency,
             max_duration: limits.max_duration,
             wait_for_more: limits.wait_for_more,
@@ -356,13 +351,6 @@ fn start_committing(
             }
             (committer, result)
         })
-}
-
-fn robots_policy(mode: RobotsMode, product_token: String) -> RobotsPolicy {
-    match mode {
-        RobotsMode::Obey => RobotsPolicy::Obey(product_token),
-        RobotsMode::Ignore => RobotsPolicy::Ignore,
-    }
 }
 
 /// The crawl-wide rate. No burst: the first second keeps to it like any other.

@@ -4,11 +4,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::{Failpoint, StorePolicy};
 use crate::fetch::FetchOptions;
-use crate::frontier::{Limits, Politeness, RevisitPolicy, ScopeKind, SeenOptions};
+use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
 use crate::page::PageOptions;
 use crate::url::Canonicalizer;
 
@@ -19,10 +17,8 @@ pub struct Options {
     pub scope: ScopeKind,
     /// How far it goes.
     pub limits: Limits,
-    /// How gently it goes.
-    pub politeness: Politeness,
-    /// Whether robots.txt is obeyed.
-    pub robots: RobotsMode,
+    /// How it treats each host.
+    pub policies: Policies,
     /// When pages are visited again.
     pub revisit: RevisitPolicy,
     /// How URLs are told apart.
@@ -60,8 +56,8 @@ pub struct LiveOptions {
     pub scope: ScopeKind,
     /// How far it goes.
     pub limits: Limits,
-    /// How gently it goes.
-    pub politeness: Politeness,
+    /// How it treats each host.
+    pub policies: Policies,
     /// Requests a second across the crawl.
     pub max_rate: Option<NonZeroU32>,
     /// When pages are visited again.
@@ -73,22 +69,11 @@ impl From<&Options> for LiveOptions {
         Self {
             scope: options.scope,
             limits: options.limits.clone(),
-            politeness: options.politeness.clone(),
+            policies: options.policies.clone(),
             max_rate: options.max_rate,
             revisit: options.revisit.clone(),
         }
     }
-}
-
-/// Whether robots.txt is obeyed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RobotsMode {
-    /// It is asked for and obeyed.
-    #[default]
-    Obey,
-    /// It is neither.
-    Ignore,
 }
 
 /// What the archive keeps, and how.

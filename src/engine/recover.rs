@@ -17,11 +17,11 @@ use super::fetch_log::FetchLog;
 use super::revisit::Revisits;
 use super::rows::{CrawlState, Delta, PageRecord};
 use super::run_hosts::RunHosts;
-use super::{Error, Options, RobotsMode};
+use super::{Error, Options};
 use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, Documents, Index};
 use crate::fetch::{Authority, Guard};
-use crate::frontier::{QueuedUrl, RobotsRow, SEEN, Scope, SeenSet};
+use crate::frontier::{QueuedUrl, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
 use crate::runs::{self, Catalog, Runs};
 use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
 use crate::url::{Identity, Secret, UrlId};
@@ -152,11 +152,10 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         index,
         scope,
         limits: options.limits.clone(),
-        politeness: Arc::new(options.politeness.clone()),
+        policies: options.policies.clone().share(),
         identity,
         guard,
         store_policy: options.archive.store,
-        obey_robots: options.robots == RobotsMode::Obey,
         state,
         checkpoints: CheckpointLimits {
             interval: options.checkpoint_interval,
@@ -202,9 +201,11 @@ fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
 
 /// What the archive's warcinfo records say of the crawl (WARC/1.1, section 6.2).
 fn warcinfo(options: &Options) -> Vec<(String, String)> {
-    let robots = match options.robots {
-        RobotsMode::Obey => "obey (RFC 9309)",
-        RobotsMode::Ignore => "ignore",
+    let robots = match options.policies.robots() {
+        (RobotsMode::Obey, true) => "obey (RFC 9309)",
+        (RobotsMode::Obey, false) => "obey (RFC 9309), but ignore at some hosts",
+        (RobotsMode::Ignore, true) => "ignore",
+        (RobotsMode::Ignore, false) => "ignore, but obey (RFC 9309) at some hosts",
     };
     [
         ("software", concat!("gleaner/", env!("CARGO_PKG_VERSION"))),

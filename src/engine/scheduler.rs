@@ -63,7 +63,8 @@ pub(super) struct Scheduler {
     pub(super) schedule: Schedule,
     pub(super) fetchers: Fetchers,
     pub(super) store: Arc<dyn Store>,
-    pub(super) robots: RobotsPolicy,
+    /// Whom the rules of robots.txt call us.
+    pub(super) product_token: String,
     pub(super) concurrency: usize,
     pub(super) max_duration: Option<Duration>,
     /// An empty frontier does not end the run.
@@ -208,7 +209,9 @@ impl Scheduler {
                 }
                 Action::Refill(request) => {
                     self.reads += 1;
-                    let (store, policy) = (Arc::clone(&self.store), self.robots.clone());
+                    let robots = self.fetchers.policies.load().of(&request.host).robots;
+                    let policy = RobotsPolicy::new(robots, &self.product_token);
+                    let store = Arc::clone(&self.store);
                     let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());
                     fetches.spawn_blocking(move || {
                         let refilled = refill(&*store, &request, &policy, now);
@@ -299,7 +302,9 @@ impl Scheduler {
             Event::Visited(host, pace) => self.schedule.visited(&host, pace),
             Event::Refilled(refilled) => {
                 self.reads = self.reads.saturating_sub(1);
-                self.schedule.refilled(refilled?);
+                let refilled = refilled?;
+                let policy = self.fetchers.policies.load().of(&refilled.host);
+                self.schedule.refilled(refilled, &policy.politeness);
             }
             Event::Loaded(loaded) => {
                 self.reads = self.reads.saturating_sub(1);

@@ -1,14 +1,12 @@
 //! Whether a link becomes a task.
 
-use super::{Scope, SeenSet};
+use super::{Policies, Scope, SeenSet};
 use crate::runs::Runs;
 use crate::url::{self, HostKey, UrlId};
 
-/// How far a crawl goes.
+/// How far a crawl goes, besides what the hosts' policies say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Links followed from a seed; `None` for no limit.
-    pub max_depth: Option<u16>,
     /// Redirects followed in a row (RFC 9110 sets no number; Heritrix and browsers use 5 to 20).
     pub max_redirects: u8,
     /// Characters of a URL; longer ones are not followed (RFC 9110, section 4.1 asks for 8,000).
@@ -69,6 +67,7 @@ pub fn admit(
     candidate: &Candidate<'_>,
     scope: &Scope,
     limits: &Limits,
+    policies: &Policies,
     seen: &mut SeenSet,
     runs: &mut Runs,
 ) -> Admission {
@@ -79,35 +78,60 @@ pub fn admit(
     if candidate.hops > limits.max_redirects {
         return Admission::TooManyRedirects;
     }
-    if limits.max_depth.is_some_and(|max| candidate.depth > max) {
-        return Admission::TooDeep;
-    }
     if candidate.url.len() > limits.max_url_length {
         return Admission::Malformed;
     }
     let Ok(url) = url::parse(candidate.url) else {
         return Admission::Malformed;
     };
+    let host = HostKey::of(&url);
+    let max_depth = policies.of(&host).max_depth;
+    if max_depth.is_some_and(|max| candidate.depth > max) {
+        return Admission::TooDeep;
+    }
     if !candidate.seed && !scope.admits(&url) {
         return Admission::OutOfScope;
     }
     seen.insert(candidate.id, runs);
-    Admission::Admitted(HostKey::of(&url))
+    Admission::Admitted(host)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::{SEEN, ScopeKind, SeenOptions};
+    use std::time::Duration;
+
+    use crate::frontier::{
+        Overrides, Policy, Politeness, RobotsMode, SEEN, ScopeKind, SeenOptions,
+    };
     use crate::runs::{Catalog, Options};
     use crate::url::{Canonicalizer, Identity, Secret};
 
     fn limits() -> Limits {
         Limits {
-            max_depth: Some(2),
             max_redirects: 3,
             max_url_length: 60,
         }
+    }
+
+    /// Two links from a seed, but none to `c.example`.
+    fn policies() -> Policies {
+        let policy = Policy {
+            politeness: Politeness {
+                delay: Duration::ZERO,
+                max_crawl_delay: Duration::ZERO,
+                backoff: Duration::ZERO,
+                max_backoff: Duration::ZERO,
+                attempts: 1,
+            },
+            robots: RobotsMode::Obey,
+            max_depth: Some(2),
+        };
+        let none = Overrides {
+            max_depth: Some(0),
+            ..Overrides::default()
+        };
+        Policies::new(policy, [("c.example".parse().unwrap(), none)])
     }
 
     /// A scope of one host, nothing seen, and a way to ask.
@@ -116,6 +140,7 @@ mod tests {
         catalog: Catalog,
         seen: SeenSet,
         scope: Scope,
+        policies: Policies,
         identity: Identity,
     }
 
@@ -131,6 +156,7 @@ mod tests {
                 seen: SeenSet::new(&SeenOptions { expected_urls: 10 }, &catalog[0]),
                 catalog,
                 scope,
+                policies: policies(),
                 identity: Identity::new(
                     Canonicalizer::default(),
                     Secret::from_bytes([1; Secret::LEN]),
@@ -151,7 +177,8 @@ mod tests {
             };
             change(&mut candidate);
             let runs = &mut self.catalog[0];
-            admit(&candidate, &self.scope, &limits(), &mut self.seen, runs).name()
+            let (scope, policies) = (&self.scope, &self.policies);
+            admit(&candidate, scope, &limits(), policies, &mut self.seen, runs).name()
         }
     }
 
@@ -180,6 +207,9 @@ mod tests {
             gate.ask("http://a.example/deep", |asked| asked.depth = 2),
             "admitted"
         );
+        assert_eq!(gate.ask("http://c.example/", |_| {}), "too-deep");
+        let seed = |asked: &mut Candidate<'_>| (asked.seed, asked.depth) = (true, 0);
+        assert_eq!(gate.ask("http://c.example/", seed), "admitted");
         assert_eq!(gate.ask("http://b.example/", |_| {}), "out-of-scope");
         assert_eq!(
             gate.ask("http://b.example/", |asked| asked.seed = true),

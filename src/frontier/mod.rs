@@ -4,10 +4,12 @@
 //! ([`QueuedUrl`]), are read a few at a time into a working window of hosts ([`refill()`], [`load()`])
 //! and are handed out by the [`Schedule`], which is told the time and never asks for it. A host
 //! that is being visited is not in the schedule, so it cannot be visited twice at once; its delay
-//! is the due time with which it comes back ([`Politeness`]).
+//! is the due time with which it comes back ([`Politeness`]). Hosts may be treated each in its own
+//! way ([`Policies`]).
 
 mod admission;
 mod host;
+mod policy;
 mod politeness;
 mod refill;
 mod revisit;
@@ -18,6 +20,7 @@ mod task;
 
 pub use admission::{Admission, Candidate, Limits, admit};
 pub use host::{HostState, RobotsRow, RobotsState, RobotsVerdict};
+pub use policy::{Overrides, Policies, Policy, RobotsMode, SharedPolicies};
 pub use politeness::{Answer, Pace, Politeness};
 pub use refill::{
     LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, refill,

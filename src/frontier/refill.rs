@@ -3,7 +3,7 @@
 //! Runs off the reactor. Only committed rows are seen; the schedule's cursors keep a URL that is
 //! in progress from being read twice.
 
-use super::{CLASSES, HostState, Moment, Pace, QueuedUrl, RobotsRow, RobotsState};
+use super::{CLASSES, HostState, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow, RobotsState};
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
 use crate::url::{self, HostKey, Url};
@@ -15,6 +15,16 @@ pub enum RobotsPolicy {
     Obey(String),
     /// Neither asked for nor obeyed.
     Ignore,
+}
+
+impl RobotsPolicy {
+    /// What is done at a host with this mode.
+    pub fn new(mode: RobotsMode, product_token: &str) -> Self {
+        match mode {
+            RobotsMode::Obey => Self::Obey(product_token.to_owned()),
+            RobotsMode::Ignore => Self::Ignore,
+        }
+    }
 }
 
 /// Asks for the next URLs of a host.

@@ -7,7 +7,6 @@
 //! that no URL is read from disk twice. Memory: at most `window` slots of at most `buffer` URLs.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
@@ -29,8 +28,6 @@ pub struct ScheduleOptions {
     /// When this run began, if others went before: which hosts were being visited when the last
     /// one ended is not known, so each is left alone for its delay.
     pub resumed: Option<Moment>,
-    /// The hosts' delays.
-    pub politeness: Arc<Politeness>,
 }
 
 /// What is to be done next.
@@ -281,8 +278,8 @@ impl Schedule {
         }
     }
 
-    /// The URLs that `refill` read.
-    pub fn refilled(&mut self, refilled: Refilled) {
+    /// The URLs that `refill` read, and how gently their host is treated.
+    pub fn refilled(&mut self, refilled: Refilled, politeness: &Politeness) {
         self.reads = self.reads.saturating_sub(1);
         let host = refilled.host;
         let Some(slot) = self.slots.get_mut(&host) else {
@@ -293,7 +290,6 @@ impl Schedule {
         slot.reading = Reading::No;
         // A live host's due time and failures in memory are newer than the committed ones.
         slot.pace.due = slot.pace.due.max(refilled.pace.due);
-        let politeness = &self.options.politeness;
         let (before, delay) = (
             politeness.delay(slot.pace.crawl_delay),
             politeness.delay(refilled.pace.crawl_delay),

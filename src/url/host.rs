@@ -46,6 +46,32 @@ impl HostKey {
         &self.0
     }
 
+    /// The name or address: what stands between scheme and port. An IPv6 address has its brackets.
+    pub fn name(&self) -> &str {
+        self.name_and_port().0
+    }
+
+    /// The port, also where it is the scheme's own.
+    pub fn port(&self) -> u16 {
+        let own = if self.0.starts_with("https:") {
+            443
+        } else {
+            80
+        };
+        self.name_and_port().1.parse().unwrap_or(own)
+    }
+
+    /// The port is empty where it is the scheme's own.
+    fn name_and_port(&self) -> (&str, &str) {
+        let authority = self.0.split_once("://").map_or("", |(_, rest)| rest);
+        // The colons of an IPv6 address are none.
+        let address = authority.find(']').unwrap_or(0);
+        match authority[address..].split_once(':') {
+            Some((name, port)) => (&authority[..address + name.len()], port),
+            None => (authority, ""),
+        }
+    }
+
     /// The URL of the host's root, such as `https://example.org/`.
     ///
     /// # Panics
@@ -130,6 +156,20 @@ mod tests {
         check_key("http://localhost", "http://localhost");
         check_key("http://bücher.example/", "http://xn--bcher-kva.example");
         check_key("data:x", "http://invalid");
+    }
+
+    #[test]
+    fn a_host_key_tells_its_name_and_port() {
+        let check = |key: &str, name: &str, port| {
+            let host_key = HostKey::parse(key).unwrap();
+            assert_eq!((host_key.name(), host_key.port()), (name, port), "{key}");
+        };
+        check("http://a.example", "a.example", 80);
+        check("https://a.example", "a.example", 443);
+        check("https://a.example:80", "a.example", 80);
+        check("http://[2001:db8::1]:8080", "[2001:db8::1]", 8080);
+        check("http://[::1]", "[::1]", 80);
+        check("http://127.0.0.1:81", "127.0.0.1", 81);
     }
 
     #[test]

@@ -6,11 +6,13 @@
 mod canonical;
 mod host;
 mod id;
+mod pattern;
 mod rules;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
 pub use host::{HostKey, Site};
 pub use id::{Secret, UrlId};
+pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, UnknownRule};
 
 pub use ::url::Url;

@@ -30,7 +30,14 @@ const FLAGS: [(&str, &str, &str); 8] = [
 ];
 
 /// Flags of `gleaner config show` that set nothing.
-const OTHER_FLAGS: [&str; 5] = ["--config", "--json", "--log", "--log-format", "--help"];
+const OTHER_FLAGS: [&str; 6] = [
+    "--config",
+    "--host",
+    "--json",
+    "--log",
+    "--log-format",
+    "--help",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -164,6 +171,136 @@ fn what_show_prints_is_a_configuration_file() {
     let loaded = config::load(Some(Path::new(&file)), [], []).expect("it was shown");
     assert_eq!(loaded.config.fetch.user_agent, "7 \"7\" #\\7 'x'");
     assert_eq!(loaded.config.politeness.delay.to_string(), "7s");
+}
+
+/// Two entries, the second for a name below one of the first's.
+const DOMAINS: &str = r#"
+politeness.delay = "2s"
+
+[[domain]]
+name = "slow \n ones"
+match = ["example.org", "*.example.net"]
+politeness.delay = "5s"
+crawl.robots = "ignore"
+
+[[domain]]
+match = ["www.example.org"]
+[domain.politeness]
+delay = "9s"
+attempts = 1
+"#;
+
+#[test]
+fn show_tells_what_differs_at_some_hosts() {
+    let place = Place::new();
+    let file = place.file("own.toml", DOMAINS);
+    let shown = show(&["--config", &file], &[]).expect(0).stdout;
+    let entries: String = shown
+        .lines()
+        .skip_while(|it| !it.is_empty())
+        .fold(String::new(), |text, line| {
+            text + line.trim_end_matches(&format!("  # {file}")) + "\n"
+        });
+    let expected = "\n[[domain]]\nname = \"slow \\n ones\"\n\
+        match = [\"example.org\",\"*.example.net\"]\n\
+        crawl.robots = \"ignore\"\npoliteness.delay = \"5s\"\n\
+        \n[[domain]]\nmatch = [\"www.example.org\"]\n\
+        politeness.attempts = 1\npoliteness.delay = \"9s\"\n";
+    assert_eq!(entries, expected);
+    // It is a configuration file again.
+    let load = |file: &str| config::load(Some(Path::new(file)), [], []).expect("it is one");
+    let again = place.file("again.toml", &shown);
+    assert_eq!(load(&again).config, load(&file).config);
+
+    let shown = show(&["--config", &file, "--json"], &[]).expect(0).stdout;
+    let shown: Value = serde_json::from_str(&shown).expect("one JSON object");
+    assert_eq!(shown["domain"]["from"], *file);
+    let entry = &shown["domain"]["value"][1];
+    assert_eq!(entry["match"][0], "www.example.org");
+    assert_eq!(entry["settings"]["politeness.delay"], "9s");
+    run(gleaner(&["config", "check", "--config", &file]))
+        .expect(0)
+        .says(&["keys set: 1", "[[domain]]: 2"]);
+}
+
+#[test]
+fn show_tells_what_holds_at_one_host() {
+    let place = Place::new();
+    let file = place.file("own.toml", DOMAINS);
+    let check = |host: &str, lines: &[&str]| {
+        // A flag sets what holds for the whole crawl, and no more.
+        let arguments = ["--config", &file, "--delay", "3s", "--host", host];
+        let shown = show(&arguments, &[]).expect(0).stdout;
+        for line in lines {
+            let found = shown.lines().any(|it| it == *line);
+            assert!(found, "{host}: no line {line:?} in {shown}");
+        }
+        assert_eq!(shown.lines().count(), flatten(&Config::default()).len());
+    };
+    check("example.com", &["politeness.delay = \"3s\"  # --delay"]);
+    let first = format!("{file}, [[domain]] 1 (slow \\n ones)");
+    let second = format!("{file}, [[domain]] 2, www.example.org");
+    check(
+        "http://www.example.org/a",
+        &[
+            &format!("politeness.delay = \"9s\"  # {second}"),
+            &format!("politeness.attempts = 1  # {second}"),
+            &format!("crawl.robots = \"ignore\"  # {first}, example.org"),
+            "politeness.backoff = \"5s\"  # default",
+        ],
+    );
+    check(
+        "a.example.net:81",
+        &[&format!(
+            "politeness.delay = \"5s\"  # {first}, *.example.net"
+        )],
+    );
+    check("example.net", &["politeness.delay = \"3s\"  # --delay"]);
+    show(&["--host", "a b"], &[])
+        .expect(USAGE)
+        .says(&["--host", "a b", "give a name"]);
+}
+
+#[test]
+fn wrong_entries_of_domains_are_refused_with_their_place() {
+    let place = Place::new();
+    let check = |text: &str, says: &[&str]| {
+        let text = format!(
+            "crawl.max_depth = 3\n\n[[domain]]\nmatch = [\"a.example\"]\npoliteness.attempts = 1\n\n{text}"
+        );
+        let file = place.file("bad.toml", &text);
+        run(gleaner(&["config", "check", "--config", &file]))
+            .expect(USAGE)
+            .says(&[&file])
+            .says(says);
+    };
+    let second = ["line 7", "[[domain]] 2"];
+    let entry = "[[domain]]\nmatch = [\"b.example\"]\n";
+    for (keys, says) in [
+        ("politeness.dellay = \"1s\"\n", "mean `politeness.delay`?"),
+        ("fetch.max_body = \"1MiB\"\n", "holds for the whole crawl"),
+        ("", "sets nothing"),
+        ("[politeness]\ndelay = \"1s\"\n", "no [section] between"),
+        ("politeness.attempts = 0\n", "at least 1"),
+    ] {
+        check(&format!("{entry}{keys}"), &[&second[..], &[says]].concat());
+    }
+    check(
+        "[[domain]]\nmatch = [\"A.example.\"]\ncrawl.max_depth = 1\n",
+        &[second[0], second[1], "a.example is in [[domain]] 1 too"],
+    );
+    check(
+        "[[domain]]\nmatch = [\"http://b.example/\"]\n",
+        &["line 8", "more than the name of a host"],
+    );
+    check(
+        &format!("{entry}politeness.delay = 5\n"),
+        &["line 9", "delay"],
+    );
+    let file = place.file("bad.toml", "[domain]\nmatch = [\"b.example\"]\n");
+    run(gleaner(&["config", "check", "--config", &file]))
+        .expect(USAGE)
+        .says(&[&file, "[[domain]]"]);
 }
 
 #[test]
@@ -387,7 +524,28 @@ fn reference() -> String {
         let reason = key.reason.replace('|', "\\|");
         let _ = writeln!(text, "| `{}` | {default} | {flag} | {reason} |", key.key);
     }
+    text.push_str("\n## domain\n\n");
+    text.push_str(&domains());
     text
+}
+
+/// What the shipped file says of `[[domain]]`: text, and an example that is indented there.
+fn domains() -> String {
+    let shipped = read("config/gleaner.toml");
+    let last = shipped.rsplit("\n\n").next().unwrap_or_default();
+    let (mut text, mut example) = (Vec::new(), String::new());
+    for line in last.lines() {
+        let line = line.strip_prefix('#').expect("the example is a comment");
+        match line.strip_prefix("     ") {
+            Some(line) => {
+                example.push_str(line);
+                example.push('\n');
+            }
+            None if line.is_empty() && !example.is_empty() => example.push('\n'),
+            None => text.push(line.trim()),
+        }
+    }
+    format!("{}\n\n```toml\n{example}```\n", text.join(" ").trim())
 }
 
 /// With `UPDATE_DOCS` set, writes what it would compare.

@@ -76,6 +76,79 @@ fn a_host_is_asked_one_thing_at_a_time_and_never_before_its_delay() {
 }
 
 #[test]
+fn a_host_can_have_a_delay_of_its_own() {
+    let web = Web::start(vec![jittery(3, &["{host1}/"]), jittery(3, &[])]);
+    let (seed, slow) = (web.url(0, "/"), web.url(1, "/"));
+    let place = Place::new();
+    let slow = slow.trim_start_matches("http://").trim_end_matches('/');
+    let text = format!("[[domain]]\nmatch = [\"{slow}\"]\npoliteness.delay = \"200ms\"\n");
+    let config = place.file("config.toml", &text);
+    place.crawl(&[
+        &seed,
+        "--config",
+        &config,
+        "--scope",
+        "any",
+        "--allow-private",
+        "--delay",
+        "10ms",
+    ]);
+    let requests = web.requests();
+    let of = |host| -> Vec<&Request> { requests.iter().filter(|it| it.host == host).collect() };
+    let gaps = |host| {
+        let own = of(host);
+        let gap = |pair: &[&Request]| pair[1].arrived.saturating_duration_since(end(pair[0]));
+        own.windows(2).map(gap).collect::<Vec<_>>()
+    };
+    // robots.txt, home and pages of both, and nothing before the delay.
+    assert_eq!((of(0).len(), of(1).len()), (5, 5));
+    let delay = Duration::from_millis(200);
+    assert!(gaps(1).iter().all(|gap| *gap >= delay), "{:?}", gaps(1));
+    assert!(gaps(0).iter().all(|gap| *gap >= Duration::from_millis(10)));
+    // The other one did not wait for it: it was done while this one still had pages to go.
+    let last = of(0).iter().map(|it| end(it)).max();
+    assert!(last < of(1).last().map(|it| it.arrived));
+}
+
+#[test]
+fn a_host_can_have_attempts_and_depth_of_its_own() {
+    let site = || {
+        Site::new()
+            .page(
+                "/",
+                Answer::html(page("home", &["/1", "/busy", "{host1}/"])),
+            )
+            .page("/1", Answer::html(page("one", &["/2"])))
+            .page("/2", Answer::html(page("two", &[])))
+            .page("/busy", Answer::status(503))
+    };
+    let web = Web::start(vec![site(), site()]);
+    let (seed, other) = (web.url(0, "/"), web.url(1, "/"));
+    let place = Place::new();
+    let other = other.trim_start_matches("http://").trim_end_matches('/');
+    let text = format!(
+        "[politeness]\ndelay = \"0s\"\nbackoff = \"1ms\"\nattempts = 3\n\
+         [[domain]]\nmatch = [\"{other}\"]\npoliteness.attempts = 1\ncrawl.max_depth = 2\n"
+    );
+    let config = place.file("config.toml", &text);
+    place.crawl(&[
+        &seed,
+        "--config",
+        &config,
+        "--scope",
+        "any",
+        "--allow-private",
+    ]);
+    let requests = web.requests();
+    let times = |host, path: &str| {
+        let asked = |it: &&Request| it.host == host && it.path == path;
+        requests.iter().filter(asked).count()
+    };
+    assert_eq!((times(0, "/busy"), times(1, "/busy")), (3, 1));
+    assert_eq!((times(0, "/2"), times(1, "/1"), times(1, "/2")), (1, 1, 0));
+}
+
+#[test]
 fn the_delay_holds_across_runs() {
     let web = Web::start(vec![jittery(3, &[])]);
     let seed = web.url(0, "/");

@@ -116,6 +116,37 @@ fn changed_settings_are_told() {
 }
 
 #[test]
+fn changed_settings_of_some_hosts_are_told() {
+    let web = Web::start(vec![host(3)]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    crawl.crawl(&[&seed, "--max-pages", "1"]);
+    let check = |entry: &str, expected: &[&str]| {
+        let config = crawl.file("config.toml", entry);
+        let output = crawl.crawl(&["--max-pages", "1", "--config", &config]);
+        let told = output
+            .stderr
+            .lines()
+            .filter_map(|it| it.strip_prefix("changed setting: "));
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    };
+    let two = "[[domain]]\nmatch = [\"a.example\", \"*.b.example\"]\npoliteness.attempts = 4\n";
+    check(
+        two,
+        &[
+            "politeness.attempts at *.b.example was (unset), is 4",
+            "politeness.attempts at a.example was (unset), is 4",
+        ],
+    );
+    // Grouped or named otherwise, it is the same.
+    let other = "[[domain]]\nname = \"x\"\nmatch = [\"a.example\"]\npoliteness.attempts = 4\n";
+    check(
+        other,
+        &["politeness.attempts at *.b.example was 4, is (unset)"],
+    );
+}
+
+#[test]
 fn a_wider_scope_holds_for_pages_fetched_from_then_on() {
     let web = Web::start(vec![
         Site::new()

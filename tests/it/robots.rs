@@ -152,6 +152,35 @@ fn ignoring_robots_txt_is_possible_and_warns() {
 }
 
 #[test]
+fn robots_txt_can_be_ignored_at_some_hosts() {
+    let site = || site().page("/", Answer::html(page("home", &["/private/b", "{host1}/"])));
+    let web = Web::start(vec![site().robots(FORBIDDING), site().robots(FORBIDDING)]);
+    let seed = web.url(0, "/");
+    let own = web.url(1, "");
+    let own = own.trim_start_matches("http://");
+    let place = Place::new();
+    let text = format!("[[domain]]\nmatch = [\"{own}\"]\ncrawl.robots = \"ignore\"\n");
+    let config = place.file("config.toml", &text);
+    let arguments = [
+        &*seed,
+        "--config",
+        &config,
+        "--scope",
+        "any",
+        "--allow-private",
+    ];
+    place
+        .crawl(&arguments)
+        .says(&["warning: robots.txt is ignored at 127.0.7.2"]);
+    let asked = |host| -> Vec<String> {
+        let requests = web.requests().into_iter().filter(|it| it.host == host);
+        requests.map(|it| it.path).collect()
+    };
+    assert_eq!(asked(0), ["/robots.txt", "/"]);
+    assert_eq!(asked(1), ["/", "/private/b"]);
+}
+
+#[test]
 fn robots_txt_is_asked_for_once_a_host_and_not_again_when_resuming() {
     let web = Web::start(vec![site().robots(FORBIDDING), site()]);
     let (first, second) = (web.url(0, "/"), web.url(1, "/"));

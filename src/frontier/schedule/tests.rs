@@ -15,6 +15,14 @@ use crate::url::{Canonicalizer, Secret, parse};
 
 const DELAY: Duration = Duration::from_millis(100);
 
+const POLITENESS: Politeness = Politeness {
+    delay: DELAY,
+    max_crawl_delay: DELAY,
+    backoff: DELAY,
+    max_backoff: DELAY,
+    attempts: 1,
+};
+
 /// What may happen next, besides what the schedule asks for.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
@@ -67,13 +75,6 @@ impl World {
             buffer,
             max_pages,
             resumed: None,
-            politeness: Arc::new(Politeness {
-                delay: DELAY,
-                max_crawl_delay: DELAY,
-                backoff: DELAY,
-                max_backoff: DELAY,
-                attempts: 1,
-            }),
         };
         Self {
             store: Memory::default(),
@@ -192,7 +193,7 @@ impl World {
             }
             Turn::Read if !self.refills.is_empty() => {
                 let refilled = self.refills.swap_remove(pick % self.refills.len());
-                self.schedule.refilled(refilled);
+                self.schedule.refilled(refilled, &POLITENESS);
             }
             Turn::Read if !self.loads.is_empty() => {
                 let loaded = self.loads.remove(0);

@@ -1,0 +1,324 @@
+//! Which hosts a person means: patterns of names, and values kept by pattern. A value is found by
+//! the host's name in as many look-ups as the name has labels, however many patterns there are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use ::url::Host;
+use serde::{Deserialize, Serialize};
+
+use super::HostKey;
+use super::canonical::without_trailing_dot;
+
+/// Longest name in characters (RFC 1035, section 2.3.4: 255 octets with lengths and root). Bounds
+/// what a host of thousands of labels can cost.
+const MAX_NAME: usize = 253;
+
+/// A pattern of hosts: `example.org` is that name and all names below it, `*.example.org` only
+/// those below, `example.org:8080` both at that port alone. An address is only itself. A name in
+/// another script than Latin is its form in the DNS (`bücher.example` is `xn--bcher-kva.example`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HostPattern {
+    /// As hosts are named in a [`HostKey`].
+    name: String,
+    /// The name itself does not match.
+    only_below: bool,
+    port: Option<u16>,
+}
+
+/// Why a text is not a pattern of hosts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} {reason}; write a name such as example.org, *.example.org or example.org:8080")]
+pub struct PatternError {
+    text: String,
+    reason: &'static str,
+}
+
+impl FromStr for HostPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let refuse = |reason| PatternError {
+            text: text.chars().take(MAX_NAME).collect(),
+            reason,
+        };
+        let (only_below, rest) = match text.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        // The colons of an address stand in brackets.
+        let colon = rest.rfind(':').filter(|at| !rest[*at..].contains(']'));
+        let (name, port) = match colon {
+            Some(at) => (&rest[..at], Some(&rest[at + 1..])),
+            None => (rest, None),
+        };
+        if rest.contains(['/', '@', '?', '#', '\\']) {
+            return Err(refuse("is more than the name of a host"));
+        }
+        if name.contains('*') {
+            return Err(refuse("has a `*` elsewhere than at its beginning"));
+        }
+        let port = port
+            .map(|port| {
+                port.parse()
+                    .map_err(|_| refuse("has no port after its `:`"))
+            })
+            .transpose()?;
+        let host = Host::parse(name).map_err(|_| refuse("is not the name of a host"))?;
+        let is_name = matches!(host, Host::Domain(_));
+        if only_below && !is_name {
+            return Err(refuse("is an address, and nothing is below an address"));
+        }
+        let name = host.to_string();
+        let name = without_trailing_dot(&name);
+        if name.is_empty() || name.ends_with('.') || name.len() > MAX_NAME {
+            return Err(refuse("is not the name of a host"));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            only_below,
+            port,
+        })
+    }
+}
+
+impl TryFrom<String> for HostPattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Self, PatternError> {
+        text.parse()
+    }
+}
+
+impl From<HostPattern> for String {
+    fn from(pattern: HostPattern) -> Self {
+        pattern.to_string()
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.only_below { "*." } else { "" })?;
+        f.write_str(&self.name)?;
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Values by pattern of hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostMap<T> {
+    /// By name, then by port.
+    names: HashMap<String, HashMap<Option<u16>, Here<T>>>,
+}
+
+/// What stands at one name and port.
+#[derive(Debug, Clone, PartialEq)]
+struct Here<T> {
+    /// For the name and all below.
+    whole: Option<T>,
+    /// For those below alone.
+    below: Option<T>,
+}
+
+impl<T> Default for HostMap<T> {
+    fn default() -> Self {
+        Self {
+            names: HashMap::new(),
+        }
+    }
+}
+
+impl<T> HostMap<T> {
+    /// Keeps a value; gives back what the same pattern had.
+    pub fn insert(&mut self, pattern: &HostPattern, value: T) -> Option<T> {
+        let ports = self.names.entry(pattern.name.clone()).or_default();
+        let here = ports.entry(pattern.port).or_insert(Here {
+            whole: None,
+            below: None,
+        });
+        match pattern.only_below {
+            true => here.below.replace(value),
+            false => here.whole.replace(value),
+        }
+    }
+
+    /// The values of all patterns that the host matches, the most specific last: a longer name
+    /// after a shorter one, then a port after none, then `*.name` after `name`.
+    pub fn matching<'a>(&'a self, host: &'a HostKey) -> impl Iterator<Item = &'a T> {
+        let name = if self.names.is_empty() {
+            ""
+        } else {
+            host.name()
+        };
+        let port = host.port();
+        name.rmatch_indices('.')
+            .map(|(at, _)| &name[at + 1..])
+            .chain([name])
+            .take_while(|suffix| suffix.len() <= MAX_NAME)
+            .filter_map(|suffix| Some((self.names.get(suffix)?, suffix.len() < name.len())))
+            .flat_map(move |(ports, is_below)| {
+                let here = [None, Some(port)].map(|port| ports.get(&port));
+                here.into_iter().flatten().flat_map(move |here| {
+                    let below = here.below.as_ref().filter(|_| is_below);
+                    here.whole.iter().chain(below)
+                })
+            })
+    }
+
+    /// All values, in no order.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        let here = self.names.values().flat_map(HashMap::values);
+        here.flat_map(|here| here.whole.iter().chain(&here.below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check_read(text: &str, expected: &str) {
+        let pattern: HostPattern = text.parse().unwrap();
+        assert_eq!(pattern.to_string(), expected, "{text}");
+        assert_eq!(expected.parse(), Ok(pattern), "{text}");
+    }
+
+    #[test]
+    fn patterns_are_names_as_hosts_have_them() {
+        check_read("example.org", "example.org");
+        check_read("*.Example.ORG.", "*.example.org");
+        check_read("example.org:8080", "example.org:8080");
+        check_read("*.example.org:443", "*.example.org:443");
+        check_read("bücher.example", "xn--bcher-kva.example");
+        check_read("uk", "uk");
+        check_read("127.1", "127.0.0.1");
+        check_read("[2001:DB8::1]:80", "[2001:db8::1]:80");
+        check_read("[::1]", "[::1]");
+    }
+
+    fn check_refused(text: &str, expected: &str) {
+        let error = text.parse::<HostPattern>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused_with_the_reason() {
+        check_refused("http://example.org", "more than the name");
+        check_refused("example.org/a", "more than the name");
+        check_refused("user@example.org", "more than the name");
+        check_refused("*", "a `*` elsewhere");
+        check_refused("*.*.org", "a `*` elsewhere");
+        check_refused("news.*", "a `*` elsewhere");
+        check_refused("example.org:", "no port");
+        check_refused("example.org:http", "no port");
+        check_refused("example.org:99999", "no port");
+        check_refused("*.127.0.0.1", "nothing is below an address");
+        for text in ["", ".", "*.", "a b", "::1", &"a.".repeat(200)] {
+            check_refused(text, "write a name such as");
+        }
+    }
+
+    /// What of the patterns the host matches, in order.
+    fn check(host: &str, patterns: &[&str], expected: &[&str]) {
+        let host = HostKey::parse(host).unwrap();
+        // Whatever the order in which they were written.
+        for reversed in [false, true] {
+            let mut map = HostMap::default();
+            let mut texts = patterns.to_vec();
+            if reversed {
+                texts.reverse();
+            }
+            for text in texts {
+                assert_eq!(map.insert(&text.parse().unwrap(), text), None);
+            }
+            let found: Vec<&str> = map.matching(&host).copied().collect();
+            assert_eq!(found, expected, "{host}");
+            assert_eq!(map.values().count(), patterns.len());
+        }
+    }
+
+    #[test]
+    fn the_most_specific_pattern_comes_last() {
+        let patterns = [
+            "org",
+            "*.org",
+            "example.org",
+            "*.example.org",
+            "example.org:8080",
+            "*.example.org:8080",
+            "a.example.org",
+            "ample.org",
+        ];
+        check("https://other.net", &patterns, &[]);
+        check("https://org", &patterns, &["org"]);
+        check(
+            "https://example.org",
+            &patterns,
+            &["org", "*.org", "example.org"],
+        );
+        check(
+            "http://b.a.example.org:8080",
+            &patterns,
+            &[
+                "org",
+                "*.org",
+                "example.org",
+                "*.example.org",
+                "example.org:8080",
+                "*.example.org:8080",
+                "a.example.org",
+            ],
+        );
+        // The scheme's own port is one too.
+        check("https://a.net", &["a.net:443", "a.net:80"], &["a.net:443"]);
+        check("http://a.net", &["a.net:443", "a.net:80"], &["a.net:80"]);
+    }
+
+    #[test]
+    fn an_address_is_only_itself() {
+        let patterns = ["127.0.7.2", "127.0.7.2:81", "[::1]", "2", "7.2"];
+        check("http://127.0.7.2:80", &[], &[]);
+        check("http://127.0.7.2", &patterns, &["127.0.7.2"]);
+        check(
+            "http://127.0.7.2:81",
+            &patterns,
+            &["127.0.7.2", "127.0.7.2:81"],
+        );
+        check("http://127.0.7.3", &patterns, &[]);
+        check("http://[::1]:8080", &patterns, &["[::1]"]);
+    }
+
+    #[test]
+    fn a_pattern_holds_one_value() {
+        let mut map = HostMap::default();
+        assert_eq!(map.insert(&"a.example".parse().unwrap(), 1), None);
+        assert_eq!(map.insert(&"A.example.".parse().unwrap(), 2), Some(1));
+    }
+
+    proptest! {
+        #[test]
+        fn reading_never_panics_and_what_is_shown_is_read_back(text in "(\\*\\.)?\\PC{0,12}(:[0-9]{0,6})?") {
+            if let Ok(pattern) = text.parse::<HostPattern>() {
+                prop_assert_eq!(pattern.to_string().parse(), Ok(pattern));
+            }
+        }
+
+        #[test]
+        fn a_host_matches_its_own_name(host in "[a-z0-9.\\[\\]:]{1,20}") {
+            if let Ok(url) = crate::url::parse(&format!("http://{host}")) {
+                let host = HostKey::of(&url);
+                if let Ok(pattern) = host.name().parse() {
+                    let mut map = HostMap::default();
+                    map.insert(&pattern, ());
+                    prop_assert_eq!(map.matching(&host).count(), 1, "{}", host);
+                }
+            }
+        }
+    }
+}
