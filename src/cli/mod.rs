@@ -7,6 +7,7 @@ mod crawl;
 mod daemon;
 mod exit;
 mod output;
+mod packaging;
 mod progress;
 mod signals;
 mod status;
@@ -66,6 +67,10 @@ enum Command {
     Status(status::Arguments),
     /// Show the settings that hold and who set each, or check a configuration file
     Config(config::Arguments),
+    /// Print what a shell needs to complete gleaner's commands and flags
+    Completions(packaging::CompletionsArguments),
+    /// Print the man page, or write those of all commands
+    Man(packaging::ManArguments),
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -125,6 +130,8 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Seeds(command) => control::seeds(&command),
         Command::Status(arguments) => status::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Completions(arguments) => packaging::completions(&arguments),
+        Command::Man(arguments) => packaging::man(&arguments),
     });
     match result {
         Ok(()) => Exit::Done.into(),

@@ -30,8 +30,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let head = match (status.running, status.time.is_empty()) {
         (true, true) => "running, just begun".to_owned(),
         (true, false) => format!(
-            "running for {} s, as of {}: {} fetches in progress, {} hosts in memory",
-            status.seconds, status.time, status.gauges.fetching, status.gauges.hosts_in_window
+            "running for {} s, as of {}: {} fetches in progress, {} hosts in memory, limit: {}",
+            status.seconds,
+            status.time,
+            status.gauges.fetching,
+            status.gauges.hosts_in_window,
+            status.gauges.limit.name()
         ),
         (false, _) => "not running".to_owned(),
     };

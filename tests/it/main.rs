@@ -26,6 +26,7 @@ mod politeness;
 
 mod config;
 mod daemon;
+mod packaging;
 
 mod bad_input;
 mod full_disk;

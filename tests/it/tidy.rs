@@ -41,14 +41,16 @@ const LAYERS_0_AND_1: [&str; 10] = [
 const MAX_LINES: usize = 600;
 
 /// What may lie in the top directory, besides what .gitignore names.
-const TOP: [&str; 18] = [
+const TOP: [&str; 20] = [
     ".ci",
     ".git",
     ".config",
+    ".dockerignore",
     ".gitattributes",
     ".gitignore",
     "Cargo.lock",
     "Cargo.toml",
+    "Dockerfile",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",

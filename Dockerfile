@@ -1,0 +1,29 @@
+# gleaner in a small image of its own. Crawls live in the volume /data; docs/operations.md tells how
+# to run it.
+#
+#     docker build -t gleaner .
+#     docker run --rm -v crawls:/data gleaner crawl URL --data-dir /data/first
+
+FROM rust:1.91-slim-bookworm AS build
+WORKDIR /build
+COPY Cargo.toml Cargo.lock ./
+COPY src src
+COPY config config
+RUN cargo build --release --locked
+
+FROM debian:bookworm-slim
+# Certificates are checked against the system's.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/*
+# A fixed number, so that the owner of a volume stays the same from one build to the next.
+RUN useradd --system --uid 10001 --home-dir /data gleaner \
+    && install --directory --owner gleaner --mode 0750 /data
+COPY --from=build /build/target/release/gleaner /usr/local/bin/
+COPY config /usr/share/gleaner/config
+COPY LICENSE-MIT LICENSE-APACHE /usr/share/doc/gleaner/
+USER gleaner
+WORKDIR /data
+VOLUME /data
+ENTRYPOINT ["gleaner"]
+CMD ["--help"]

@@ -1,0 +1,68 @@
+//! `gleaner completions` and `gleaner man`: what whoever packages gleaner installs beside it. Both
+//! are made from the same declarations that `--help` is, so they cannot say anything else.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::{Cli, Failure, output};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner completions bash > ~/.local/share/bash-completion/completions/gleaner
+  gleaner completions fish > ~/.config/fish/completions/gleaner.fish
+  gleaner completions zsh | sudo tee /usr/local/share/zsh/site-functions/_gleaner")]
+pub(super) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner man | man -l -
+  gleaner man --dir ~/.local/share/man/man1")]
+pub(super) struct ManArguments {
+    /// Write a page for each command into this directory, which is created if it is missing
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "gleaner", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(())
+}
+
+pub(super) fn man(arguments: &ManArguments) -> Result<(), Failure> {
+    let Some(directory) = &arguments.dir else {
+        let page = render(Cli::command()).context("cannot write the page")?;
+        output::print(&String::from_utf8_lossy(&page))?;
+        return Ok(());
+    };
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot create the directory {}", directory.display()))?;
+    let mut waiting = vec![command];
+    while let Some(command) = waiting.pop() {
+        let inner = command.get_subcommands().filter(|it| !it.is_hide_set());
+        waiting.extend(inner.cloned());
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let path = directory.join(format!("{name}.1"));
+        let page = render(command).context("cannot write the page")?;
+        fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn render(command: clap::Command) -> std::io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command).render(&mut page)?;
+    Ok(page)
+}

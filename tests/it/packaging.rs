@@ -1,0 +1,162 @@
+//! What packagers take: completions, man pages, the Dockerfile. That they name what exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::run::{Place, gleaner, run};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).expect("the repository has it")
+}
+
+/// The commands that `--help` lists, with those below them, as `config show`.
+fn commands() -> BTreeSet<String> {
+    fn below(path: &[&str], found: &mut BTreeSet<String>) {
+        let help = run(gleaner(&[path, &["--help"]].concat())).expect(0).stdout;
+        let list = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
+        let lines = list.lines().take_while(|line| !line.is_empty());
+        for name in lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+            // A description may go on in the next line.
+            if name.is_empty() || name == "help" {
+                continue;
+            }
+            let path = [path, &[name]].concat();
+            found.insert(path.join(" "));
+            below(&path, found);
+        }
+    }
+    let mut found = BTreeSet::new();
+    below(&[], &mut found);
+    found
+}
+
+#[test]
+fn every_shell_gets_completions_of_every_command() {
+    let commands = commands();
+    assert!(commands.contains("config show"), "{commands:?}");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = run(gleaner(&["completions", shell])).expect(0);
+        assert_eq!(output.stderr, "");
+        for word in commands.iter().flat_map(|it| it.split(' ')) {
+            assert!(output.stdout.contains(word), "{shell} lacks {word}");
+        }
+        assert!(output.stdout.contains("data-dir"), "{shell}");
+        assert!(!output.stdout.contains("failpoint"), "{shell}");
+    }
+    run(gleaner(&["completions", "tcsh"]))
+        .expect(2)
+        .says(&["tcsh", "bash"]);
+}
+
+#[test]
+fn bash_takes_its_completions() {
+    let output = run(gleaner(&["completions", "bash"])).expect(0);
+    let place = Place::new();
+    let script = place.file("gleaner.bash", &output.stdout);
+    let mut bash = Command::new("bash");
+    bash.arg("-c").arg(format!(
+        "source {script:?} && COMP_WORDS=(gleaner conf) COMP_CWORD=1 \
+         && _gleaner gleaner conf gleaner && echo \"${{COMPREPLY[@]}}\""
+    ));
+    // Where there is no bash, nobody completes with it.
+    if let Ok(done) = bash.stdin(Stdio::null()).output() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        let completed = String::from_utf8_lossy(&done.stdout);
+        assert_eq!(completed.trim(), "config", "{said}");
+    }
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let place = Place::new();
+    let directory = place.data().join("share/man1");
+    let text = directory.to_str().expect("an ASCII path");
+    for _ in 0..2 {
+        let output = run(gleaner(&["man", "--dir", text])).expect(0);
+        assert_eq!((&*output.stdout, &*output.stderr), ("", ""));
+    }
+    let written: BTreeSet<String> = fs::read_dir(&directory)
+        .expect("it was created")
+        .map(|entry| entry.expect("it stays").file_name())
+        .map(|name| name.to_str().expect("names are ASCII").to_owned())
+        .collect();
+    let names = commands()
+        .into_iter()
+        .map(|command| format!("gleaner-{}.1", command.replace(' ', "-")));
+    assert_eq!(written, names.chain(["gleaner.1".to_owned()]).collect());
+    for name in &written {
+        let page = fs::read_to_string(directory.join(name)).expect("it was written");
+        assert!(page.contains("\n.TH gleaner"), "{name}: {page}");
+        assert!(!page.contains("failpoint"), "{name}");
+    }
+    let page = fs::read_to_string(directory.join("gleaner-crawl.1")).expect("it was written");
+    assert!(
+        page.contains("Examples:") && page.contains("data\\-dir"),
+        "{page}"
+    );
+
+    let output = run(gleaner(&["man"])).expect(0);
+    assert!(output.stdout.contains("\n.TH gleaner 1"), "{output:?}");
+    let file = place.file("file", "");
+    run(gleaner(&["man", "--dir", &format!("{file}/below")]))
+        .expect(1)
+        .says(&["cannot create the directory", &file]);
+}
+
+/// The arguments of an instruction, each time that it stands there.
+fn instructions<'a>(dockerfile: &'a str, name: &str) -> Vec<Vec<&'a str>> {
+    dockerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        .map(|rest| rest.split_whitespace().collect())
+        .collect()
+}
+
+#[test]
+fn the_dockerfile_names_what_exists() {
+    let dockerfile = read("Dockerfile");
+    let manifest = read("Cargo.toml");
+    let version = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("rust-version = "))
+        .expect("the package says which Rust it needs");
+    let from = instructions(&dockerfile, "FROM");
+    let expected = format!("rust:{}-", version.trim_matches('"'));
+    assert!(from[0][0].starts_with(&expected), "{:?}", from[0]);
+    // The build takes a glibc that the second image has.
+    let debian = |image: &str| image.split([':', '-']).any(|it| it == "bookworm");
+    assert!(from.iter().all(|it| debian(it[0])), "{from:?}");
+
+    let ignored = read(".dockerignore");
+    let mut lines = ignored.lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(lines.next(), Some("*"), "a crawl may lie in the checkout");
+    let sent: BTreeSet<&str> = lines.filter_map(|line| line.strip_prefix("!/")).collect();
+    for name in &sent {
+        assert!(root().join(name).exists(), "{name} is not there");
+    }
+    for arguments in instructions(&dockerfile, "COPY") {
+        let (_, sources) = arguments.split_last().expect("a target");
+        if sources[0] == "--from=build" {
+            assert_eq!(sources[1..], ["/build/target/release/gleaner"]);
+            continue;
+        }
+        for source in sources {
+            assert!(sent.contains(source), "{source} is not sent");
+        }
+    }
+    // What a build from the sent files alone needs; the lock file with it.
+    for needed in ["Cargo.toml", "Cargo.lock", "src", "config"] {
+        assert!(sent.contains(needed), "{needed}");
+    }
+    assert!(dockerfile.contains("--locked"));
+    let last_of = |name| instructions(&dockerfile, name).pop().unwrap_or_default();
+    assert_eq!(last_of("USER"), ["gleaner"], "not root");
+    assert_eq!(last_of("VOLUME"), ["/data"]);
+    assert_eq!(last_of("ENTRYPOINT"), ["[\"gleaner\"]"]);
+}
