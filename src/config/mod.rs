@@ -17,7 +17,7 @@ pub use load::{Effective, Error, Flag, Origin, flatten, load, variable};
 pub use units::{Size, Span};
 
 use crate::engine::{ArchiveOptions, Options, StorePolicy};
-use crate::fetch::FetchOptions;
+use crate::fetch::{FetchOptions, NamedHosts};
 use crate::frontier::{
     Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind,
     SeenOptions,
@@ -266,6 +266,7 @@ impl Config {
                 max_header_bytes: fetch.max_header.bytes(),
                 body_budget_bytes: fetch.body_budget.bytes(),
                 allow_private: fetch.allow_private,
+                hosts: NamedHosts::default(),
             },
             concurrency: fetch.concurrency,
             max_rate: politeness.max_rate,

@@ -135,6 +135,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let guard = Arc::new(Guard::new(
         options.fetch.allow_private,
         &options.fetch.user_agent,
+        &options.fetch.hosts,
     ));
     for_each(&*store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
         let kept = key.get(keys::meta::CONSENT.len()..).unwrap_or_default();

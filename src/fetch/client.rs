@@ -122,6 +122,14 @@ impl Fetcher {
                 "the host cannot be sent as a header",
             )
         };
+        if self
+            .options
+            .hosts
+            .has_ports(url.host_str().unwrap_or_default())
+        {
+            // An explicit port would be connected to instead of the one that the resolver gives.
+            let _ = url.set_port(None);
+        }
         let mut request = Request::new(Method::GET, url);
         let headers = request.headers_mut();
         headers.insert(HOST, HeaderValue::from_str(&host).map_err(malformed)?);

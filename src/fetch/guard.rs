@@ -3,7 +3,8 @@
 //!
 //! Literal addresses are checked before the request, names after their resolution: the resolver
 //! hands out allowed addresses only, so what was checked is what is connected to. A private
-//! literal or `localhost` that the user gave as a seed is consent for that host and port.
+//! literal or `localhost` that the user gave as a seed is consent for that host and port; so is an
+//! address with a port that they gave to a name.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,6 +14,7 @@ use std::sync::{PoisonError, RwLock};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
+use super::NamedHosts;
 use crate::url::Url;
 
 /// Host and port, to which consent can be given.
@@ -46,17 +48,19 @@ pub struct Guard {
     allow_private: bool,
     /// The user agent holds a contact: without one, only what the user consented to is visited.
     has_contact: bool,
+    hosts: NamedHosts,
     /// Written when seeds are given, read at every request; never held across an await.
     consented: RwLock<HashSet<Authority>>,
 }
 
 impl Guard {
-    /// A guard that allows public addresses if the user agent holds a contact, and private ones if
-    /// `allow_private`.
-    pub fn new(allow_private: bool, user_agent: &str) -> Self {
+    /// A guard that allows public addresses if the user agent holds a contact, private ones if
+    /// `allow_private`, and what `hosts` names with a port.
+    pub fn new(allow_private: bool, user_agent: &str, hosts: &NamedHosts) -> Self {
         Self {
             allow_private,
             has_contact: Self::has_contact(user_agent),
+            hosts: hosts.clone(),
             consented: RwLock::default(),
         }
     }
@@ -88,7 +92,7 @@ impl Guard {
     /// Whether a URL may be requested, as far as that can be told before its name is resolved.
     pub fn check(&self, url: &Url) -> Result<(), Refused> {
         // Whoever is visited must be able to reach whoever visits, this machine aside.
-        if !self.has_contact && Self::consent_of(url).is_none() {
+        if !self.has_contact && Self::consent_of(url).is_none() && !self.is_own_name(url) {
             return Err(Refused::NoContact);
         }
         if self.allow_private {
@@ -97,6 +101,8 @@ impl Guard {
         let refused = match url.host() {
             Some(Host::Ipv4(ip)) => (!is_public(ip.into())).then_some(Refused::Address(ip.into())),
             Some(Host::Ipv6(ip)) => (!is_public(ip.into())).then_some(Refused::Address(ip.into())),
+            // Where such a name leads is known, and not this machine at large.
+            Some(Host::Domain(name)) if self.hosts.has_ports(name) => None,
             Some(Host::Domain(name)) => is_localhost(name).then(|| Refused::Name(name.to_owned())),
             None => None,
         };
@@ -106,11 +112,40 @@ impl Guard {
         }
     }
 
+    /// Whether the user gave the name of `url` addresses, none of them public.
+    fn is_own_name(&self, url: &Url) -> bool {
+        let addresses = url.host_str().and_then(|name| self.hosts.addresses(name));
+        addresses.is_some_and(|list| list.iter().all(|address| !is_public(address.ip)))
+    }
+
     fn has_consent(&self, url: &Url) -> bool {
         self.consented
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .contains(&Authority::of(url))
+    }
+
+    /// The addresses that may be connected to under a name.
+    async fn resolve(
+        &self,
+        name: &str,
+    ) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
+        let allowed = if let Some(named) = self.hosts.addresses(name) {
+            let found = named.iter().map(|address| address.resolved());
+            match self.hosts.has_ports(name) {
+                true => found.collect(),
+                false => self.filter(name, found)?,
+            }
+        } else {
+            let found = tokio::net::lookup_host((name, 0))
+                .await
+                .map_err(|error| NotResolved(format!("{name} cannot be resolved: {error}")))?;
+            self.filter(name, found)?
+        };
+        if allowed.is_empty() {
+            return Err(NotResolved(format!("{name} has no address")).into());
+        }
+        Ok(allowed)
     }
 
     /// Those of the addresses of `name` that may be connected to.
@@ -185,14 +220,7 @@ impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = std::sync::Arc::clone(&self.0);
         Box::pin(async move {
-            let name = name.as_str();
-            let found = tokio::net::lookup_host((name, 0))
-                .await
-                .map_err(|error| NotResolved(format!("{name} cannot be resolved: {error}")))?;
-            let allowed = guard.filter(name, found)?;
-            if allowed.is_empty() {
-                return Err(NotResolved(format!("{name} has no address")).into());
-            }
+            let allowed = guard.resolve(name.as_str()).await?;
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
@@ -261,6 +289,11 @@ mod tests {
     use super::*;
     use crate::url::parse;
 
+    fn guard_for(allow_private: bool) -> Guard {
+        let user_agent = "test (+https://example.org)";
+        Guard::new(allow_private, user_agent, &NamedHosts::default())
+    }
+
     #[test]
     fn special_addresses_are_not_public() {
         let check = |ip: &str, public| assert_eq!(is_public(ip.parse().unwrap()), public, "{ip}");
@@ -311,7 +344,7 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_private_literal_is_refused() {
-        let guard = Guard::new(false, "test (+https://example.org)");
+        let guard = guard_for(false);
         for url in [
             "http://127.0.0.1/",
             "http://2130706433/",
@@ -326,19 +359,14 @@ mod tests {
             "http://10.0.0.1:8080/",
         ] {
             assert!(guard.check(&parse(url).unwrap()).is_err(), "{url}");
-            assert!(
-                Guard::new(true, "test (+https://example.org)")
-                    .check(&parse(url).unwrap())
-                    .is_ok(),
-                "{url}"
-            );
+            assert!(guard_for(true).check(&parse(url).unwrap()).is_ok(), "{url}");
         }
         assert!(guard.check(&parse("http://example.org/").unwrap()).is_ok());
     }
 
     #[test]
     fn a_seed_is_consent_for_its_own_host_and_port() {
-        let guard = Guard::new(false, "test (+https://example.org)");
+        let guard = guard_for(false);
         let seed = parse("http://127.0.0.1:8000/start").unwrap();
         guard.consent(Guard::consent_of(&seed).unwrap());
         let check =
@@ -357,7 +385,7 @@ mod tests {
 
     #[test]
     fn without_a_contact_only_this_machine_is_visited() {
-        let guard = Guard::new(true, "gleaner/0.1");
+        let guard = Guard::new(true, "gleaner/0.1", &NamedHosts::default());
         let check = |url, allowed| {
             assert_eq!(guard.check(&parse(url).unwrap()).is_ok(), allowed, "{url}");
         };
@@ -369,7 +397,7 @@ mod tests {
 
     #[test]
     fn of_a_names_addresses_only_public_ones_are_handed_out() {
-        let guard = Guard::new(false, "test (+https://example.org)");
+        let guard = guard_for(false);
         let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 0);
         let mixed = [at("10.0.0.1"), at("1.1.1.1"), at("::1")];
         assert_eq!(

@@ -8,12 +8,14 @@ mod body;
 mod budget;
 mod client;
 mod guard;
+mod hosts;
 mod outcome;
 
 pub use body::{DECODED_LENGTH, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
 pub use client::Fetcher;
 pub use guard::{Authority, Guard, Refused};
+pub use hosts::{HostAddress, HostsError, NamedHosts};
 pub use outcome::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
 
 use std::time::Duration;
@@ -39,6 +41,8 @@ pub struct FetchOptions {
     pub body_budget_bytes: usize,
     /// Private, loopback and reserved addresses may be contacted.
     pub allow_private: bool,
+    /// Addresses of names for which the DNS is not asked.
+    pub hosts: NamedHosts,
 }
 
 /// What one fetch failed to be set up with. Ends the run before it begins.
