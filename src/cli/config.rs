@@ -240,6 +240,13 @@ fn to_toml(settings: &[Setting], domains: Option<(&[DomainSettings], Origin)>) -
 fn line(key: &str, value: &Value, origin: &Origin) -> String {
     let setting = match value {
         Value::Null => format!("# {key} = none"),
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(name, value)| format!("{} = {value}", json!(name)));
+            let members = members.collect::<Vec<_>>().join(", ");
+            format!("{key} = {{{members}}}").replace('\u{7f}', "\\u007f")
+        }
         // JSON's strings are TOML's, but that TOML escapes the delete character too. TOML's own
         // writer would spread a text with line ends over several lines.
         other => format!("{key} = {other}").replace('\u{7f}', "\\u007f"),

@@ -56,15 +56,8 @@ pub enum Origin {
     Environment(String),
     /// A flag, with its dashes.
     Flag(&'static str),
-    /// An entry of `[[domain]]`.
-    Domain {
-        /// Its file.
-        file: PathBuf,
-        /// Its number and name.
-        entry: String,
-        /// What in it matches the host.
-        pattern: String,
-    },
+    /// An entry of `[[domain]]`: its file, its number and name, what in it matches the host.
+    Domain(String),
 }
 
 impl Origin {
@@ -75,7 +68,7 @@ impl Origin {
             Self::File(_) => "file",
             Self::Environment(_) => "environment",
             Self::Flag(_) => "flag",
-            Self::Domain { .. } => "domain",
+            Self::Domain(_) => "domain",
         }
     }
 }
@@ -87,11 +80,7 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Environment(name) => f.write_str(name),
             Self::Flag(name) => f.write_str(name),
-            Self::Domain {
-                file,
-                entry,
-                pattern,
-            } => write!(f, "{}, {entry}, {pattern}", file.display()),
+            Self::Domain(place) => f.write_str(place),
         }
     }
 }
@@ -143,16 +132,14 @@ impl Effective {
     /// Every setting as it holds for one host.
     pub fn settings_at(&self, host: &HostKey) -> Vec<(String, Value, Origin)> {
         let mut own = domains::at_host(&self.config.domain, host);
+        let file = self.file.clone().unwrap_or_default();
         self.settings()
             .into_iter()
             .map(|(key, value, origin)| match own.remove(&key) {
                 Some((value, at, pattern)) => {
-                    let origin = Origin::Domain {
-                        file: self.file.clone().unwrap_or_default(),
-                        entry: domains::label(&self.config.domain, at),
-                        pattern: pattern.to_string(),
-                    };
-                    (key, value, origin)
+                    let entry = domains::label(&self.config.domain, at);
+                    let place = format!("{}, {entry}, {pattern}", file.display());
+                    (key, value, Origin::Domain(place))
                 }
                 None => (key, value, origin.clone()),
             })
@@ -386,9 +373,13 @@ fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, String> {
         // What is unset by default shows no kind. Today all of these are numbers.
         Value::Null if text == "none" => Ok(None),
         Value::Null => (number().map(Some)).map_err(|_| "it must be a whole number or none".into()),
-        Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            Ok(Some(toml::Value::String(text.to_owned())))
-        }
+        Value::Object(_) => toml::from_str::<toml::Table>(&format!("value = {text}"))
+            .ok()
+            .and_then(|mut table| table.remove("value"))
+            .filter(toml::Value::is_table)
+            .map(Some)
+            .ok_or_else(|| "it must be a table like { name = [\"value\"] }".to_owned()),
+        Value::String(_) | Value::Array(_) => Ok(Some(toml::Value::String(text.to_owned()))),
     }
 }
 
@@ -614,6 +605,7 @@ mod tests {
             ("GLEANER_FETCH_ALLOW_PRIVATE", "true"),
             // A text that looks like a number stays a text.
             ("GLEANER_FETCH_USER_AGENT", "007"),
+            ("GLEANER_FETCH_HOSTS", "{ wiki = ['10.0.0.5:81'] }"),
         ];
         let flags = [("--delay", "politeness.delay", "4s")];
         let loaded = load_layers(file, &environment, &flags).unwrap();
@@ -638,6 +630,11 @@ mod tests {
             variable("fetch.allow_private"),
         );
         check("fetch.user_agent", r#""007""#, variable("fetch.user_agent"));
+        check(
+            "fetch.hosts",
+            r#"{"wiki":["10.0.0.5:81"]}"#,
+            variable("fetch.hosts"),
+        );
         check("politeness.backoff", r#""5s""#, Origin::Default);
         let loaded = load_layers(file, &[], &[]).unwrap();
         assert_eq!(
@@ -728,6 +725,12 @@ mod tests {
         check("GLEANER_FETCH_ALLOW_PRIVATE", "yes", "true or false");
         check("GLEANER_CRAWL_SCOPE", "world", "`prefix`");
         check("GLEANER_FETCH_MAX_BODY", "1XB", "`1XB` is not a size");
+        check("GLEANER_FETCH_HOSTS", "wiki", "a table like");
+        check(
+            "GLEANER_FETCH_HOSTS",
+            "{ wiki = [\"x\"] }",
+            "\"x\" is not an IP address",
+        );
     }
 
     #[cfg(unix)]

@@ -158,6 +158,8 @@ pub struct FetchSettings {
     pub body_budget: Size,
     /// Private, loopback and reserved addresses may be contacted.
     pub allow_private: bool,
+    /// Addresses of names, asked before the DNS.
+    pub hosts: NamedHosts,
 }
 
 impl Default for FetchSettings {
@@ -173,6 +175,7 @@ impl Default for FetchSettings {
             max_header: Size(64 << 10),
             body_budget: Size::mebibytes(256),
             allow_private: false,
+            hosts: NamedHosts::default(),
         }
     }
 }
@@ -266,7 +269,7 @@ impl Config {
                 max_header_bytes: fetch.max_header.bytes(),
                 body_budget_bytes: fetch.body_budget.bytes(),
                 allow_private: fetch.allow_private,
-                hosts: NamedHosts::default(),
+                hosts: fetch.hosts.clone(),
             },
             concurrency: fetch.concurrency,
             max_rate: politeness.max_rate,

@@ -11,11 +11,29 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use url::Host;
 
-/// Names and their addresses. Cheap to clone; empty by default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Names and their addresses, in a configuration a table of lists. Cheap to clone; empty by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Table", into = "Table")]
 pub struct NamedHosts(Arc<BTreeMap<String, Vec<HostAddress>>>);
+
+type Table = BTreeMap<String, Vec<HostAddress>>;
+
+impl TryFrom<Table> for NamedHosts {
+    type Error = HostsError;
+
+    fn try_from(table: Table) -> Result<Self, HostsError> {
+        Self::new(table)
+    }
+}
+
+impl From<NamedHosts> for Table {
+    fn from(hosts: NamedHosts) -> Self {
+        Arc::unwrap_or_clone(hosts.0)
+    }
+}
 
 impl NamedHosts {
     /// Takes names in any spelling that a URL may have them in, without wildcards.
@@ -58,7 +76,8 @@ impl NamedHosts {
 
 /// An address that stands for a name, as `192.0.2.1`, `192.0.2.1:8080`, `2001:db8::1` or
 /// `[2001:db8::1]:8080`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct HostAddress {
     /// The address.
     pub ip: IpAddr,
@@ -93,6 +112,20 @@ impl FromStr for HostAddress {
             .or_else(with_port)
             .filter(|address| address.port != Some(0))
             .ok_or_else(|| HostsError::Address(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for HostAddress {
+    type Error = HostsError;
+
+    fn try_from(text: String) -> Result<Self, HostsError> {
+        text.parse()
+    }
+}
+
+impl From<HostAddress> for String {
+    fn from(address: HostAddress) -> Self {
+        address.to_string()
     }
 }
 

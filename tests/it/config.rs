@@ -159,7 +159,9 @@ fn show_says_who_set_what() {
 
 #[test]
 fn what_show_prints_is_a_configuration_file() {
-    let shown = show(&all_flags(), &[]).expect(0).stdout;
+    let hosts = "{ 'wiki.example' = ['10.0.0.5', 'fd00::5'], other = ['10.0.0.6:81'] }";
+    let variables = [("GLEANER_FETCH_HOSTS", hosts)];
+    let shown = show(&all_flags(), &variables).expect(0).stdout;
     let place = Place::new();
     let file = place.file("shown.toml", &shown);
     let again = show(&["--config", &file], &[]).expect(0).stdout;
@@ -171,6 +173,8 @@ fn what_show_prints_is_a_configuration_file() {
     let loaded = config::load(Some(Path::new(&file)), [], []).expect("it was shown");
     assert_eq!(loaded.config.fetch.user_agent, "7 \"7\" #\\7 'x'");
     assert_eq!(loaded.config.politeness.delay.to_string(), "7s");
+    let addresses = loaded.config.fetch.hosts.addresses("wiki.example");
+    assert_eq!(addresses.map(<[_]>::len), Some(2));
 }
 
 /// Two entries, the second for a name below one of the first's.
@@ -297,6 +301,10 @@ fn wrong_entries_of_domains_are_refused_with_their_place() {
         &format!("{entry}politeness.delay = 5\n"),
         &["line 9", "delay"],
     );
+    let file = place.file("hosts.toml", "[fetch.hosts]\n\"a.example\" = []\n");
+    run(gleaner(&["config", "check", "--config", &file]))
+        .expect(USAGE)
+        .says(&[&file, "line 1", "no address"]);
     let file = place.file("bad.toml", "[domain]\nmatch = [\"b.example\"]\n");
     run(gleaner(&["config", "check", "--config", &file]))
         .expect(USAGE)

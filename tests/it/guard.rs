@@ -172,3 +172,35 @@ fn with_the_option_private_addresses_are_hosts_as_any() {
     Place::new().crawl(&[&seed, "--scope", "any", "--allow-private"]);
     assert_eq!(web.requests().len(), 4);
 }
+
+#[test]
+fn a_name_is_asked_at_the_address_that_the_configuration_gives_it() {
+    let web = Web::start(vec![
+        Site::new()
+            .page(
+                "/",
+                Answer::html(page("home", &["/a", "http://other.example/"])),
+            )
+            .page("/a", Answer::html(page("a", &[]))),
+        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
+    ]);
+    let crawl = Place::new();
+    let port = web.port();
+    // The second has no port, and so is judged as if the DNS had said it.
+    let hosts = format!(
+        "[fetch.hosts]\n\"Wiki.example\" = [\"127.0.7.1:{port}\"]\n\"other.example\" = [\"127.0.7.2\"]\n"
+    );
+    let config = crawl.file("config.toml", &format!("{QUICK}{hosts}"));
+    crawl.crawl(&[
+        "http://wiki.example/",
+        "--config",
+        &config,
+        "--scope",
+        "any",
+        "--user-agent",
+        "test (+https://example.org)",
+    ]);
+    assert_eq!(asked_of_host_0(&web), ["/robots.txt", "/", "/a"]);
+    let log = crawl.log();
+    assert!(log.iter().any(|line| line.url == "http://wiki.example/a"));
+}
