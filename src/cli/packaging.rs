@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -34,9 +34,20 @@ pub(super) struct ManArguments {
 
 pub(super) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "gleaner", &mut script);
+    let mut command = without_hidden(&Cli::command()).version(env!("CARGO_PKG_VERSION"));
+    clap_complete::generate(arguments.shell, &mut command, "gleaner", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(())
+}
+
+/// The command without what `--help` does not show either, which would be offered otherwise.
+fn without_hidden(command: &Command) -> Command {
+    let arguments = command.get_arguments().filter(|it| !it.is_hide_set());
+    let inner = command.get_subcommands().filter(|it| !it.is_hide_set());
+    Command::new(command.get_name().to_owned())
+        .about(command.get_about().cloned().unwrap_or_default())
+        .args(arguments.cloned())
+        .subcommands(inner.map(without_hidden))
 }
 
 pub(super) fn man(arguments: &ManArguments) -> Result<(), Failure> {
@@ -61,8 +72,9 @@ pub(super) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn render(command: clap::Command) -> std::io::Result<Vec<u8>> {
+fn render(command: Command) -> std::io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    Man::new(command).render(&mut page)?;
+    let version = concat!("gleaner ", env!("CARGO_PKG_VERSION"));
+    Man::new(command).source(version).render(&mut page)?;
     Ok(page)
 }

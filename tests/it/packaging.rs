@@ -93,6 +93,7 @@ fn every_command_has_a_man_page() {
     for name in &written {
         let page = fs::read_to_string(directory.join(name)).expect("it was written");
         assert!(page.contains("\n.TH gleaner"), "{name}: {page}");
+        assert!(page.contains(env!("CARGO_PKG_VERSION")), "{name}: {page}");
         assert!(!page.contains("failpoint"), "{name}");
     }
     let page = fs::read_to_string(directory.join("gleaner-crawl.1")).expect("it was written");
@@ -153,6 +154,15 @@ fn the_dockerfile_names_what_exists() {
     // What a build from the sent files alone needs; the lock file with it.
     for needed in ["Cargo.toml", "Cargo.lock", "src", "config"] {
         assert!(sent.contains(needed), "{needed}");
+    }
+    // cargo refuses a manifest that names a target whose file was not sent.
+    for (section, directory) in [
+        ("bench", "benches"),
+        ("test", "tests"),
+        ("example", "examples"),
+    ] {
+        let is_named = manifest.contains(&format!("[[{section}]]"));
+        assert!(!is_named || sent.contains(directory), "send {directory}");
     }
     assert!(dockerfile.contains("--locked"));
     let last_of = |name| instructions(&dockerfile, name).pop().unwrap_or_default();
