@@ -37,7 +37,7 @@ struct Show {
     #[command(flatten)]
     settings: SettingFlags,
     /// Print what holds at one host, given by its name, `name:port` or a URL, where entries of
-    /// [[domain]] may differ
+    /// `[[domain]]` may differ
     #[arg(long, value_name = "HOST", value_parser = host)]
     host: Option<HostKey>,
     /// Print one JSON object instead of lines of TOML

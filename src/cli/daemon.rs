@@ -149,6 +149,12 @@ fn reload(
             None => holding.remove(name),
         };
     }
+    if live
+        .iter()
+        .any(|(name, ..)| name.starts_with("crawl.robots"))
+    {
+        crawl::warn_of_ignored_robots(&config, screen);
+    }
     for (name, then, value) in &later {
         screen.say(&format!(
             "reload: {name} stays {then}; {value} needs a restart"

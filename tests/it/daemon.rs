@@ -169,14 +169,18 @@ fn a_hangup_changes_what_can_be_changed() {
     running.signal(Signal::HUP);
     running.wait_for_line("`soon` is not a duration");
     running.wait_for_line("the settings stay as they were");
-    config("[politeness]\ndelay = \"0s\"\n[fetch]\nconcurrency = 3\n[crawl]\nmax_depth = 300\n");
+    config(
+        "[politeness]\ndelay = \"0s\"\n[fetch]\nconcurrency = 3\n[crawl]\nmax_depth = 300\n\
+         [[domain]]\nmatch = [\"127.0.7.1\"]\ncrawl.max_depth = 200\n",
+    );
     running.signal(Signal::HUP);
     running.wait_for_line("crawl.max_depth was none, is 300");
+    running.wait_for_line("crawl.max_depth at 127.0.7.1 was (unset), is 200");
     running.wait_for_line("politeness.max_rate was 1, is none");
     running.wait_for_line("fetch.concurrency stays 64; 3 needs a restart");
-    // robots.txt and the pages at depth 0 to 300, and no further.
-    assert!(web.wait_for_requests(302, PATIENCE));
-    assert!(!web.wait_for_requests(303, QUIET));
+    // robots.txt and the pages at depth 0 to 200, which is this host's own, and no further.
+    assert!(web.wait_for_requests(202, PATIENCE));
+    assert!(!web.wait_for_requests(203, QUIET));
     running.signal(Signal::HUP);
     running.wait_for_line("stays 64");
     stop(&crawl, running);
