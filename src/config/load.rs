@@ -349,6 +349,19 @@ pub fn flatten(config: &Config) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The configuration of a run whose settings were kept by [`flatten`]. What this version does not
+/// know, or takes for something else, has its default.
+pub fn kept(settings: &BTreeMap<String, String>) -> Config {
+    let mut layers = Layers::new();
+    for (key, value) in settings {
+        let _ = layers.set(key, value, Origin::Default);
+    }
+    layers
+        .finish()
+        .map(|effective| effective.config)
+        .unwrap_or_default()
+}
+
 /// Every setting as `section.key` and its value.
 fn values(config: &Config) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
@@ -524,6 +537,19 @@ mod tests {
         );
         assert_eq!(loaded.config.politeness.attempts, 4);
         assert_eq!(loaded.settings().len(), loaded.origins.len());
+    }
+
+    #[test]
+    fn settings_that_were_kept_are_the_same_again() {
+        let mut config = Config::default();
+        config.crawl.max_depth = Some(3);
+        config.crawl.scope = crate::frontier::ScopeKind::Prefix;
+        config.fetch.user_agent = "bot/1 (+https://a.example/)".to_owned();
+        let mut settings = flatten(&config);
+        assert_eq!(kept(&settings), config);
+        settings.insert("no.such".to_owned(), "1".to_owned());
+        settings.insert("crawl.max_redirects".to_owned(), "many".to_owned());
+        assert_eq!(kept(&settings), config);
     }
 
     #[test]
