@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use super::Failure;
-use super::output::Screen;
+use super::output::{self, Screen};
 use crate::config::Config;
 use crate::engine::{Digests, Feed, LogLine, Outlook, PageLine, Position, RecordPlace, Texts};
 
@@ -69,12 +69,37 @@ struct Line<'a> {
     position: String,
 }
 
+/// Where the texts come from.
+struct Source {
+    texts: Texts,
+    /// The file that could not be read last: it is told once, not for each of its pages.
+    unreadable: Option<String>,
+}
+
+impl Source {
+    fn read(&mut self, line: &LogLine, page: &PageLine) -> Option<String> {
+        let error = match self.texts.read(&line.url, page) {
+            Ok(text) => return text,
+            Err(error) => output::chain(&error),
+        };
+        let file = page.text.as_ref().map(|place| place.file.clone());
+        if self.unreadable != file {
+            tracing::warn!(url = line.url, error, "texts of this file cannot be read");
+            self.unreadable = file;
+        }
+        None
+    }
+}
+
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let mut feed = Feed::open(&arguments.data_dir, arguments.after)?;
     let defaults = Config::default();
     let max_decoded = usize::try_from(defaults.fetch.max_decoded.0).unwrap_or(usize::MAX);
     let texts = Texts::of(&arguments.data_dir, &defaults.page, max_decoded);
-    let texts = (!arguments.no_text).then_some(&texts);
+    let mut texts = (!arguments.no_text).then_some(Source {
+        texts,
+        unreadable: None,
+    });
     let mut out = BufWriter::new(io::stdout().lock());
     let mut has_ended = !arguments.follow;
     let mut was_killed = false;
@@ -83,7 +108,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             if let Some(page) = &line.page
                 && (!arguments.unique || line.verdict == "unique")
             {
-                write(&mut out, &line, page, position, texts)?;
+                let text = texts.as_mut().and_then(|texts| texts.read(&line, page));
+                write(&mut out, &line, page, position, text)?;
             }
         }
         out.flush().map_err(anyhow::Error::from)?;
@@ -113,21 +139,8 @@ fn write(
     line: &LogLine,
     page: &PageLine,
     position: Position,
-    texts: Option<&Texts>,
+    text: Option<String>,
 ) -> Result<(), Failure> {
-    let text = match texts.map(|texts| texts.read(&line.url, page)) {
-        Some(Ok(text)) => text,
-        Some(Err(error)) => {
-            let error = super::output::chain(&error);
-            tracing::warn!(
-                url = line.url,
-                error,
-                "the text cannot be read from the archive"
-            );
-            None
-        }
-        None => None,
-    };
     let line = Line {
         url: &line.url,
         canonical: page.canonical.as_ref().unwrap_or(&line.url),

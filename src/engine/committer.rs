@@ -204,6 +204,7 @@ impl Committer {
     /// Makes documents and runs durable, then forgets the deltas that they now hold.
     pub(super) fn checkpoint(&mut self) -> Result<(), Error> {
         self.last_checkpoint = Instant::now();
+        self.log.sync()?;
         let Some(first) = self.deltas.first else {
             return Ok(());
         };

@@ -55,7 +55,8 @@ impl DataDirectory {
         let patience = if create {
             Duration::from_secs(1)
         } else {
-            Duration::ZERO
+            // A follower looks for a moment whether somebody has it.
+            Duration::from_millis(20)
         };
         match try_lock_for(&lock, patience) {
             Ok(()) => {}

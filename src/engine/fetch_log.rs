@@ -3,6 +3,8 @@
 //! The log is written before the commit and its end is part of it, like the archive's: lines of
 //! visits that were never acknowledged are cut off at the next start, so each visit has one line
 //! also after a kill. Whoever follows the log reads up to what `acknowledged` says, never further.
+//! It is synced at checkpoints only: after a power cut its last lines may be missing, which costs
+//! those who read it, not the crawl.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -106,6 +108,11 @@ impl FetchLog {
         Ok(log)
     }
 
+    /// Puts what was appended on stable storage.
+    pub(super) fn sync(&self) -> Result<(), LogError> {
+        self.file.sync_data().map_err(|error| self.failed(error))
+    }
+
     /// Shows what was appended to whoever reads the log: its end is committed.
     pub(super) fn acknowledge(&mut self) -> Result<(), LogError> {
         if self.acknowledged == self.tail {
@@ -138,6 +145,7 @@ impl FetchLog {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
         let current = self.directory.join(CURRENT);
         fs::rename(
             &current,

@@ -171,6 +171,14 @@ fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
     let without = pages(&crawl, &["--no-text"]);
     assert_eq!(without.len(), all.len());
     assert!(without.iter().all(|page| page["text"] == Value::Null));
+
+    // A file that was moved away takes its texts with it, and nothing else.
+    let warc = crawl.data().join("warc");
+    std::fs::rename(&warc, warc.with_extension("away")).expect("they are ours");
+    let output = run(command(&crawl, &[])).expect(0);
+    assert_eq!(output.stdout.lines().count(), all.len());
+    let output = output.says(&["gleaner-00000000.warc.gz"]);
+    assert_eq!(output.stderr.lines().count(), 1, "said once: {output:?}");
 }
 
 fn hex(digest: [u8; 32]) -> String {
