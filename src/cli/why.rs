@@ -61,7 +61,7 @@ fn in_words(why: &Why) -> String {
     if let Some(queued) = &why.queued {
         let class = queued.class;
         let state = format!(
-            "queued: {} URLs of its host are before it (class {class}, {} attempts made)",
+            "queued: URLs of its host before it: {} (class {class}, {} attempts made)",
             queued.ahead, queued.attempts
         );
         say("state", &state);
@@ -133,9 +133,9 @@ fn fate(visit: &Visited) -> String {
 
 fn found(depth: u16, via: Option<&str>) -> String {
     match via {
-        Some(via) => format!("on {via}, {depth} links from a seed"),
+        Some(via) => format!("on {via}, at depth {depth}"),
         None if depth == 0 => "as a seed".to_owned(),
-        None => format!("{depth} links from a seed"),
+        None => format!("at depth {depth}"),
     }
 }
 
@@ -161,7 +161,7 @@ fn admission(why: &Why) -> String {
     if let Some(max_depth) = now.max_depth {
         let _ = write!(
             text,
-            "; a link is followed up to {max_depth} links from a seed (crawl.max_depth)"
+            "; links are followed up to depth {max_depth} (crawl.max_depth)"
         );
     }
     if why.state == UrlState::Unknown && now.answer == "admitted" {

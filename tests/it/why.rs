@@ -138,7 +138,7 @@ fn every_fate_is_told() {
     says(
         &crawl,
         &web.url(0, "/too-far"),
-        &["unknown", "up to 1 links from a seed (crawl.max_depth)"],
+        &["unknown", "up to depth 1 (crawl.max_depth)"],
     );
 
     let long = of(&format!("/{}", "x".repeat(3_000)));
@@ -167,7 +167,7 @@ fn what_waits_and_what_failed_is_told() {
     says(
         &crawl,
         &web.url(0, "/c"),
-        &["queued: 1 URLs of its host are before it"],
+        &["queued: URLs of its host before it: 1"],
     );
 
     // A port that nobody listens on any more.
