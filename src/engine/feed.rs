@@ -274,3 +274,99 @@ fn acknowledged(log: &Path) -> Result<Option<Acknowledged>, Error> {
         .into()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fetch_log::FetchLog;
+    use super::*;
+
+    fn lines(numbers: std::ops::Range<usize>) -> Vec<LogLine> {
+        let line = |number| LogLine {
+            url: format!("http://example.org/{number}"),
+            ..LogLine::default()
+        };
+        numbers.map(line).collect()
+    }
+
+    /// The numbers of the lines up to the end that is known.
+    fn read(feed: &mut Feed) -> Vec<usize> {
+        let mut numbers = Vec::new();
+        while let Some((line, _)) = feed.read_line().unwrap() {
+            let number = line.url.rsplit('/').next().unwrap();
+            numbers.push(number.parse().unwrap());
+        }
+        numbers
+    }
+
+    #[test]
+    fn lines_are_read_when_they_are_acknowledged_and_not_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path();
+        let ours = DataDirectory::take(data).unwrap();
+        // Some lines a file.
+        let mut log = FetchLog::open(&data.join("log"), 600, LogTail::default()).unwrap();
+        let mut feed = Feed::open(data, Position::default()).unwrap();
+        let mut expected = 0;
+        for number in 0..9 {
+            log.append(&lines(number..number + 1)).unwrap();
+            assert_eq!(feed.refresh().unwrap(), Outlook::Running);
+            assert_eq!(read(&mut feed), [] as [usize; 0]);
+            if number % 2 == 0 {
+                log.acknowledge().unwrap();
+                assert_eq!(feed.refresh().unwrap(), Outlook::Running);
+                let now: Vec<usize> = (expected..=number).collect();
+                assert_eq!(read(&mut feed), now);
+                expected = number + 1;
+            }
+        }
+        let behind: Position = feed.position.to_string().parse().unwrap();
+        assert!(behind.file > 1, "the log was rotated");
+        drop(log);
+        assert_eq!(
+            feed.refresh().unwrap(),
+            Outlook::Running,
+            "it is still ours"
+        );
+        let mut second = Feed::open(data, behind).unwrap();
+        drop(ours);
+        assert_eq!(feed.refresh().unwrap(), Outlook::Ended);
+        assert_eq!(read(&mut second), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn a_file_that_was_moved_away_is_left_out_and_no_place_to_go_on_from() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path();
+        let _ours = DataDirectory::take(data).unwrap();
+        let log = data.join("log");
+        let mut writer = FetchLog::open(&log, 1, LogTail::default()).unwrap();
+        for number in 0..3 {
+            writer.append(&lines(number..number + 1)).unwrap();
+        }
+        writer.acknowledge().unwrap();
+        let size = std::fs::metadata(full_path(&log, 0)).unwrap().len();
+        std::fs::remove_file(full_path(&log, 0)).unwrap();
+        let mut feed = Feed::open(data, Position::default()).unwrap();
+        assert_eq!(read(&mut feed), [1, 2]);
+        let refused = |file, byte| {
+            let refused = Feed::open(data, Position { file, byte });
+            assert!(
+                matches!(refused, Err(Error::Position { .. })),
+                "{file}:{byte}"
+            );
+        };
+        refused(0, size);
+        refused(1, size - 1);
+        refused(2, size + 1);
+        refused(3, 0);
+        let mut feed = Feed::open(
+            data,
+            Position {
+                file: 1,
+                byte: size,
+            },
+        )
+        .unwrap();
+        assert_eq!(read(&mut feed), [2]);
+    }
+}
