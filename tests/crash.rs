@@ -154,10 +154,7 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
         );
         killed += 1;
         // Nothing that was acknowledged before this run began was asked for again in it.
-        for request in &web.requests()[requests_before..] {
-            let canonical = canonical(&web.url(request.host, &request.path));
-            assert!(!done.contains(&canonical), "{canonical} was fetched again");
-        }
+        check_not_again(&web, requests_before, &done);
         if data.join("store").exists() {
             done.extend(rows(&data).values().map(|page| canonical(&page.url)));
         }
@@ -172,14 +169,21 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
     );
     let requests_before = web.requests().len();
     finish(gleaner("disturbed", None));
-    for request in &web.requests()[requests_before..] {
-        let canonical = canonical(&web.url(request.host, &request.path));
-        assert!(!done.contains(&canonical), "{canonical} was fetched again");
-    }
+    check_not_again(&web, requests_before, &done);
     let disturbed = left(&data);
-    // Whoever followed over all kills has read each page once, and whoever reads now reads the same.
-    finish(follower.expect("the first run was killed"));
-    let followed = std::fs::read_to_string(&feed).expect("its output is text");
+    check_feed(
+        &data,
+        follower.expect("the first run was killed"),
+        &feed,
+        &disturbed.answered,
+    );
+    (web, undisturbed, disturbed)
+}
+
+/// Whoever followed over all kills has read each page once, and whoever reads now reads the same.
+fn check_feed(data: &Path, follower: Child, feed: &Path, answered: &BTreeSet<String>) {
+    finish(follower);
+    let followed = std::fs::read_to_string(feed).expect("its output is text");
     let mut urls = BTreeSet::new();
     for line in followed.lines() {
         let line: serde_json::Value = serde_json::from_str(line).expect("a page a line");
@@ -189,14 +193,13 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
             .to_owned();
         assert!(urls.insert(url), "shown twice: {line}");
     }
-    assert_eq!(urls, disturbed.answered);
+    assert_eq!(&urls, answered);
     let again = Command::new(env!("CARGO_BIN_EXE_gleaner"))
         .args(["pages", "--no-text", "--data-dir"])
-        .arg(&data)
+        .arg(data)
         .output()
         .expect("gleaner starts");
     assert_eq!(String::from_utf8_lossy(&again.stdout), followed);
-    (web, undisturbed, disturbed)
 }
 
 /// Follows the pages of a crawl.
@@ -224,6 +227,14 @@ fn rows(data: &Path) -> BTreeMap<UrlId, PageRecord> {
     })
     .expect("the store is whole");
     rows
+}
+
+/// None of the requests after the first `before` may be for what was done then.
+fn check_not_again(web: &Web, before: usize, done: &BTreeSet<String>) {
+    for request in &web.requests()[before..] {
+        let canonical = canonical(&web.url(request.host, &request.path));
+        assert!(!done.contains(&canonical), "{canonical} was fetched again");
+    }
 }
 
 /// Waits for a run to end by itself, well.

@@ -123,45 +123,11 @@ fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
 
     let by_url: BTreeMap<&str, &Value> = all.iter().map(|page| (text(page, "url"), page)).collect();
     for page in &all {
-        // What it says of the archive is so.
-        let record = &page["record"];
-        let path = crawl.data().join("warc").join(text(record, "file"));
-        let offset = record["offset"].as_u64().expect("a number");
-        let found = SegmentReader::open_at(&path, offset, Limits::default())
-            .expect("the file is there")
-            .next()
-            .expect("a record")
-            .expect("it is whole");
-        assert_eq!(kind(&found), text(record, "type"));
-        assert_eq!(field(&found, "WARC-Target-URI"), text(page, "url"));
-        assert_eq!(record["length"], found.length);
-        if text(page, "verdict") == "ineligible" {
-            assert_eq!(page["text"], Value::Null, "{page}");
-            continue;
-        }
-        // The text is the one that was judged, wherever it was had from.
-        let judged = Text::new(text(page, "text"), text(page, "text"));
-        let content = judged.content().map(hex);
-        assert_eq!(content.as_deref(), page["digests"]["content"].as_str());
-        assert_eq!(page["words"], judged.word_count());
-        let Some(original) = page["original"].as_str() else {
-            assert_eq!(page["distance"], Value::Null);
-            continue;
-        };
-        let original = by_url[original];
-        let bits = |page| u64::from_str_radix(text(page, "simhash"), 16).expect("hexadecimal");
+        check_place(&crawl, page);
         match text(page, "verdict") {
-            "raw" => {
-                assert_eq!(page["digests"], original["digests"]);
-                assert_eq!(page["text"], original["text"]);
-                assert_eq!(record["type"], "revisit");
-            }
-            "normalized" => assert_eq!(
-                page["digests"]["normalized"],
-                original["digests"]["normalized"]
-            ),
-            "content" => assert_eq!(page["digests"]["content"], original["digests"]["content"]),
-            _ => assert_eq!(page["distance"], (bits(page) ^ bits(original)).count_ones()),
+            "ineligible" => assert_eq!(page["text"], Value::Null, "{page}"),
+            "unique" => check_text(page, None),
+            _ => check_text(page, Some(by_url[text(page, "original")])),
         }
     }
 
@@ -179,6 +145,49 @@ fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
     assert_eq!(output.stdout.lines().count(), all.len());
     let output = output.says(&["gleaner-00000000.warc.gz"]);
     assert_eq!(output.stderr.lines().count(), 1, "said once: {output:?}");
+}
+
+/// What a page says of the archive is so.
+#[track_caller]
+fn check_place(crawl: &Place, page: &Value) {
+    let record = &page["record"];
+    let path = crawl.data().join("warc").join(text(record, "file"));
+    let offset = record["offset"].as_u64().expect("a number");
+    let found = SegmentReader::open_at(&path, offset, Limits::default())
+        .expect("the file is there")
+        .next()
+        .expect("a record")
+        .expect("it is whole");
+    assert_eq!(kind(&found), text(record, "type"));
+    assert_eq!(field(&found, "WARC-Target-URI"), text(page, "url"));
+    assert_eq!(record["length"], found.length);
+}
+
+/// The text of a page is the one that was judged, wherever it was had from, and what it shares with
+/// its original is what its verdict says.
+#[track_caller]
+fn check_text(page: &Value, original: Option<&Value>) {
+    let judged = Text::new(text(page, "text"), text(page, "text"));
+    let content = judged.content().map(hex);
+    let digests = &page["digests"];
+    assert_eq!(content.as_deref(), digests["content"].as_str());
+    assert_eq!(page["words"], judged.word_count());
+    let Some(original) = original else {
+        assert_eq!(page["distance"], Value::Null);
+        return;
+    };
+    let bits = |page| u64::from_str_radix(text(page, "simhash"), 16).expect("hexadecimal");
+    let distance = (bits(page) ^ bits(original)).count_ones();
+    match text(page, "verdict") {
+        "raw" => {
+            assert_eq!(*digests, original["digests"]);
+            assert_eq!(page["text"], original["text"]);
+            assert_eq!(page["record"]["type"], "revisit");
+        }
+        "normalized" => assert_eq!(digests["normalized"], original["digests"]["normalized"]),
+        "content" => assert_eq!(digests["content"], original["digests"]["content"]),
+        _ => assert_eq!(page["distance"], distance),
+    }
 }
 
 fn hex(digest: [u8; 32]) -> String {
