@@ -171,12 +171,8 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
     finish(gleaner("disturbed", None));
     check_not_again(&web, requests_before, &done);
     let disturbed = left(&data);
-    check_feed(
-        &data,
-        follower.expect("the first run was killed"),
-        &feed,
-        &disturbed.answered,
-    );
+    let follower = follower.expect("the first run was killed");
+    check_feed(&data, follower, &feed, &disturbed.answered);
     (web, undisturbed, disturbed)
 }
 
