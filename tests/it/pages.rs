@@ -337,6 +337,50 @@ fn a_reader_that_leaves_ends_it_well_also_while_nothing_happens() {
 }
 
 #[test]
+fn a_page_that_is_visited_again_is_told_again() {
+    let home = page("home", &[]);
+    let answers = vec![
+        Answer::html(home.clone()),
+        Answer::html(home.replace("<p>", "<p class=other>")),
+        Answer::status(500),
+        Answer::html(home),
+    ];
+    let web = Web::start(vec![Site::new().page_in_turn("/", answers)]);
+    let crawl = Place::new();
+    let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"50ms\"\n";
+    let config = crawl.file("config.toml", config);
+    let mut command = gleaner(&["daemon", &web.url(0, "/"), "--config", &config]);
+    let running = Running::start({
+        command.arg("--data-dir").arg(crawl.data());
+        command
+    });
+    // robots.txt, four visits that are over when the fifth begins.
+    assert!(web.wait_for_requests(6, PATIENCE));
+    running.signal(Signal::TERM);
+    running.end().expect(0);
+    let told = pages(&crawl, &[]);
+    let verdicts: Vec<_> = told.iter().map(|page| text(page, "verdict")).collect();
+    assert_eq!(
+        verdicts[..4],
+        ["unique", "unchanged", "ineligible", "unchanged"]
+    );
+    let kinds: Vec<_> = told[..4]
+        .iter()
+        .map(|page| text(&page["record"], "type"))
+        .collect();
+    assert_eq!(kinds, ["response", "metadata", "response", "revisit"]);
+    assert_eq!(told[1]["text"], told[0]["text"]);
+    assert_eq!(told[2]["text"], Value::Null);
+    assert_eq!(told[3]["text"], told[0]["text"]);
+    let mut command = gleaner(&["why", &web.url(0, "/"), "--json", "--data-dir"]);
+    command.arg(crawl.data());
+    let why: Value = serde_json::from_str(&run(command).expect(0).stdout).expect("one object");
+    assert_eq!(why["visit"]["verdict"], "unique");
+    assert_eq!(why["visit"]["status"], 200);
+    assert_eq!(why["visit"]["original_record"], told[0]["record"]);
+}
+
+#[test]
 fn without_a_crawl_there_are_no_pages() {
     let crawl = Place::new();
     let output = run(command(&crawl, &["--follow"])).expect(3);
