@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use gleaner::archive::{self, Limits, Location, RecordId, WarcOptions};
 use gleaner::dedup::{Documents, Fingerprints, Kind, Signature, Text, structures};
-use gleaner::engine::{Fate, Judgement, PageRecord, Step, read_pages};
+use gleaner::engine::{DataDirectory, Fate, Judgement, PageRecord, Step};
 use gleaner::frontier::SEEN;
 use gleaner::runs::{Catalog, Options};
+use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
 use web::{ClusterOptions, Web, cluster_web};
 
@@ -31,6 +32,8 @@ struct Left {
     pages: BTreeSet<String>,
     /// Clusters of duplicates, singletons included.
     clusters: BTreeSet<BTreeSet<String>>,
+    /// Those of them that were answered.
+    answered: BTreeSet<String>,
     /// How often each payload is stored as a response.
     payloads: BTreeMap<String, usize>,
 }
@@ -119,6 +122,8 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
     let mut random = seed;
     let mut killed = 0;
     let mut done = BTreeSet::new();
+    let feed = directory.path().join("feed");
+    let mut follower = None;
     let mut round = 0;
     while killed < kills {
         let requests_before = web.requests().len();
@@ -149,15 +154,12 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
         );
         killed += 1;
         // Nothing that was acknowledged before this run began was asked for again in it.
-        for request in &web.requests()[requests_before..] {
-            let canonical = canonical(&web.url(request.host, &request.path));
-            assert!(!done.contains(&canonical), "{canonical} was fetched again");
-        }
+        check_not_again(&web, requests_before, &done);
         if data.join("store").exists() {
-            read_pages(&data, &mut |_, page: PageRecord| {
-                done.insert(canonical(&page.url));
-            })
-            .expect("the store opens after a kill");
+            done.extend(rows(&data).values().map(|page| canonical(&page.url)));
+        }
+        if follower.is_none() && data.join("version").exists() {
+            follower = Some(follow(&data, &feed));
         }
     }
     eprintln!("{killed} kills, {} pages acknowledged by then", done.len());
@@ -167,12 +169,68 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
     );
     let requests_before = web.requests().len();
     finish(gleaner("disturbed", None));
-    for request in &web.requests()[requests_before..] {
+    check_not_again(&web, requests_before, &done);
+    let disturbed = left(&data);
+    let follower = follower.expect("the first run was killed");
+    check_feed(&data, follower, &feed, &disturbed.answered);
+    (web, undisturbed, disturbed)
+}
+
+/// Whoever followed over all kills has read each page once, and whoever reads now reads the same.
+fn check_feed(data: &Path, follower: Child, feed: &Path, answered: &BTreeSet<String>) {
+    finish(follower);
+    let followed = std::fs::read_to_string(feed).expect("its output is text");
+    let mut urls = BTreeSet::new();
+    for line in followed.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect("a page a line");
+        let url = line["canonical"]
+            .as_str()
+            .expect("each page has it")
+            .to_owned();
+        assert!(urls.insert(url), "shown twice: {line}");
+    }
+    assert_eq!(&urls, answered);
+    let again = Command::new(env!("CARGO_BIN_EXE_gleaner"))
+        .args(["pages", "--no-text", "--data-dir"])
+        .arg(data)
+        .output()
+        .expect("gleaner starts");
+    assert_eq!(String::from_utf8_lossy(&again.stdout), followed);
+}
+
+/// Follows the pages of a crawl.
+fn follow(data: &Path, output: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_gleaner"))
+        .args(["pages", "--no-text", "--follow", "--data-dir"])
+        .arg(data)
+        .stdout(std::fs::File::create(output).expect("the directory is ours"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("gleaner starts")
+}
+
+/// The row of every URL that a crawl is done with.
+fn rows(data: &Path) -> BTreeMap<UrlId, PageRecord> {
+    // The follower may be looking into it.
+    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
+    let store = Embedded::open(&data.join("store"), &store::Options::default())
+        .expect("the store opens after a kill");
+    let mut rows = BTreeMap::new();
+    store::for_each(&store, Table::Pages, &[], &mut |key, row| {
+        let id = UrlId::from_bytes(key.try_into().expect("keys are ids"));
+        rows.insert(id, store::decode(Table::Pages, row)?);
+        Ok(())
+    })
+    .expect("the store is whole");
+    rows
+}
+
+/// None of the requests after the first `before` may be for what was done then.
+fn check_not_again(web: &Web, before: usize, done: &BTreeSet<String>) {
+    for request in &web.requests()[before..] {
         let canonical = canonical(&web.url(request.host, &request.path));
         assert!(!done.contains(&canonical), "{canonical} was fetched again");
     }
-    let disturbed = left(&data);
-    (web, undisturbed, disturbed)
 }
 
 /// Waits for a run to end by itself, well.
@@ -208,11 +266,7 @@ fn wait(child: &mut Child) -> std::process::ExitStatus {
 /// Reads what a crawl left, and checks that its parts agree: every document has its record in the
 /// archive, its row in the documents and its keys in the runs.
 fn left(data: &Path) -> Left {
-    let mut records: BTreeMap<UrlId, PageRecord> = BTreeMap::new();
-    read_pages(data, &mut |id, page| {
-        records.insert(id, page);
-    })
-    .expect("the store is whole");
+    let records = rows(data);
 
     let mut payloads = BTreeMap::new();
     let mut segments: Vec<_> = std::fs::read_dir(data.join("warc"))
@@ -297,6 +351,11 @@ fn left(data: &Path) -> Left {
     Left {
         pages: records.values().map(|page| canonical(&page.url)).collect(),
         clusters: members.into_values().collect(),
+        answered: records
+            .values()
+            .filter(|page| matches!(page.fate, Fate::Answered { .. }))
+            .map(|page| canonical(&page.url))
+            .collect(),
         payloads,
     }
 }

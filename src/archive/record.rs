@@ -87,6 +87,7 @@ pub enum Truncation {
 
 /// The kinds of records that gleaner writes (WARC/1.1, chapter 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RecordKind {
     /// Describes the segment that it opens.
     Warcinfo,

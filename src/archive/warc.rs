@@ -68,7 +68,8 @@ impl WarcOptions {
         }))
     }
 
-    fn segment_name(&self, number: u32) -> String {
+    /// The name of the file of segment `number`.
+    pub fn segment_name(&self, number: u32) -> String {
         format!("{}-{number:08}.warc.gz", self.prefix)
     }
 

@@ -15,6 +15,8 @@ pub(super) enum Exit {
     Directory,
     /// The disk is full; the same command resumes when there is space.
     DiskFull,
+    /// The crawl does not know the URL that was asked about.
+    Unknown,
 }
 
 impl From<Exit> for ExitCode {
@@ -25,6 +27,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Directory => 3,
             Exit::DiskFull => 4,
+            Exit::Unknown => 5,
         })
     }
 }

@@ -8,9 +8,11 @@ mod daemon;
 mod exit;
 mod output;
 mod packaging;
+mod pages;
 mod progress;
 mod signals;
 mod status;
+mod why;
 
 use std::ffi::OsString;
 use std::io;
@@ -65,6 +67,10 @@ enum Command {
     Seeds(control::Seeds),
     /// Show the state of a crawl, also while it runs
     Status(status::Arguments),
+    /// Print the pages as JSON, one a line, also while the crawl runs
+    Pages(pages::Arguments),
+    /// Tell what happened to a URL, and why
+    Why(why::Arguments),
     /// Show the settings that hold and who set each, or check a configuration file
     Config(config::Arguments),
     /// Print what a shell needs to complete gleaner's commands and flags
@@ -129,6 +135,8 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Stop(arguments) => control::stop(&arguments),
         Command::Seeds(command) => control::seeds(&command),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Pages(arguments) => pages::run(&arguments, &screen),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completions(arguments) => packaging::completions(&arguments),
         Command::Man(arguments) => packaging::man(&arguments),
@@ -153,6 +161,8 @@ enum Failure {
     },
     /// Standard output or another file could not be written.
     Io(anyhow::Error),
+    /// Nothing failed, but the answer that was printed has an exit code of its own.
+    Answered(Exit),
 }
 
 impl From<engine::Error> for Failure {
@@ -209,12 +219,15 @@ fn report(failure: &Failure) -> Exit {
                 Exit::DiskFull,
             )
         }
+        Failure::Engine(error @ engine::Error::Position { .. }) => {
+            (output::chain(error), Exit::Usage)
+        }
         Failure::Engine(error @ engine::Error::StoreMissing { .. }) => {
             (output::chain(error), Exit::Directory)
         }
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
-                hints.push("`gleaner status` works while the other process runs");
+                hints.push("`gleaner status`, `pages` and `why` work while the other process runs, `pause`, `resume`, `stop` and `seeds add` speak to it");
             }
             (output::chain(error), Exit::Directory)
         }
@@ -227,6 +240,7 @@ fn report(failure: &Failure) -> Exit {
         Failure::Control(error) => (output::chain(error), Exit::Failed),
         Failure::Engine(error) => (output::chain(error), Exit::Failed),
         Failure::Io(error) if is_closed_pipe(error) => return Exit::Done,
+        Failure::Answered(exit) => return *exit,
         Failure::Io(error) => (format!("{error:#}"), Exit::Failed),
     };
     output::say(&format!("error: {message}"));

@@ -12,6 +12,7 @@ use std::{fmt, fs, io};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
+use super::DomainSettings;
 use super::{Config, domains};
 use crate::url::HostKey;
 
@@ -454,6 +455,40 @@ pub fn flatten(config: &Config) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The configuration of a run whose settings were kept by [`flatten`]. What this version does not
+/// know, or takes for something else, has its default.
+pub fn kept(settings: &BTreeMap<String, String>) -> Config {
+    let mut layers = Layers::new();
+    let mut own: BTreeMap<&str, toml::Table> = BTreeMap::new();
+    for (key, value) in settings {
+        match key.split_once(" at ") {
+            Some((key, pattern)) => {
+                let Some((section, key)) = key.split_once('.') else {
+                    continue;
+                };
+                let number = value.parse().map(toml::Value::Integer);
+                let value = number.unwrap_or_else(|_| toml::Value::String(value.clone()));
+                let entry = own.entry(pattern).or_default().entry(section);
+                let section = entry.or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                if let Some(section) = section.as_table_mut() {
+                    section.insert(key.to_owned(), value);
+                }
+            }
+            None => {
+                let _ = layers.set(key, value, Origin::Default);
+            }
+        }
+    }
+    let effective = layers.finish();
+    let mut config = effective.map_or_else(|_| Config::default(), |it| it.config);
+    for (pattern, mut entry) in own {
+        let pattern = toml::Value::String(pattern.to_owned());
+        entry.insert("match".to_owned(), toml::Value::Array(vec![pattern]));
+        config.domain.extend(DomainSettings::deserialize(entry));
+    }
+    config
+}
+
 /// Every setting of sections as `section.key` and its value.
 pub(super) fn values(sections: &impl Serialize) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
@@ -643,6 +678,25 @@ mod tests {
         );
         assert_eq!(loaded.config.politeness.attempts, 4);
         assert_eq!(loaded.settings().len(), loaded.origins.len());
+    }
+
+    #[test]
+    fn settings_that_were_kept_are_the_same_again() {
+        let mut config = Config::default();
+        config.crawl.max_depth = Some(3);
+        config.crawl.scope = crate::frontier::ScopeKind::Prefix;
+        config.fetch.user_agent = "bot/1 (+https://a.example/)".to_owned();
+        config.domain = toml::from_str::<Config>(
+            "[[domain]]\nmatch = [\"a.example\"]\npoliteness = { delay = \"5s\", attempts = 2 }\n\
+             crawl.robots = \"ignore\"",
+        )
+        .unwrap()
+        .domain;
+        let mut settings = flatten(&config);
+        assert_eq!(kept(&settings), config);
+        settings.insert("no.such".to_owned(), "1".to_owned());
+        settings.insert("crawl.max_redirects".to_owned(), "many".to_owned());
+        assert_eq!(kept(&settings), config);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
-pub use load::{Effective, Error, Flag, Origin, flatten, load, variable};
+pub use load::{Effective, Error, Flag, Origin, flatten, kept, load, variable};
 pub use units::{Size, Span};
 
 use crate::engine::{ArchiveOptions, Options, StorePolicy};

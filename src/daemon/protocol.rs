@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::SeedsAdded;
+use crate::engine::{SeedsAdded, Why};
 
 /// Bytes of a line at most.
 pub(super) const MAX_LINE: u64 = 4 << 20;
@@ -24,6 +24,11 @@ pub enum Request {
         /// The URLs, 1,000 at most.
         urls: Vec<String>,
     },
+    /// Tell what happened to a URL.
+    Why {
+        /// The URL.
+        url: String,
+    },
 }
 
 /// What is answered.
@@ -39,6 +44,8 @@ pub enum Response {
     },
     /// The seeds are committed.
     Added(SeedsAdded),
+    /// What happened to the URL.
+    Why(Box<Why>),
     /// It cannot be so.
     Refused {
         /// Why.

@@ -161,6 +161,24 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
             stop.stop();
             Response::Done
         }
+        Request::Why { url } => match url::parse(url) {
+            Ok(url) => {
+                let control = control.clone();
+                let asked = tokio::task::spawn_blocking(move || control.why(&url)).await;
+                match asked {
+                    Ok(Ok(why)) => Response::Why(Box::new(why)),
+                    Ok(Err(error)) => Response::Refused {
+                        reason: error.to_string(),
+                    },
+                    Err(error) => Response::Refused {
+                        reason: error.to_string(),
+                    },
+                }
+            }
+            Err(error) => Response::Refused {
+                reason: format!("{url:?}: {error}"),
+            },
+        },
         Request::AddSeeds { urls } => match seeds(urls, control) {
             Ok(seeds) => match control.add_seeds(seeds, true).await {
                 Ok(added) => {

@@ -146,22 +146,23 @@ impl Committer {
             .iter()
             .map(|location| location.length)
             .sum::<u64>();
-        let lines = group.lines(&*self.store)?;
+        for document in group.locate(&locations) {
+            self.index.documents_mut().insert(document);
+        }
+        let lines = group.lines(&*self.store, &locations)?;
         self.state.log = self.log.append(&lines)?;
         Failpoint::reach(&mut self.failpoint, Step::Appended);
         if !locations.is_empty() {
             self.state.archive = self.archive.sync()?;
         }
         Failpoint::reach(&mut self.failpoint, Step::Synced);
-        for document in group.locate(&locations) {
-            self.index.documents_mut().insert(document);
-        }
         self.state.sequence += 1;
         let receipts = std::mem::take(&mut group.receipts);
         let replies = std::mem::take(&mut group.replies);
         let (batch, delta_keys, delta_bytes) = group.into_batch(&mut self.state);
         self.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
+        self.log.acknowledge()?;
         if delta_bytes > 0 {
             self.deltas.first.get_or_insert(self.state.sequence);
             self.deltas.keys += delta_keys;
@@ -202,6 +203,7 @@ impl Committer {
     /// Makes documents and runs durable, then forgets the deltas that they now hold.
     pub(super) fn checkpoint(&mut self) -> Result<(), Error> {
         self.last_checkpoint = Instant::now();
+        self.log.sync()?;
         let Some(first) = self.deltas.first else {
             return Ok(());
         };

@@ -2,13 +2,17 @@
 //! [`Control`], to pause, to take seeds, to change settings. Nothing here acts: the scheduler and the
 //! committer do.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwap;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::LiveOptions;
+use super::{Error, LiveOptions, Options, Why, why};
 use crate::fetch::{Guard, Refused};
+use crate::store::Store;
 use crate::url::Url;
 
 /// Asks a run to stop: no new fetches, those in progress get a moment to end, everything that
@@ -79,16 +83,35 @@ pub struct SeedsAdded {
 }
 
 /// Speaks to a crawl that runs, or is about to. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Control {
     commands: mpsc::Sender<Command>,
     guard: Arc<Guard>,
+    /// Gone with the crawl: whoever holds a control does not hold the store.
+    store: Weak<dyn Store>,
+    options: Arc<ArcSwap<Options>>,
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").finish_non_exhaustive()
+    }
 }
 
 impl Control {
-    pub(super) fn new(guard: Arc<Guard>) -> (Self, mpsc::Receiver<Command>) {
+    pub(super) fn new(
+        guard: Arc<Guard>,
+        store: &Arc<dyn Store>,
+        options: Options,
+    ) -> (Self, mpsc::Receiver<Command>) {
         let (commands, queue) = mpsc::channel(WAITING);
-        (Self { commands, guard }, queue)
+        let control = Self {
+            commands,
+            guard,
+            store: Arc::downgrade(store),
+            options: Arc::new(ArcSwap::from_pointee(options)),
+        };
+        (control, queue)
     }
 
     /// Makes no new visits until resumed. Returns when none is in progress: no server sees a
@@ -121,8 +144,17 @@ impl Control {
         .await
     }
 
+    /// What happened to a URL. Reads the store, so it blocks.
+    pub fn why(&self, url: &Url) -> Result<Why, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        why(&*store, &self.options.load(), url)
+    }
+
     /// Goes on under other settings. Returns when they hold.
     pub async fn change(&self, options: LiveOptions) -> Result<(), Over> {
+        let mut all = Options::clone(&self.options.load());
+        all.take(options.clone());
+        self.options.store(Arc::new(all));
         self.ask(|reply| Command::Change(Box::new(options), reply))
             .await
     }

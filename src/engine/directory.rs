@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What `version` holds. The number rises when a row or a file changes its form.
-const VERSION: &str = "gleaner data directory, format 2\n";
+const VERSION: &str = "gleaner data directory, format 3\n";
 
 /// A data directory that belongs to this process until it is dropped.
 #[derive(Debug)]
@@ -55,7 +55,8 @@ impl DataDirectory {
         let patience = if create {
             Duration::from_secs(1)
         } else {
-            Duration::ZERO
+            // A follower looks for a moment whether somebody has it.
+            Duration::from_millis(20)
         };
         match try_lock_for(&lock, patience) {
             Ok(()) => {}
@@ -69,18 +70,11 @@ impl DataDirectory {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        match fs::read_to_string(&version) {
-            Ok(found) if found == VERSION => {}
-            Ok(found) => {
-                return Err(DirectoryError::Version {
-                    path: path.to_owned(),
-                    found: found.trim().chars().take(80).collect(),
-                });
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        match Self::check_version(path) {
+            Err(DirectoryError::NoCrawl(_)) => {
                 write_synced(&version, VERSION.as_bytes()).map_err(failed)?;
             }
-            Err(error) => return Err(failed(error)),
+            checked => checked?,
         }
         lock.set_len(0).map_err(failed)?;
         lock.rewind().map_err(failed)?;
@@ -89,6 +83,31 @@ impl DataDirectory {
             path: path.to_owned(),
             _lock: lock,
         })
+    }
+
+    /// Whether a crawl is there whose files this version reads; nobody needs to have taken it.
+    pub(super) fn check_version(path: &Path) -> Result<(), DirectoryError> {
+        match fs::read_to_string(path.join("version")) {
+            Ok(found) if found == VERSION => Ok(()),
+            Ok(found) => Err(DirectoryError::Version {
+                path: path.to_owned(),
+                found: found.trim().chars().take(80).collect(),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(DirectoryError::NoCrawl(path.to_owned()))
+            }
+            Err(source) => Err(DirectoryError::Io {
+                path: path.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Whether a process has it at this moment. Asking keeps nobody from taking it.
+    pub(super) fn is_taken(path: &Path) -> bool {
+        // Shared, and given back at once; whoever takes the directory is patient.
+        let lock = File::open(path.join("lock"));
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Where it is.

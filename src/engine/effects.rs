@@ -8,10 +8,11 @@ use tokio::sync::oneshot;
 use super::Error;
 use super::control::SeedsAdded;
 use super::fetch_log::LogLine;
+use super::page_line::PendingLine;
 use super::rows::{CrawlState, Delta, PageRecord};
 use super::visit::Receipt;
 use crate::archive::{Location, Record};
-use crate::dedup::Document;
+use crate::dedup::{Document, Stored};
 use crate::fetch::Reservation;
 use crate::frontier::{HostState, Moment, RobotsRow};
 use crate::store::{Batch, Store, Table, decode, encode, keys};
@@ -32,6 +33,8 @@ pub(super) struct Group {
     pub(super) documents: Vec<PendingDocument>,
     /// Page records, each with the position of its document.
     pub(super) pages: Vec<(UrlId, PageRecord, Option<usize>)>,
+    /// What the lines of answered pages say of them.
+    pub(super) page_lines: Vec<PendingLine>,
     /// Log lines, each with the page on which its URL was found.
     pub(super) lines: Vec<(LogLine, Option<UrlId>)>,
     pub(super) delta: Delta,
@@ -93,6 +96,14 @@ impl Group {
 
     /// Fills in where the records are; gives the documents as they will be committed.
     pub(super) fn locate(&mut self, locations: &[Location]) -> Vec<Arc<Document>> {
+        for pending in &self.page_lines {
+            // A visit that learned nothing left the row as it was.
+            if let Some((_, page, _)) = self.pages.get_mut(pending.row)
+                && page.record.is_none()
+            {
+                page.record = pending.record(locations);
+            }
+        }
         for pending in &mut self.documents {
             if let Some(location) = pending.record.and_then(|at| locations.get(at)) {
                 pending.document.stored.segment = location.segment;
@@ -118,8 +129,21 @@ impl Group {
             .collect()
     }
 
-    /// The log lines, with the pages on which their URLs were found.
-    pub(super) fn lines(&self, store: &dyn Store) -> Result<Vec<LogLine>, Error> {
+    /// Where a document's record is, if that was not known before this group.
+    pub(super) fn place_of(&self, stored: &Stored) -> Stored {
+        let mut documents = self.documents.iter().map(|pending| &pending.document);
+        match documents.find(|document| document.stored.record == stored.record) {
+            Some(document) => document.stored,
+            None => *stored,
+        }
+    }
+
+    /// The log lines, with the pages on which their URLs were found and the places of their records.
+    pub(super) fn lines(
+        &self,
+        store: &dyn Store,
+        locations: &[Location],
+    ) -> Result<Vec<LogLine>, Error> {
         let ids: Vec<&[u8]> = self
             .lines
             .iter()
@@ -137,6 +161,11 @@ impl Group {
                 line.via = Some(page.url);
             }
             lines.push(line);
+        }
+        for pending in &self.page_lines {
+            if let Some(line) = lines.get_mut(pending.line) {
+                line.page = Some(Box::new(pending.placed(self, locations)));
+            }
         }
         Ok(lines)
     }

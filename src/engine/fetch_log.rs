@@ -2,8 +2,9 @@
 //!
 //! The log is written before the commit and its end is part of it, like the archive's: lines of
 //! visits that were never acknowledged are cut off at the next start, so each visit has one line
-//! also after a kill. It is not synced: after a power cut its end may be missing, and nothing
-//! depends on it.
+//! also after a kill. Whoever follows the log reads up to what `acknowledged` says, never further.
+//! It is synced at checkpoints only: after a power cut its last lines may be missing, which costs
+//! those who read it, not the crawl.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,8 +12,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::acknowledged::{Acknowledged, AcknowledgedFile};
+use super::page_line::PageLine;
+
 /// The end of the acknowledged log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct LogTail {
     /// Number of full files before the current one.
     pub rotated: u32,
@@ -46,6 +50,9 @@ pub struct LogLine {
     pub original: Option<String>,
     /// What was odd: class and message of a failure, bounds that cut something.
     pub annotation: Option<String>,
+    /// What is known of the page, if the URL is one that was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<Box<PageLine>>,
 }
 
 /// The log, open for appending.
@@ -54,6 +61,8 @@ pub(super) struct FetchLog {
     max_bytes: u64,
     tail: LogTail,
     file: File,
+    acknowledged: LogTail,
+    acknowledged_file: AcknowledgedFile,
 }
 
 /// The name of the current file; full ones get a number.
@@ -87,12 +96,35 @@ impl FetchLog {
             bytes: found.min(tail.bytes),
             ..tail
         };
-        Ok(Self {
+        let log = Self {
             directory: directory.to_owned(),
             max_bytes,
             tail,
             file,
-        })
+            acknowledged: tail,
+            acknowledged_file: AcknowledgedFile::open(directory).map_err(fail)?,
+        };
+        log.tell(true).map_err(fail)?;
+        Ok(log)
+    }
+
+    /// Puts what was appended on stable storage.
+    pub(super) fn sync(&self) -> Result<(), LogError> {
+        self.file.sync_data().map_err(|error| self.failed(error))
+    }
+
+    /// Shows what was appended to whoever reads the log: its end is committed.
+    pub(super) fn acknowledge(&mut self) -> Result<(), LogError> {
+        if self.acknowledged == self.tail {
+            return Ok(());
+        }
+        self.acknowledged = self.tail;
+        self.tell(true).map_err(|error| self.failed(error))
+    }
+
+    fn tell(&self, open: bool) -> io::Result<()> {
+        let tail = self.acknowledged;
+        self.acknowledged_file.write(Acknowledged { tail, open })
     }
 
     /// Appends lines, all to one file, and returns the new end.
@@ -113,6 +145,7 @@ impl FetchLog {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
         let current = self.directory.join(CURRENT);
         fs::rename(
             &current,
@@ -137,13 +170,32 @@ impl FetchLog {
     }
 }
 
+impl Drop for FetchLog {
+    /// Tells readers that nothing more is to come. A process that is killed cannot.
+    fn drop(&mut self) {
+        if let Err(error) = self.tell(false) {
+            tracing::warn!(%error, "cannot tell readers of the fetch log that it has ended");
+        }
+    }
+}
+
+/// The file of the log that has `before` full ones before it, if it is full itself.
+pub(super) fn full_path(directory: &Path, before: u32) -> PathBuf {
+    rotated_path(directory, before.saturating_add(1))
+}
+
+/// The file that is being written.
+pub(super) fn current_path(directory: &Path) -> PathBuf {
+    directory.join(CURRENT)
+}
+
 fn rotated_path(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("fetch-{number:06}.jsonl"))
 }
 
-/// The log could not be written. Ends the run; what was committed stays.
+/// The log could not be written or read. Ends the run; what was committed stays.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the fetch log in {path}: {source}")]
+#[error("cannot use the fetch log in {path}: {source}")]
 pub struct LogError {
     /// The directory of the log.
     pub path: PathBuf,
@@ -166,6 +218,7 @@ mod tests {
         let mut files: Vec<_> = fs::read_dir(directory)
             .unwrap()
             .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
             .collect();
         files.sort();
         files

@@ -10,7 +10,8 @@ use super::Error;
 use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::{Group, PendingDocument};
 use super::fetch_log::LogLine;
-use super::records::{self, Records};
+use super::page_line::{PendingLine, Places};
+use super::records;
 use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Stored, Verdict};
@@ -115,7 +116,7 @@ impl Committer {
             self.state.counters.robots += 1;
             self.state.counters.bytes += exchange.body.len() as u64;
             if verdict.is_some() {
-                document = self.archive(judged, exchange, group);
+                (document, _) = self.archive(judged, exchange, group);
             }
         }
         let attempts = self.policies.load().of(&task.host).politeness.attempts;
@@ -177,6 +178,7 @@ impl Committer {
             return self.finish(judged, Some(line), receipt, group);
         }
         let mut document = None;
+        let mut places = Places::default();
         let fate = match &fetched.outcome {
             Outcome::Failed(failure) => {
                 let forbidden = failure.class == FailureClass::Robots;
@@ -191,7 +193,7 @@ impl Committer {
                 })
             }
             Outcome::Exchange(exchange) => {
-                document = self.archive(judged, exchange, group);
+                (document, places) = self.archive(judged, exchange, group);
                 self.state.counters.bytes += exchange.body.len() as u64;
                 let answered_elsewhere = self.follow(judged, exchange, &mut receipt, group)?;
                 if !answered_elsewhere && judged.previous.is_none() {
@@ -211,7 +213,12 @@ impl Committer {
                 fate,
                 revisit: None,
                 document: None,
+                record: None,
             };
+            if matches!(record.fate, Fate::Answered { .. }) {
+                let line = PendingLine::of(judged, places, &self.identity, group);
+                group.page_lines.push(line);
+            }
             self.keep(judged, record, document, group);
         }
         self.finish(judged, Some(line), receipt, group)
@@ -236,17 +243,18 @@ impl Committer {
         *counters.verdicts.entry(verdict).or_default() += 1;
     }
 
-    /// Collects a visit's records, and its document if something new is stored or judged unique:
-    /// its position among the group's documents.
+    /// Collects a visit's records, with their places, and its document if something new is stored
+    /// or judged unique: its position among the group's documents.
     fn archive(
         &mut self,
         judged: &Judged,
         exchange: &Exchange,
         group: &mut Group,
-    ) -> Option<usize> {
-        let Records { records, response } = records::of(judged, exchange, self.store_policy);
+    ) -> (Option<usize>, Places) {
+        let records = records::of(judged, exchange, self.store_policy);
         let before = group.records.len();
-        group.records.extend(records);
+        let (places, response) = (Places::of(judged, &records, before), records.response);
+        group.records.extend(records.records);
         let unique = matches!(judged.verdict, Verdict::Unique);
         let stored = match (&judged.same_payload, response) {
             (_, Some((_, record))) => Stored {
@@ -254,10 +262,10 @@ impl Committer {
                 ..Stored::default()
             },
             (Some(same), None) if unique => same.stored,
-            _ => return None,
+            _ => return (None, places),
         };
         if judged.same_payload.is_some() && !unique {
-            return None;
+            return (None, places);
         }
         let fingerprints = match &judged.analysed.fingerprints {
             Some(fingerprints) if unique => fingerprints.clone(),
@@ -283,7 +291,7 @@ impl Committer {
             record: response.map(|(at, _)| before + at),
             robots: None,
         });
-        Some(group.documents.len() - 1)
+        (Some(group.documents.len() - 1), places)
     }
 
     /// The acknowledgement: the task leaves its queue, the host keeps its pace.

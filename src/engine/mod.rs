@@ -5,6 +5,7 @@
 
 pub mod visit;
 
+mod acknowledged;
 mod analysts;
 mod clock;
 mod committer;
@@ -12,19 +13,23 @@ mod control;
 mod directory;
 mod effects;
 mod failpoint;
+mod feed;
 mod fetch_log;
 mod fetchers;
 mod follow;
 mod judge;
 mod observe;
 mod options;
+mod page_line;
 mod records;
 mod recover;
 mod revisit;
 mod rows;
 mod run_hosts;
 mod scheduler;
+mod texts;
 mod turns;
+mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -42,18 +47,22 @@ use tokio::sync::{mpsc, watch};
 pub use control::{Control, Over, SeedsAdded, StopHandle};
 pub use directory::{DataDirectory, DirectoryError};
 pub use failpoint::{Failpoint, Step};
+pub use feed::{Feed, Outlook, Position};
 pub use fetch_log::{LogError, LogLine};
 pub use observe::{Gauges, Limit, Status, Watch};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
+pub use page_line::{Digests, PageLine, RecordPlace};
 pub use records::StorePolicy;
 pub use rows::{Counters, Fate, Judgement, PageRecord};
 pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
+pub use texts::Texts;
+pub use why::{AdmissionNow, HostNow, QueuedNow, Reading, RobotsNow, UrlState, Visited, Why, why};
 
 use crate::fetch::Fetcher;
 use crate::frontier::{Schedule, ScheduleOptions};
 use crate::store::{Batch, Durability, Table, keys};
-use crate::url::{Url, UrlId};
+use crate::url::Url;
 use crate::{archive, dedup, fetch, robots, runs, store};
 
 use analysts::Analysts;
@@ -108,7 +117,11 @@ impl Crawl {
         let directory = DataDirectory::take(path)?;
         let committer = recover::open(&directory, &options)?;
         let resumed = committer.state.queue_sequence > 0;
-        let (control, commands) = Control::new(Arc::clone(&committer.guard));
+        let (control, commands) = Control::new(
+            Arc::clone(&committer.guard),
+            &committer.store,
+            options.clone(),
+        );
         Ok(Self {
             directory,
             options,
@@ -425,19 +438,6 @@ pub fn status(path: &Path) -> Result<Status, Error> {
     })
 }
 
-/// Visits the record of every URL that a crawl is done with. The crawl must not be running.
-pub fn read_pages(path: &Path, visit: &mut dyn FnMut(UrlId, PageRecord)) -> Result<(), Error> {
-    let directory = DataDirectory::take_existing(path)?;
-    let store = recover::open_store(&directory, READING_MEMORY)?;
-    store::for_each(&*store, Table::Pages, &[], &mut |key, row| {
-        if let Ok(id) = key.try_into() {
-            visit(UrlId::from_bytes(id), store::decode(Table::Pages, row)?);
-        }
-        Ok(())
-    })?;
-    Ok(())
-}
-
 /// Why a run could not begin or go on. What was committed stays, and the same command resumes.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -483,6 +483,21 @@ pub enum Error {
         /// What is there.
         found: &'static str,
     },
+    /// The log was to be read on from a place where no line ends.
+    #[error(
+        "position {position} is not in the log in {path}: {reason}; give a `position` that a line of this crawl had, or leave it out to begin at the beginning"
+    )]
+    Position {
+        /// What was given.
+        position: Position,
+        /// The directory of the log.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Nothing runs any more that could be asked.
+    #[error(transparent)]
+    Over(#[from] Over),
     /// A mistake of ours.
     #[error(
         "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"

@@ -64,6 +64,25 @@ pub struct LiveOptions {
     pub revisit: RevisitPolicy,
 }
 
+impl Options {
+    /// Takes over what can be changed while a crawl runs.
+    pub(super) fn take(&mut self, live: LiveOptions) {
+        // Taken apart, so that none can be forgotten.
+        let LiveOptions {
+            scope,
+            limits,
+            policies,
+            max_rate,
+            revisit,
+        } = live;
+        self.scope = scope;
+        self.limits = limits;
+        self.policies = policies;
+        self.max_rate = max_rate;
+        self.revisit = revisit;
+    }
+}
+
 impl From<&Options> for LiveOptions {
     fn from(options: &Options) -> Self {
         Self {

@@ -36,6 +36,11 @@ pub(super) struct Records {
     pub(super) records: Vec<Record>,
     /// Position and id of the stored response.
     pub(super) response: Option<(usize, RecordId)>,
+    /// Position of the record that stands for the visit: its response, else its revisit, else the
+    /// metadata with its verdict.
+    pub(super) main: Option<usize>,
+    /// Position of the main text.
+    pub(super) conversion: Option<usize>,
 }
 
 /// The records of a visit that got an answer.
@@ -83,6 +88,7 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         if keep {
             records.response = Some((records.records.len(), id));
         }
+        records.main = Some(records.records.len());
         records.records.push(main);
     }
     if let Some((original, _, distance)) = repeats
@@ -101,12 +107,14 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
             .collect();
         let metadata = Record::metadata(&capture, Some(relation), &fields);
         let metadata_id = metadata.id();
+        records.main.get_or_insert(records.records.len());
         records.records.push(metadata);
         // The text of an unchanged page is in the archive already.
         if let Findings::Page(page) = &judged.analysed.findings
             && !matches!(judged.verdict, Verdict::Unchanged { .. })
         {
             let of = records.response.map_or(metadata_id, |(_, id)| id);
+            records.conversion = Some(records.records.len());
             records
                 .records
                 .push(Record::conversion(&capture, Some(of), &page.main_text));

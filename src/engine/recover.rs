@@ -193,7 +193,8 @@ fn begin(store: &dyn Store, path: &Path) -> Result<CrawlState, Error> {
     Ok(state)
 }
 
-fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
+/// The secret that URL ids of this crawl are made with.
+pub(super) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
     store
         .get(Table::Meta, keys::meta::SECRET)?
         .and_then(|bytes| Some(Secret::from_bytes(bytes.try_into().ok()?)))

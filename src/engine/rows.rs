@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::fetch_log::LogTail;
-use crate::archive::Tail;
+use crate::archive::{Location, RecordKind, Tail};
 use crate::dedup::{Document, DocumentId, Kind, Posting};
 use crate::frontier::Moment;
 use crate::url::UrlId;
@@ -29,6 +29,8 @@ pub struct PageRecord {
     pub revisit: Option<Revisit>,
     /// The document, if its response is stored: documents and their postings are rebuilt from here.
     pub document: Option<Document>,
+    /// The record that stands for the visit in the archive: response, revisit or metadata.
+    pub record: Option<(RecordKind, Location)>,
 }
 
 /// When a page is visited again, and what its next visit is compared with.

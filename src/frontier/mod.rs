@@ -23,11 +23,12 @@ pub use host::{HostState, RobotsRow, RobotsState, RobotsVerdict};
 pub use policy::{Overrides, Policies, Policy, RobotsMode, SharedPolicies};
 pub use politeness::{Answer, Pace, Politeness};
 pub use refill::{
-    LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, refill,
+    LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, path_and_query,
+    refill,
 };
 pub use revisit::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions};
-pub use scope::{Scope, ScopeKind};
+pub use scope::{Scope, ScopeKind, admits_by_entries};
 pub use seen::{SEEN, SeenOptions, SeenSet};
 pub use task::{CLASSES, FetchTask, Place, Purpose, QueuedUrl, class_of};
 

@@ -179,7 +179,7 @@ fn known_rules(
 }
 
 /// What robots.txt rules are matched against (RFC 9309, section 2.2.2).
-fn path_and_query(url: &Url) -> String {
+pub fn path_and_query(url: &Url) -> String {
     match url.query() {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),

@@ -1,6 +1,7 @@
 //! Which URLs belong to a crawl: those that share something with a seed.
 
 use std::collections::{BTreeSet, HashSet};
+use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
@@ -79,17 +80,51 @@ impl Scope {
 
     /// Whether `url` is followed.
     pub fn admits(&self, url: &Url) -> bool {
-        match self.kind {
-            ScopeKind::Any => true,
-            ScopeKind::Host => self.names.contains(&host(url)),
-            ScopeKind::Domain => self.names.contains(Site::of(url).as_str()),
-            ScopeKind::Prefix => {
-                let whole = format!("{}{}", host(url), url.path());
-                // Every prefix ends with a slash: try the URL's own, longest first.
-                whole
-                    .rmatch_indices('/')
-                    .any(|(at, _)| self.prefixes.contains(&whole[..=at]))
+        admits(self.kind, url, |entry| {
+            Ok::<_, Infallible>(match self.kind {
+                ScopeKind::Prefix => self.prefixes.contains(entry),
+                _ => self.names.contains(entry),
+            })
+        })
+        .unwrap_or_default()
+    }
+}
+
+/// Whether `url` is followed by a scope of a kind whose entries are as they were kept; `has` looks
+/// one up.
+pub fn admits_by_entries<E>(
+    kind: ScopeKind,
+    url: &Url,
+    mut has: impl FnMut(&[u8]) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let letter = match kind {
+        ScopeKind::Host | ScopeKind::Any => b'h',
+        ScopeKind::Domain => b'd',
+        ScopeKind::Prefix => b'p',
+    };
+    admits(kind, url, |entry| {
+        has(&[&[letter], entry.as_bytes()].concat())
+    })
+}
+
+fn admits<E>(
+    kind: ScopeKind,
+    url: &Url,
+    mut has: impl FnMut(&str) -> Result<bool, E>,
+) -> Result<bool, E> {
+    match kind {
+        ScopeKind::Any => Ok(true),
+        ScopeKind::Host => has(&host(url)),
+        ScopeKind::Domain => has(Site::of(url).as_str()),
+        ScopeKind::Prefix => {
+            let whole = format!("{}{}", host(url), url.path());
+            // Every prefix ends with a slash: try the URL's own, longest first.
+            for (at, _) in whole.rmatch_indices('/') {
+                if has(&whole[..=at])? {
+                    return Ok(true);
+                }
             }
+            Ok(false)
         }
     }
 }
@@ -115,6 +150,13 @@ mod tests {
         for entry in &kept {
             restored.restore(entry);
         }
+        let by_entries = |url: &str| {
+            admits_by_entries(kind, &parse(url).unwrap(), |entry| {
+                Ok::<_, Infallible>(kept.iter().any(|it| it == entry))
+            })
+        };
+        assert!(admitted.iter().all(|url| by_entries(url).unwrap()));
+        assert!(!refused.iter().any(|url| by_entries(url).unwrap()));
         for scope in [&scope, &restored] {
             for url in admitted {
                 assert!(

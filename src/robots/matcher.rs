@@ -111,6 +111,25 @@ impl Matcher {
     }
 }
 
+/// How specific a single rule's pattern is for this path with its query, in octets as written;
+/// `None` if it does not match.
+pub(super) fn octets(pattern: &str, path_and_query: &str) -> Option<usize> {
+    let mut builder = MatcherBuilder::default();
+    builder.add(pattern, true);
+    let matcher = builder.build();
+    let path = path_and_query.split('#').next().unwrap_or_default();
+    if path == "/robots.txt" {
+        return None;
+    }
+    let path = path_form(path);
+    let plain = matcher.longest_plain(&path).map(|rule| rule.pattern.len());
+    plain.or_else(|| {
+        let rule = matcher.wildcard.first()?;
+        let does = matches(rule.pattern.of(&matcher.text), rule.anchored, &path);
+        does.then_some(rule.octets as usize)
+    })
+}
+
 /// Whether `path` matches `pattern`, a text with `*` for anything: its pieces one after the other,
 /// each where it first occurs, the last at the end if anchored. Greedy is enough since nothing
 /// but `*` is variable; `str::find` takes linear time, and so does the whole.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use robotstxt::RobotsParseHandler;
 use robotstxt::parser::RobotsTxtParser;
 
-use super::matcher::{Matcher, MatcherBuilder};
+use super::matcher::{self, Matcher, MatcherBuilder};
 
 /// Bytes of a body that are read: what RFC 9309 section 2.5 asks for at least.
 pub const MAX_BODY: usize = 500 * 1024;
@@ -19,6 +19,9 @@ pub const MAX_CRAWL_DELAY: Duration = Duration::from_hours(1);
 
 /// Sitemaps that are kept, the first ones; longer addresses than 4,096 bytes are not.
 pub const MAX_SITEMAPS: usize = 1_000;
+
+/// Characters that are shown of a line.
+const MAX_LINE_SHOWN: usize = 500;
 
 /// Bytes of a sitemap's address.
 const MAX_SITEMAP_LEN: usize = 4_096;
@@ -32,6 +35,17 @@ pub struct Rules {
     sitemaps: Box<[String]>,
 }
 
+/// A line of a robots.txt that decided over a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleLine {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Whether it allows.
+    pub allow: bool,
+    /// How it is written, at most 500 characters.
+    pub text: String,
+}
+
 impl Rules {
     /// Reads the rules for the crawler of this product token (any case). Never fails: what is no
     /// rule is skipped. Of a body beyond [`MAX_BODY`] the lines that are whole before it count; a
@@ -41,8 +55,40 @@ impl Rules {
     /// (RFC 9309 section 2.2.1). If neither is there, all is allowed.
     pub fn parse(body: &[u8], product_token: &str) -> Self {
         let mut reader = Reader::new(product_token);
-        RobotsTxtParser::new(&ascii(within_limit(body)), &mut reader).parse();
+        RobotsTxtParser::new(&ascii(within_limit(body), &mut |_| ()), &mut reader).parse();
         reader.finish()
+    }
+
+    /// The rule of a robots.txt that decides over this path with its query, as it is written there;
+    /// `None` if none does, and it may be visited. Reads the whole body again: for people who ask
+    /// why, not for every visit.
+    pub fn explain(body: &[u8], product_token: &str, path_and_query: &str) -> Option<RuleLine> {
+        let mut numbers = Vec::new();
+        let body = within_limit(body);
+        let text = ascii(body, &mut |number| numbers.push(number));
+        let mut reader = Reader::new(product_token);
+        reader.listing = Some(Listing::default());
+        RobotsTxtParser::new(&text, &mut reader).parse();
+        let us = reader.us.named;
+        let listing = reader.listing?;
+        let rules = if us { listing.us } else { listing.all };
+        let matching = rules.into_iter().filter_map(|rule| {
+            let octets = matcher::octets(&rule.pattern, path_and_query)?;
+            Some((octets, rule.allow, rule.parsed_line))
+        });
+        // The first of equally good ones.
+        let (_, allow, parsed_line) = matching.reduce(|best, rule| {
+            let is_better = (rule.0, rule.1) > (best.0, best.1);
+            if is_better { rule } else { best }
+        })?;
+        let number = *numbers.get(parsed_line.checked_sub(1)? as usize)?;
+        let written = lines(body).find(|(found, _)| *found == number)?.1;
+        let written = String::from_utf8_lossy(written);
+        Some(RuleLine {
+            number,
+            allow,
+            text: written.trim().chars().take(MAX_LINE_SHOWN).collect(),
+        })
     }
 
     /// No rules: everything may be visited.
@@ -108,8 +154,9 @@ fn within_limit(body: &[u8]) -> &[u8] {
 
 /// The body as the line parser can bear it: without byte order mark, which it would take for part
 /// of the first key, and in ASCII, because it cuts long lines at byte positions and panics inside a
-/// character. Lines that can be no record are left out: it allocates ten times to find that out.
-fn ascii(body: &[u8]) -> String {
+/// character. Lines that can be no record are left out: it allocates ten times to find that out;
+/// `kept` is told the numbers of the others.
+fn ascii(body: &[u8], kept: &mut dyn FnMut(u32)) -> String {
     let mark = [0xEF, 0xBB, 0xBF];
     let marked = body
         .iter()
@@ -117,16 +164,34 @@ fn ascii(body: &[u8]) -> String {
         .take_while(|(byte, mark)| *byte == mark)
         .count();
     let mut text = String::with_capacity(body.len() + body.len() / 16);
-    for line in body[marked..].split(|byte| matches!(byte, b'\n' | b'\r')) {
+    for (number, line) in lines(&body[marked..]) {
         let is_blank = |byte: &&u8| **byte <= b' ';
         let line = &line[line.iter().take_while(is_blank).count()..];
         let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
         if can_be_record(line) {
             push_ascii(line, &mut text);
             text.push('\n');
+            kept(number);
         }
     }
     text
+}
+
+/// The lines of a body and their numbers. A line ends with CR, LF, or both together.
+fn lines(body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let mut number = 0;
+    let mut after_return = false;
+    let pieces = body.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
+    pieces.filter_map(move |piece| {
+        let is_second_half = after_return && piece == b"\n";
+        after_return = piece.ends_with(b"\r");
+        if is_second_half {
+            return None;
+        }
+        number += 1;
+        let end = usize::from(piece.ends_with(b"\n") || after_return);
+        Some((number, &piece[..piece.len() - end]))
+    })
 }
 
 /// Whether a line without its comment has the colon that the grammar of RFC 9309 section 2.2 asks
@@ -196,6 +261,23 @@ struct Reader<'a> {
     us: Group,
     all: Group,
     sitemaps: Vec<String>,
+    /// Only where somebody asks which rule it was.
+    listing: Option<Listing>,
+}
+
+/// The rules as they are written.
+#[derive(Default)]
+struct Listing {
+    us: Vec<Listed>,
+    all: Vec<Listed>,
+}
+
+#[derive(Clone)]
+struct Listed {
+    /// Number of the line among those that the parser was given.
+    parsed_line: u32,
+    pattern: String,
+    allow: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -207,12 +289,26 @@ impl<'a> Reader<'a> {
             us: Group::default(),
             all: Group::default(),
             sitemaps: Vec::new(),
+            listing: None,
         }
     }
 
-    fn rule(&mut self, pattern: &str, allow: bool) {
+    fn rule(&mut self, parsed_line: u32, pattern: &str, allow: bool) {
         self.rule_audience.closed = true;
         self.delay_audience.closed = true;
+        if let Some(listing) = &mut self.listing {
+            let listed = Listed {
+                parsed_line,
+                pattern: pattern.to_owned(),
+                allow,
+            };
+            if self.rule_audience.us {
+                listing.us.push(listed.clone());
+            }
+            if self.rule_audience.all {
+                listing.all.push(listed);
+            }
+        }
         if self.rule_audience.us {
             self.us.rules.add(pattern, allow);
         }
@@ -252,12 +348,12 @@ impl RobotsParseHandler for Reader<'_> {
         self.all.named |= all;
     }
 
-    fn handle_allow(&mut self, _line: u32, value: &str) {
-        self.rule(value, true);
+    fn handle_allow(&mut self, line: u32, value: &str) {
+        self.rule(line, value, true);
     }
 
-    fn handle_disallow(&mut self, _line: u32, value: &str) {
-        self.rule(value, false);
+    fn handle_disallow(&mut self, line: u32, value: &str) {
+        self.rule(line, value, false);
     }
 
     fn handle_sitemap(&mut self, _line: u32, value: &str) {
@@ -484,6 +580,27 @@ mod tests {
             expected,
             "{body:?}"
         );
+    }
+
+    #[test]
+    fn the_rule_that_decides_is_named_as_it_is_written() {
+        let body = "\u{feff}# a comment\r\n\r\nUser-Agent: *\rDisallow: /\n\nnonsense\nUser-agent: gleaner\r\n  disallow : /a*b # why\nAllow: /a/b\nDisallow: /A\n";
+        let rule = |path| {
+            let rule = Rules::explain(body.as_bytes(), "gleaner", path)?;
+            assert_eq!(
+                rule.allow,
+                Rules::parse(body.as_bytes(), "gleaner").allows(path)
+            );
+            Some((rule.number, rule.text))
+        };
+        assert_eq!(rule("/axb"), Some((8, "disallow : /a*b # why".to_owned())));
+        // Equally long: the one that allows.
+        assert_eq!(rule("/a/b"), Some((9, "Allow: /a/b".to_owned())));
+        assert_eq!(rule("/A"), Some((10, "Disallow: /A".to_owned())));
+        assert_eq!(rule("/c"), None);
+        assert_eq!(rule("/robots.txt"), None);
+        let other = Rules::explain(body.as_bytes(), "other", "/x").unwrap();
+        assert_eq!((other.number, other.allow), (4, false));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
+//! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
 //! - `web`, `smoke`: the web, and its own tests.
@@ -34,6 +35,9 @@ mod recovery;
 mod stop;
 
 mod memory;
+
+mod pages;
+mod why;
 
 mod progress;
 

@@ -1,0 +1,187 @@
+//! `gleaner pages`: a line of JSON for each page in the order of commits, also while a crawl runs,
+//! and on as it goes on.
+
+use std::io::{self, BufWriter, StdoutLock, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+
+use super::Failure;
+use super::output::{self, Screen};
+use crate::config::Config;
+use crate::engine::{Digests, Feed, LogLine, Outlook, PageLine, Position, RecordPlace, Texts};
+
+/// How often a follower looks for news.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner pages --data-dir crawl --unique | jq -r '[.url, .title] | @tsv'
+  gleaner pages --data-dir crawl --follow | while read -r page; do ...; done
+  gleaner pages --data-dir crawl --follow --after 0:48213     go on behind that `position`
+
+Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title, language,
+text, words, digests, simhash, verdict, distance, original, record and position; docs/formats.md explains them.")]
+pub(super) struct Arguments {
+    /// Directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Leave out duplicates, and what is neither original nor duplicate: errors, redirects
+    #[arg(long)]
+    unique: bool,
+    /// Leave out the text, which has to be read from the archive
+    #[arg(long)]
+    no_text: bool,
+    /// Go on with what is committed from now on, until the crawl ends
+    #[arg(long, short)]
+    follow: bool,
+    /// Begin behind this position, the `position` of a line that was read before
+    #[arg(long, value_name = "POSITION", default_value_t)]
+    after: Position,
+}
+
+/// A page as it is written.
+#[derive(Serialize)]
+struct Line<'a> {
+    url: &'a str,
+    canonical: &'a str,
+    canonical_hint: Option<&'a str>,
+    via: Option<&'a str>,
+    time: &'a str,
+    status: u16,
+    mime: Option<&'a str>,
+    size: u64,
+    title: Option<&'a str>,
+    language: Option<&'a str>,
+    text: Option<String>,
+    words: Option<u32>,
+    digests: &'a Digests,
+    simhash: Option<&'a str>,
+    verdict: &'a str,
+    distance: Option<u8>,
+    original: Option<&'a str>,
+    record: Option<&'a RecordPlace>,
+    position: String,
+}
+
+/// Where the texts come from.
+struct Source {
+    texts: Texts,
+    /// The file that could not be read last: it is told once, not for each of its pages.
+    unreadable: Option<String>,
+}
+
+impl Source {
+    fn read(&mut self, line: &LogLine, page: &PageLine) -> Option<String> {
+        let error = match self.texts.read(&line.url, page) {
+            Ok(text) => return text,
+            Err(error) => output::chain(&error),
+        };
+        let file = page.text.as_ref().map(|place| place.file.clone());
+        if self.unreadable != file {
+            tracing::warn!(url = line.url, error, "texts of this file cannot be read");
+            self.unreadable = file;
+        }
+        None
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
+    let mut feed = Feed::open(&arguments.data_dir, arguments.after)?;
+    let defaults = Config::default();
+    let max_decoded = usize::try_from(defaults.fetch.max_decoded.0).unwrap_or(usize::MAX);
+    let texts = Texts::of(&arguments.data_dir, &defaults.page, max_decoded);
+    let mut texts = (!arguments.no_text).then_some(Source {
+        texts,
+        unreadable: None,
+    });
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut has_ended = !arguments.follow;
+    let mut was_killed = false;
+    loop {
+        while let Some((line, position)) = feed.read_line()? {
+            if let Some(page) = &line.page
+                && (!arguments.unique || line.verdict == "unique")
+            {
+                let text = texts.as_mut().and_then(|texts| texts.read(&line, page));
+                write(&mut out, &line, page, position, text)?;
+            }
+        }
+        out.flush().map_err(anyhow::Error::from)?;
+        if has_ended {
+            return Ok(());
+        }
+        match feed.refresh()? {
+            Outlook::Ended => {
+                has_ended = true;
+                continue;
+            }
+            Outlook::Killed if !was_killed => {
+                was_killed = true;
+                screen.say("no process crawls here, and the last one was killed; waiting for one that goes on (Ctrl-C ends this)");
+            }
+            Outlook::Killed => {}
+            Outlook::Running => was_killed = false,
+        }
+        if wait(&mut out)? {
+            return Ok(());
+        }
+    }
+}
+
+fn write(
+    out: &mut impl io::Write,
+    line: &LogLine,
+    page: &PageLine,
+    position: Position,
+    text: Option<String>,
+) -> Result<(), Failure> {
+    let line = Line {
+        url: &line.url,
+        canonical: page.canonical.as_ref().unwrap_or(&line.url),
+        canonical_hint: page.canonical_hint.as_deref(),
+        via: line.via.as_deref(),
+        time: &line.time,
+        status: line.status,
+        mime: line.mime.as_deref(),
+        size: line.size,
+        title: page.title.as_deref(),
+        language: page.language.as_deref(),
+        text,
+        words: page.words,
+        digests: &page.digests,
+        simhash: page.simhash.as_deref(),
+        verdict: &line.verdict,
+        distance: page.distance,
+        original: line.original.as_deref(),
+        record: page.record.as_ref(),
+        position: position.to_string(),
+    };
+    serde_json::to_writer(&mut *out, &line)
+        .map_err(io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .context("cannot write to standard output")?;
+    Ok(())
+}
+
+/// Waits until it is time to look for news; true if whoever read standard output has gone.
+fn wait(out: &mut BufWriter<StdoutLock<'_>>) -> Result<bool, Failure> {
+    let mut watched = [PollFd::from_borrowed_fd(
+        out.get_ref().as_fd(),
+        // An error is reported unasked: the other end of the pipe is closed.
+        PollFlags::empty(),
+    )];
+    let interval = Timespec::try_from(INTERVAL).expect("a tenth of a second is in range");
+    match poll(&mut watched, Some(&interval)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(anyhow::Error::from(io::Error::from(error))
+            .context("cannot wait for news")
+            .into()),
+    }
+}

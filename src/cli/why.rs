@@ -1,0 +1,211 @@
+//! `gleaner why`: what happened to a URL, for people and as JSON.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::{Failure, output};
+use crate::config;
+use crate::daemon::client::Client;
+use crate::daemon::{Request, Response};
+use crate::engine::{self, DirectoryError, Reading, RecordPlace, UrlState, Visited, Why};
+use crate::url::{self, Url};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner why https://example.org/page --data-dir crawl
+  gleaner why https://example.org/page --data-dir crawl --json | jq .state
+
+Any form of the URL will do. The exit code is 0 if the crawl knows it, 5 if it does not.")]
+pub(super) struct Arguments {
+    /// The URL to ask about
+    #[arg(value_name = "URL")]
+    url: String,
+    /// Directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let url = url::parse(&arguments.url).map_err(|error| Failure::Usage {
+        message: format!("cannot ask about {:?}: {error}", arguments.url),
+        hint: Some("give an absolute URL, such as https://example.org/page"),
+    })?;
+    let why = match Reading::open(&arguments.data_dir) {
+        Ok(crawl) => {
+            let options = config::kept(&crawl.settings()?).options()?;
+            crawl.why(&options, &url)?
+        }
+        Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
+            ask_running(&arguments.data_dir, &url)?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let text = match arguments.json {
+        true => serde_json::to_string(&why).map_err(anyhow::Error::from)? + "\n",
+        false => in_words(&why),
+    };
+    output::print(&text)?;
+    match why.state {
+        UrlState::Unknown => Err(Failure::Answered(Exit::Unknown)),
+        _ => Ok(()),
+    }
+}
+
+/// Asks the process that crawls there: it alone can read the store.
+fn ask_running(data_dir: &Path, url: &Url) -> Result<Why, Failure> {
+    let request = Request::Why {
+        url: url.to_string(),
+    };
+    match Client::connect(data_dir)?.ask(&request)? {
+        Response::Why(why) => Ok(*why),
+        _ => Err(Failure::Io(anyhow::anyhow!(
+            "the crawl answered something else"
+        ))),
+    }
+}
+
+/// The answer for a person.
+fn in_words(why: &Why) -> String {
+    let mut text = String::new();
+    let mut say = |name: &str, what: &str| {
+        let _ = writeln!(text, "{name:<12}{what}");
+    };
+    say("url", &why.url);
+    if why.canonical != why.url {
+        say("canonical", &why.canonical);
+    }
+    if let Some(queued) = &why.queued {
+        let class = queued.class;
+        let state = format!(
+            "queued: URLs of its host before it: {} (class {class}, {} attempts made)",
+            queued.ahead, queued.attempts
+        );
+        say("state", &state);
+        say("requested", &queued.url);
+        say("found", &found(queued.depth, queued.via.as_deref()));
+    }
+    if let Some(visit) = &why.visit {
+        say(
+            if why.queued.is_some() {
+                "before"
+            } else {
+                "state"
+            },
+            &fate(visit),
+        );
+        say("requested", &visit.url);
+        say("found", &found(visit.depth, visit.via.as_deref()));
+        say(
+            "visited",
+            &format!("{}, attempt {}", visit.time, visit.attempts),
+        );
+        if let Some(title) = &visit.title {
+            say("title", title);
+        }
+        if let Some(hint) = &visit.canonical_hint {
+            say("says it is", hint);
+        }
+        if let Some(record) = &visit.record {
+            say("stored", &stored(record));
+        }
+        if let Some(record) = &visit.original_record {
+            say("original", &stored(record));
+        }
+    }
+    if why.state == UrlState::Unknown {
+        say("state", "unknown: it was never admitted to this crawl");
+    }
+    say("admission", &admission(why));
+    say("robots.txt", &robots(why));
+    if let Some(host) = &why.host {
+        let mut line = format!(
+            "{}: {} queued, {} answers, not before {}",
+            host.host, host.queued, host.visits, host.due
+        );
+        if host.failures > 0 {
+            let _ = write!(line, ", {} failures in a row", host.failures);
+        }
+        if let Some(delay) = host.crawl_delay_ms {
+            let _ = write!(line, ", Crawl-delay {delay} ms");
+        }
+        say("host", &line);
+    }
+    text
+}
+
+fn fate(visit: &Visited) -> String {
+    let answer = match &visit.failure {
+        Some(failure) => failure.clone(),
+        None => format!("status {}", visit.status),
+    };
+    match (&visit.original, visit.distance) {
+        (Some(original), Some(distance)) => format!(
+            "done: {answer}, a {} duplicate (distance {distance}) of {original}",
+            visit.verdict
+        ),
+        _ => format!("done: {answer}, {}", visit.verdict),
+    }
+}
+
+fn found(depth: u16, via: Option<&str>) -> String {
+    match via {
+        Some(via) => format!("on {via}, at depth {depth}"),
+        None if depth == 0 => "as a seed".to_owned(),
+        None => format!("at depth {depth}"),
+    }
+}
+
+fn stored(record: &RecordPlace) -> String {
+    let kind = record.kind.as_str();
+    format!("{kind} in warc/{} at byte {}", record.file, record.offset)
+}
+
+fn admission(why: &Why) -> String {
+    let now = &why.admission;
+    let scope = serde_json::to_string(&now.scope).unwrap_or_default();
+    let scope = scope.trim_matches('"');
+    let mut text = match &*now.answer {
+        "out-of-scope" => {
+            format!("out of scope: it shares no {scope} with a seed (crawl.scope is {scope})")
+        }
+        "malformed" => format!(
+            "too long: more than {} characters (crawl.max_url_length)",
+            now.max_url_length
+        ),
+        _ => format!("in scope (crawl.scope is {scope})"),
+    };
+    if let Some(max_depth) = now.max_depth {
+        let _ = write!(
+            text,
+            "; links are followed up to depth {max_depth} (crawl.max_depth)"
+        );
+    }
+    if why.state == UrlState::Unknown && now.answer == "admitted" {
+        text.push_str(match now.max_depth {
+            Some(_) => ": no page links to it, or only pages at that depth or with nofollow do",
+            None => ": no page links to it, or only pages with nofollow do",
+        });
+    }
+    text
+}
+
+fn robots(why: &Why) -> String {
+    let now = &why.robots;
+    let mut text = now.answer.clone().into_owned();
+    if let (Some(line), Some(rule)) = (now.line, &now.rule) {
+        let _ = write!(text, " by line {line}: {rule}");
+    }
+    if let Some(reason) = &now.reason {
+        let _ = write!(text, ": {reason}");
+    }
+    if let Some(until) = &now.until {
+        let _ = write!(text, " (holds until {until})");
+    }
+    text
+}

@@ -1,0 +1,237 @@
+//! What a line of the fetch log says of an answered page besides its visit: who it is, how it was
+//! judged and where it stands in the archive. Made while the visit is judged; the places are filled
+//! in when its records are appended. `gleaner pages` reads it back.
+
+use serde::{Deserialize, Serialize};
+
+use super::effects::Group;
+use super::records::Records;
+use super::visit::{Findings, Judged};
+use crate::archive::{Location, RecordKind, WarcOptions};
+use crate::dedup::{Fingerprints, Kind, Signature, Stored, Verdict};
+use crate::url::{Identity, Url};
+
+/// An answered page. What it does not have is left out of the line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageLine {
+    /// The canonical form of the URL, if it differs from the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canonical: Option<String>,
+    /// What the page calls its canonical URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canonical_hint: Option<String>,
+    /// Title of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Language as declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// Words of the text that the page was judged by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<u32>,
+    /// SHA-256 for each exact tier, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Digests::is_empty")]
+    pub digests: Digests,
+    /// SimHash-64, 16 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simhash: Option<String>,
+    /// Bits in which its `SimHash` and the original's differ; 0 for the exact tiers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u8>,
+    /// The record that stands for the visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordPlace>,
+    /// The record that the main text can be had from: a conversion, or a response with its body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<RecordPlace>,
+}
+
+/// SHA-256 for each exact tier, in hexadecimal; a page that is too short for a tier has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digests {
+    /// Of the decoded body.
+    pub raw: Option<String>,
+    /// Of the visible text, case and white space folded.
+    pub normalized: Option<String>,
+    /// Of the words of the main text.
+    pub content: Option<String>,
+}
+
+/// Where a record stands in the archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordPlace {
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub kind: RecordKind,
+    /// Name of the WARC file.
+    pub file: String,
+    /// First byte of its gzip member.
+    pub offset: u64,
+    /// Bytes of its gzip member.
+    pub length: u64,
+}
+
+impl RecordPlace {
+    pub(super) fn of(kind: RecordKind, location: &Location) -> Self {
+        Self {
+            kind,
+            file: WarcOptions::new("").segment_name(location.segment),
+            offset: location.offset,
+            length: location.length,
+        }
+    }
+
+    /// The place of a document's response.
+    pub(super) fn of_stored(stored: &Stored) -> Self {
+        let location = Location {
+            segment: stored.segment,
+            offset: stored.offset,
+            length: stored.length,
+        };
+        Self::of(RecordKind::Response, &location)
+    }
+}
+
+impl Digests {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn of(fingerprints: &Fingerprints) -> Self {
+        let digest = |kind| match fingerprints.get(kind) {
+            Some(Signature::Digest(digest)) => Some(hex::encode(digest)),
+            _ => None,
+        };
+        Self {
+            raw: digest(Kind::Raw),
+            normalized: digest(Kind::Normalized),
+            content: digest(Kind::Content),
+        }
+    }
+}
+
+/// A page whose records are not appended yet.
+pub(super) struct PendingLine {
+    /// Position of its line among the group's.
+    pub(super) line: usize,
+    /// Position of its row among the group's.
+    pub(super) row: usize,
+    page: PageLine,
+    places: Places,
+}
+
+/// Which of a group's records belong to a visit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Places {
+    /// Kind and position of the record that stands for it.
+    main: Option<(RecordKind, usize)>,
+    text: Option<Source>,
+}
+
+/// Where a page's main text is.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// In a record of this group.
+    Own(RecordKind, usize),
+    /// In the body of a response that was there before and says the same.
+    Same(Stored),
+}
+
+impl Places {
+    /// The places of a visit whose records follow `before` others of the group.
+    pub(super) fn of(judged: &Judged, records: &Records, before: usize) -> Self {
+        let place = |at: usize| records.records.get(at).map(|it| (it.kind(), before + at));
+        let own = |at: usize| place(at).map(|(kind, at)| Source::Own(kind, at));
+        let same = judged.same_payload.as_ref();
+        let text = match (&judged.analysed.findings, records.conversion) {
+            (Findings::Page(_), Some(at)) => own(at),
+            (Findings::Page(_), None) => match records.response {
+                Some((at, _)) => own(at),
+                None => same
+                    .or(match &judged.verdict {
+                        Verdict::Unchanged { original, .. } => Some(original),
+                        _ => None,
+                    })
+                    .map(|same| Source::Same(same.stored)),
+            },
+            _ => None,
+        };
+        Self {
+            main: records.main.and_then(place),
+            text,
+        }
+    }
+}
+
+impl PendingLine {
+    /// The page of a visit whose line and row will be the group's next ones.
+    pub(super) fn of(judged: &Judged, places: Places, identity: &Identity, group: &Group) -> Self {
+        let page = match &judged.analysed.findings {
+            Findings::Page(page) => Some(page),
+            _ => None,
+        };
+        let fingerprints = judged.analysed.fingerprints.as_ref();
+        let task = &judged.analysed.fetched.task;
+        Self {
+            line: group.lines.len(),
+            row: group.pages.len(),
+            page: PageLine {
+                canonical: other_form(&task.url, &task.queued.url, identity),
+                canonical_hint: page.and_then(|page| page.canonical.clone()),
+                title: page.and_then(|page| page.title.clone()),
+                language: page.and_then(|page| page.language.clone()),
+                words: page
+                    .and(fingerprints)
+                    .map(|fingerprints| fingerprints.words),
+                digests: fingerprints.map(Digests::of).unwrap_or_default(),
+                simhash: fingerprints.and_then(|fingerprints| {
+                    match fingerprints.get(Kind::Near)? {
+                        Signature::SimHash(bits) => Some(format!("{bits:016x}")),
+                        Signature::Digest(_) => None,
+                    }
+                }),
+                distance: match &judged.verdict {
+                    Verdict::Duplicate { distance, .. } => Some(*distance),
+                    _ => None,
+                },
+                record: None,
+                text: None,
+            },
+            places,
+        }
+    }
+
+    /// Kind and place of the record that stands for the visit.
+    pub(super) fn record(&self, locations: &[Location]) -> Option<(RecordKind, Location)> {
+        let (kind, at) = self.places.main?;
+        Some((kind, *locations.get(at)?))
+    }
+
+    /// The page with its places, once the group's records and documents have theirs.
+    pub(super) fn placed(&self, group: &Group, locations: &[Location]) -> PageLine {
+        let own = |(kind, at): (RecordKind, usize)| {
+            locations
+                .get(at)
+                .map(|location| RecordPlace::of(kind, location))
+        };
+        PageLine {
+            record: self
+                .record(locations)
+                .map(|(kind, location)| RecordPlace::of(kind, &location)),
+            text: match self.places.text {
+                Some(Source::Own(kind, at)) => own((kind, at)),
+                Some(Source::Same(stored)) => {
+                    Some(RecordPlace::of_stored(&group.place_of(&stored)))
+                }
+                None => None,
+            },
+            ..self.page.clone()
+        }
+    }
+}
+
+/// The canonical form of a URL, if it is another than what was requested.
+fn other_form(url: &Url, requested: &str, identity: &Identity) -> Option<String> {
+    let canonical = identity.canonical(url).to_string();
+    (canonical != requested).then_some(canonical)
+}

@@ -1,0 +1,417 @@
+//! What happened to a URL, and why: its rows read together, and judged as it would be judged now.
+//!
+//! Reads the store only, so it works on one that nobody else has open as well as within the process
+//! that crawls. Refused links leave no row: of a URL that was never admitted this can tell what
+//! speaks against it, not who linked to it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::page_line::RecordPlace;
+use super::recover::{self, read_secret};
+use super::rows::{Fate, Judgement, PageRecord};
+use super::{DataDirectory, Error, Options, READING_MEMORY};
+use crate::frontier::{
+    HostState, Moment, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
+    admits_by_entries, path_and_query,
+};
+use crate::robots::{self, Rules};
+use crate::store::{Store, Table, decode, keys};
+use crate::url::{HostKey, Identity, Url, UrlId};
+
+/// What happened to a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    /// The URL that was asked about.
+    pub url: String,
+    /// Its canonical form, by which the crawl knows it.
+    pub canonical: String,
+    /// How far it has come.
+    pub state: UrlState,
+    /// Its last visit, if that is over.
+    pub visit: Option<Visited>,
+    /// Where it waits, if it does.
+    pub queued: Option<QueuedNow>,
+    /// Whether it would be admitted now.
+    pub admission: AdmissionNow,
+    /// Whether its host's robots.txt lets us visit it.
+    pub robots: RobotsNow,
+    /// Its host, if the crawl knows it.
+    pub host: Option<HostNow>,
+}
+
+/// How far a URL has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UrlState {
+    /// It waits, or is being fetched.
+    Queued,
+    /// It is over: answered, failed or forbidden.
+    Done,
+    /// The crawl never admitted it.
+    Unknown,
+}
+
+/// The visit with which a URL was over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visited {
+    /// The form that was requested.
+    pub url: String,
+    /// When (RFC 3339).
+    pub time: String,
+    /// Attempts made.
+    pub attempts: u8,
+    /// Links from a seed.
+    pub depth: u16,
+    /// The page on which it was found.
+    pub via: Option<String>,
+    /// `unique`, a tier, `ineligible`, `failed` or `forbidden`.
+    pub verdict: String,
+    /// HTTP status; 0 if there was no answer.
+    pub status: u16,
+    /// Class and message of the failure.
+    pub failure: Option<String>,
+    /// Media type as declared.
+    pub mime: Option<String>,
+    /// Title of the page.
+    pub title: Option<String>,
+    /// What the page calls its canonical URL.
+    pub canonical_hint: Option<String>,
+    /// Bits in which it differs from its original.
+    pub distance: Option<u8>,
+    /// URL of its original.
+    pub original: Option<String>,
+    /// Where the original's response is stored.
+    pub original_record: Option<RecordPlace>,
+    /// Where its own record is stored.
+    pub record: Option<RecordPlace>,
+}
+
+/// Where a URL waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedNow {
+    /// The form that will be requested.
+    pub url: String,
+    /// The page on which it was found.
+    pub via: Option<String>,
+    /// Links from a seed.
+    pub depth: u16,
+    /// Attempts made.
+    pub attempts: u8,
+    /// Its priority class; 0 is served first.
+    pub class: u8,
+    /// URLs of its host that are before it.
+    pub ahead: u64,
+}
+
+/// Whether a link to a URL would be followed now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdmissionNow {
+    /// `admitted`, `out-of-scope` or `malformed` (too long).
+    pub answer: Cow<'static, str>,
+    /// What a URL must share with a seed.
+    pub scope: ScopeKind,
+    /// Links from a seed that are followed.
+    pub max_depth: Option<u16>,
+    /// Characters that a URL may have.
+    pub max_url_length: usize,
+}
+
+/// What a host's robots.txt says of a URL.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RobotsNow {
+    /// `allowed`, `forbidden`, `unknown` (not asked for yet) or `ignored` (by configuration).
+    pub answer: Cow<'static, str>,
+    /// Number of the line that decides, from 1.
+    pub line: Option<u32>,
+    /// That line.
+    pub rule: Option<String>,
+    /// Why there is no line: there is no robots.txt, or it could not be had.
+    pub reason: Option<String>,
+    /// Until when this holds (RFC 3339); then it is asked for again.
+    pub until: Option<String>,
+}
+
+/// The state of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostNow {
+    /// Scheme, name and port.
+    pub host: String,
+    /// URLs waiting.
+    pub queued: u64,
+    /// Not to be visited before (RFC 3339).
+    pub due: String,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Its robots.txt's crawl-delay in milliseconds.
+    pub crawl_delay_ms: Option<u64>,
+    /// Answers received.
+    pub visits: u64,
+}
+
+/// A crawl that nobody runs, open for questions.
+pub struct Reading {
+    store: Arc<dyn Store>,
+    _directory: DataDirectory,
+}
+
+impl Reading {
+    /// Takes the data directory of a crawl for as long as this lives.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let directory = DataDirectory::take_existing(path)?;
+        Ok(Self {
+            store: recover::open_store(&directory, READING_MEMORY)?,
+            _directory: directory,
+        })
+    }
+
+    /// The settings of the last run, by key; empty before the first.
+    pub fn settings(&self) -> Result<BTreeMap<String, String>, Error> {
+        Ok(match self.store.get(Table::Meta, keys::meta::SETTINGS)? {
+            Some(row) => decode(Table::Meta, &row)?,
+            None => BTreeMap::new(),
+        })
+    }
+
+    /// What happened to a URL.
+    pub fn why(&self, options: &Options, url: &Url) -> Result<Why, Error> {
+        why(&*self.store, options, url)
+    }
+}
+
+/// What happened to a URL, by what the store says and what the options would make of it now.
+pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error> {
+    let identity = Identity::new(options.canonicalizer.clone(), read_secret(store)?);
+    let id = identity.id(url);
+    let host = HostKey::of(url);
+    let host_state: Option<HostState> = match store.get(Table::Hosts, host.as_str().as_bytes())? {
+        Some(row) => Some(decode(Table::Hosts, &row)?),
+        None => None,
+    };
+    let visit = match page(store, id)? {
+        Some(page) => Some(visited(store, page)?),
+        None => None,
+    };
+    let queued = match &host_state {
+        Some(state) => queued(store, &host, state, id)?,
+        None => None,
+    };
+    Ok(Why {
+        url: url.to_string(),
+        canonical: identity.canonical(url).to_string(),
+        state: match (&queued, &visit) {
+            (Some(_), _) => UrlState::Queued,
+            (None, Some(_)) => UrlState::Done,
+            (None, None) => UrlState::Unknown,
+        },
+        admission: admission(store, options, url)?,
+        // The form that was seen first is what robots.txt judges.
+        robots: match (&queued, &visit) {
+            (Some(QueuedNow { url: form, .. }), _) | (None, Some(Visited { url: form, .. })) => {
+                let form = crate::url::parse(form).unwrap_or_else(|_| url.clone());
+                robots_now(store, options, &form, host_state.as_ref())?
+            }
+            (None, None) => robots_now(store, options, url, host_state.as_ref())?,
+        },
+        visit,
+        queued,
+        host: host_state.map(|state| HostNow {
+            host: host.as_str().to_owned(),
+            queued: state.queued,
+            due: moment(state.due),
+            failures: state.failures,
+            crawl_delay_ms: state.crawl_delay,
+            visits: state.visits,
+        }),
+    })
+}
+
+fn page(store: &dyn Store, id: UrlId) -> Result<Option<PageRecord>, Error> {
+    Ok(match store.get(Table::Pages, id.as_bytes())? {
+        Some(row) => Some(decode(Table::Pages, &row)?),
+        None => None,
+    })
+}
+
+/// The URL of a page by its id.
+fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error> {
+    Ok(match id {
+        Some(id) => page(store, id)?.map(|page| page.url),
+        None => None,
+    })
+}
+
+fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
+    let time = jiff::Timestamp::from_microsecond(page.time).unwrap_or_default();
+    let mut visited = Visited {
+        time: format!("{time:.3}"),
+        attempts: page.attempts,
+        depth: page.depth,
+        via: url_of(store, page.via)?,
+        record: page
+            .record
+            .map(|(kind, location)| RecordPlace::of(kind, &location)),
+        url: page.url,
+        ..Visited::default()
+    };
+    match page.fate {
+        Fate::Failed { class, message } => {
+            let verdict = if class == "robots" {
+                "forbidden"
+            } else {
+                "failed"
+            };
+            verdict.clone_into(&mut visited.verdict);
+            visited.failure = Some(format!("{class}: {message}"));
+        }
+        Fate::Answered {
+            status,
+            mime,
+            title,
+            canonical,
+            judgement,
+            ..
+        } => {
+            visited.status = status;
+            visited.mime = mime;
+            visited.title = title;
+            visited.canonical_hint = canonical;
+            match judgement {
+                Judgement::Unique => {
+                    "unique".clone_into(&mut visited.verdict);
+                    let stored = page.document.as_ref().map(|document| &document.stored);
+                    // Of a page that was unchanged at its last visit, or has the bytes of another.
+                    visited.original_record = stored
+                        .map(RecordPlace::of_stored)
+                        .filter(|stored| visited.record.as_ref() != Some(stored));
+                }
+                Judgement::Ineligible => "ineligible".clone_into(&mut visited.verdict),
+                Judgement::Duplicate {
+                    page: original,
+                    kind,
+                    distance,
+                    ..
+                } => {
+                    kind.name().clone_into(&mut visited.verdict);
+                    visited.distance = Some(distance);
+                    let original = self::page(store, original)?;
+                    visited.original_record = original
+                        .as_ref()
+                        .and_then(|original| original.document.as_ref())
+                        .map(|document| RecordPlace::of_stored(&document.stored));
+                    visited.original = original.map(|original| original.url);
+                }
+            }
+        }
+    }
+    Ok(visited)
+}
+
+/// Looks through the host's queue, a thousand rows at a time: queues are not filed by URL.
+fn queued(
+    store: &dyn Store,
+    host: &HostKey,
+    state: &HostState,
+    id: UrlId,
+) -> Result<Option<QueuedNow>, Error> {
+    const CHUNK: usize = 1_000;
+    let mut ahead = 0;
+    for class in 0..crate::frontier::CLASSES {
+        let prefix = keys::queue_class(host.as_str(), class);
+        let mut from = keys::queue(host.as_str(), class, state.head(class));
+        loop {
+            let rows = store.range(Table::Queue, &prefix, &from, CHUNK)?;
+            for (_, value) in &rows {
+                let row: QueuedUrl = decode(Table::Queue, value)?;
+                if row.id == id {
+                    return Ok(Some(QueuedNow {
+                        via: url_of(store, row.via)?,
+                        url: row.url,
+                        depth: row.depth,
+                        attempts: row.attempts,
+                        class,
+                        ahead,
+                    }));
+                }
+                ahead += 1;
+            }
+            match rows.last() {
+                Some((last, _)) if rows.len() == CHUNK => from = [last, &[0][..]].concat(),
+                _ => break,
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn admission(store: &dyn Store, options: &Options, url: &Url) -> Result<AdmissionNow, Error> {
+    let limits = &options.limits;
+    let in_scope = admits_by_entries(options.scope, url, |entry| {
+        Ok::<_, Error>(store.get(Table::Scope, entry)?.is_some())
+    })?;
+    Ok(AdmissionNow {
+        answer: if url.as_str().len() > limits.max_url_length {
+            "malformed"
+        } else if in_scope {
+            "admitted"
+        } else {
+            "out-of-scope"
+        }
+        .into(),
+        scope: options.scope,
+        max_depth: options.policies.of(&HostKey::of(url)).max_depth,
+        max_url_length: limits.max_url_length,
+    })
+}
+
+fn robots_now(
+    store: &dyn Store,
+    options: &Options,
+    url: &Url,
+    host: Option<&HostState>,
+) -> Result<RobotsNow, Error> {
+    let answer = |answer: &'static str| RobotsNow {
+        answer: answer.into(),
+        ..RobotsNow::default()
+    };
+    if options.policies.of(&HostKey::of(url)).robots == RobotsMode::Ignore {
+        return Ok(answer("ignored"));
+    }
+    let name = HostKey::of(url);
+    let row = store.get(Table::Robots, name.as_str().as_bytes())?;
+    let (Some(row), Some(RobotsState::Until(until))) = (row, host.map(|host| host.robots)) else {
+        return Ok(answer("unknown"));
+    };
+    let row: RobotsRow = decode(Table::Robots, &row)?;
+    let token = robots::product_token(&options.fetch.user_agent);
+    let path = path_and_query(url);
+    let allowed = row.verdict.rules(token).allows(&path);
+    let line = match &row.verdict {
+        RobotsVerdict::Text(body) => Rules::explain(body, token, &path),
+        _ => None,
+    };
+    // Beyond a thousand patterns some are cut: then the rule that decided is not as it is written.
+    let line = line.filter(|line| line.allow == allowed);
+    Ok(RobotsNow {
+        reason: match (&row.verdict, &line) {
+            (_, Some(_)) => None,
+            (RobotsVerdict::AllowAll, _) => Some("there is no robots.txt".to_owned()),
+            (RobotsVerdict::DisallowAll(_), _) => Some(row.verdict.reason()),
+            (RobotsVerdict::Text(_), None) => Some("no rule speaks of it".to_owned()),
+        },
+        line: line.as_ref().map(|line| line.number),
+        rule: line.map(|line| line.text),
+        until: Some(moment(until)),
+        ..answer(if allowed { "allowed" } else { "forbidden" })
+    })
+}
+
+fn moment(moment: Moment) -> String {
+    let milliseconds = i64::try_from(moment.0).unwrap_or(i64::MAX);
+    let time = jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default();
+    format!("{time:.3}")
+}

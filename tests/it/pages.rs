@@ -1,0 +1,393 @@
+//! `gleaner pages`: what was committed, each page once, in order, with its text, beside a running
+//! crawl and after it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader, PipeReader};
+use std::process::Command;
+
+use gleaner::archive::{Limits, SegmentReader};
+use gleaner::dedup::Text;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::crawl::simhash;
+use crate::run::{PATIENCE, Place, Running, field, gleaner, kind, page, run};
+use crate::web::{self, Answer, ClusterOptions, Site, Web, cluster_web};
+
+fn command(crawl: &Place, arguments: &[&str]) -> Command {
+    let mut command = gleaner(&["pages"]);
+    command.args(arguments).arg("--data-dir").arg(crawl.data());
+    command
+}
+
+/// What `gleaner pages` prints, a page a line.
+#[track_caller]
+fn pages(crawl: &Place, arguments: &[&str]) -> Vec<Value> {
+    let output = run(command(crawl, arguments)).expect(0);
+    assert_eq!(output.stderr, "");
+    let lines = output.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("each line is an object"))
+        .collect()
+}
+
+fn text<'a>(page: &'a Value, key: &str) -> &'a str {
+    page[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("no text {key} in {page}"))
+}
+
+/// `gleaner pages --follow`, whose lines can be waited for.
+struct Follower {
+    running: Running,
+    lines: std::io::Lines<BufReader<PipeReader>>,
+}
+
+impl Follower {
+    fn start(crawl: &Place, arguments: &[&str]) -> Self {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut command = command(crawl, arguments);
+        command.arg("--follow").stdout(writer);
+        let running = Running::start(command);
+        Self {
+            running,
+            lines: BufReader::new(reader).lines(),
+        }
+    }
+
+    /// The URL of the next page. Waits for it.
+    fn next(&mut self) -> Option<String> {
+        let line = self.lines.next()?.expect("its output is text");
+        let page: Value = serde_json::from_str(&line).expect("each line is an object");
+        Some(text(&page, "url").to_owned())
+    }
+}
+
+/// A host of `/` and pages `/0` to `/n`, each unlike the others.
+fn site(pages: usize) -> Site {
+    let links: Vec<String> = (0..pages).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    Site::new()
+        .page("/", Answer::html(page("home", &links)))
+        .otherwise(|request| Answer::html(page(&format!("page {}", request.path), &[])))
+}
+
+#[test]
+fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
+    let options = ClusterOptions {
+        hosts: 3,
+        pages_per_host: 14,
+        seed: 31,
+    };
+    let (sites, expected) = cluster_web(options, &simhash);
+    let web = Web::start(sites);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/"), "--scope", "any", "--allow-private"]);
+    let all = pages(&crawl, &[]);
+    let counters = crawl.status().counters;
+    assert_eq!(all.len() as u64, counters.pages);
+    let log = crawl.pages();
+    let mut in_order = Vec::new();
+    let mut members: BTreeMap<&str, usize> = BTreeMap::new();
+    for page in &all {
+        let line = &log[text(page, "url")];
+        assert_eq!(page["status"], line.status);
+        assert_eq!(page["verdict"], line.verdict);
+        assert_eq!(page["original"].as_str(), line.original.as_deref());
+        *members.entry(text(page, "verdict")).or_default() += 1;
+        in_order.push(text(page, "url").to_owned());
+    }
+    let logged: Vec<_> = crawl.log().into_iter().map(|line| line.url).collect();
+    let logged: Vec<_> = logged
+        .into_iter()
+        .filter(|url| log.contains_key(url))
+        .collect();
+    assert_eq!(in_order, logged, "in the order of commits");
+    let copies = |kind| {
+        let clusters = expected.clusters.iter().zip(&expected.kinds);
+        clusters
+            .filter(|(_, found)| **found == kind)
+            .map(|(cluster, _)| cluster.len() - 1)
+            .sum::<usize>()
+    };
+    let found = |verdict| members.get(verdict).copied().unwrap_or_default();
+    assert_eq!(found("unique"), expected.clusters.len());
+    assert_eq!(found("raw"), copies(web::Kind::Copy));
+    assert_eq!(found("normalized"), copies(web::Kind::Markup));
+    assert_eq!(found("content"), copies(web::Kind::Frame));
+    assert_eq!(found("near"), copies(web::Kind::Near));
+    assert_eq!(
+        found("ineligible"),
+        expected.redirects.len() + expected.missing.len()
+    );
+
+    let by_url: BTreeMap<&str, &Value> = all.iter().map(|page| (text(page, "url"), page)).collect();
+    for page in &all {
+        check_place(&crawl, page);
+        match text(page, "verdict") {
+            "ineligible" => assert_eq!(page["text"], Value::Null, "{page}"),
+            "unique" => check_text(page, None),
+            _ => check_text(page, Some(by_url[text(page, "original")])),
+        }
+    }
+
+    let unique = pages(&crawl, &["--unique"]);
+    assert_eq!(unique.len(), found("unique"));
+    assert!(unique.iter().all(|page| page["verdict"] == "unique"));
+    let without = pages(&crawl, &["--no-text"]);
+    assert_eq!(without.len(), all.len());
+    assert!(without.iter().all(|page| page["text"] == Value::Null));
+
+    // A file that was moved away takes its texts with it, and nothing else.
+    let warc = crawl.data().join("warc");
+    std::fs::rename(&warc, warc.with_extension("away")).expect("they are ours");
+    let output = run(command(&crawl, &[])).expect(0);
+    assert_eq!(output.stdout.lines().count(), all.len());
+    let output = output.says(&["gleaner-00000000.warc.gz"]);
+    assert_eq!(output.stderr.lines().count(), 1, "said once: {output:?}");
+}
+
+/// What a page says of the archive is so.
+#[track_caller]
+fn check_place(crawl: &Place, page: &Value) {
+    let record = &page["record"];
+    let path = crawl.data().join("warc").join(text(record, "file"));
+    let offset = record["offset"].as_u64().expect("a number");
+    let found = SegmentReader::open_at(&path, offset, Limits::default())
+        .expect("the file is there")
+        .next()
+        .expect("a record")
+        .expect("it is whole");
+    assert_eq!(kind(&found), text(record, "type"));
+    assert_eq!(field(&found, "WARC-Target-URI"), text(page, "url"));
+    assert_eq!(record["length"], found.length);
+}
+
+/// The text of a page is the one that was judged, wherever it was had from, and what it shares with
+/// its original is what its verdict says.
+#[track_caller]
+fn check_text(page: &Value, original: Option<&Value>) {
+    let judged = Text::new(text(page, "text"), text(page, "text"));
+    let content = judged.content().map(hex);
+    let digests = &page["digests"];
+    assert_eq!(content.as_deref(), digests["content"].as_str());
+    assert_eq!(page["words"], judged.word_count());
+    let Some(original) = original else {
+        assert_eq!(page["distance"], Value::Null);
+        return;
+    };
+    let bits = |page| u64::from_str_radix(text(page, "simhash"), 16).expect("hexadecimal");
+    let distance = (bits(page) ^ bits(original)).count_ones();
+    match text(page, "verdict") {
+        "raw" => {
+            assert_eq!(*digests, original["digests"]);
+            assert_eq!(page["text"], original["text"]);
+            assert_eq!(page["record"]["type"], "revisit");
+        }
+        "normalized" => assert_eq!(digests["normalized"], original["digests"]["normalized"]),
+        "content" => assert_eq!(digests["content"], original["digests"]["content"]),
+        _ => assert_eq!(page["distance"], distance),
+    }
+}
+
+fn hex(digest: [u8; 32]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn what_a_page_says_of_itself_is_told() {
+    let body = "<html lang=de><head><title> Der  Titel </title><link rel=canonical href=/echt>\
+        </head><body><p>Ein Text mit genug W\u{f6}rtern, damit er gilt.</p></body></html>";
+    let packed = body.to_owned();
+    let web = Web::start(vec![
+        Site::new()
+            .page(
+                "/",
+                Answer::html(page("home", &["/x?utm_source=y&amp;a=1", "/packed", "/z"])),
+            )
+            .page("/x?utm_source=y&a=1", Answer::html(body))
+            // The same bytes once they are unpacked, not as they were sent.
+            .page("/packed", Answer::gzip(packed))
+            .page("/z", Answer::with_type(200, "image/png", vec![7; 99]))
+            // `rel=canonical` is a link.
+            .page(
+                "/echt",
+                Answer::text("W\u{f6}rter ohne Auszeichnung, f\u{fc}nf an der Zahl"),
+            ),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let all = pages(&crawl, &[]);
+    let of = |path: &str| {
+        let url = web.url(0, path);
+        let mut found = all.iter().filter(|page| page["url"] == *url);
+        found.next().unwrap_or_else(|| panic!("no page {path}"))
+    };
+    let page = of("/x?utm_source=y&a=1");
+    assert_eq!(page["canonical"], web.url(0, "/x?a=1"));
+    assert_eq!(page["canonical_hint"], web.url(0, "/echt"));
+    assert_eq!(page["title"], "Der Titel");
+    assert_eq!(page["language"], "de");
+    assert_eq!(page["via"], web.url(0, "/"));
+    assert_eq!(page["mime"], "text/html; charset=utf-8");
+    assert_eq!(page["size"], body.len());
+    let words = "Ein Text mit genug W\u{f6}rtern, damit er gilt.";
+    assert_eq!(text(page, "text").trim(), words);
+    let packed = of("/packed");
+    assert_eq!(packed["verdict"], "raw");
+    assert_eq!(text(packed, "text").trim(), words);
+    assert_eq!(of("/z")["text"], Value::Null);
+    assert_eq!(of("/z")["words"], Value::Null);
+    assert!(text(of("/echt"), "text").contains("ohne Auszeichnung"));
+    assert_eq!(of("/echt")["canonical"], web.url(0, "/echt"));
+}
+
+#[test]
+fn a_follower_sees_each_page_once_also_over_a_kill() {
+    let web = Web::start(vec![site(40)]);
+    let crawl = Place::new();
+    let config = crawl.file("config.toml", "[archive]\nmax_log = \"2KB\"\n");
+    // robots.txt and so many pages are answered, the rest is held.
+    web.hold_after(11);
+    let first = crawl.start(&[&web.url(0, "/"), "--config", &config]);
+    assert!(web.wait_for_requests(12, PATIENCE));
+    let mut follower = Follower::start(&crawl, &[]);
+    let mut seen = Vec::new();
+    while seen.len() < 10 {
+        seen.extend(Some(follower.next().expect("ten pages are committed")));
+    }
+    first.signal(Signal::KILL);
+    first.end().expect(128 + 9);
+    follower.running.wait_for_line("no process crawls here");
+    web.release();
+    crawl.crawl(&["--config", &config]);
+    while let Some(url) = follower.next() {
+        seen.push(url);
+    }
+    follower.running.end().expect(0);
+    assert!(std::fs::exists(crawl.data().join("log/fetch-000002.jsonl")).expect("it is ours"));
+    let once: BTreeSet<_> = seen.iter().cloned().collect();
+    assert_eq!(once.len(), seen.len(), "{seen:?}");
+    assert_eq!(once, crawl.pages().into_keys().collect());
+    assert_eq!(once.len(), 41);
+}
+
+#[test]
+fn reading_beside_a_crawl_tells_what_is_committed_by_then() {
+    let web = Web::start(vec![site(20)]);
+    web.hold_after(6);
+    let crawl = Place::new();
+    let running = crawl.start(&[&web.url(0, "/")]);
+    assert!(web.wait_for_requests(7, PATIENCE));
+    // The host is visited one at a time: the page before the last is committed, or soon will be.
+    let mut follower = Follower::start(&crawl, &[]);
+    let first: Vec<_> = (0..5)
+        .map(|_| follower.next().expect("five are answered"))
+        .collect();
+    let so_far = pages(&crawl, &[]);
+    let urls: Vec<&str> = so_far.iter().map(|page| text(page, "url")).collect();
+    assert_eq!(urls, first);
+    running.signal(Signal::TERM);
+    web.release();
+    running.end().expect(0);
+    let mut seen: BTreeSet<_> = first.into_iter().collect();
+    while let Some(url) = follower.next() {
+        assert!(seen.insert(url));
+    }
+    follower.running.end().expect(0);
+    assert_eq!(seen, crawl.pages().into_keys().collect());
+}
+
+#[test]
+fn reading_goes_on_behind_any_position() {
+    let web = Web::start(vec![site(12)]);
+    let crawl = Place::new();
+    let config = crawl.file("config.toml", "[archive]\nmax_log = \"2KB\"\n");
+    crawl.crawl(&[&web.url(0, "/"), "--config", &config]);
+    let all = pages(&crawl, &["--no-text"]);
+    assert_eq!(all.len(), 13);
+    for (at, page) in all.iter().enumerate() {
+        let after = text(page, "position");
+        assert_eq!(
+            pages(&crawl, &["--no-text", "--after", after]),
+            all[at + 1..]
+        );
+    }
+    let refused = |position: &str, reason: &str| {
+        run(command(&crawl, &["--after", position]))
+            .expect(2)
+            .says(&["error: ", reason]);
+    };
+    refused("0:5", "no line ends there");
+    refused("99:0", "beyond the end");
+    refused("nonsense", "two numbers such as 0:1234");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it_well_also_while_nothing_happens() {
+    let web = Web::start(vec![site(20)]);
+    web.hold_after(4);
+    let crawl = Place::new();
+    let _running = crawl.start(&[&web.url(0, "/")]);
+    assert!(web.wait_for_requests(5, PATIENCE));
+    let mut follower = Follower::start(&crawl, &["--unique"]);
+    assert_eq!(follower.next(), Some(web.url(0, "/")));
+    drop(follower.lines);
+    follower.running.end().expect(0);
+}
+
+#[test]
+fn a_page_that_is_visited_again_is_told_again() {
+    let home = page("home", &[]);
+    let answers = vec![
+        Answer::html(home.clone()),
+        Answer::html(home.replace("<p>", "<p class=other>")),
+        Answer::status(500),
+        Answer::html(home),
+    ];
+    let web = Web::start(vec![Site::new().page_in_turn("/", answers)]);
+    let crawl = Place::new();
+    let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"50ms\"\n";
+    let config = crawl.file("config.toml", config);
+    let mut command = gleaner(&["daemon", &web.url(0, "/"), "--config", &config]);
+    let running = Running::start({
+        command.arg("--data-dir").arg(crawl.data());
+        command
+    });
+    // robots.txt, four visits that are over when the fifth begins.
+    assert!(web.wait_for_requests(6, PATIENCE));
+    running.signal(Signal::TERM);
+    running.end().expect(0);
+    let told = pages(&crawl, &[]);
+    let verdicts: Vec<_> = told.iter().map(|page| text(page, "verdict")).collect();
+    assert_eq!(
+        verdicts[..4],
+        ["unique", "unchanged", "ineligible", "unchanged"]
+    );
+    let kinds: Vec<_> = told[..4]
+        .iter()
+        .map(|page| text(&page["record"], "type"))
+        .collect();
+    assert_eq!(kinds, ["response", "metadata", "response", "revisit"]);
+    assert_eq!(told[1]["text"], told[0]["text"]);
+    assert_eq!(told[2]["text"], Value::Null);
+    assert_eq!(told[3]["text"], told[0]["text"]);
+    let mut command = gleaner(&["why", &web.url(0, "/"), "--json", "--data-dir"]);
+    command.arg(crawl.data());
+    let why: Value = serde_json::from_str(&run(command).expect(0).stdout).expect("one object");
+    assert_eq!(why["visit"]["verdict"], "unique");
+    assert_eq!(why["visit"]["status"], 200);
+    assert_eq!(why["visit"]["original_record"], told[0]["record"]);
+}
+
+#[test]
+fn without_a_crawl_there_are_no_pages() {
+    let crawl = Place::new();
+    let output = run(command(&crawl, &["--follow"])).expect(3);
+    output.says(&["there is no crawl in"]);
+    std::fs::create_dir(crawl.data()).expect("it is ours");
+    let version = crawl.data().join("version");
+    std::fs::write(version, "gleaner data directory, format 1\n").expect("it is ours");
+    let output = run(command(&crawl, &[])).expect(3);
+    output.says(&["has another format", "format 1"]);
+}
