@@ -35,14 +35,14 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         None => new_directory()?,
     };
     let server = demo::serve().context("cannot serve the demo's web on 127.0.0.1")?;
-    if !arguments.json {
-        output::print(&demo::introduction(&server))?;
-    }
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
     let options = demo::options(&server).map_err(anyhow::Error::from)?;
     let seed = demo::seed().map_err(anyhow::Error::from)?;
     let mut crawl = Crawl::open(&data_dir, options)?;
+    if !arguments.json {
+        output::print(&demo::introduction(&server))?;
+    }
     let progress = Progress::start(crawl.watch(), screen).map_err(anyhow::Error::from)?;
     crawl.add_seeds(std::iter::once(seed), &stop)?;
     let summary = crawl.run(&RunLimits::default(), &stop)?;
