@@ -25,4 +25,6 @@ pub mod engine;
 pub mod config;
 pub mod daemon;
 
+pub mod demo;
+
 pub mod cli;

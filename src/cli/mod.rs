@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod crawl;
 mod daemon;
+mod demo;
 mod exit;
 mod output;
 mod packaging;
@@ -52,6 +53,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Crawl a small web that is built in, and explain what happened: a first look, no network
+    Demo(demo::Arguments),
     /// Crawl from seeds into a data directory, or go on where the last run ended
     Crawl(crawl::Arguments),
     /// Crawl without an end: visit pages again, take seeds while it runs
@@ -128,6 +131,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let filter = filter.unwrap_or(cli.command.default_filter());
     let logging = start_logging(filter, cli.log_format, screen.clone());
     let result = logging.and_then(|()| match cli.command {
+        Command::Demo(arguments) => demo::run(&arguments, &screen),
         Command::Crawl(arguments) => crawl::run(&arguments, &screen),
         Command::Daemon(arguments) => daemon::run(&arguments, &screen),
         Command::Pause(arguments) => control::pause(&arguments),

@@ -3,6 +3,7 @@
 //! beside its code.
 //!
 //! - `run`: how a test runs gleaner and reads what it wrote.
+//! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
@@ -15,6 +16,8 @@
 //! - `web`, `smoke`: the web, and its own tests.
 
 mod run;
+
+mod demo;
 
 mod crawl;
 mod resume;

@@ -10,7 +10,7 @@ use gleaner::store::Table;
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("url", &[]),
     ("robots", &[]),
     ("store", &[]),
@@ -24,11 +24,12 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("engine", &LAYERS_0_AND_1),
     ("config", &["url", "frontier", "fetch", "page", "engine"]),
     ("daemon", &["url", "seeds", "engine"]),
+    ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (
         "cli",
         &[
             "url", "robots", "store", "runs", "seeds", "frontier", "fetch", "page", "dedup",
-            "archive", "engine", "config", "daemon",
+            "archive", "engine", "config", "daemon", "demo",
         ],
     ),
 ];

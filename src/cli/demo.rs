@@ -1,0 +1,113 @@
+//! `gleaner demo`: crawls the built-in web and explains what happened. The first command that a
+//! newcomer runs: it needs nothing, and shows most of what there is.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::output::{self, Screen};
+use super::progress::{self, Progress};
+use super::{Failure, signals};
+use crate::demo::{self, Report};
+use crate::engine::{Crawl, Ending, RunLimits, StopHandle};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner demo
+  gleaner demo --data-dir my-demo
+  gleaner demo --json | jq '.hosts[].pages[] | select(.original)'")]
+pub(super) struct Arguments {
+    /// Where the crawl is written, a directory that is new or empty [default: a new one
+    /// among the temporary files]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Print one JSON object instead of the explanation
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
+    let data_dir = match &arguments.data_dir {
+        Some(path) => own_directory(path)?,
+        None => new_directory()?,
+    };
+    let server = demo::serve().context("cannot serve the demo's web on 127.0.0.1")?;
+    let stop = StopHandle::new();
+    signals::listen(stop.clone(), screen.clone())?;
+    let options = demo::options(&server).map_err(anyhow::Error::from)?;
+    let seed = demo::seed().map_err(anyhow::Error::from)?;
+    let mut crawl = Crawl::open(&data_dir, options)?;
+    if !arguments.json {
+        output::print(&demo::introduction(&server))?;
+    }
+    let progress =
+        Progress::start(crawl.watch(), screen, progress::OFTEN).map_err(anyhow::Error::from)?;
+    crawl.add_seeds(std::iter::once(seed), &stop)?;
+    let summary = crawl.run(&RunLimits::default(), &stop)?;
+    drop(progress);
+    if summary.ending != Ending::Drained {
+        screen.say("stopped: what follows is not all of the demo");
+    }
+    let report = Report::new(&server, &data_dir, summary.took).map_err(anyhow::Error::from)?;
+    if arguments.json {
+        output::print(&report.to_json().map_err(anyhow::Error::from)?)?;
+    } else {
+        output::print(&report.to_text())?;
+        output::print(&demo::next_steps(&program()))?;
+    }
+    Ok(())
+}
+
+/// How gleaner was called, so that what is printed can be run as it stands.
+fn program() -> String {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let called = called.to_string_lossy();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    match !called.is_empty() && called.chars().all(is_plain) {
+        true => called.into_owned(),
+        false => "gleaner".to_owned(),
+    }
+}
+
+/// A directory that was given, if the demo can have it to itself: a crawl that was there would go
+/// on, or have nothing left to do.
+fn own_directory(path: &Path) -> Result<PathBuf, Failure> {
+    let is_free = match fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    if is_free {
+        return Ok(path.to_owned());
+    }
+    Err(Failure::Usage {
+        message: format!(
+            "the demo needs a directory of its own, and {} is not a new or an empty one",
+            path.display()
+        ),
+        hint: Some("give another one with --data-dir, or leave it out"),
+    })
+}
+
+/// Demos among the temporary files at most: whoever cleans them up does so long before.
+const MAX_DEMOS: u32 = 10_000;
+
+/// A directory that nobody had before.
+fn new_directory() -> anyhow::Result<PathBuf> {
+    let above = std::env::temp_dir();
+    let mut found = Err(io::ErrorKind::AlreadyExists.into());
+    for number in 1..=MAX_DEMOS {
+        let path = above.join(format!("gleaner-demo-{number}"));
+        found = fs::create_dir(&path).map(|()| path);
+        match &found {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            _ => break,
+        }
+    }
+    found.with_context(|| {
+        let above = above.display();
+        format!("cannot create a directory in {above}; name one with --data-dir")
+    })
+}
