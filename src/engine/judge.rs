@@ -254,7 +254,7 @@ impl Committer {
         let records = records::of(judged, exchange, self.store_policy);
         let before = group.records.len();
         let (places, response) = (Places::of(judged, &records, before), records.response);
-        group.records.extend(records.records);
+        group.records.extend(records.all);
         let unique = matches!(judged.verdict, Verdict::Unique);
         let stored = match (&judged.same_payload, response) {
             (_, Some((_, record))) => Stored {

@@ -140,7 +140,7 @@ enum Source {
 impl Places {
     /// The places of a visit whose records follow `before` others of the group.
     pub(super) fn of(judged: &Judged, records: &Records, before: usize) -> Self {
-        let place = |at: usize| records.records.get(at).map(|it| (it.kind(), before + at));
+        let place = |at: usize| records.all.get(at).map(|it| (it.kind(), before + at));
         let own = |at: usize| place(at).map(|(kind, at)| Source::Own(kind, at));
         let same = judged.same_payload.as_ref();
         let text = match (&judged.analysed.findings, records.conversion) {

@@ -33,7 +33,8 @@ pub enum StorePolicy {
 /// The records of one visit, and which of them is the response, if one is.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    pub(super) records: Vec<Record>,
+    /// In the order in which they are appended.
+    pub(super) all: Vec<Record>,
     /// Position and id of the stored response.
     pub(super) response: Option<(usize, RecordId)>,
     /// Position of the record that stands for the visit: its response, else its revisit, else the
@@ -83,13 +84,13 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
     if let Some(main) = main {
         let id = main.id();
         records
-            .records
+            .all
             .push(Record::request(&capture, exchange.request_head.clone(), id));
         if keep {
-            records.response = Some((records.records.len(), id));
+            records.response = Some((records.all.len(), id));
         }
-        records.main = Some(records.records.len());
-        records.records.push(main);
+        records.main = Some(records.all.len());
+        records.all.push(main);
     }
     if let Some((original, _, distance)) = repeats
         // The revisit says as much of a byte-for-byte copy of a stored payload.
@@ -107,16 +108,16 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
             .collect();
         let metadata = Record::metadata(&capture, Some(relation), &fields);
         let metadata_id = metadata.id();
-        records.main.get_or_insert(records.records.len());
-        records.records.push(metadata);
+        records.main.get_or_insert(records.all.len());
+        records.all.push(metadata);
         // The text of an unchanged page is in the archive already.
         if let Findings::Page(page) = &judged.analysed.findings
             && !matches!(judged.verdict, Verdict::Unchanged { .. })
         {
             let of = records.response.map_or(metadata_id, |(_, id)| id);
-            records.conversion = Some(records.records.len());
+            records.conversion = Some(records.all.len());
             records
-                .records
+                .all
                 .push(Record::conversion(&capture, Some(of), &page.main_text));
         }
     }
