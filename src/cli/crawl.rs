@@ -170,24 +170,6 @@ pub(super) fn add_seeds(
     Ok(())
 }
 
-/// Warns of hosts whose robots.txt is ignored.
-fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
-    let warn = |hosts: &str| {
-        screen.say(&format!(
-            "warning: robots.txt is ignored{hosts}; crawl only what is yours, or what its owner allows you to"
-        ));
-    };
-    if config.crawl.robots == RobotsMode::Ignore {
-        return warn("");
-    }
-    for entry in &config.domain {
-        if entry.crawl.robots == Some(RobotsMode::Ignore) {
-            let hosts: Vec<String> = entry.hosts.iter().map(ToString::to_string).collect();
-            warn(&format!(" at {}", hosts.join(", ")));
-        }
-    }
-}
-
 fn no_seeds(arguments: &Arguments) -> Failure {
     let directory = arguments.data_dir.display();
     Failure::Usage {
