@@ -1,8 +1,9 @@
 //! Configuration: every setting of every room in one place, with its default.
 //!
 //! `config/gleaner.toml` shows each key with its unit and the reason for its default; a test holds
-//! the two together. Entries of `[[domain]]` hold for some hosts. Defaults are polite and safe: a stranger's first run must not hurt a site or
-//! read an internal network. Layers: defaults < file < environment < flags; [`load()`] reads them.
+//! the two together. Entries of `[[domain]]` hold for some hosts. Defaults are polite and safe: a
+//! stranger's first run must not hurt a site or read an internal network. Layers: defaults < file <
+//! environment < flags; [`load()`] reads them.
 
 mod domains;
 mod load;
