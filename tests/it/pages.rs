@@ -191,7 +191,7 @@ fn check_text(page: &Value, original: Option<&Value>) {
 }
 
 fn hex(digest: [u8; 32]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(digest)
 }
 
 #[test]
