@@ -14,7 +14,7 @@ use super::{Failure, signals};
 use crate::config::{self, Config, Span};
 use crate::daemon::{Attendance, Attendant};
 use crate::engine::{Crawl, Failpoint, RunLimits, StopHandle};
-use crate::fetch::Guard;
+use crate::fetch::{Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode};
 use crate::seeds::{self, Source};
 use crate::url::Url;
@@ -260,21 +260,23 @@ fn spool_standard_input() -> Result<PathBuf, Failure> {
 /// Reads every list once before anything is opened, so that a crawl never begins on half a list.
 /// Gives the number of seeds.
 pub(super) fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
+    // Where a seed may lead is judged when the crawl knows what was consented to.
+    let guard = Guard::new(true, &config.fetch.user_agent, &config.fetch.hosts);
     let mut given = 0;
     for seed in sources.seeds() {
         let seed = seed.map_err(|error| sources.name_standard_input(error))?;
-        check_contact(&seed, config)?;
+        check_contact(&seed, &guard, config)?;
         given += 1;
     }
     Ok(given)
 }
 
 /// A site must be able to reach whoever crawls it.
-fn check_contact(seed: &Url, config: &Config) -> Result<(), Failure> {
-    let user_agent = &config.fetch.user_agent;
-    if Guard::has_contact(user_agent) || Guard::consent_of(seed).is_some() {
+fn check_contact(seed: &Url, guard: &Guard, config: &Config) -> Result<(), Failure> {
+    if guard.check(seed) != Err(Refused::NoContact) {
         return Ok(());
     }
+    let user_agent = &config.fetch.user_agent;
     Err(Failure::Usage {
         message: format!(
             "the user agent {user_agent:?} holds no contact, and {seed} is not on this machine"
