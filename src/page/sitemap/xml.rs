@@ -182,10 +182,10 @@ impl State {
     /// Whether this element is an entry: known by its name, and no extension's within another.
     fn begins_entry(&self, name: &str) -> Option<EntryKind> {
         let kind = match (self.form?, local(name)) {
-            (SitemapForm::UrlSet | SitemapForm::Index, "url") => EntryKind::Page,
+            (SitemapForm::UrlSet | SitemapForm::Index, "url")
+            | (SitemapForm::Rss | SitemapForm::Rdf, "item")
+            | (SitemapForm::Atom, "entry") => EntryKind::Page,
             (SitemapForm::UrlSet | SitemapForm::Index, "sitemap") => EntryKind::Sitemap,
-            (SitemapForm::Rss | SitemapForm::Rdf, "item") => EntryKind::Page,
-            (SitemapForm::Atom, "entry") => EntryKind::Page,
             _ => return None,
         };
         let root = self.open.first().map_or(name, |open| &open.name);
