@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{Failure, input, output};
 use crate::robots::{self, MAX_BODY, Rules};
-use crate::url;
+use crate::url::Url;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let paths = arguments.urls.iter().map(|url| path_and_query(url));
-    let paths: Vec<String> = paths.collect::<Result<_, _>>()?;
+    let paths: Vec<String> = paths.collect();
     let mut body = Vec::new();
     input::open(&arguments.robots, "robots.txt")?
         .take(MAX_BODY as u64)
@@ -75,17 +75,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is asked of a host for this URL.
-fn path_and_query(text: &str) -> Result<String, Failure> {
-    if text.starts_with('/') && !text.starts_with("//") {
-        return Ok(text.to_owned());
+/// What is asked of a host for this URL, of whatever scheme. Rules are about paths, so that what is
+/// no URL is taken for one.
+fn path_and_query(text: &str) -> String {
+    if text.starts_with('/') {
+        return text.to_owned();
     }
-    let url = url::parse(text).map_err(|error| Failure::Usage {
-        message: format!("{text:?} cannot be judged: {error}"),
-        hint: Some("give a URL with its scheme, or a path that begins with a slash"),
-    })?;
-    let query = url.query().map(|query| format!("?{query}"));
-    Ok(format!("{}{}", url.path(), query.unwrap_or_default()))
+    match Url::parse(text) {
+        Ok(url) if !url.cannot_be_a_base() => {
+            let query = url.query().map(|query| format!("?{query}"));
+            format!("{}{}", url.path(), query.unwrap_or_default())
+        }
+        _ => {
+            let path = format!("/{text}");
+            output::say(&format!(
+                "warning: {text:?} is no URL and is judged as the path {path:?}"
+            ));
+            path
+        }
+    }
 }
 
 /// What stands on a line, fit to be printed.

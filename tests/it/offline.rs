@@ -108,11 +108,15 @@ fn robots_judges_in_order() {
 }
 
 #[test]
-fn robots_says_what_it_cannot_judge() {
+fn robots_says_what_it_cannot_read() {
     let input = Input::new(ROBOTS);
-    let judge = |file: &str, url: &str| run(gleaner(&["robots", "--robots", file, url])).expect(2);
-    judge(input.path(), "a.example/x").says(&["a.example/x", "hint: "]);
-    judge("/nowhere/robots.txt", "/x").says(&["/nowhere/robots.txt", "hint: "]);
+    let judge = |file: &str, url: &str| run(gleaner(&["robots", "--robots", file, url]));
+    let output = judge(input.path(), "a/x").expect(0);
+    assert_eq!(output.stdout, "disallow\ta/x\n");
+    output.says(&["warning: ", "a/x"]);
+    judge(input.path(), "ftp://a.example/b").expect(0).says(&[]);
+    let output = judge("/nowhere/robots.txt", "/x").expect(2);
+    output.says(&["/nowhere/robots.txt", "hint: "]);
     run(gleaner(&["robots", "--robots", input.path()])).expect(2);
 }
 
