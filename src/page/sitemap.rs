@@ -208,8 +208,8 @@ pub enum Problem {
 }
 
 /// Reads a sitemap or a feed, and hands over its entries one by one, in order, repetitions too.
-/// Relative addresses are resolved against `base`, where the file came from; without one they are
-/// problems.
+/// Relative addresses are resolved against `base`, where the file came from; without one, and in
+/// plain text, they are problems.
 pub fn read_sitemap(
     source: impl Read,
     base: Option<&Url>,
@@ -324,6 +324,8 @@ fn looks_like_markup(head: &[u8]) -> bool {
 
 /// A URL a line. Lines that cannot be crawled are problems; a file of nothing else is no sitemap.
 fn read_lines(mut input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
+    // Against a base each line of any text would be a URL.
+    sink.base = None;
     let mut line = Vec::new();
     loop {
         line.clear();

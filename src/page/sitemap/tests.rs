@@ -276,6 +276,8 @@ fn plain_text_has_a_url_a_line() {
         &["not a URL that can be crawled: hello"],
     );
     check(b"hello\nworld\n", &[], &["this is no sitemap"]);
+    let (entries, _) = read(b"hello\nworld\n", Some("http://a.example/"));
+    assert_eq!(entries, []);
     check(b"", &[], &["this is no sitemap"]);
     check(b"\x00\x01\xFF\xFE", &[], &["this is no sitemap"]);
 }
