@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if arguments.explain {
             let _ = match rules.decide(path) {
                 Some(decision) => {
-                    let rule = line(&body, decision.line);
+                    let rule = robots::line(&body, decision.line);
                     write!(text, "\tline {}\t{rule}", decision.line)
                 }
                 None => write!(text, "\t-\tno rule applies"),
@@ -94,12 +94,4 @@ fn path_and_query(text: &str) -> String {
             path
         }
     }
-}
-
-/// What stands on a line, fit to be printed.
-fn line(body: &[u8], number: u32) -> String {
-    let line = robots::lines(body).find(|(it, _)| *it == number);
-    let line = String::from_utf8_lossy(line.map_or(b"", |(_, line)| line));
-    let line = line.trim().chars();
-    line.map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
