@@ -7,6 +7,7 @@
 FROM rust:1.91-slim-bookworm AS build
 WORKDIR /build
 COPY Cargo.toml Cargo.lock ./
+COPY benches benches
 COPY src src
 COPY config config
 RUN cargo build --release --locked

@@ -7,11 +7,15 @@ mod crawl;
 mod daemon;
 mod demo;
 mod exit;
+mod input;
+mod normalize;
 mod output;
 mod packaging;
 mod pages;
 mod progress;
+mod robots;
 mod signals;
+mod sitemap;
 mod status;
 mod why;
 
@@ -76,6 +80,12 @@ enum Command {
     Why(why::Arguments),
     /// Show the settings that hold and who set each, or check a configuration file
     Config(config::Arguments),
+    /// Print the canonical form of URLs, under which a crawl knows them
+    Normalize(normalize::Arguments),
+    /// Say what a robots.txt allows, by which of its lines
+    Robots(robots::Arguments),
+    /// Print the URLs of a sitemap or feed
+    Sitemap(sitemap::Arguments),
     /// Print what a shell needs to complete gleaner's commands and flags
     Completions(packaging::CompletionsArguments),
     /// Print the man page, or write those of all commands
@@ -142,6 +152,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Pages(arguments) => pages::run(&arguments, &screen),
         Command::Why(arguments) => why::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Normalize(arguments) => normalize::run(&arguments),
+        Command::Robots(arguments) => robots::run(&arguments),
+        Command::Sitemap(arguments) => sitemap::run(&arguments),
         Command::Completions(arguments) => packaging::completions(&arguments),
         Command::Man(arguments) => packaging::man(&arguments),
     });

@@ -13,6 +13,7 @@ mod furniture;
 mod links;
 mod metadata;
 mod outline;
+pub mod sitemap;
 mod text;
 mod tree;
 

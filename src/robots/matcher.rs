@@ -7,9 +7,9 @@
 //! one found is longer.
 //!
 //! Both sides are brought into one form first: escapes of unreserved characters decoded, all that
-//! no URI may hold escaped, digits in upper case. `*` and `$` of a path are escaped too, so that
-//! `/a-%2A` matches the path `/a-*` (the example of section 2.2.3) and a `*` of a pattern, which
-//! is an operator, never matches by being equal.
+//! no URI may hold escaped, digits in upper case. A `*` of a path is escaped too, so that `/a-%2A`
+//! matches the path `/a-*` (the example of section 2.2.3) and a `*` of a pattern, which is an
+//! operator, never matches by being equal. `$` and `%24` are the same where they are no operator.
 
 use std::borrow::Cow;
 
@@ -45,12 +45,30 @@ impl Span {
     }
 }
 
+/// What a rule says and on which line of the file, in one word: a large file has tens of thousands.
+#[derive(Debug, Clone, Copy)]
+struct Says(u32);
+
+impl Says {
+    fn new(allow: bool, line: u32) -> Self {
+        Self((line << 1) | u32::from(allow))
+    }
+
+    fn allow(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    fn line(self) -> u32 {
+        self.0 >> 1
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Plain {
     pattern: Span,
     /// Index of the longest plain pattern that this one begins with, or `NO_PARENT`.
     parent: u32,
-    allow: bool,
+    says: Says,
 }
 
 const NO_PARENT: u32 = u32::MAX;
@@ -62,14 +80,24 @@ struct Wildcard {
     /// Octets as written, which is what makes a rule more specific.
     octets: u32,
     anchored: bool,
-    allow: bool,
+    says: Says,
+}
+
+/// The rule that decided about a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the path may be visited.
+    pub allow: bool,
+    /// The line of the file on which the rule stands, from 1; 0 for a rule that is in no file.
+    pub line: u32,
 }
 
 impl Matcher {
-    pub(super) fn allows(&self, path_and_query: &str) -> bool {
+    /// The rule that decides about a path, or `None` if none applies and the path is allowed.
+    pub(super) fn decide(&self, path_and_query: &str) -> Option<Decision> {
         let path = path_and_query.split('#').next().unwrap_or_default();
         if path == "/robots.txt" {
-            return true;
+            return None;
         }
         let path = path_form(path);
         let plain = self.longest_plain(&path);
@@ -79,14 +107,18 @@ impl Matcher {
             .iter()
             .take_while(|rule| rule.octets as usize >= octets)
             .find(|rule| matches(rule.pattern.of(&self.text), rule.anchored, &path));
-        match (plain, rival) {
-            (None, None) => true,
-            (Some(rule), None) => rule.allow,
-            (Some(plain), Some(rival)) if rival.octets as usize == octets => {
-                plain.allow || rival.allow
+        let says = match (plain, rival) {
+            (Some(plain), Some(rival)) if rival.octets as usize == octets && plain.says.allow() => {
+                plain.says
             }
-            (_, Some(rival)) => rival.allow,
-        }
+            (_, Some(rival)) => rival.says,
+            (Some(plain), None) => plain.says,
+            (None, None) => return None,
+        };
+        Some(Decision {
+            allow: says.allow(),
+            line: says.line(),
+        })
     }
 
     /// The longest plain pattern that `path` begins with. Any such pattern sorts at or before the
@@ -109,25 +141,6 @@ impl Matcher {
     pub(super) fn heap_size(&self) -> usize {
         self.text.len() + size_of_val(&*self.plain) + size_of_val(&*self.wildcard)
     }
-}
-
-/// How specific a single rule's pattern is for this path with its query, in octets as written;
-/// `None` if it does not match.
-pub(super) fn octets(pattern: &str, path_and_query: &str) -> Option<usize> {
-    let mut builder = MatcherBuilder::default();
-    builder.add(pattern, true);
-    let matcher = builder.build();
-    let path = path_and_query.split('#').next().unwrap_or_default();
-    if path == "/robots.txt" {
-        return None;
-    }
-    let path = path_form(path);
-    let plain = matcher.longest_plain(&path).map(|rule| rule.pattern.len());
-    plain.or_else(|| {
-        let rule = matcher.wildcard.first()?;
-        let does = matches(rule.pattern.of(&matcher.text), rule.anchored, &path);
-        does.then_some(rule.octets as usize)
-    })
 }
 
 /// Whether `path` matches `pattern`, a text with `*` for anything: its pieces one after the other,
@@ -166,7 +179,8 @@ pub(super) struct MatcherBuilder {
 impl MatcherBuilder {
     /// Adds a rule. One without pattern says nothing, and one that begins with neither `/` nor `*`
     /// matches no path.
-    pub(super) fn add(&mut self, pattern: &str, allow: bool) {
+    pub(super) fn add(&mut self, pattern: &str, allow: bool, line: u32) {
+        let says = Says::new(allow, line);
         if !pattern.starts_with(['/', '*']) {
             return;
         }
@@ -179,7 +193,7 @@ impl MatcherBuilder {
             self.plain.push(Plain {
                 pattern,
                 parent: NO_PARENT,
-                allow,
+                says,
             });
         } else if self.wildcard.len() < MAX_WILDCARD_RULES {
             let stars = body.bytes().filter(|byte| *byte == b'*').count();
@@ -194,7 +208,7 @@ impl MatcherBuilder {
                 pattern,
                 octets,
                 anchored,
-                allow,
+                says,
             });
         } else if !allow {
             let body = body.split('*').next().unwrap_or_default();
@@ -203,7 +217,7 @@ impl MatcherBuilder {
             self.plain.push(Plain {
                 pattern,
                 parent: NO_PARENT,
-                allow,
+                says,
             });
         }
     }
@@ -228,7 +242,7 @@ impl MatcherBuilder {
             a.pattern
                 .of(&text)
                 .cmp(b.pattern.of(&text))
-                .then(b.allow.cmp(&a.allow))
+                .then(b.says.allow().cmp(&a.says.allow()))
         });
         plain.dedup_by(|a, b| a.pattern.of(&text) == b.pattern.of(&text));
         let mut above: Vec<u32> = Vec::new();
@@ -243,7 +257,7 @@ impl MatcherBuilder {
             plain[index].parent = above.last().copied().unwrap_or(NO_PARENT);
             above.push(index as u32);
         }
-        wildcard.sort_by_key(|rule| (std::cmp::Reverse(rule.octets), !rule.allow));
+        wildcard.sort_by_key(|rule| (std::cmp::Reverse(rule.octets), !rule.says.allow()));
         Matcher {
             text: text.into(),
             plain: plain.into(),
@@ -273,9 +287,9 @@ fn path_form(path: &str) -> Cow<'_, str> {
 }
 
 /// Whether a byte is in the compared form what it is in the text: what RFC 3986 calls unreserved
-/// or reserved, but for the two operators and `%`.
+/// or reserved, but for `*`.
 fn stays(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!&'()+,;=".contains(&byte)
+    byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()+,;=".contains(&byte)
 }
 
 /// Pushes `text` in the form that is compared.
@@ -293,7 +307,7 @@ fn push_form(text: &str, operators: Operators, out: &mut String) {
             }
             (b'%', Some(octet)) => {
                 bytes = &after[2..];
-                if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
+                if octet.is_ascii_alphanumeric() || b"-._~$".contains(&octet) {
                     out.push(char::from(octet));
                 } else {
                     push_escape(octet, out);
@@ -335,16 +349,20 @@ mod tests {
         let mut builder = MatcherBuilder::default();
         for rule in rules {
             let (sign, pattern) = rule.split_at(1);
-            builder.add(pattern, sign == "+");
+            builder.add(pattern, sign == "+", 0);
         }
         builder.build()
+    }
+
+    fn allows(matcher: &Matcher, path: &str) -> bool {
+        matcher.decide(path).is_none_or(|decision| decision.allow)
     }
 
     fn check(rules: &[&str], expected: &[&str]) {
         let matcher = matcher(rules);
         for expectation in expected {
             let (sign, path) = expectation.split_at(1);
-            assert_eq!(matcher.allows(path), sign == "+", "{path} by {rules:?}");
+            assert_eq!(allows(&matcher, path), sign == "+", "{path} by {rules:?}");
         }
     }
 
@@ -486,7 +504,7 @@ mod tests {
             let matcher = matcher(&[&pattern]);
             let start = Instant::now();
             for _ in 0..20 {
-                assert!(matcher.allows(&path));
+                assert!(allows(&matcher, &path));
             }
             assert!(
                 start.elapsed() < Duration::from_millis(400),
@@ -497,38 +515,93 @@ mod tests {
         }
     }
 
-    /// The rule as the RFC words it, one pattern at a time, exponential.
-    fn brute(rules: &[(String, bool)], path: &str) -> bool {
-        fn glob(pattern: &[u8], path: &[u8]) -> bool {
-            match (pattern, path) {
-                ([], _) | (b"$", []) => true,
-                ([b'*', rest @ ..], _) => (0..=path.len()).any(|at| glob(rest, &path[at..])),
-                ([a, rest @ ..], [b, behind @ ..]) => a == b && glob(rest, behind),
-                _ => false,
+    /// Whether a pattern as written matches a path: by a table of which beginning of the one
+    /// matches which of the other, cell by cell.
+    fn matches_by_table(pattern: &str, path: &str) -> bool {
+        let (body, anchored) = match pattern.strip_suffix('$') {
+            Some(body) => (body, true),
+            None => (pattern, false),
+        };
+        let mut row = vec![false; path.len() + 1];
+        row[0] = true;
+        for byte in body.bytes() {
+            let mut next = vec![false; path.len() + 1];
+            for at in 0..=path.len() {
+                next[at] = match byte {
+                    b'*' => row[at] || (at > 0 && next[at - 1]),
+                    byte => at > 0 && row[at - 1] && path.as_bytes()[at - 1] == byte,
+                };
             }
+            row = next;
         }
+        if anchored {
+            row[path.len()]
+        } else {
+            row.contains(&true)
+        }
+    }
+
+    /// The rules as the RFC words them: of those that match the one of most octets, `allow` among
+    /// equals.
+    fn allows_by_table(rules: &[(String, bool)], path: &str) -> bool {
         let matching = rules
             .iter()
-            .filter(|(pattern, _)| glob(pattern.as_bytes(), path.as_bytes()));
+            .filter(|(pattern, _)| pattern.starts_with(['/', '*']))
+            .filter(|(pattern, _)| matches_by_table(pattern, path));
         matching
             .max_by_key(|(pattern, allow)| (pattern.len(), *allow))
             .is_none_or(|(_, allow)| *allow)
     }
 
+    fn check_against_table(rules: &[(String, bool)], paths: &[String]) {
+        let mut builder = MatcherBuilder::default();
+        for (pattern, allow) in rules {
+            builder.add(pattern, *allow, 0);
+        }
+        let matcher = builder.build();
+        for path in paths {
+            let expected = allows_by_table(rules, path);
+            assert_eq!(allows(&matcher, path), expected, "{path} by {rules:?}");
+        }
+    }
+
+    /// Few letters, so that patterns meet paths: of free ones hardly any would match.
+    fn pattern() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "/[ab/]{0,4}",
+            "/[ab*]{0,5}[$]?",
+            "[*][ab*]{0,3}[$]?",
+            "/[ab/.?=*$]{0,12}[$]?",
+            "/(a|b|\\*|ab\\*|/){0,16}[$]{0,2}",
+            "[$*/ab]{0,6}",
+        ]
+    }
+
     proptest! {
         #[test]
         fn the_rule_found_is_the_one_the_rfc_means(
-            rules in proptest::collection::vec(("/[ab/]{0,4}|/[ab*]{0,5}[$]?|[*][ab*]{0,3}[$]?", any::<bool>()), 0..12),
-            paths in proptest::collection::vec("/[ab/]{0,6}", 1..8),
+            rules in proptest::collection::vec((pattern(), any::<bool>()), 0..12),
+            paths in proptest::collection::vec("/[ab/]{0,6}|/[ab/.?=$]{0,12}|/(a|b|ab|/){0,20}", 1..8),
         ) {
-            let mut builder = MatcherBuilder::default();
-            for (pattern, allow) in &rules {
-                builder.add(pattern, *allow);
-            }
-            let matcher = builder.build();
-            for path in &paths {
-                prop_assert_eq!(matcher.allows(path), brute(&rules, path), "{} by {:?}", path, rules);
-            }
+            check_against_table(&rules, &paths);
+        }
+
+        /// Paths made from a rule, so that they match it, or nearly.
+        #[test]
+        fn paths_made_from_rules_are_judged_as_the_rfc_means(
+            rules in proptest::collection::vec((pattern(), any::<bool>()), 1..6),
+            fillings in proptest::collection::vec("[ab/]{0,3}", 1..6),
+            tail in "[ab$]{0,1}",
+        ) {
+            let paths: Vec<String> = rules
+                .iter()
+                .flat_map(|(pattern, _)| fillings.iter().map(move |filling| (pattern, filling)))
+                .map(|(pattern, filling)| {
+                    let body = pattern.strip_suffix('$').unwrap_or(pattern);
+                    format!("/{}{tail}", body.trim_start_matches('/').replace('*', filling))
+                })
+                .collect();
+            check_against_table(&rules, &paths);
         }
     }
 }

@@ -6,8 +6,8 @@
 mod matcher;
 mod rules;
 
-pub use matcher::MAX_WILDCARD_RULES;
-pub use rules::{MAX_BODY, MAX_CRAWL_DELAY, MAX_SITEMAPS, RuleLine, Rules};
+pub use matcher::{Decision, MAX_WILDCARD_RULES};
+pub use rules::{MAX_BODY, MAX_CRAWL_DELAY, MAX_SITEMAPS, RuleLine, Rules, line, lines};
 
 /// Redirects that are followed for a robots.txt, across hosts too; beyond them it counts as
 /// unavailable (RFC 9309 section 2.3.1.2).

@@ -1,17 +1,18 @@
 //! From the bytes of a robots.txt to the [`Rules`] for one crawler, in one pass over the callbacks
 //! of the `robotstxt` crate's line parser. That parser forgives the usual misspellings of
 //! `disallow`: RFC 9309 says nothing of them, and what their author wanted is plain. What it does
-//! badly is kept from it: see [`ascii`].
+//! badly is kept from it: see [`records`].
 
 use std::time::Duration;
 
 use robotstxt::RobotsParseHandler;
 use robotstxt::parser::RobotsTxtParser;
 
-use super::matcher::{self, Matcher, MatcherBuilder};
+use super::matcher::{Decision, Matcher, MatcherBuilder};
 
-/// Bytes of a body that are read: what RFC 9309 section 2.5 asks for at least.
-pub const MAX_BODY: usize = 500 * 1024;
+/// Bytes of a body that are read. RFC 9309 section 2.5 asks for 500 KiB at least; the round number
+/// above it costs nothing and leaves no rule at the edge to what a kilobyte is taken for.
+pub const MAX_BODY: usize = 512 * 1024;
 
 /// Longest delay that is believed: beyond an hour a host would be visited so rarely that the
 /// number is a mistake more often than a wish.
@@ -54,8 +55,9 @@ impl Rules {
     /// All groups that name the crawler count as one; only if there is none, those for `*`
     /// (RFC 9309 section 2.2.1). If neither is there, all is allowed.
     pub fn parse(body: &[u8], product_token: &str) -> Self {
-        let mut reader = Reader::new(product_token);
-        RobotsTxtParser::new(&ascii(within_limit(body), &mut |_| ()), &mut reader).parse();
+        let records = records(within_limit(body));
+        let mut reader = Reader::new(product_token, &records.lines);
+        RobotsTxtParser::new(&records.text, &mut reader).parse();
         reader.finish()
     }
 
@@ -63,31 +65,11 @@ impl Rules {
     /// `None` if none does, and it may be visited. Reads the whole body again: for people who ask
     /// why, not for every visit.
     pub fn explain(body: &[u8], product_token: &str, path_and_query: &str) -> Option<RuleLine> {
-        let mut numbers = Vec::new();
-        let body = within_limit(body);
-        let text = ascii(body, &mut |number| numbers.push(number));
-        let mut reader = Reader::new(product_token);
-        reader.listing = Some(Listing::default());
-        RobotsTxtParser::new(&text, &mut reader).parse();
-        let us = reader.us.named;
-        let listing = reader.listing?;
-        let rules = if us { listing.us } else { listing.all };
-        let matching = rules.into_iter().filter_map(|rule| {
-            let octets = matcher::octets(&rule.pattern, path_and_query)?;
-            Some((octets, rule.allow, rule.parsed_line))
-        });
-        // The first of equally good ones.
-        let (_, allow, parsed_line) = matching.reduce(|best, rule| {
-            let is_better = (rule.0, rule.1) > (best.0, best.1);
-            if is_better { rule } else { best }
-        })?;
-        let number = *numbers.get(parsed_line.checked_sub(1)? as usize)?;
-        let written = lines(body).find(|(found, _)| *found == number)?.1;
-        let written = String::from_utf8_lossy(written);
+        let decision = Self::parse(body, product_token).decide(path_and_query)?;
         Some(RuleLine {
-            number,
-            allow,
-            text: written.trim().chars().take(MAX_LINE_SHOWN).collect(),
+            number: decision.line,
+            allow: decision.allow,
+            text: line(body, decision.line),
         })
     }
 
@@ -103,7 +85,7 @@ impl Rules {
     /// Nothing may be visited but robots.txt itself.
     pub fn disallow_all() -> Self {
         let mut builder = MatcherBuilder::default();
-        builder.add("/", false);
+        builder.add("/", false, 0);
         Self {
             matcher: builder.build(),
             crawl_delay: None,
@@ -115,7 +97,14 @@ impl Rules {
     /// matching rule decides, `allow` among equals, and without any it may (RFC 9309 section
     /// 2.2.2). Linear in the path.
     pub fn allows(&self, path_and_query: &str) -> bool {
-        self.matcher.allows(path_and_query)
+        self.decide(path_and_query)
+            .is_none_or(|decision| decision.allow)
+    }
+
+    /// The rule that decides whether this path may be visited, or `None` if no rule applies and
+    /// it may.
+    pub fn decide(&self, path_and_query: &str) -> Option<Decision> {
+        self.matcher.decide(path_and_query)
     }
 
     /// The pause between visits that the crawler's own groups ask for, up to [`MAX_CRAWL_DELAY`];
@@ -140,9 +129,10 @@ impl Rules {
     }
 }
 
-/// The whole lines within [`MAX_BODY`]. A line as long as that is no rule and is read as it was cut.
+/// The whole lines within [`MAX_BODY`]. A body of just that length may have been cut before it came
+/// here. A line as long as that is no rule and is read as it was cut.
 fn within_limit(body: &[u8]) -> &[u8] {
-    if body.len() <= MAX_BODY {
+    if body.len() < MAX_BODY {
         return body;
     }
     let head = &body[..MAX_BODY];
@@ -152,46 +142,65 @@ fn within_limit(body: &[u8]) -> &[u8] {
     }
 }
 
-/// The body as the line parser can bear it: without byte order mark, which it would take for part
-/// of the first key, and in ASCII, because it cuts long lines at byte positions and panics inside a
-/// character. Lines that can be no record are left out: it allocates ten times to find that out;
-/// `kept` is told the numbers of the others.
-fn ascii(body: &[u8], kept: &mut dyn FnMut(u32)) -> String {
+/// The lines of a robots.txt, numbered from 1; they end with CR, LF or both. Without the byte order
+/// mark, of which the line parser would make a part of the first key.
+pub fn lines(body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let mark = [0xEF, 0xBB, 0xBF];
     let marked = body
         .iter()
         .zip(mark)
         .take_while(|(byte, mark)| *byte == mark)
         .count();
+    let mut rest = Some(&body[marked..]);
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let (line, after) = match end {
+            Some(end) if text[end..].starts_with(b"\r\n") => (&text[..end], Some(&text[end + 2..])),
+            Some(end) => (&text[..end], Some(&text[end + 1..])),
+            None => (text, None),
+        };
+        rest = after;
+        number += 1;
+        Some((number, line))
+    })
+}
+
+/// How a line is written, fit to be shown: at most 500 characters, none of them a control character.
+pub fn line(body: &[u8], number: u32) -> String {
+    let line = lines(body).find(|(found, _)| *found == number);
+    let line = String::from_utf8_lossy(line.map_or(b"", |(_, line)| line));
+    let line = line.trim().chars().take(MAX_LINE_SHOWN);
+    line.map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// What is handed to the line parser.
+struct Records {
+    /// In ASCII, because the parser cuts long lines at byte positions and panics inside a character.
+    text: String,
+    /// For each line of the text its number in the body.
+    lines: Vec<u32>,
+}
+
+/// The lines that may be records; the parser allocates ten times to find out that one is none.
+fn records(body: &[u8]) -> Records {
     let mut text = String::with_capacity(body.len() + body.len() / 16);
-    for (number, line) in lines(&body[marked..]) {
+    let mut numbers = Vec::new();
+    for (number, line) in lines(body) {
         let is_blank = |byte: &&u8| **byte <= b' ';
         let line = &line[line.iter().take_while(is_blank).count()..];
         let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
         if can_be_record(line) {
             push_ascii(line, &mut text);
             text.push('\n');
-            kept(number);
+            numbers.push(number);
         }
     }
-    text
-}
-
-/// The lines of a body and their numbers. A line ends with CR, LF, or both together.
-fn lines(body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
-    let mut number = 0;
-    let mut after_return = false;
-    let pieces = body.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
-    pieces.filter_map(move |piece| {
-        let is_second_half = after_return && piece == b"\n";
-        after_return = piece.ends_with(b"\r");
-        if is_second_half {
-            return None;
-        }
-        number += 1;
-        let end = usize::from(piece.ends_with(b"\n") || after_return);
-        Some((number, &piece[..piece.len() - end]))
-    })
+    Records {
+        text,
+        lines: numbers,
+    }
 }
 
 /// Whether a line without its comment has the colon that the grammar of RFC 9309 section 2.2 asks
@@ -256,65 +265,40 @@ struct Group {
 /// an audience of their own.
 struct Reader<'a> {
     product_token: &'a str,
+    /// The number in the body of each line that the parser sees.
+    lines: &'a [u32],
     rule_audience: Audience,
     delay_audience: Audience,
     us: Group,
     all: Group,
     sitemaps: Vec<String>,
-    /// Only where somebody asks which rule it was.
-    listing: Option<Listing>,
-}
-
-/// The rules as they are written.
-#[derive(Default)]
-struct Listing {
-    us: Vec<Listed>,
-    all: Vec<Listed>,
-}
-
-#[derive(Clone)]
-struct Listed {
-    /// Number of the line among those that the parser was given.
-    parsed_line: u32,
-    pattern: String,
-    allow: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(product_token: &'a str) -> Self {
+    fn new(product_token: &'a str, lines: &'a [u32]) -> Self {
         Self {
             product_token,
+            lines,
             rule_audience: Audience::default(),
             delay_audience: Audience::default(),
             us: Group::default(),
             all: Group::default(),
             sitemaps: Vec::new(),
-            listing: None,
         }
     }
 
-    fn rule(&mut self, parsed_line: u32, pattern: &str, allow: bool) {
+    fn rule(&mut self, line: u32, pattern: &str, allow: bool) {
+        let number = (line as usize).checked_sub(1);
+        let line = number.and_then(|at| self.lines.get(at)).copied();
+        let line = line.unwrap_or(0);
         self.rule_audience.closed = true;
         self.delay_audience.closed = true;
-        if let Some(listing) = &mut self.listing {
-            let listed = Listed {
-                parsed_line,
-                pattern: pattern.to_owned(),
-                allow,
-            };
-            if self.rule_audience.us {
-                listing.us.push(listed.clone());
-            }
-            if self.rule_audience.all {
-                listing.all.push(listed);
-            }
-        }
         if self.rule_audience.us {
-            self.us.rules.add(pattern, allow);
+            self.us.rules.add(pattern, allow, line);
         }
         // Once a group names us those for all are of no interest.
         if self.rule_audience.all && !self.us.named {
-            self.all.rules.add(pattern, allow);
+            self.all.rules.add(pattern, allow, line);
         }
     }
 
@@ -571,15 +555,8 @@ mod tests {
         assert!(inside.len() > MAX_BODY && inside.len() < MAX_BODY + 8);
         check(&inside, &["-/a", "+/b", "+/"]);
         check(&inside.replacen("#\n#\n#\n#\n", "", 1), &["-/a", "-/b"]);
-    }
-
-    fn check_delay(body: &str, expected: Option<f64>) {
-        let rules = Rules::parse(body.as_bytes(), "gleaner");
-        assert_eq!(
-            rules.crawl_delay().map(|delay| delay.as_secs_f64()),
-            expected,
-            "{body:?}"
-        );
+        // Cut already by whoever kept it: the last line may have gone on.
+        check(&inside[..MAX_BODY], &["-/a", "+/b", "+/"]);
     }
 
     #[test]
@@ -601,6 +578,45 @@ mod tests {
         assert_eq!(rule("/robots.txt"), None);
         let other = Rules::explain(body.as_bytes(), "other", "/x").unwrap();
         assert_eq!((other.number, other.allow), (4, false));
+    }
+
+    #[test]
+    fn a_decision_names_its_line() {
+        for end in ["\n", "\r", "\r\n"] {
+            let body = [
+                "\u{feff}# about",
+                "user-agent: *",
+                "",
+                "not a record",
+                "disallow: /a",
+                "allow: /a/*/b # why",
+                "disallow: /b",
+                "allow: /b",
+            ]
+            .join(end);
+            let rules = Rules::parse(body.as_bytes(), "gleaner");
+            for (path, expected) in [
+                ("/a/x", Some((false, 5))),
+                ("/a/x/b", Some((true, 6))),
+                ("/b", Some((true, 8))),
+                ("/c", None),
+                ("/robots.txt", None),
+            ] {
+                let decision = rules.decide(path).map(|it| (it.allow, it.line));
+                assert_eq!(decision, expected, "{path} with {end:?}");
+            }
+            let line = lines(body.as_bytes()).find(|(number, _)| *number == 5);
+            assert_eq!(line, Some((5, "disallow: /a".as_bytes())));
+        }
+    }
+
+    fn check_delay(body: &str, expected: Option<f64>) {
+        let rules = Rules::parse(body.as_bytes(), "gleaner");
+        assert_eq!(
+            rules.crawl_delay().map(|delay| delay.as_secs_f64()),
+            expected,
+            "{body:?}"
+        );
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! parsing and admission; what it yields is hashed into a [`UrlId`] and never requested, because a
 //! server may tell apart what the rules fold.
 //!
-//! Steps, in order: origin (userinfo, trailing dot), path (escapes, sessions, dot segments that
-//! these uncovered, slashes), query (escapes, empty pieces, tracking, sessions, order). All work on
-//! the raw text, never on decoded pairs, so that `a%26b` stays what it is and `+` is no space.
+//! Steps, in order: origin (scheme, userinfo, `www.`, trailing dot), path (escapes, sessions, dot
+//! segments that these uncovered, case, index file, slashes), query (escapes, empty pieces,
+//! tracking, sessions, order). All work on the raw text, never on decoded pairs, so that `a%26b`
+//! stays what it is and `+` is no space.
 //!
 //! Law: the canonical form parses, and is its own canonical form; whatever rules are on.
 
@@ -12,7 +13,7 @@ use std::borrow::Cow;
 
 use ::url::{Position, Url};
 
-use super::rules::{self, Rule, RuleSet, UnknownRule};
+use super::rules::{self, Rule, RuleSet};
 use super::{Secret, UrlId};
 
 /// The normal form of a URL: the key under which a crawl knows it, never what is requested.
@@ -45,20 +46,25 @@ pub struct Canonicalizer {
 
 impl Canonicalizer {
     /// A canonicalizer that applies these rules and no others.
-    pub fn with_rules(rules: impl IntoIterator<Item = Rule>) -> Self {
-        Self {
-            rules: rules.into_iter().collect(),
-        }
+    pub fn with_rules(rules: RuleSet) -> Self {
+        Self { rules }
     }
 
-    /// A canonicalizer that applies the rules of these names and no others.
-    pub fn with_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownRule> {
-        Ok(Self {
-            rules: names
-                .into_iter()
-                .map(str::parse)
-                .collect::<Result<_, _>>()?,
-        })
+    /// The rules that make the canonical form of `url` what it is, in the order of application: each
+    /// changes something after those before it.
+    pub fn explain(&self, url: &Url) -> Vec<Rule> {
+        let mut so_far = Self::with_rules(RuleSet::EMPTY);
+        let mut form = so_far.canonicalize(url);
+        let mut fired = Vec::new();
+        for rule in self.rules.iter() {
+            so_far.rules = so_far.rules.with(rule);
+            let next = so_far.canonicalize(url);
+            if next != form {
+                fired.push(rule);
+                form = next;
+            }
+        }
+        fired
     }
 
     /// The canonical form of `url`. The rules are about http and https; of any other URL, which
@@ -77,18 +83,25 @@ impl Canonicalizer {
     }
 
     fn push_origin(&self, url: &Url, out: &mut String) {
-        if self.rules.has(Rule::Userinfo) {
-            out.push_str(&url[..Position::AfterScheme]);
-            out.push_str("://");
-        } else {
-            out.push_str(&url[..Position::BeforeHost]);
+        // A port was written for one scheme and means nothing for the other.
+        let scheme = match self.rules.has(Rule::Scheme) && url.port().is_none() {
+            true => "https",
+            false => url.scheme(),
+        };
+        out.push_str(scheme);
+        out.push_str("://");
+        if !self.rules.has(Rule::Userinfo) {
+            let behind = url.scheme().len() + "://".len();
+            out.push_str(&url[..Position::BeforeHost][behind..]);
         }
-        let host = &url[Position::BeforeHost..Position::AfterHost];
-        out.push_str(if self.rules.has(Rule::TrailingDot) {
-            without_trailing_dot(host)
-        } else {
-            host
-        });
+        let mut host = &url[Position::BeforeHost..Position::AfterHost];
+        if self.rules.has(Rule::Www) {
+            host = without_www(host);
+        }
+        if self.rules.has(Rule::TrailingDot) {
+            host = without_trailing_dot(host);
+        }
+        out.push_str(host);
         out.push_str(&url[Position::AfterHost..Position::BeforePath]);
     }
 
@@ -100,13 +113,28 @@ impl Canonicalizer {
         if path.contains(['%', ';', '('])
             || path.contains("/.")
             || self.rules.has(Rule::DuplicateSlashes)
+            || self.rules.has(Rule::PathCase)
         {
             self.push_segments(&path, out);
         } else {
             out.push_str(&path);
         }
         if self.rules.has(Rule::TrailingSlash) {
-            out.truncate(start + out[start..].trim_end_matches('/').len());
+            truncate_slashes(start, out);
+        }
+        // Below one index file may stand another, which would be one in the next round.
+        while self.rules.has(Rule::IndexFile) {
+            let segment = out[start..]
+                .rfind('/')
+                .map_or(out.len(), |at| start + at + 1);
+            if !rules::is_index_file(&out[segment..]) {
+                break;
+            }
+            out.truncate(segment);
+            if !self.rules.has(Rule::TrailingSlash) {
+                break;
+            }
+            truncate_slashes(start, out);
         }
         if out.len() == start {
             out.push('/');
@@ -121,8 +149,16 @@ impl Canonicalizer {
         let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
         while let Some(segment) = segments.next() {
             let is_last = segments.peek().is_none();
-            let segment = self.without_path_session(segment);
-            if self.rules.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment) {
+            let mut segment = self.without_path_session(segment);
+            let is_session =
+                self.rules.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment);
+            if self.rules.has(Rule::PathCase) {
+                segment = lower_case(segment);
+            }
+            // In lower case it may be one only now.
+            if is_session
+                || (self.rules.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment))
+            {
                 continue;
             }
             match dots(&segment) {
@@ -174,8 +210,9 @@ impl Canonicalizer {
             || (self.rules.has(Rule::SessionInQuery) && rules::is_session(name, value))
     }
 
-    /// Drops `;jsessionid=...` from a segment, or from a piece of the query: some servers append
-    /// it to the whole URL.
+    /// Drops `;jsessionid=...` (Servlet specification, section 7.1.3) and what else would be a session
+    /// in a query from a segment, or from a piece of the query: some servers append it to the whole
+    /// URL.
     fn without_path_session<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !text.contains(';') || !self.rules.has(Rule::SessionInPath) {
             return Cow::Borrowed(text);
@@ -183,7 +220,7 @@ impl Canonicalizer {
         let is_kept = |parameter: &&str| {
             parameter
                 .split_once('=')
-                .is_none_or(|(name, _)| !rules::is_path_session(name))
+                .is_none_or(|(name, value)| !rules::is_session(name, value))
         };
         let mut parts = text.split(';');
         let mut kept = parts.next().unwrap_or_default().to_owned();
@@ -211,6 +248,47 @@ pub(super) fn without_trailing_dot(host: &str) -> &str {
         Some(rest) if !rest.is_empty() && !rest.ends_with('.') => rest,
         _ => host,
     }
+}
+
+/// The host without `www.`, where what is left still is a name of two labels. Repeatedly, so that
+/// nothing is left for a second time.
+fn without_www(host: &str) -> &str {
+    let mut host = host;
+    while let Some(rest) = host.strip_prefix("www") {
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        match rest.strip_prefix('.') {
+            Some(rest) if !rest.starts_with('.') && rest.trim_end_matches('.').contains('.') => {
+                host = rest;
+            }
+            _ => break,
+        }
+    }
+    host
+}
+
+/// Takes the slashes off the end of what `out` holds from `start`.
+fn truncate_slashes(start: usize, out: &mut String) {
+    out.truncate(start + out[start..].trim_end_matches('/').len());
+}
+
+/// In lower case, but for the digits of escapes: `%3A` and `%3a` are the business of another rule.
+fn lower_case(segment: Cow<'_, str>) -> Cow<'_, str> {
+    if !segment.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return segment;
+    }
+    let mut lower = String::with_capacity(segment.len());
+    let mut of_escape = 0_u8;
+    for (at, character) in segment.char_indices() {
+        if trailing_escape(segment.get(..at + 3).unwrap_or_default()).is_some() {
+            of_escape = 3;
+        }
+        lower.push(match of_escape {
+            0 => character.to_ascii_lowercase(),
+            _ => character,
+        });
+        of_escape = of_escape.saturating_sub(1);
+    }
+    Cow::Owned(lower)
 }
 
 /// Decodes the escapes of unreserved characters and writes the others in upper case, until nothing
@@ -534,8 +612,8 @@ mod tests {
     fn rules_can_be_chosen() {
         let url = Url::parse("http://u@a.example./p//q/?b=1&&a=2&utm_id=3#f").unwrap();
         let with = |names: &[&str]| {
-            Canonicalizer::with_names(names.iter().copied())
-                .unwrap()
+            let rules = names.iter().map(|name| name.parse::<Rule>().unwrap());
+            Canonicalizer::with_rules(rules.collect())
                 .canonicalize(&url)
                 .0
         };
@@ -552,7 +630,112 @@ mod tests {
             with(&["trailing-dot", "trailing-slash", "tracking"]),
             "http://u@a.example/p//q?b=1&&a=2"
         );
-        assert!(Canonicalizer::with_names(["tracking", "www"]).is_err());
+    }
+
+    /// With one rule besides those that are on by default, these are one page.
+    fn check_folds(rule: Rule, expected: &str, urls: &[&str]) {
+        let canonicalizer = Canonicalizer::with_rules(RuleSet::default().with(rule));
+        for url in urls {
+            let form = canonicalizer.canonicalize(&Url::parse(url).unwrap());
+            assert_eq!(form.as_str(), expected, "{url} with {rule}");
+        }
+    }
+
+    #[test]
+    fn rules_that_are_off_by_default() {
+        check_folds(
+            Rule::Scheme,
+            "https://a.example/x",
+            &[
+                "http://a.example/x",
+                "http://a.example:80/x",
+                "https://a.example/x",
+            ],
+        );
+        check_folds(
+            Rule::Scheme,
+            "http://a.example:443/",
+            &["http://a.example:443/"],
+        );
+        check_folds(
+            Rule::Www,
+            "http://a.example/",
+            &[
+                "http://www.a.example/",
+                "http://WWW2.a.example./",
+                "http://www.www.a.example/",
+            ],
+        );
+        for kept in [
+            "http://www.example/",
+            "http://wwwa.example/",
+            "http://www.1.2.3.4.a/",
+        ] {
+            let expected = kept.replace("www.1.2", "1.2");
+            check_folds(Rule::Www, &expected, &[kept]);
+        }
+        check_folds(
+            Rule::PathCase,
+            "http://a.example/page/caf%C3%A9%2Fx?Q=A",
+            &["http://a.example/PAGE/CAF%C3%A9%2fX?Q=A"],
+        );
+        check_folds(
+            Rule::IndexFile,
+            "http://a.example/d",
+            &[
+                "http://a.example/d/index.html",
+                "http://a.example/d/INDEX.PHP",
+                "http://a.example/d/default.aspx",
+                "http://a.example/d/index.htm/",
+            ],
+        );
+        check_folds(
+            Rule::IndexFile,
+            "http://a.example/myindex.html?b",
+            &["http://a.example/myindex.html?b"],
+        );
+        check_folds(
+            Rule::IndexFile,
+            "http://a.example/?b",
+            &["http://a.example/index.cgi?b"],
+        );
+        check_folds(
+            Rule::DuplicateSlashes,
+            "http://a.example/a/b",
+            &["http://a.example//a///b//"],
+        );
+        check_distinct(&[
+            "http://a.example/d/index.html",
+            "http://a.example/d/",
+            "http://www.a.example/d/",
+            "https://a.example/d/",
+            "http://a.example/D/",
+            "http://a.example//d/",
+        ]);
+    }
+
+    #[test]
+    fn an_explanation_names_the_rules_that_changed_something() {
+        let explain = |text| {
+            let url = Url::parse(text).unwrap();
+            let rules = Canonicalizer::default().explain(&url).into_iter();
+            rules.map(|rule| rule.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(explain("http://a.example/x?a=1&b=2"), Vec::<String>::new());
+        assert_eq!(
+            explain("http://u@a.example./%7ex;jsessionid=1/?b=1&&a=2&utm_id=3&PHPSESSID=4"),
+            [
+                "userinfo",
+                "trailing-dot",
+                "percent-encoding",
+                "session-in-path",
+                "trailing-slash",
+                "empty-query",
+                "tracking",
+                "session-in-query",
+                "query-order",
+            ]
+        );
     }
 
     /// Text made of the pieces on which rules act, so that they meet.
@@ -595,6 +778,9 @@ mod tests {
                 "gclid",
                 "sid=9682993c8daa2c5497996114facdc805",
                 "PHPSESSID=1",
+                "/index.html",
+                "/Default.ASP",
+                "(LIT3PY55T21Z5V55VLM25S55)",
                 "a=1",
                 "a=2",
                 "b",
@@ -628,6 +814,10 @@ mod tests {
             "http://0x7f.1",
             "http://.",
             "http://bücher.example.",
+            "https://www.a.example",
+            "http://www3.www.A.example.:443",
+            "http://www.www..",
+            "http://www.1.example",
             "http://",
         ]);
         (origin, nasty()).prop_map(|(origin, rest)| format!("{origin}/{rest}"))
@@ -636,7 +826,8 @@ mod tests {
     proptest! {
         #[test]
         fn canonical_forms_are_their_own(text in nasty_url(), mask in any::<u16>()) {
-            let chosen = Rule::all().iter().filter(|line| mask & (1 << line.rule as u8) != 0).map(|line| line.rule);
+            let chosen = Rule::all().iter().filter(|line| mask & (1 << line.rule as u8) != 0);
+            let chosen: RuleSet = chosen.map(|line| line.rule).collect();
             if let Ok(url) = Url::parse(&text) {
                 for canonicalizer in [Canonicalizer::default(), Canonicalizer::with_rules(chosen)] {
                     let once = canonicalizer.canonicalize(&url);

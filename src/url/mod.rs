@@ -13,7 +13,7 @@ pub use canonical::{CanonicalUrl, Canonicalizer};
 pub use host::{HostKey, Site};
 pub use id::{Secret, UrlId};
 pub use pattern::{HostMap, HostPattern, PatternError};
-pub use rules::{Rule, RuleLine, UnknownRule};
+pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};
 
 pub use ::url::Url;
 

@@ -11,11 +11,15 @@
 #[repr(u8)]
 #[expect(missing_docs, reason = "each is described by its line in `RULES`")]
 pub enum Rule {
+    Scheme,
     Userinfo,
+    Www,
     TrailingDot,
     PercentEncoding,
     SessionInPath,
+    PathCase,
     DuplicateSlashes,
+    IndexFile,
     TrailingSlash,
     EmptyQuery,
     Tracking,
@@ -46,7 +50,14 @@ const fn line(rule: Rule, name: &'static str, by_default: bool, what: &'static s
 }
 
 /// All rules, in the order in which they are applied.
-static RULES: [RuleLine; 10] = [
+static RULES: [RuleLine; 14] = [
+    // Off: a host may serve other pages under https, or none. Most do not.
+    line(
+        Rule::Scheme,
+        "scheme",
+        false,
+        "writes http as https where the URL names no port",
+    ),
     // Names and passwords in links are no part of what a page is, and they are free to invent: a
     // page that links to `http://1@host/`, `http://2@host/`... would otherwise have no end.
     line(
@@ -54,6 +65,13 @@ static RULES: [RuleLine; 10] = [
         "userinfo",
         true,
         "drops user name and password",
+    ),
+    // Off: they are two hosts, and which of the two redirects is theirs to say.
+    line(
+        Rule::Www,
+        "www",
+        false,
+        "drops `www.` before a host name, also with a number, as in `www2.`",
     ),
     line(
         Rule::TrailingDot,
@@ -73,12 +91,26 @@ static RULES: [RuleLine; 10] = [
         true,
         "drops `;jsessionid=...` and the segments of ASP.NET sessions without cookies",
     ),
+    // Off: most servers tell `/Page` from `/page`.
+    line(
+        Rule::PathCase,
+        "path-case",
+        false,
+        "writes the path in lower case, but not its escapes",
+    ),
     // Off: `/web/2020/http://a.example/` is a common path, and some servers tell `//` from `/`.
     line(
         Rule::DuplicateSlashes,
         "duplicate-slashes",
         false,
         "folds runs of slashes in the path",
+    ),
+    // Off: nothing but the server's settings says which file a directory shows.
+    line(
+        Rule::IndexFile,
+        "index-file",
+        false,
+        "drops `index.html` and its kin from the end of the path",
     ),
     line(
         Rule::TrailingSlash,
@@ -137,23 +169,47 @@ impl std::str::FromStr for Rule {
     }
 }
 
-/// A set of rules in one word.
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(RULES[*self as usize].name)
+    }
+}
+
+/// A set of rules in one word; by default those that [`Rule::all`] marks so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RuleSet(u16);
+pub struct RuleSet(u16);
 
 impl RuleSet {
-    pub(super) fn has(self, rule: Rule) -> bool {
+    /// No rules at all.
+    pub const EMPTY: Self = Self(0);
+
+    /// Whether this rule is in the set.
+    pub fn has(self, rule: Rule) -> bool {
         self.0 & (1 << rule as u8) != 0
+    }
+
+    /// The set with this rule.
+    #[must_use]
+    pub fn with(self, rule: Rule) -> Self {
+        Self(self.0 | (1 << rule as u8))
+    }
+
+    /// The set without this rule.
+    #[must_use]
+    pub fn without(self, rule: Rule) -> Self {
+        Self(self.0 & !(1 << rule as u8))
+    }
+
+    /// The rules in the set, in the order of application.
+    pub fn iter(self) -> impl Iterator<Item = Rule> {
+        let lines = RULES.iter().map(|line| line.rule);
+        lines.filter(move |rule| self.has(*rule))
     }
 }
 
 impl FromIterator<Rule> for RuleSet {
     fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
-        Self(
-            rules
-                .into_iter()
-                .fold(0, |set, rule| set | (1 << rule as u8)),
-        )
+        rules.into_iter().fold(Self::EMPTY, Self::with)
     }
 }
 
@@ -189,11 +245,23 @@ pub(super) fn is_session(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether `name` is the one path parameter that the Servlet specification (section 7.1.3) sets
-/// aside for sessions.
-pub(super) fn is_path_session(name: &str) -> bool {
-    name.eq_ignore_ascii_case("jsessionid")
+/// Whether a server may show this file for its directory: `index.html`, `default.aspx`.
+pub(super) fn is_index_file(segment: &str) -> bool {
+    let Some((stem, extension)) = segment.split_once('.') else {
+        return false;
+    };
+    let is_one_of = |list: &[&str], text: &str| list.iter().any(|it| it.eq_ignore_ascii_case(text));
+    (is_one_of(&["index"], stem) && is_one_of(&INDEX_EXTENSIONS, extension))
+        || (is_one_of(&["default"], stem) && is_one_of(&DEFAULT_EXTENSIONS, extension))
 }
+
+/// What the usual servers are set up with for `index`: Apache, nginx, PHP, servlets, `ColdFusion`.
+static INDEX_EXTENSIONS: [&str; 11] = [
+    "asp", "aspx", "cfm", "cgi", "htm", "html", "jsp", "php", "pl", "shtml", "xhtml",
+];
+
+/// The same for `default`: IIS.
+static DEFAULT_EXTENSIONS: [&str; 4] = ["asp", "aspx", "htm", "html"];
 
 /// Whether a path segment is a session of ASP.NET without cookies: `(S(...))`, also with an
 /// authentication ticket or the mark of the cookie probe, `(X(1)F(...)S(...))`; in ASP.NET 1.1
@@ -274,9 +342,14 @@ static SESSIONS: &[(&str, Value)] = &[
     ("cfid", Value::Any),         // ColdFusion, with cftoken
     ("cftoken", Value::Any),
     ("jsessionid", Value::Any), // Java servlets
-    ("oscsid", Value::Any),     // osCommerce
-    ("phpsessid", Value::Any),  // PHP
+    ("jsid", Value::SessionShaped),
+    ("lsid", Value::SessionShaped),
+    ("mscsid", Value::Any),    // Commerce Server
+    ("oscsid", Value::Any),    // osCommerce
+    ("phpsessid", Value::Any), // PHP
+    ("phpsessionid", Value::SessionShaped),
     ("sessid", Value::SessionShaped),
+    ("session-id", Value::SessionShaped),
     ("session_id", Value::SessionShaped),
     ("sessionid", Value::SessionShaped),
     ("sid", Value::SessionShaped),
@@ -295,33 +368,86 @@ static TRACKING: &[&str] = &[
     "__hsfp", // HubSpot
     "__hssc",
     "__hstc",
-    "__s", // Drip
+    "__s",                  // Drip
+    "__twitter_impression", // X
     "_branch_match_id",
+    "_bta_c", // Bronto
+    "_bta_tid",
     "_ga", // Google Analytics, across domains
     "_gac",
     "_gl",
     "_hsenc", // HubSpot mail
     "_hsmi",
-    "_kx",       // Klaviyo
-    "_openstat", // Openstat
-    "dclid",     // Google Display
-    "epik",      // Pinterest
+    "_ke",               // Klaviyo
+    "_kx",               // Klaviyo
+    "_openstat",         // Openstat
+    "action_object_map", // Facebook
+    "action_ref_map",
+    "action_type_map",
+    "at_campaign", // AT Internet
+    "at_custom1",
+    "at_custom2",
+    "at_custom3",
+    "at_custom4",
+    "at_medium",
+    "awc",        // Awin
+    "bsft_clkid", // Blueshift
+    "bsft_eid",
+    "bsft_mid",
+    "bsft_uid",
+    "cjdata",
+    "cjevent", // Commission Junction
+    "cm_mmc",  // IBM Digital Analytics
+    "cm_mmca1",
+    "dclid",  // Google Display
+    "dicbo",  // Outbrain
+    "dm_i",   // dotdigital
+    "ef_id",  // Adobe Advertising
+    "elqaid", // Eloqua
+    "elqat",
+    "elqcampaignid",
+    "elqtrack",
+    "elqtrackid",
+    "epik", // Pinterest
     "fb_action_ids",
     "fb_action_types",
     "fb_source",
-    "fbclid",         // Facebook
+    "fbclid",      // Facebook
+    "ga_campaign", // Google Analytics, by hand
+    "ga_content",
+    "ga_medium",
+    "ga_source",
+    "ga_term",
     "gad_campaignid", // Google Ads
     "gad_source",
     "gbraid",
     "gclid",
     "gclsrc",
+    "guccounter",
+    "guce_referrer", // Yahoo consent
+    "guce_referrer_sig",
     "hsctatracking",
     "igsh", // Instagram
     "igshid",
-    "irclickid", // impact.com
-    "li_fat_id", // LinkedIn
-    "mc_cid",    // Mailchimp
+    "irclickid",    // impact.com
+    "itm_campaign", // internal links, in the manner of utm
+    "itm_content",
+    "itm_medium",
+    "itm_source",
+    "itm_term",
+    "li_fat_id",       // LinkedIn
+    "matomo_campaign", // Matomo
+    "matomo_cid",
+    "matomo_content",
+    "matomo_group",
+    "matomo_keyword",
+    "matomo_kwd",
+    "matomo_medium",
+    "matomo_placement",
+    "matomo_source",
+    "mc_cid", // Mailchimp
     "mc_eid",
+    "mc_tc",
     "mibextid",      // Facebook
     "mkt_tok",       // Marketo
     "ml_subscriber", // MailerLite
@@ -348,16 +474,44 @@ static TRACKING: &[&str] = &[
     "pk_kwd",
     "pk_medium",
     "pk_source",
+    "qclid",      // Quora
     "rb_clickid", // Rakuten
-    "srsltid",    // Google Merchant Center
-    "ttclid",     // TikTok
-    "twclid",     // X
-    "vero_conv",  // Vero
+    "rdt_cid",    // Reddit
+    "ref_src",    // X
+    "ref_url",
+    "s_cid",       // Adobe Analytics
+    "s_kwcid",     // Adobe Advertising
+    "sc_campaign", // Sitecore mail
+    "sc_channel",
+    "sc_content",
+    "sc_medium",
+    "sc_outcome",
+    "sccid", // Snapchat
+    "sfmc_activityid",
+    "sfmc_id", // Salesforce
+    "sfmc_journeyid",
+    "srsltid",     // Google Merchant Center
+    "sscid",       // ShareASale
+    "tblci",       // Taboola
+    "tduid",       // Tradedoubler
+    "trk_contact", // Listrak
+    "trk_module",
+    "trk_msg",
+    "trk_sid",
+    "ttclid",    // TikTok
+    "twclid",    // X
+    "vero_conv", // Vero
     "vero_id",
     "wbraid",   // Google Ads
     "wickedid", // Wicked Reports
+    "wickedsource",
+    "wprov",    // Wikipedia
+    "wt.mc_id", // Webtrends
+    "wt_mc",    // Webtrekk
+    "xtor",     // AT Internet, before
     "yclid",    // Yandex
     "ysclid",
+    "zanpid", // Zanox
 ];
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
+//! - `offline`: commands that read files and fetch nothing.
+//! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
 //! - `web`, `smoke`: the web, and its own tests.
@@ -41,6 +43,13 @@ mod memory;
 
 mod pages;
 mod why;
+
+mod offline;
+
+mod fuzz;
+
+#[path = "../../fuzz/targets.rs"]
+mod fuzz_targets;
 
 mod progress;
 

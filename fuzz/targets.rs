@@ -1,0 +1,77 @@
+//! Fuzz targets: functions over any bytes that panic where a law is broken. cargo-fuzz drives them
+//! through `fuzz_targets/`, which needs a nightly compiler; `tests/it/fuzz.rs` replays `corpus/` and
+//! mutations of it on stable. Each reads what strangers write, with the room's public functions only.
+
+use gleaner::page::sitemap::{SitemapOptions, read_sitemap};
+use gleaner::robots::{self, Rules};
+use gleaner::url::{self, Canonicalizer, HostKey, Rule, RuleSet, Site, Url};
+
+/// Any text is a URL or is refused; what is accepted has a canonical form that parses, is its own
+/// canonical form under whatever rules, and does not leave the host unless a rule says so. The
+/// first two bytes choose the rules.
+pub(crate) fn url(bytes: &[u8]) {
+    let (choice, text) = match bytes {
+        [a, b, rest @ ..] => (u16::from_le_bytes([*a, *b]), rest),
+        _ => (0, bytes),
+    };
+    let Ok(url) = url::parse(&String::from_utf8_lossy(text)) else {
+        return;
+    };
+    let chosen = Rule::all()
+        .iter()
+        .filter(|line| choice & (1 << line.rule as u8) != 0);
+    let chosen: RuleSet = chosen.map(|line| line.rule).collect();
+    for rules in [RuleSet::default(), chosen] {
+        let canonicalizer = Canonicalizer::with_rules(rules);
+        let once = canonicalizer.canonicalize(&url);
+        let parsed = Url::parse(once.as_str()).expect("a canonical form parses");
+        assert_eq!(parsed.as_str(), once.as_str(), "parsing changes {once}");
+        assert_eq!(canonicalizer.canonicalize(&parsed), once, "not idempotent");
+        for rule in canonicalizer.explain(&url) {
+            assert!(rules.has(rule), "{rule} is off");
+        }
+    }
+    let host_key = HostKey::of(&url);
+    let read_back = HostKey::parse(host_key.as_str());
+    assert_eq!(read_back.as_ref(), Some(&host_key));
+    assert!(!Site::of(&url).as_str().is_empty());
+}
+
+/// Any bytes are a robots.txt. robots.txt itself is allowed, a decision names a line that is there,
+/// and what is held is bounded. The last line is the path.
+pub(crate) fn robots(bytes: &[u8]) {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    let (body, path) = bytes.split_at(end);
+    let path = String::from_utf8_lossy(path);
+    let rules = Rules::parse(body, "gleaner");
+    assert!(rules.allows("/robots.txt"));
+    let lines = robots::lines(body).count();
+    for path in [path.trim(), "/", "/a/b?c=d"] {
+        let decision = rules.decide(path);
+        assert_eq!(rules.allows(path), decision.is_none_or(|it| it.allow));
+        if let Some(decision) = decision {
+            assert!((1..=lines).contains(&(decision.line as usize)));
+        }
+    }
+    assert!(rules.size() < 4 * 1024 + 200 * body.len());
+    assert!(rules.crawl_delay() <= Some(robots::MAX_CRAWL_DELAY));
+}
+
+/// Any bytes are read to an end, with as many entries as are reported, all of them to be crawled.
+pub(crate) fn sitemap(bytes: &[u8]) {
+    let base = url::parse("http://a.example/sitemap.xml").expect("it is a URL");
+    let options = SitemapOptions {
+        max_bytes: 1024 * 1024,
+        max_entries: 100,
+        max_alternates: 10,
+    };
+    let mut entries = 0;
+    let report = read_sitemap(bytes, Some(&base), &options, &mut |entry| {
+        entries += 1;
+        assert!(matches!(entry.url.scheme(), "http" | "https"));
+        assert!(entry.alternates.len() <= options.max_alternates);
+    });
+    assert_eq!(report.entries, entries);
+    assert!(entries <= options.max_entries);
+    assert!(report.problems.len() <= report.problem_count);
+}

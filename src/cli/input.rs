@@ -1,0 +1,27 @@
+//! Input that is named on the command line: a file, or `-` for standard input. Opened here, read by
+//! the command.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use super::Failure;
+
+/// Opens a file, or standard input for `-`. `what` names it in messages: `robots.txt`.
+pub(super) fn open(path: &Path, what: &str) -> Result<Box<dyn BufRead>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(BufReader::new(file))),
+        Err(error) => Err(Failure::Usage {
+            message: format!("cannot open the {what} {}: {error}", path.display()),
+            hint: Some("give an existing file, or - for standard input"),
+        }),
+    }
+}
+
+/// What a reader's error is to a person.
+pub(super) fn unreadable(path: &Path, error: io::Error) -> Failure {
+    Failure::Io(anyhow::Error::new(error).context(format!("cannot read {}", path.display())))
+}

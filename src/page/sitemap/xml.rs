@@ -1,0 +1,380 @@
+//! Markup to entries: one pass over the events of a forgiving XML reader, with a stack of the open
+//! elements and one entry in the making. Elements are known by their local names and their place: a
+//! `loc` counts as a child of `url` under the same prefix, so that `image:loc` and what extensions
+//! will bring are no pages. End tags that are missing are taken for granted where the next tag
+//! says so. Defines no entities: those that a file declares stay as they are written.
+
+use std::borrow::Cow;
+
+use quick_xml::Reader;
+use quick_xml::errors::Error;
+use quick_xml::escape::{resolve_predefined_entity, unescape};
+use quick_xml::events::{BytesStart, Event};
+
+use super::input::{Input, Stop};
+use super::{Alternate, ChangeFrequency, Draft, EntryKind, Problem, Sink, SitemapForm};
+
+/// Open elements that are known by name; those deeper are only counted. Sitemaps have 4.
+const MAX_DEPTH: usize = 64;
+
+/// Bytes of a text that are kept; a longer one is no URL.
+const MAX_TEXT: usize = crate::url::MAX_LEN + 1;
+
+/// Bytes of a hint.
+const MAX_HINT: usize = 100;
+
+/// Reads to the end, or to what ends reading early.
+pub(super) fn read(input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
+    let mut reader = Reader::from_reader(input);
+    let config = reader.config_mut();
+    config.allow_dangling_amp = true;
+    config.allow_unmatched_ends = true;
+    config.check_end_names = false;
+    config.expand_empty_elements = true;
+    let mut state = State::default();
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        reader.get_mut().begin_piece();
+        match reader.read_event_into(&mut buffer) {
+            Ok(Event::Start(tag)) => {
+                if !state.start(&tag, sink) {
+                    return None;
+                }
+            }
+            Ok(Event::End(tag)) => state.end(tag.name().as_ref(), sink),
+            Ok(Event::Text(text)) => state.text(&text),
+            Ok(Event::CData(text)) => state.text(&text),
+            Ok(Event::GeneralRef(reference)) => match reference.resolve_char_ref() {
+                Ok(Some(character)) => state.text(character.encode_utf8(&mut [0; 4])),
+                _ => match resolve_predefined_entity(&reference) {
+                    Some(text) => state.text(text),
+                    None => {
+                        state.text("&");
+                        state.text(&reference);
+                        state.text(";");
+                    }
+                },
+            },
+            Ok(Event::Eof) => {
+                state.finish(sink);
+                return None;
+            }
+            Ok(_) => {}
+            Err(Error::Io(error)) => {
+                state.rescue(sink);
+                return Some(reader.get_ref().stop(&error));
+            }
+            // The reader has skipped what it did not understand.
+            Err(error @ Error::IllFormed(_)) => {
+                let at = reader.error_position();
+                sink.problem(Problem::Markup {
+                    at,
+                    reason: error.to_string(),
+                });
+            }
+            // All of these are found at the end of the file.
+            Err(error) => {
+                let at = reader.error_position();
+                state.rescue(sink);
+                sink.problem(Problem::Markup {
+                    at,
+                    reason: error.to_string(),
+                });
+                return None;
+            }
+        }
+    }
+}
+
+/// A field of an entry whose text is of interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Address,
+    /// RSS: an address, if nothing says otherwise and there is no other.
+    Guid,
+    LastModified,
+    ChangeFrequency,
+    Priority,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: Box<str>,
+    field: Option<Field>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    form: Option<SitemapForm>,
+    open: Vec<Open>,
+    /// Open elements beyond [`MAX_DEPTH`].
+    deeper: u64,
+    /// The entry in the making, and how many elements are open with its own.
+    draft: Option<(EntryKind, usize, Draft)>,
+    /// The text of the innermost element, if it is a field.
+    text: String,
+}
+
+fn prefix(name: &str) -> &str {
+    name.split_once(':').map_or("", |(prefix, _)| prefix)
+}
+
+fn local(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(_, local)| local)
+}
+
+impl State {
+    /// Returns whether reading goes on.
+    fn start(&mut self, tag: &BytesStart<'_>, sink: &mut Sink<'_>) -> bool {
+        let name = tag.name();
+        let name: &str = name.as_ref();
+        if self.deeper > 0 || self.open.len() == MAX_DEPTH {
+            self.deeper += 1;
+            return true;
+        }
+        if self.form.is_none() && !self.recognize(name, sink) {
+            return false;
+        }
+        // A text element that another tag follows was not closed.
+        if self.open.last().is_some_and(|open| open.field.is_some()) {
+            self.close(self.open.len() - 1, sink);
+        }
+        if let Some(kind) = self.begins_entry(name) {
+            if self.draft.is_some() {
+                self.end_entry(sink);
+            }
+            if !sink.wants_more() {
+                return false;
+            }
+            self.draft = Some((kind, self.open.len() + 1, Draft::default()));
+        }
+        let field = self.field(name, tag, sink);
+        if field.is_some() {
+            self.text.clear();
+        }
+        let name = name.get(..MAX_HINT).unwrap_or(name);
+        self.open.push(Open {
+            name: name.into(),
+            field,
+        });
+        true
+    }
+
+    /// Takes the form from the first element that tells it.
+    fn recognize(&mut self, name: &str, sink: &mut Sink<'_>) -> bool {
+        self.form = match local(name).to_ascii_lowercase().as_str() {
+            "urlset" | "url" => Some(SitemapForm::UrlSet),
+            "sitemapindex" | "sitemap" => Some(SitemapForm::Index),
+            "rss" => Some(SitemapForm::Rss),
+            "rdf" => Some(SitemapForm::Rdf),
+            "feed" => Some(SitemapForm::Atom),
+            _ => None,
+        };
+        sink.report.form = self.form;
+        if self.form.is_none() {
+            let name: String = name.chars().take(MAX_HINT).collect();
+            sink.problem(Problem::NoSitemap(format!("it begins with <{name}>")));
+        }
+        self.form.is_some()
+    }
+
+    /// Whether this element is an entry: known by its name, and no extension's within another.
+    fn begins_entry(&self, name: &str) -> Option<EntryKind> {
+        let kind = match (self.form?, local(name)) {
+            (SitemapForm::UrlSet | SitemapForm::Index, "url")
+            | (SitemapForm::Rss | SitemapForm::Rdf, "item")
+            | (SitemapForm::Atom, "entry") => EntryKind::Page,
+            (SitemapForm::UrlSet | SitemapForm::Index, "sitemap") => EntryKind::Sitemap,
+            _ => return None,
+        };
+        let root = self.open.first().map_or(name, |open| &open.name);
+        let is_ours = match self.form? {
+            // The items of RDF have no prefix, its root has one.
+            SitemapForm::Rdf => true,
+            _ => prefix(root) == prefix(name),
+        };
+        is_ours.then_some(kind)
+    }
+
+    /// Which field of the entry this element is. Those that say all in attributes are read here.
+    fn field(&mut self, name: &str, tag: &BytesStart<'_>, sink: &mut Sink<'_>) -> Option<Field> {
+        let (_, depth, draft) = self.draft.as_mut()?;
+        if self.open.len() != *depth {
+            return None;
+        }
+        let is_ours = self
+            .open
+            .last()
+            .is_some_and(|entry| prefix(&entry.name) == prefix(name));
+        let form = self.form?;
+        match (form, local(name)) {
+            (SitemapForm::UrlSet | SitemapForm::Index, local) => match local {
+                "loc" if is_ours => Some(Field::Address),
+                "lastmod" if is_ours => Some(Field::LastModified),
+                "changefreq" if is_ours => Some(Field::ChangeFrequency),
+                "priority" if is_ours => Some(Field::Priority),
+                "link" if draft.alternates.len() < sink.options.max_alternates => {
+                    draft.alternates.extend(alternate(tag, sink));
+                    None
+                }
+                _ => None,
+            },
+            (SitemapForm::Rss | SitemapForm::Rdf, local) => match local {
+                "link" if is_ours => Some(Field::Address),
+                "guid" if is_ours => {
+                    let is_address = attribute(tag, "isPermaLink").as_deref() != Some("false");
+                    is_address.then_some(Field::Guid)
+                }
+                "pubDate" if is_ours => Some(Field::LastModified),
+                "date" if draft.last_modified.is_none() => Some(Field::LastModified),
+                _ => None,
+            },
+            (SitemapForm::Atom, "link") if is_ours => {
+                let is_page = attribute(tag, "rel").is_none_or(|rel| rel == "alternate");
+                if is_page && draft.address.is_none() {
+                    draft.address = attribute(tag, "href").map(|it| it.trim().to_owned());
+                }
+                None
+            }
+            (SitemapForm::Atom, "updated") if is_ours => Some(Field::LastModified),
+            (SitemapForm::Atom, "published") if is_ours && draft.last_modified.is_none() => {
+                Some(Field::LastModified)
+            }
+            _ => None,
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let is_field = self.open.last().is_some_and(|open| open.field.is_some());
+        if is_field && self.deeper == 0 {
+            let room = MAX_TEXT.saturating_sub(self.text.len());
+            let end = text.floor_char_boundary(room.min(text.len()));
+            self.text.push_str(&text[..end]);
+        }
+    }
+
+    fn end(&mut self, name: &str, sink: &mut Sink<'_>) {
+        if self.deeper > 0 {
+            self.deeper -= 1;
+            return;
+        }
+        let name = name.get(..MAX_HINT).unwrap_or(name);
+        if let Some(at) = self.open.iter().rposition(|open| *open.name == *name) {
+            self.close(at, sink);
+        }
+    }
+
+    /// Closes the element at this place of the stack, and those within.
+    fn close(&mut self, at: usize, sink: &mut Sink<'_>) {
+        while self.open.len() > at {
+            let Some(Open {
+                field: Some(field), ..
+            }) = self.open.pop()
+            else {
+                let is_entry = |depth: usize| self.open.len() + 1 == depth;
+                if self
+                    .draft
+                    .as_ref()
+                    .is_some_and(|(_, depth, _)| is_entry(*depth))
+                {
+                    self.entry(sink);
+                }
+                continue;
+            };
+            self.set(field);
+        }
+    }
+
+    /// An entry that is not closed ends where the next begins.
+    fn end_entry(&mut self, sink: &mut Sink<'_>) {
+        if let Some((_, depth, _)) = &self.draft {
+            self.close(depth - 1, sink);
+        }
+    }
+
+    /// Takes a field's text into the entry.
+    fn set(&mut self, field: Field) {
+        let Some((_, _, draft)) = &mut self.draft else {
+            return;
+        };
+        let text = self.text.trim();
+        let hint = || {
+            let text = &text[..text.floor_char_boundary(MAX_HINT.min(text.len()))];
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        match field {
+            Field::Address if text.is_empty() => {}
+            // The first, and rather a link than a mere identifier.
+            Field::Address => {
+                draft.address.get_or_insert_with(|| text.to_owned());
+            }
+            Field::Guid => {
+                draft.identifier = Some(text.to_owned()).filter(|it| it.contains("://"));
+            }
+            Field::LastModified => draft.last_modified = hint(),
+            Field::ChangeFrequency => draft.change_frequency = ChangeFrequency::parse(text),
+            Field::Priority => {
+                let number = text.parse().ok();
+                draft.priority = number.filter(|it| (0.0..=1.0).contains(it));
+            }
+        }
+    }
+
+    /// Gives the entry in the making, if there is one.
+    fn entry(&mut self, sink: &mut Sink<'_>) {
+        if let Some((kind, _, mut draft)) = self.draft.take() {
+            draft.address = draft.address.or(draft.identifier.take());
+            sink.entry(kind, draft);
+        }
+    }
+
+    /// Gives the entry in the making if its address has been read. A text that was not closed may
+    /// have been cut and is dropped.
+    fn rescue(&mut self, sink: &mut Sink<'_>) {
+        let has_address = |draft: &Draft| draft.address.is_some() || draft.identifier.is_some();
+        if self
+            .draft
+            .as_ref()
+            .is_some_and(|(_, _, draft)| has_address(draft))
+        {
+            self.entry(sink);
+        }
+    }
+
+    /// The file has ended.
+    fn finish(&mut self, sink: &mut Sink<'_>) {
+        let inside = self.open.last().map(|open| format!("<{}>", open.name));
+        self.rescue(sink);
+        if let Some(inside) = inside {
+            sink.problem(Problem::Truncated(inside));
+        } else if self.form.is_none() {
+            sink.problem(Problem::NoSitemap("it has no element".to_owned()));
+        }
+    }
+}
+
+/// What an `xhtml:link` says, if it is an alternate.
+fn alternate(tag: &BytesStart<'_>, sink: &mut Sink<'_>) -> Option<Alternate> {
+    let language = attribute(tag, "hreflang").filter(|it| it.len() <= MAX_HINT)?;
+    let rel = attribute(tag, "rel")?;
+    if !rel
+        .split_ascii_whitespace()
+        .any(|it| it.eq_ignore_ascii_case("alternate"))
+    {
+        return None;
+    }
+    let url = sink.url(attribute(tag, "href")?.trim())?;
+    Some(Alternate { language, url })
+}
+
+/// The value of an attribute, whatever its prefix. Unknown entities stay as they are written.
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    let mut attributes = tag.html_attributes();
+    let attributes = attributes.with_checks(false);
+    let found = attributes
+        .flatten()
+        .find(|attribute| local(attribute.key.as_ref()).eq_ignore_ascii_case(name))?;
+    let value = unescape(&found.value);
+    Some(value.map_or_else(|_| found.value.to_string(), Cow::into_owned))
+}
