@@ -17,7 +17,7 @@ use super::server::{Request, Server};
 use super::site::{Answer, Host};
 use super::{DELAY, SEED};
 use crate::engine::LogLine;
-use crate::url::{Canonicalizer, Rule, Site, Url, join, parse};
+use crate::url::{Canonicalizer, Site, Url, join, parse};
 
 /// What a crawl of the built-in web came to.
 #[derive(Debug, Serialize)]
@@ -68,7 +68,7 @@ struct NotFetched {
     /// The URL that was asked for instead, where there is one.
     same_as: Option<String>,
     /// The rules of the canonical form that make the two one.
-    rules: Vec<&'static str>,
+    rules: Vec<String>,
 }
 
 /// Why a link led to no request.
@@ -389,18 +389,10 @@ fn references(html: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The rules without which the canonical form of a URL would be another.
-fn rules(url: &Url) -> Vec<&'static str> {
-    let by_default = || Rule::all().iter().filter(|line| line.by_default);
-    let canonical = Canonicalizer::default().canonicalize(url);
-    by_default()
-        .filter(|left_out| {
-            let others = by_default().filter(|line| line.rule != left_out.rule);
-            let without = Canonicalizer::with_rules(others.map(|line| line.rule));
-            without.canonicalize(url) != canonical
-        })
-        .map(|line| line.name)
-        .collect()
+/// The rules that make the canonical form of a URL what it is.
+fn rules(url: &Url) -> Vec<String> {
+    let fired = Canonicalizer::default().explain(url);
+    fired.iter().map(ToString::to_string).collect()
 }
 
 /// Path and query of a URL, if it is one of this host; otherwise all of it.
