@@ -5,8 +5,11 @@ mod config;
 mod control;
 mod crawl;
 mod daemon;
+mod dedup;
 mod demo;
 mod exit;
+mod fingerprint;
+mod lines;
 mod input;
 mod normalize;
 mod output;
@@ -90,6 +93,10 @@ enum Command {
     Completions(packaging::CompletionsArguments),
     /// Print the man page, or write those of all commands
     Man(packaging::ManArguments),
+    /// Find the duplicates of a corpus: JSON lines in, verdicts out
+    Dedup(dedup::Arguments),
+    /// Print what documents are compared by: digests, SimHash, sketches
+    Fingerprint(fingerprint::Arguments),
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -157,6 +164,8 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Sitemap(arguments) => sitemap::run(&arguments),
         Command::Completions(arguments) => packaging::completions(&arguments),
         Command::Man(arguments) => packaging::man(&arguments),
+        Command::Dedup(arguments) => dedup::run(&arguments),
+        Command::Fingerprint(arguments) => fingerprint::run(&arguments),
     });
     match result {
         Ok(()) => Exit::Done.into(),

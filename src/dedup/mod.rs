@@ -6,15 +6,28 @@
 //! both together. Nothing here knows pages, archives or the network: bytes and text come in,
 //! verdicts go out.
 
+mod bands;
+mod bottom;
+mod corpus;
 mod documents;
 mod exact;
+mod figures;
 mod index;
+mod minhash;
+mod shingle;
+mod short;
 mod simhash;
+mod tables;
 mod text;
 
+pub use corpus::{Clusters, Corpus, Duplicate, Judged, Near, Options, Signed, Signer, Tier};
 pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored};
+pub use figures::{Figures, sign_minhash, sign_simhash};
 pub use index::{Index, Posting, postings, structures};
+pub use minhash::{HASHES, Permutations, bands_for, found as chance_found};
+pub use shingle::{Shingle, Unit};
 pub use simhash::hamming;
+pub use tables::{Found, MAX_GUARANTEED, Tables};
 pub use text::{Text, words};
 
 use std::sync::Arc;
