@@ -248,9 +248,9 @@ fn report(failure: &Failure) -> Exit {
         Failure::Engine(error @ engine::Error::Position { .. }) => {
             (output::chain(error), Exit::Usage)
         }
-        Failure::Engine(error @ engine::Error::StoreMissing { .. }) => {
-            (output::chain(error), Exit::Directory)
-        }
+        Failure::Engine(
+            error @ (engine::Error::StoreMissing { .. } | engine::Error::Features { .. }),
+        ) => (output::chain(error), Exit::Directory),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
                 hints.push("`gleaner status`, `pages` and `why` work while the other process runs, `pause`, `resume`, `stop` and `seeds add` speak to it");

@@ -117,6 +117,10 @@ impl Hasher for Spread {
         self.0 = u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
+    fn write_u128(&mut self, key: u128) {
+        self.0 = key as u64;
+    }
+
     fn write_u64(&mut self, key: u64) {
         self.0 = key;
     }

@@ -7,12 +7,13 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::BuildHasherDefault;
 
 use sha2::{Digest, Sha256};
 
-use super::bands::Bands;
+use super::bands::{Bands, Spread};
 use super::bottom::{self, Bottom};
-use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WHOLE_HASHES, WholeSketch};
+use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
 use super::shingle::{Shingle, Unit};
 use super::short::{self, KEPT_WORDS, SHORT_WORDS, Set, Sets};
 use super::tables::{Found, Tables};
@@ -20,12 +21,6 @@ use super::{Text, shingle, simhash};
 
 /// Fewer words say too little about a page to tell it from another by its text alone.
 const MIN_WORDS: u32 = 5;
-
-/// Bits within which SimHash looks for candidates that the sketch decides.
-const REACH: u8 = 10;
-
-/// Two pages with the same main text are not the same if their whole texts are less alike than this.
-const WHOLE_SIMILARITY: f64 = 0.5;
 
 /// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked for:
 /// four standard errors.
@@ -211,10 +206,7 @@ impl Signer {
         let set = (MIN_WORDS..KEPT_WORDS)
             .contains(&words)
             .then(|| short::set(&five_words()));
-        let whole = (!text.is_whole()).then(|| {
-            let shingles = shingle::hashes(text.visible_hashes(), 5, self.options.seed);
-            minhash::sketch(&self.permutations.minima::<WHOLE_HASHES>(&shingles))
-        });
+        let whole = (!text.is_whole()).then(|| minhash::whole_sketch(text, &self.permutations));
         Signed {
             raw: half(&Sha256::digest(raw).into()),
             normalized: text
@@ -292,15 +284,18 @@ pub struct Judged {
     pub joins: Vec<u32>,
 }
 
+/// A map from digests, which are hashes already.
+type ByDigest<T> = HashMap<u128, T, BuildHasherDefault<Spread>>;
+
 /// All documents so far, as later ones are judged by them.
 #[derive(Debug)]
 pub struct Corpus {
     options: Options,
     /// Documents judged.
     count: u32,
-    raw: HashMap<u128, u32>,
-    normalized: HashMap<u128, u32>,
-    content: HashMap<u128, Vec<u32>>,
+    raw: ByDigest<u32>,
+    normalized: ByDigest<u32>,
+    content: ByDigest<Vec<u32>>,
     tables: Tables,
     bands: Bands,
     sets: Sets,
@@ -333,9 +328,9 @@ impl Corpus {
             sets: Sets::new(options.threshold),
             options,
             count: 0,
-            raw: HashMap::new(),
-            normalized: HashMap::new(),
-            content: HashMap::new(),
+            raw: ByDigest::default(),
+            normalized: ByDigest::default(),
+            content: ByDigest::default(),
             tables: Tables::default(),
             bands: Bands::new(bands, rows),
             kept: Vec::new(),
@@ -442,7 +437,7 @@ impl Corpus {
     fn by_simhash(&self, bits: u64, sketch: Option<&Sketch>, alike: &mut Vec<Duplicate>) {
         let reach = match self.options.near {
             Near::Hamming(distance) => distance,
-            _ => REACH,
+            _ => simhash::REACH,
         };
         let mut found: Vec<Found> = Vec::new();
         self.tables.find(bits, reach, &mut found);
@@ -506,10 +501,7 @@ impl Corpus {
     /// Whether nothing but the main text speaks against it: where one of two pages is judged by a part
     /// of its text, the whole texts must be alike too.
     fn is_same_page(&self, signed: &Signed, of: u32) -> bool {
-        match (&signed.whole, self.whole.get(&of)) {
-            (Some(own), Some(other)) => minhash::sketch_similarity(own, other) >= WHOLE_SIMILARITY,
-            _ => true,
-        }
+        minhash::wholes_are_alike(signed.whole.as_ref(), self.whole.get(&of))
     }
 
     fn keep(&mut self, number: u32, signed: Signed, duplicate: Option<Duplicate>) {

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WHOLE_HASHES, WholeSketch};
+use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
 use super::short::SHORT_WORDS;
 use super::{Text, shingle, simhash, text};
 
@@ -57,10 +57,8 @@ impl Figures {
                 .map(|_| simhash::majority(&shingle::hashes(words, 2, seed))),
             sketch: minhash.as_deref().map(minhash::sketch),
             minhash,
-            sketch_visible: (text.visible_words() > 0).then(|| {
-                let shingles = shingle::hashes(text.visible_hashes(), 5, seed);
-                minhash::sketch(&permutations.minima::<WHOLE_HASHES>(&shingles))
-            }),
+            sketch_visible: (text.visible_words() > 0)
+                .then(|| minhash::whole_sketch(text, &permutations)),
         }
     }
 }

@@ -4,9 +4,12 @@
 //! Two uses: a signature of 128 values of 32 bits, found through bands, and sketches of 8 bits a
 //! value, which are small enough to stand beside every SimHash as a second witness. Pure arithmetic.
 
+use std::sync::OnceLock;
+
 use pulp::Arch;
 
-use super::shingle::mix;
+use super::Text;
+use super::shingle::{self, mix};
 
 /// Hash functions of a signature and of a sketch. The estimate's standard error is
 /// sqrt(J (1 - J) / 128): 3.5 % at J = 0.8.
@@ -33,6 +36,8 @@ const TILE: usize = 32;
 /// orders any set of them like a random permutation; the odd factors make it one.
 #[derive(Debug)]
 pub struct Permutations {
+    /// What they were drawn with; shingles are hashed with the same.
+    seed: u64,
     factors: [u32; HASHES],
     summands: [u32; HASHES],
 }
@@ -46,6 +51,7 @@ impl Permutations {
             mix(state)
         };
         let mut permutations = Self {
+            seed,
             factors: [0; HASHES],
             summands: [0; HASHES],
         };
@@ -59,6 +65,12 @@ impl Permutations {
             *summand = drawn as u32;
         }
         permutations
+    }
+
+    /// Those of seed 0.
+    pub(super) fn standard() -> &'static Self {
+        static STANDARD: OnceLock<Permutations> = OnceLock::new();
+        STANDARD.get_or_init(|| Self::new(0))
     }
 
     /// The minimum of each of the first `N` functions (a multiple of 32, at most 128) over the
@@ -142,9 +154,28 @@ pub(super) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
 pub(super) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64 {
     /// Unequal minima whose bytes are equal.
     const CHANCE: f64 = 1.0 / 256.0;
-    let equal: u32 = a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum();
+    const { assert!(N <= u8::MAX as usize) };
+    // Counted in bytes: sixteen or more at a time.
+    let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();
     let share = f64::from(equal) / N as f64;
     ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
+}
+
+/// The sketch of all of a page's text.
+pub(super) fn whole_sketch(text: &Text, permutations: &Permutations) -> WholeSketch {
+    let shingles = shingle::hashes(text.visible_hashes(), 5, permutations.seed);
+    sketch(&permutations.minima(&shingles))
+}
+
+/// Two pages with the same main text are not the same if their whole texts are less alike than this.
+const WHOLE_SIMILARITY: f64 = 0.5;
+
+/// Whether the whole texts of two pages, where both are judged by a part of them, are alike enough.
+pub(super) fn wholes_are_alike(a: Option<&WholeSketch>, b: Option<&WholeSketch>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => sketch_similarity(a, b) >= WHOLE_SIMILARITY,
+        _ => true,
+    }
 }
 
 /// The chance that bands find a pair: at similarity `similarity` one band of `rows` values is equal

@@ -76,7 +76,7 @@ impl Sets {
     /// Adds the set of a document.
     pub(super) fn insert(&mut self, set: Set, number: u32) {
         let at = self.kept.len() as u32;
-        for shingle in set.iter().take(self.prefix(set.len())) {
+        for shingle in prefix(set.as_ref(), self.threshold) {
             let entry = self.entries.len() as u32;
             let before = self.newest.insert(*shingle, entry).unwrap_or(NONE);
             self.entries.push((at, before));
@@ -87,7 +87,7 @@ impl Sets {
     /// Appends the documents whose sets reach the threshold, with their similarity, each once.
     pub(super) fn find(&self, set: &[u32], found: &mut Vec<(u32, f64)>) {
         let mut candidates = Vec::new();
-        for shingle in set.iter().take(self.prefix(set.len())) {
+        for shingle in prefix(set, self.threshold) {
             let mut next = self.newest.get(shingle).copied().unwrap_or(NONE);
             for _ in 0..CHAIN {
                 let Some((at, before)) = self.entries.get(next as usize) else {
@@ -108,13 +108,15 @@ impl Sets {
             }
         }
     }
+}
 
-    /// Elements of a set of `len` of which any similar set has at least one among its own first.
-    fn prefix(&self, len: usize) -> usize {
-        // A little less than the product, lest rounding up hide a set that just reaches it.
-        let shared = (self.threshold * len as f64 - 1e-9).ceil().max(1.0) as usize;
-        len + 1 - shared.min(len)
-    }
+/// The first elements of a set, of which any set that reaches the threshold has at least one among its
+/// own first.
+pub(super) fn prefix(set: &[u32], threshold: f64) -> &[u32] {
+    // A little less than the product, lest rounding up hide a set that just reaches it.
+    let shared = (threshold * set.len() as f64 - 1e-9).ceil().max(1.0) as usize;
+    let length = set.len() + 1 - shared.min(set.len());
+    set.get(..length).unwrap_or(set)
 }
 
 #[cfg(test)]

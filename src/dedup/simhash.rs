@@ -1,27 +1,11 @@
-//! SimHash-64 of word 3-shingles (Charikar, "Similarity Estimation Techniques from Rounding
-//! Algorithms", 2002; Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", 2007).
+//! SimHash-64 (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002; Manku,
+//! Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", 2007).
 //!
-//! Each shingle votes on each of 64 bits, as often as it occurs; the majority makes the
-//! fingerprint, a tie makes a 0. Fingerprints at Hamming distance 3 or less agree in at least one
-//! of their four 16-bit blocks: four tables, each keyed by the fingerprint rotated so that another
-//! block leads, find every such pair by scanning one block's range in each.
+//! Each shingle votes on each of 64 bits, as often as it occurs; the majority makes the fingerprint, a
+//! tie makes a 0. Pure arithmetic; who looks for fingerprints is in `near.rs` and `tables.rs`.
 
-use super::{Key, Kind, Match, Method, Signature, Text, shingle};
-
-/// Bits that may differ.
-const MAX_DISTANCE: u8 = 3;
-/// Words in a shingle.
-const SHINGLE: u8 = 3;
-/// Texts under this many words are left to the exact tiers: one changed word is a large part of
-/// them, and their few votes make the fingerprint coarse.
-const MIN_WORDS: usize = 50;
-/// The tables: table n is keyed by the fingerprint rotated left by 16 n bits.
-const TABLES: [&str; 4] = ["simhash-0", "simhash-1", "simhash-2", "simhash-3"];
-/// The bits of a key behind its leading block.
-const BEHIND_BLOCK: u64 = u64::MAX >> 16;
-
-/// Almost the same main content.
-pub(super) struct SimHash;
+/// Bits within which candidates are looked for that a sketch then decides.
+pub(super) const REACH: u8 = 10;
 
 /// Bits in which two fingerprints differ.
 pub fn hamming(a: u64, b: u64) -> u8 {
@@ -94,60 +78,15 @@ fn add(a: u64, b: u64, c: u64) -> (u64, u64) {
     (either ^ c, a & b | either & c)
 }
 
-impl Method for SimHash {
-    fn kind(&self) -> Kind {
-        Kind::Near
-    }
-
-    fn structures(&self) -> &'static [&'static str] {
-        &TABLES
-    }
-
-    fn sign(&self, _: &[u8], text: &Text) -> Option<Signature> {
-        let words = text.word_hashes();
-        (words.len() >= MIN_WORDS)
-            .then(|| Signature::SimHash(majority(&shingle::hashes(words, SHINGLE, 0))))
-    }
-
-    fn keys(&self, signature: &Signature, out: &mut Vec<Key>) {
-        if let Signature::SimHash(bits) = signature {
-            for (structure, turn) in TABLES.into_iter().zip([0, 16, 32, 48]) {
-                let post = bits.rotate_left(turn);
-                out.push(Key {
-                    structure,
-                    post,
-                    low: post & !BEHIND_BLOCK,
-                    high: post | BEHIND_BLOCK,
-                });
-            }
-        }
-    }
-
-    fn may_match(&self, key: &Key, found: u64) -> bool {
-        hamming(key.post, found) <= MAX_DISTANCE
-    }
-
-    fn verify(&self, a: &Signature, b: &Signature) -> Option<Match> {
-        match (a, b) {
-            (Signature::SimHash(a), Signature::SimHash(b)) => {
-                let distance = hamming(*a, *b);
-                (distance <= MAX_DISTANCE).then_some(Match { distance })
-            }
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dedup::{Text, shingle};
     use proptest::prelude::*;
 
-    fn bits(text: &str) -> u64 {
-        match SimHash.sign(b"", &Text::new(text, text)) {
-            Some(Signature::SimHash(bits)) => bits,
-            other => panic!("{other:?}"),
-        }
+    fn bits(words: &[String]) -> u64 {
+        let text = Text::whole(&words.join(" "));
+        majority(&shingle::hashes(text.word_hashes(), 2, 0))
     }
 
     /// `count` words of a vocabulary, by a linear congruential generator.
@@ -168,8 +107,8 @@ mod tests {
         let words = article(1, 600);
         let mut edited = words.clone();
         edited[300] = "changed".to_owned();
-        let near = hamming(bits(&words.join(" ")), bits(&edited.join(" ")));
-        let far = hamming(bits(&words.join(" ")), bits(&article(2, 600).join(" ")));
+        let near = hamming(bits(&words), bits(&edited));
+        let far = hamming(bits(&words), bits(&article(2, 600)));
         assert!(near <= 6, "{near} bits");
         assert!((16..=48).contains(&far), "{far} bits");
     }
@@ -179,12 +118,6 @@ mod tests {
         assert_eq!(majority(&[]), 0);
         assert_eq!(majority(&[0b011, 0b101]), 0b001);
         assert_eq!(majority(&[0b011, 0b101, 0b110]), 0b111);
-    }
-
-    #[test]
-    fn short_texts_have_no_simhash() {
-        let text = article(1, 49).join(" ");
-        assert_eq!(SimHash.sign(b"", &Text::new(&text, &text)), None);
     }
 
     proptest! {
@@ -197,19 +130,6 @@ mod tests {
                 expected |= u64::from(votes * 2 > hashes.len()) << bit;
             }
             prop_assert_eq!(majority(&hashes), expected);
-        }
-
-        /// Whatever three bits differ, one of the four tables leads to the other.
-        #[test]
-        fn every_pair_within_the_distance_shares_a_block(a: u64, flips in prop::collection::vec(0..64_u32, 0..=3)) {
-            let b = flips.iter().fold(a, |bits, flip| bits ^ (1 << flip));
-            let (mut keys_a, mut keys_b) = (Vec::new(), Vec::new());
-            SimHash.keys(&Signature::SimHash(a), &mut keys_a);
-            SimHash.keys(&Signature::SimHash(b), &mut keys_b);
-            let found = keys_a.iter().zip(&keys_b).any(|(look, posted)| {
-                (look.low..=look.high).contains(&posted.post) && SimHash.may_match(look, posted.post)
-            });
-            prop_assert!(found);
         }
     }
 }
