@@ -33,7 +33,7 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// SplitMix64, for texts and fingerprints.
+/// `SplitMix64`, for texts and fingerprints.
 struct Random(u64);
 
 impl Random {
@@ -51,13 +51,11 @@ fn texts(count: usize) -> Vec<String> {
     let mut random = Random(1);
     let vocabulary: Vec<String> = (0..20_000_u64)
         .map(|rank| {
-            let length = 2 + (rank.ilog2() / 2) as usize + (random.next() % 3) as usize;
+            let length = 2 + ((rank + 1).ilog2() / 2) as usize + (random.next() % 3) as usize;
             (0..length)
                 .map(|_| char::from(b'a' + (random.next() % 26) as u8))
                 .collect()
         })
-        .collect::<Vec<_>>()
-        .into_iter()
         .collect();
     (0..count)
         .map(|_| {
@@ -79,6 +77,9 @@ fn texts(count: usize) -> Vec<String> {
         .collect()
 }
 
+/// Makes something of a text, and a number of that, so that it is not left out.
+type Contender = Box<dyn FnMut(&str) -> u64>;
+
 fn sign() {
     let texts = texts(1_000);
     let bytes: usize = texts.iter().map(String::len).sum();
@@ -86,8 +87,8 @@ fn sign() {
     let witness = Signer::new(&Options::witness());
     let minhash = Signer::new(&Options::minhash(0.8));
     let permutations = Permutations::new(0);
-    let mut contenders: Vec<(&str, Box<dyn FnMut(&str) -> u64>)> = vec![
-        ("textbook SimHash", Box::new(|text| textbook_simhash(text))),
+    let mut contenders: Vec<(&str, Contender)> = vec![
+        ("textbook SimHash", Box::new(textbook_simhash)),
         ("SimHash", Box::new(|text| sign_simhash(text, 2, 0))),
         (
             "textbook MinHash-128",

@@ -8,10 +8,12 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use super::lines::{Document, Extraction, in_order};
+use super::captures;
+use super::in_order::in_order;
+use super::lines::{Content, Document, Extraction, each_line};
 use super::{Failure, output};
 use crate::dedup::{
-    Clusters, Corpus, HASHES, Judged, MAX_GUARANTEED, Near, Options, Shingle, Signer, Unit,
+    Clusters, Corpus, HASHES, Judged, MAX_GUARANTEED, Near, Options, Shingle, Signed, Signer, Unit,
     bands_for, chance_found,
 };
 
@@ -19,17 +21,19 @@ use crate::dedup::{
 #[command(after_help = "Examples:
   gleaner dedup --jsonl pages.jsonl > verdicts.jsonl
   zstdcat corpus.jsonl.zst | gleaner dedup --jsonl --method minhash --threshold 0.9 | jq -r 'select(.duplicate_of == null).id'
+  gleaner dedup crawl/warc/*.warc.gz > verdicts.jsonl
   gleaner dedup --explain-lsh --bands 16 --rows 8
 
 Input:  {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, a line each; other fields are passed over.
 Output: {\"id\", \"duplicate_of\", \"kind\", \"distance\", \"similarity\"}, a line for each line, in the same order.
-Every line is compared with the lines before it. docs/dedup.md tells what the methods find and miss.")]
+Of WARC files, each page has a line, with its record id as \"id\" and its \"url\".
+Every document is compared with those before it. docs/dedup.md tells what the methods find and miss.")]
 pub(super) struct Arguments {
-    /// Files to read; - or none for standard input
-    #[arg(value_name = "FILE")]
+    /// WARC files (.warc.gz) to read; with --jsonl text files, - or none for standard input
+    #[arg(value_name = "FILE", required_unless_present_any = ["jsonl", "explain_lsh"])]
     files: Vec<PathBuf>,
     /// The files are JSON, one document a line
-    #[arg(long, required_unless_present = "explain_lsh")]
+    #[arg(long)]
     jsonl: bool,
     /// How near duplicates are told
     #[arg(long, value_enum, default_value_t)]
@@ -183,31 +187,43 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut ids = Ids::default();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut line = String::new();
-    in_order(
-        &arguments.files,
-        arguments.threads,
-        |line| {
-            let document = Document::parse(line)?;
-            let content = document.content(&extraction)?;
-            let text = signer.text(&content.main, &content.visible);
-            let signed = signer.sign(content.raw, &text);
-            Ok((Box::<str>::from(document.id()), signed))
-        },
-        |(id, signed)| {
-            if corpus.len() == u32::MAX - 1 {
-                return Err(Failure::usage(
-                    "more than 4,294,967,294 documents; part them",
-                ));
-            }
-            let judged = corpus.judge(signed);
-            ids.push(&id);
-            line.clear();
-            write_verdict(&mut line, &id, &judged, &ids);
-            out.write_all(line.as_bytes())
-                .map_err(anyhow::Error::from)?;
-            Ok(())
-        },
-    )?;
+    let sign = |content: &Content<'_>| {
+        let text = signer.text(&content.main, &content.visible);
+        signer.sign(&content.raw, &text)
+    };
+    let mut take = |id: &str, url: Option<&str>, signed: Signed| {
+        if corpus.len() == u32::MAX - 1 {
+            return Err(Failure::usage(
+                "more than 4,294,967,294 documents; part them",
+            ));
+        }
+        let judged = corpus.judge(signed);
+        ids.push(id);
+        line.clear();
+        write_verdict(&mut line, id, url, &judged, &ids);
+        out.write_all(line.as_bytes())
+            .map_err(anyhow::Error::from)?;
+        Ok(())
+    };
+    if arguments.jsonl {
+        each_line(
+            &arguments.files,
+            arguments.threads,
+            |line| {
+                let document = Document::parse(line)?;
+                let signed = sign(&document.content(&extraction)?);
+                Ok((Box::<str>::from(document.id()), signed))
+            },
+            |(id, signed)| take(&id, None, signed),
+        )?;
+    } else {
+        in_order(
+            arguments.threads,
+            |hand_over| captures::read(&arguments.files, hand_over),
+            |record| captures::work(&record, &extraction, sign),
+            |(id, url, signed)| take(&id, Some(&url), signed),
+        )?;
+    }
     out.flush().map_err(anyhow::Error::from)?;
     Ok(())
 }
@@ -234,9 +250,14 @@ impl Ids {
     }
 }
 
-fn write_verdict(line: &mut String, id: &str, judged: &Judged, ids: &Ids) {
+/// `id` and `url` are JSON already.
+fn write_verdict(line: &mut String, id: &str, url: Option<&str>, judged: &Judged, ids: &Ids) {
     // Writing to a String cannot fail.
-    let _ = write!(line, "{{\"id\":{id},\"duplicate_of\":");
+    let _ = write!(line, "{{\"id\":{id},");
+    if let Some(url) = url {
+        let _ = write!(line, "\"url\":{url},");
+    }
+    line.push_str("\"duplicate_of\":");
     let Some(duplicate) = &judged.duplicate else {
         line.push_str("null,\"kind\":null,\"distance\":null,\"similarity\":null}\n");
         return;
@@ -299,7 +320,7 @@ mod tests {
         ids.push("7");
         let check = |judged: &Judged, expected: &str| {
             let mut line = String::new();
-            write_verdict(&mut line, "7", judged, &ids);
+            write_verdict(&mut line, "7", None, judged, &ids);
             assert_eq!(line, expected);
         };
         check(

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Failure;
-use super::lines::{Document, Extraction, in_order};
+use super::lines::{Document, Extraction, each_line};
 use crate::dedup::{Figures, Text};
 
 #[derive(Debug, Args)]
@@ -38,14 +38,14 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let extraction = Extraction::new()?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    in_order(
+    each_line(
         &arguments.files,
         arguments.threads,
         |line| {
             let document = Document::parse(line)?;
             let content = document.content(&extraction)?;
             let text = Text::new(&content.main, &content.visible);
-            let figures = Figures::of(content.raw, &text, arguments.seed);
+            let figures = Figures::of(&content.raw, &text, arguments.seed);
             Ok(figures_line(document.id(), &figures, arguments.minhash))
         },
         |line| {

@@ -1,25 +1,19 @@
-//! Documents as lines of JSON, worked on by all cores and given on in their order.
-//!
-//! One thread reads batches of lines, the workers turn each line into a value, and the caller's thread
-//! takes the values in the order of the lines. What is in flight is bounded, so a slow reader of the
-//! output slows the reading of the input, and memory does not grow with it.
+//! Documents as lines of JSON, read in batches and worked on by all cores.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Failure;
+use super::in_order::{Worked, in_order};
 use crate::page::{Page, PageOptions};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
@@ -28,9 +22,6 @@ const BATCH_BYTES: usize = 256 << 10;
 
 /// Bytes of one line. A page of 64 MiB is no page.
 const MAX_LINE_BYTES: usize = 64 << 20;
-
-/// Batches between reader and writer, for each worker.
-const BATCHES_A_WORKER: usize = 4;
 
 /// One document of a line; other fields are passed over.
 #[derive(Deserialize)]
@@ -50,7 +41,7 @@ struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 /// What a document is signed by.
 pub(super) struct Content<'a> {
     /// Its bytes as given.
-    pub(super) raw: &'a [u8],
+    pub(super) raw: Cow<'a, [u8]>,
     /// The text that it is about.
     pub(super) main: Cow<'a, str>,
     /// All of its text.
@@ -78,7 +69,7 @@ impl<'a> Document<'a> {
     pub(super) fn content(&self, extraction: &Extraction) -> Result<Content<'_>, String> {
         if let Some(Borrowed(text)) = &self.text {
             return Ok(Content {
-                raw: text.as_bytes(),
+                raw: Cow::Borrowed(text.as_bytes()),
                 main: Cow::Borrowed(text),
                 visible: Cow::Borrowed(text),
             });
@@ -86,11 +77,11 @@ impl<'a> Document<'a> {
         let Some(Borrowed(html)) = &self.html else {
             return Err("it has neither \"text\" nor \"html\"".to_owned());
         };
-        let page = extraction.page(html);
+        let (main, visible) = extraction.texts(html);
         Ok(Content {
-            raw: html.as_bytes(),
-            main: Cow::Owned(page.main_text),
-            visible: Cow::Owned(page.full_text),
+            raw: Cow::Borrowed(html.as_bytes()),
+            main: Cow::Owned(main),
+            visible: Cow::Owned(visible),
         })
     }
 }
@@ -113,104 +104,59 @@ impl Extraction {
         })
     }
 
-    fn page(&self, html: &str) -> Page {
-        Page::parse_html(html, &self.base, &self.identity, &self.options)
+    /// Main text and visible text of a page.
+    pub(super) fn texts(&self, html: &str) -> (String, String) {
+        let page = Page::parse_html(html, &self.base, &self.identity, &self.options);
+        (page.main_text, page.full_text)
     }
 }
 
 /// Lines of one place, on their way to a worker.
 struct Batch {
-    sequence: u64,
     name: Arc<str>,
     first_line: u64,
     bytes: Vec<u8>,
 }
 
-/// What became of a batch: the values of its lines, up to the first that failed.
-struct Outcome<T> {
-    values: Vec<T>,
-    failure: Option<Failure>,
-}
-
 /// Applies `work` to every line of the files (`-`, or no file: standard input) on `threads` threads,
 /// and gives the values to `take` in the order of the lines. Blank lines are passed over. The first
 /// line that fails ends it, after all before it were taken.
-pub(super) fn in_order<T: Send>(
+pub(super) fn each_line<T: Send>(
     files: &[PathBuf],
     threads: Option<NonZeroUsize>,
     work: impl Fn(&[u8]) -> Result<T, String> + Sync,
-    mut take: impl FnMut(T) -> Result<(), Failure>,
+    take: impl FnMut(T) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let threads = threads
-        .or_else(|| thread::available_parallelism().ok())
-        .map_or(1, NonZeroUsize::get);
-    let (permits, passed) = mpsc::sync_channel(threads * BATCHES_A_WORKER);
-    let (batches, waiting) = mpsc::channel();
-    let (results, done) = mpsc::channel();
-    let waiting = Mutex::new(waiting);
-    let (work, waiting) = (&work, &waiting);
-    thread::scope(|scope| {
-        let read_results: Sender<(u64, Outcome<T>)> = results.clone();
-        scope.spawn(move || read(files, &permits, &batches, &read_results));
-        for _ in 0..threads {
-            let results = results.clone();
-            scope.spawn(move || work_on(waiting, &results, work));
-        }
-        drop(results);
-        // Whatever ends this early drops the receivers, and the threads find nobody to send to.
-        let (passed, done): (Receiver<()>, Receiver<_>) = (passed, done);
-        let mut early = BTreeMap::new();
-        let mut next = 0;
-        for (sequence, outcome) in done {
-            early.insert(sequence, outcome);
-            while let Some(outcome) = early.remove(&next) {
-                next += 1;
-                for value in outcome.values {
-                    take(value)?;
-                }
-                if let Some(failure) = outcome.failure {
-                    return Err(failure);
-                }
-                let _ = passed.try_recv();
-            }
-        }
-        Ok(())
-    })
+    in_order(
+        threads,
+        |hand_over| read(files, hand_over),
+        |batch: Batch| work_on(&batch, &work),
+        take,
+    )
 }
 
 /// Reads batches until the files end or nobody wants more.
-fn read<T>(
-    files: &[PathBuf],
-    permits: &SyncSender<()>,
-    batches: &Sender<Batch>,
-    results: &Sender<(u64, Outcome<T>)>,
-) {
+fn read(files: &[PathBuf], hand_over: &mut dyn FnMut(Batch) -> bool) -> Result<(), Failure> {
     let standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard } else { files };
-    let mut sequence = 0;
     for file in files {
         let name: Arc<str> = match file.as_os_str() == "-" {
             true => "standard input".into(),
             false => file.display().to_string().into(),
         };
-        if let Err(failure) = read_file(file, &name, &mut sequence, permits, batches) {
-            let outcome = Outcome {
-                values: Vec::new(),
-                failure: Some(failure),
-            };
-            let _ = results.send((sequence, outcome));
-            return;
+        if !read_file(file, &name, hand_over)? {
+            break;
         }
     }
+    Ok(())
 }
 
+/// False when nobody wants more.
 fn read_file(
     file: &Path,
     name: &Arc<str>,
-    sequence: &mut u64,
-    permits: &SyncSender<()>,
-    batches: &Sender<Batch>,
-) -> Result<(), Failure> {
+    hand_over: &mut dyn FnMut(Batch) -> bool,
+) -> Result<bool, Failure> {
     let source: Box<dyn Read> = match file.as_os_str() == "-" {
         true => Box::new(io::stdin().lock()),
         false => Box::new(File::open(file).map_err(|error| {
@@ -244,61 +190,44 @@ fn read_file(
         }
         if !bytes.is_empty() {
             let batch = Batch {
-                sequence: *sequence,
                 name: Arc::clone(name),
                 first_line,
                 bytes,
             };
-            *sequence += 1;
-            if permits.send(()).is_err() || batches.send(batch).is_err() {
-                return Ok(());
+            if !hand_over(batch) {
+                return Ok(false);
             }
         }
         if ended {
-            return Ok(());
+            return Ok(true);
         }
     }
 }
 
-/// Works on batches until there are no more.
-fn work_on<T>(
-    waiting: &Mutex<Receiver<Batch>>,
-    results: &Sender<(u64, Outcome<T>)>,
-    work: &(impl Fn(&[u8]) -> Result<T, String> + Sync),
-) {
-    loop {
-        let batch = waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .recv();
-        let Ok(batch) = batch else {
-            return;
-        };
-        let mut outcome = Outcome {
-            values: Vec::new(),
-            failure: None,
-        };
-        for (at, line) in batch.bytes.split(|byte| *byte == b'\n').enumerate() {
-            let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let value = catch_unwind(AssertUnwindSafe(|| work(line)))
-                .unwrap_or_else(|_| Err("reading it failed; please report it".to_owned()));
-            match value {
-                Ok(value) => outcome.values.push(value),
-                Err(why) => {
-                    let line = batch.first_line + at as u64;
-                    let message = format!("{}, line {line}: {why}", batch.name);
-                    outcome.failure = Some(Failure::usage(message));
-                    break;
-                }
-            }
+/// Works on the lines of a batch.
+fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Worked<T> {
+    let mut worked = Worked {
+        values: Vec::new(),
+        failure: None,
+    };
+    for (at, line) in batch.bytes.split(|byte| *byte == b'\n').enumerate() {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
         }
-        if results.send((batch.sequence, outcome)).is_err() {
-            return;
+        let value = catch_unwind(AssertUnwindSafe(|| work(line)))
+            .unwrap_or_else(|_| Err("reading it failed; please report it".to_owned()));
+        match value {
+            Ok(value) => worked.values.push(value),
+            Err(why) => {
+                let line = batch.first_line + at as u64;
+                let message = format!("{}, line {line}: {why}", batch.name);
+                worked.failure = Some(Failure::usage(message));
+                break;
+            }
         }
     }
+    worked
 }
 
 #[cfg(test)]
@@ -310,7 +239,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         let mut taken = Vec::new();
-        let result = in_order(
+        let result = each_line(
             &[file.path().to_owned()],
             NonZeroUsize::new(threads),
             |line| {

@@ -1,6 +1,7 @@
 //! The command line: what a person types, and what they read. Data goes to standard output,
 //! everything else to standard error.
 
+mod captures;
 mod config;
 mod control;
 mod crawl;
@@ -9,6 +10,7 @@ mod dedup;
 mod demo;
 mod exit;
 mod fingerprint;
+mod in_order;
 mod lines;
 mod input;
 mod normalize;
@@ -93,7 +95,7 @@ enum Command {
     Completions(packaging::CompletionsArguments),
     /// Print the man page, or write those of all commands
     Man(packaging::ManArguments),
-    /// Find the duplicates of a corpus: JSON lines in, verdicts out
+    /// Find the duplicates of a corpus: WARC files or JSON lines in, verdicts out
     Dedup(dedup::Arguments),
     /// Print what documents are compared by: digests, SimHash, sketches
     Fingerprint(fingerprint::Arguments),

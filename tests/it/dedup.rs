@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use gleaner::archive::{Archive as _, Capture, Digest, Record, WarcArchive, WarcOptions};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -244,6 +246,66 @@ fn the_curve_is_explained() {
     let arguments = ["dedup", "--explain-lsh", "--bands", "8", "--rows", "16"];
     let output = run(gleaner(&arguments)).expect(0);
     assert!(output.stdout.contains("0.80    20.42 %"), "{output:?}");
+}
+
+#[test]
+fn pages_of_warc_files_are_compared() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = WarcOptions::new(directory.path().join("warc"));
+    let (mut archive, _) = WarcArchive::open(options, None).expect("an archive");
+    let article = words(1, 300).join(" ");
+    let page = |title: &str| format!("<title>{title}</title><main><p>{article}</main>");
+    let responses = [
+        ("a", "200 OK", "text/html", page("One")),
+        ("missing", "404 Not Found", "text/html", page("One")),
+        ("image", "200 OK", "image/png", "\u{89}PNG".to_owned()),
+        ("b", "200 OK", "text/html", page("Two")),
+        ("c", "200 OK", "text/plain", words(2, 300).join(" ")),
+    ];
+    for (at, (path, status, kind, body)) in responses.into_iter().enumerate() {
+        let target = format!("http://example.org/{path}");
+        let capture = Capture {
+            target: &target,
+            date: Timestamp::from_second(1_700_000_000 + at as i64).expect("a time"),
+            ip: None,
+            protocols: &[],
+        };
+        let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n\r\n").into_bytes();
+        let digest = Digest::of(body.as_bytes());
+        let record = Record::response(&capture, head, body.into(), digest, None);
+        archive.append(&[record]).expect("room for it");
+    }
+    archive.sync().expect("a disk");
+    drop(archive);
+    let files: Vec<_> = fs::read_dir(directory.path().join("warc"))
+        .expect("its folder")
+        .map(|entry| entry.expect("its file").path())
+        .collect();
+    let [path] = &files[..] else {
+        panic!("{files:?}");
+    };
+    let mut command = gleaner(&["dedup"]);
+    command.arg(path);
+    let output = run(command).expect(0);
+    let lines: Vec<Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let urls: Vec<_> = lines.iter().map(|line| line["url"].as_str()).collect();
+    let expected = ["a", "b", "c"].map(|path| format!("http://example.org/{path}"));
+    assert_eq!(urls, expected.each_ref().map(|url| Some(url.as_str())));
+    assert_eq!(lines[1]["duplicate_of"], lines[0]["id"]);
+    assert_eq!(lines[1]["kind"], "normalized");
+    assert!(lines[2]["duplicate_of"].is_null());
+
+    // A file that ends within a record: what was before it is judged.
+    let whole = fs::read(path).expect("it is there");
+    fs::write(path, &whole[..whole.len() - 30]).expect("room for it");
+    let mut command = gleaner(&["dedup"]);
+    command.arg(path);
+    let output = run(command).expect(2);
+    assert_eq!(output.stdout.lines().count(), 2);
 }
 
 #[test]
