@@ -6,7 +6,6 @@
 //! order of the documents and the options, and on nothing else.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::BuildHasherDefault;
 
 use sha2::{Digest, Sha256};
@@ -295,7 +294,9 @@ pub struct Corpus {
     count: u32,
     raw: ByDigest<u32>,
     normalized: ByDigest<u32>,
-    content: ByDigest<Vec<u32>>,
+    content: ByDigest<u32>,
+    /// By the first document with a word sequence, later ones with the same that are other pages.
+    apart: HashMap<u32, Vec<u32>>,
     tables: Tables,
     bands: Bands,
     sets: Sets,
@@ -331,6 +332,7 @@ impl Corpus {
             raw: ByDigest::default(),
             normalized: ByDigest::default(),
             content: ByDigest::default(),
+            apart: HashMap::new(),
             tables: Tables::default(),
             bands: Bands::new(bands, rows),
             kept: Vec::new(),
@@ -397,7 +399,9 @@ impl Corpus {
             return Some(found(*of, Tier::Normalized));
         }
         let content = signed.content.and_then(|key| self.content.get(&key))?;
-        let of = content.iter().find(|of| self.is_same_page(signed, **of))?;
+        let apart = self.apart.get(content).into_iter().flatten();
+        let mut same = std::iter::once(content).chain(apart);
+        let of = same.find(|of| self.is_same_page(signed, **of))?;
         Some(found(*of, Tier::Content))
     }
 
@@ -511,14 +515,11 @@ impl Corpus {
         }
         let tier = duplicate.map(|duplicate| duplicate.tier);
         if let Some(key) = signed.content {
-            match self.content.entry(key) {
-                Entry::Vacant(entry) => {
-                    entry.insert(vec![number]);
-                }
-                Entry::Occupied(mut entry) => {
-                    if tier != Some(Tier::Content) && entry.get().len() < APART {
-                        entry.get_mut().push(number);
-                    }
+            let first = *self.content.entry(key).or_insert(number);
+            if first != number && matches!(tier, None | Some(Tier::Near)) {
+                let apart = self.apart.entry(first).or_default();
+                if apart.len() < APART {
+                    apart.push(number);
                 }
             }
         }
@@ -560,5 +561,109 @@ impl Corpus {
             document = grandparent;
         }
         document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// The clusters that documents fall into when they come in this order.
+    fn clusters(options: &Options, texts: &[String], order: &[usize]) -> BTreeSet<BTreeSet<usize>> {
+        let signer = Signer::new(options);
+        let mut corpus = Corpus::new(options.clone());
+        let mut cluster_of: BTreeMap<usize, usize> = BTreeMap::new();
+        for (number, &at) in order.iter().enumerate() {
+            let text = &texts[at];
+            let judged = corpus.judge(signer.sign(text.as_bytes(), &signer.text(text, text)));
+            let linked = judged.duplicate.iter().map(|it| it.of).chain(judged.joins);
+            cluster_of.insert(number, number);
+            for of in linked {
+                let (own, other) = (cluster_of[&number], cluster_of[&(of as usize)]);
+                cluster_of
+                    .values_mut()
+                    .filter(|cluster| **cluster == other)
+                    .for_each(|cluster| *cluster = own);
+            }
+        }
+        let mut clusters: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (number, cluster) in cluster_of {
+            clusters.entry(cluster).or_default().insert(order[number]);
+        }
+        clusters.into_values().collect()
+    }
+
+    /// Texts of 30 to 90 words, most of them edits of an earlier one.
+    fn texts(seeds: &[(u64, usize)]) -> Vec<String> {
+        let mut texts: Vec<Vec<u64>> = Vec::new();
+        for (seed, length) in seeds {
+            let edited = texts.get(*seed as usize % 8).cloned();
+            let text = match edited {
+                Some(mut text) => {
+                    for edit in 0..seed % 4 {
+                        let at = shingle::mix(seed ^ edit) as usize % text.len();
+                        text[at] = *seed;
+                    }
+                    text
+                }
+                None => (0..*length as u64)
+                    .map(|at| shingle::mix(seed ^ at) % 500)
+                    .collect(),
+            };
+            texts.push(text);
+        }
+        let words = |text: &Vec<u64>| {
+            text.iter()
+                .map(|word| format!("w{word}"))
+                .collect::<Vec<_>>()
+        };
+        texts.iter().map(|text| words(text).join(" ")).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// With an exact measure, the order decides which document comes first and nothing else.
+        #[test]
+        fn components_do_not_depend_on_the_order(
+            seeds in prop::collection::vec((any::<u64>(), 30..90_usize), 2..24),
+            shuffle: u64,
+            distance in 0..=7_u8,
+        ) {
+            let texts = texts(&seeds);
+            let order: Vec<usize> = (0..texts.len()).collect();
+            let mut shuffled = order.clone();
+            shuffled.sort_by_key(|at| shingle::mix(shuffle ^ *at as u64));
+            let options = Options::hamming(distance);
+            prop_assert_eq!(
+                clusters(&options, &texts, &order),
+                clusters(&options, &texts, &shuffled)
+            );
+        }
+    }
+
+    #[test]
+    fn pages_with_one_main_text_and_other_companies_are_kept_apart() {
+        let options = Options::witness();
+        let signer = Signer::new(&options);
+        let mut corpus = Corpus::new(options);
+        let text = |from: u64| {
+            let words: Vec<_> = (from..from + 100).map(|word| format!("w{word}")).collect();
+            words.join(" ")
+        };
+        let main = text(0);
+        let mut judge = |company: u64, edit: &str| {
+            let visible = format!("{main} {edit} {} {}", text(company), text(company + 100));
+            let signed = signer.sign(visible.as_bytes(), &signer.text(&main, &visible));
+            corpus
+                .judge(signed)
+                .duplicate
+                .map(|found| (found.of, found.tier))
+        };
+        assert_eq!(judge(1_000, ""), None);
+        assert_eq!(judge(2_000, ""), None);
+        assert_eq!(judge(2_000, "edit"), Some((1, Tier::Content)));
     }
 }

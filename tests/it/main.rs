@@ -42,9 +42,9 @@ mod stop;
 
 mod memory;
 
+mod dedup;
 mod pages;
 mod why;
-mod dedup;
 
 mod offline;
 
