@@ -369,7 +369,7 @@ fn canonical(url: &str) -> String {
 /// The SimHash that gleaner gives a text.
 fn simhash(text: &str) -> u64 {
     match Fingerprints::of(b"", &Text::new(text, text)).get(Kind::Near) {
-        Some(Signature::SimHash(bits)) => *bits,
+        Some(Signature::Witnessed { simhash, .. }) => *simhash,
         other => panic!("the texts of the web are long enough: {other:?}"),
     }
 }

@@ -1,13 +1,18 @@
 //! The command line: what a person types, and what they read. Data goes to standard output,
 //! everything else to standard error.
 
+mod captures;
 mod config;
 mod control;
 mod crawl;
 mod daemon;
+mod dedup;
 mod demo;
 mod exit;
+mod fingerprint;
+mod in_order;
 mod input;
+mod lines;
 mod normalize;
 mod output;
 mod packaging;
@@ -90,6 +95,10 @@ enum Command {
     Completions(packaging::CompletionsArguments),
     /// Print the man page, or write those of all commands
     Man(packaging::ManArguments),
+    /// Find the duplicates of a corpus: WARC files or JSON lines in, verdicts out
+    Dedup(dedup::Arguments),
+    /// Print what documents are compared by: digests, SimHash, sketches
+    Fingerprint(fingerprint::Arguments),
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -157,6 +166,8 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Sitemap(arguments) => sitemap::run(&arguments),
         Command::Completions(arguments) => packaging::completions(&arguments),
         Command::Man(arguments) => packaging::man(&arguments),
+        Command::Dedup(arguments) => dedup::run(&arguments),
+        Command::Fingerprint(arguments) => fingerprint::run(&arguments),
     });
     match result {
         Ok(()) => Exit::Done.into(),
@@ -239,9 +250,9 @@ fn report(failure: &Failure) -> Exit {
         Failure::Engine(error @ engine::Error::Position { .. }) => {
             (output::chain(error), Exit::Usage)
         }
-        Failure::Engine(error @ engine::Error::StoreMissing { .. }) => {
-            (output::chain(error), Exit::Directory)
-        }
+        Failure::Engine(
+            error @ (engine::Error::StoreMissing { .. } | engine::Error::Features { .. }),
+        ) => (output::chain(error), Exit::Directory),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
                 hints.push("`gleaner status`, `pages` and `why` work while the other process runs, `pause`, `resume`, `stop` and `seeds add` speak to it");

@@ -1,7 +1,7 @@
 //! Documents: one row a stored response, by rising id, in sled.
 //!
 //! Rows are written at checkpoints only; until then the new ones are served from memory, and the
-//! committer's deltas keep them safe. sled's `flush` hands its log to the operating system but does
+//! committer's deltas keep them safe. Beside sled stands the witness column, written with it. sled's `flush` hands its log to the operating system but does
 //! not sync it, so a checkpoint syncs sled's file itself. What is here can be rebuilt from the
 //! store, so a database that does not open is set aside rather than mourned.
 
@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Fingerprints;
+use super::witness::WitnessColumn;
+use super::{Fingerprints, Kind, Signature};
 use crate::url::UrlId;
 
 /// The number of a document, rising from 1 in the order of discovery.
@@ -62,6 +63,8 @@ pub struct Documents {
     recent: BTreeMap<DocumentId, Arc<Document>>,
     /// The highest id that a checkpoint wrote.
     through: DocumentId,
+    /// What candidates of the near tier are verified by.
+    witnesses: WitnessColumn,
 }
 
 /// Why the documents on disk cannot be used; they are set aside and must be rebuilt.
@@ -84,7 +87,7 @@ impl Documents {
     ) -> Result<(Self, Option<DocumentsDamage>), Error> {
         let why = match open_database(path, cache_bytes) {
             Ok((database, through)) if through >= expected => {
-                return Ok((Self::new(path, database, through), None));
+                return Ok((Self::new(path, database, through)?, None));
             }
             Ok((_, through)) => {
                 format!("it ends at document {through}, and {expected} are acknowledged")
@@ -106,17 +109,59 @@ impl Documents {
         }
         let (database, through) = open_database(path, cache_bytes)?;
         Ok((
-            Self::new(path, database, through),
+            Self::new(path, database, through)?,
             Some(DocumentsDamage { why }),
         ))
     }
 
-    fn new(path: &Path, database: sled::Db, through: DocumentId) -> Self {
-        Self {
+    fn new(path: &Path, database: sled::Db, through: DocumentId) -> Result<Self, Error> {
+        let column = path.with_extension("witness");
+        let io = |source| Error::Io {
+            path: column.clone(),
+            source,
+        };
+        let mut documents = Self {
             path: path.to_owned(),
             database,
             recent: BTreeMap::new(),
             through,
+            witnesses: WitnessColumn::open(&column).map_err(io)?,
+        };
+        if documents.witnesses.through() < through {
+            documents.rebuild_witnesses()?;
+        }
+        Ok(documents)
+    }
+
+    /// Writes the rows that the witness column lacks.
+    fn rebuild_witnesses(&mut self) -> Result<(), Error> {
+        let first = self.witnesses.through() + 1;
+        for row in self.database.range(first.to_be_bytes()..) {
+            let (key, row) = row.map_err(|error| failed(&self.path, error))?;
+            let id = key.as_ref().try_into().map(u64::from_be_bytes);
+            if let (Ok(id), Ok(document)) = (id, postcard::from_bytes::<Document>(&row)) {
+                let near = document.fingerprints.get(Kind::Near);
+                let put = self.witnesses.put(id, near);
+                put.map_err(|source| self.witness_error(source))?;
+            }
+        }
+        self.witnesses
+            .sync()
+            .map_err(|source| self.witness_error(source))
+    }
+
+    fn witness_error(&self, source: io::Error) -> Error {
+        Error::Io {
+            path: self.witnesses.path().to_owned(),
+            source,
+        }
+    }
+
+    /// What a document is verified by in a tier, if that can be had without reading all of it.
+    pub(super) fn witness(&self, id: DocumentId, kind: Kind) -> Option<Signature> {
+        match kind {
+            Kind::Near if !self.recent.contains_key(&id) => self.witnesses.get(id),
+            _ => None,
         }
     }
 
@@ -158,6 +203,15 @@ impl Documents {
             batch.insert(&id.to_be_bytes(), row);
         }
         batch.insert(THROUGH, &through.to_be_bytes());
+        // Before sled, so that the column is never behind it.
+        for (id, document) in &self.recent {
+            let near = document.fingerprints.get(Kind::Near);
+            let put = self.witnesses.put(*id, near);
+            put.map_err(|source| self.witness_error(source))?;
+        }
+        self.witnesses
+            .sync()
+            .map_err(|source| self.witness_error(source))?;
         self.database
             .apply_batch(batch)
             .map_err(|error| failed(&self.path, error))?;

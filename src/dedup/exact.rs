@@ -60,22 +60,16 @@ impl Method for Exact {
     fn keys(&self, signature: &Signature, out: &mut Vec<Key>) {
         if let Signature::Digest(digest) = signature {
             let [structure] = *self.structures;
-            let post = key_of(digest);
-            out.push(Key {
-                structure,
-                post,
-                low: post,
-                high: post,
-            });
+            out.push(Key::exact(structure, key_of(digest)));
         }
     }
 
     fn may_match(&self, key: &Key, found: u64) -> bool {
-        key.post == found
+        key.value == found
     }
 
     fn verify(&self, a: &Signature, b: &Signature) -> Option<Match> {
-        (a == b).then_some(Match { distance: 0 })
+        (a == b).then_some(Match::EXACT)
     }
 }
 
@@ -103,8 +97,8 @@ mod tests {
         let mut keys = Vec::new();
         RAW.keys(&a, &mut keys);
         assert_eq!(keys.len(), 1);
-        assert_eq!((keys[0].low, keys[0].high), (keys[0].post, keys[0].post));
-        assert_eq!(RAW.verify(&a, &a), Some(Match { distance: 0 }));
+        assert_eq!((keys[0].low, keys[0].high), (keys[0].value, keys[0].value));
+        assert_eq!(RAW.verify(&a, &a), Some(Match::EXACT));
         assert_eq!(RAW.verify(&a, &b), None);
     }
 }

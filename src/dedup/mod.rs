@@ -6,20 +6,37 @@
 //! both together. Nothing here knows pages, archives or the network: bytes and text come in,
 //! verdicts go out.
 
+mod bands;
+mod bottom;
+mod corpus;
 mod documents;
 mod exact;
+mod figures;
 mod index;
+mod minhash;
+mod near;
+mod shingle;
+mod short;
 mod simhash;
+mod tables;
 mod text;
+mod witness;
 
+pub use corpus::{Clusters, Corpus, Duplicate, Judged, Near, Options, Signed, Signer, Tier};
 pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored};
+pub use figures::{Figures, sign_minhash, sign_simhash};
 pub use index::{Index, Posting, postings, structures};
+pub use minhash::{HASHES, Permutations, bands_for, found as chance_found};
+pub use shingle::{Shingle, Unit};
 pub use simhash::hamming;
+pub use tables::{Found, MAX_GUARANTEED, Tables};
 pub use text::{Text, words};
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use minhash::WHOLE_HASHES;
 
 /// The tiers of duplication, cheapest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,32 +68,100 @@ impl Kind {
 }
 
 /// What a method makes of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signature {
     /// SHA-256 of something.
     Digest([u8; 32]),
-    /// A 64-bit SimHash.
-    SimHash(u64),
+    /// A 64-bit SimHash, and the sketch that bears it out.
+    Witnessed {
+        /// SimHash of word 2-shingles.
+        simhash: u64,
+        /// `MinHash` of word 5-shingles, 8 bits a value.
+        #[serde(with = "sketch_bytes")]
+        sketch: Box<[u8; HASHES]>,
+    },
+    /// All word 5-shingles of a short page, ascending.
+    Shingles(Vec<u32>),
 }
 
-/// Where a signature is found and where it looks, in one of the method's structures.
+/// What the fingerprints of a crawl are made of. A data directory keeps the line it was begun with, and
+/// one with another line is refused: fingerprints of two kinds would never meet. Change it with
+/// whatever changes a fingerprint.
+pub const FEATURES: &str = "simhash-64 of word 2-shingles by count, tie 0; minhash 128x8 and \
+    (whole text) 32x8 of word 5-shingles; under 50 words sets of word 5-shingles; seed 0; version 2";
+
+/// Serde knows arrays of up to 32 bytes; a sketch is written as a list of bytes.
+mod sketch_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use super::HASHES;
+
+    pub(super) fn serialize<S: Serializer>(
+        sketch: &[u8; HASHES],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        sketch.as_slice().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Box<[u8; HASHES]>, D::Error> {
+        let bytes: Box<[u8]> = Vec::deserialize(deserializer)?.into();
+        bytes
+            .try_into()
+            .map_err(|_| D::Error::custom("a sketch of another length"))
+    }
+}
+
+/// Where a signature looks in one of the method's structures, and perhaps is to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     /// Name of the runs.
     pub structure: &'static str,
-    /// The key under which the signature is posted.
-    pub post: u64,
+    /// What is compared with the keys that are found.
+    pub value: u64,
+    /// Whether the signature is posted under `value` too.
+    pub is_posted: bool,
     /// The lowest key at which one like it can be.
     pub low: u64,
     /// The highest.
     pub high: u64,
 }
 
+impl Key {
+    /// One that is looked for where it is posted.
+    pub(crate) fn exact(structure: &'static str, value: u64) -> Self {
+        Self {
+            structure,
+            value,
+            is_posted: true,
+            low: value,
+            high: value,
+        }
+    }
+}
+
 /// How alike two signatures are that a method calls alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Match {
-    /// Bits that differ; 0 for an exact tier.
+    /// Bits of the fingerprints that differ; 0 where there are none.
     pub distance: u8,
+    /// 0 to 1; 1 for an exact tier.
+    pub similarity: f64,
+}
+
+impl Match {
+    /// Of two pages that are the same.
+    pub(crate) const EXACT: Self = Self {
+        distance: 0,
+        similarity: 1.0,
+    };
+
+    /// Whether this is the closer of two.
+    pub(crate) fn is_closer_than(&self, other: &Self) -> bool {
+        self.similarity > other.similarity
+            || self.similarity >= other.similarity && self.distance < other.distance
+    }
 }
 
 /// One way to tell that two pages are the same.
@@ -100,7 +185,7 @@ pub const METHODS: [&dyn Method; 4] = [
     &exact::RAW,
     &exact::NORMALIZED,
     &exact::CONTENT,
-    &simhash::SimHash,
+    &near::Near,
 ];
 
 /// The signatures of one page, in the order of [`METHODS`].
@@ -109,6 +194,8 @@ pub struct Fingerprints {
     signatures: Vec<Option<Signature>>,
     /// Words of the text that the page is judged by.
     pub words: u32,
+    /// A sketch of all its text, if it is judged by a part of that.
+    whole: Option<[u8; WHOLE_HASHES]>,
 }
 
 impl Fingerprints {
@@ -120,7 +207,15 @@ impl Fingerprints {
                 .map(|method| method.sign(raw, text))
                 .collect(),
             words: text.word_count(),
+            whole: (!text.is_whole())
+                .then(|| minhash::whole_sketch(text, Permutations::standard())),
         }
+    }
+
+    /// Whether nothing but the texts that the two pages are judged by speaks against their being the
+    /// same: where both are judged by a part of their text, the whole texts must be alike too.
+    pub(crate) fn may_be_same(&self, other: &Self) -> bool {
+        minhash::wholes_are_alike(self.whole.as_ref(), other.whole.as_ref())
     }
 
     /// Signs a body without text (an image, an archive) by its bytes only.
@@ -143,21 +238,33 @@ impl Fingerprints {
             .find(|kind| self.get(*kind).is_some() && self.get(*kind) == other.get(*kind))
     }
 
+    /// How alike the two pages are by the near tier, 0 to 1; `None` if it does not call them alike.
+    pub fn similarity(&self, other: &Self) -> Option<f64> {
+        let found = near::Near.verify(self.get(Kind::Near)?, other.get(Kind::Near)?)?;
+        Some(found.similarity)
+    }
+
     /// Tier and signature as text, for records and logs: digests and SimHash in hexadecimal.
     pub fn describe(&self) -> impl Iterator<Item = (&'static str, String)> {
         METHODS
             .iter()
             .zip(&self.signatures)
-            .filter_map(|(method, signature)| match signature.as_ref()? {
-                Signature::Digest(digest) => Some((
-                    match method.kind() {
+            .filter_map(|(method, signature)| Some((method, signature.as_ref()?)))
+            .flat_map(|(method, signature)| match signature {
+                Signature::Digest(digest) => {
+                    let name = match method.kind() {
                         Kind::Raw => "sha256-raw",
                         Kind::Normalized => "sha256-normalized",
                         Kind::Content | Kind::Near => "sha256-content",
-                    },
-                    hex::encode(digest),
-                )),
-                Signature::SimHash(bits) => Some(("simhash-64", format!("{bits:016x}"))),
+                    };
+                    vec![(name, hex::encode(digest))]
+                }
+                Signature::Witnessed { simhash, sketch } => vec![
+                    ("simhash-64", format!("{simhash:016x}")),
+                    ("sketch", hex::encode(&sketch[..])),
+                ],
+                // The conversion record has the whole text.
+                Signature::Shingles(_) => Vec::new(),
             })
     }
 }

@@ -1,112 +1,92 @@
-//! SimHash-64 of word 3-shingles (Charikar, "Similarity Estimation Techniques from Rounding
-//! Algorithms", 2002; Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", 2007).
+//! SimHash-64 (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002; Manku,
+//! Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", 2007).
 //!
-//! Each shingle votes on each of 64 bits, as often as it occurs; the majority makes the
-//! fingerprint, a tie makes a 0. Fingerprints at Hamming distance 3 or less agree in at least one
-//! of their four 16-bit blocks: four tables, each keyed by the fingerprint rotated so that another
-//! block leads, find every such pair by scanning one block's range in each.
+//! Each shingle votes on each of 64 bits, as often as it occurs; the majority makes the fingerprint, a
+//! tie makes a 0. Pure arithmetic; who looks for fingerprints is in `near.rs` and `tables.rs`.
 
-use super::{Key, Kind, Match, Method, Signature, Text};
-
-/// Bits that may differ.
-const MAX_DISTANCE: u8 = 3;
-/// Words in a shingle.
-const SHINGLE: usize = 3;
-/// Texts under this many words are left to the exact tiers: one changed word is a large part of
-/// them, and their few votes make the fingerprint coarse.
-const MIN_WORDS: usize = 50;
-/// The tables: table n is keyed by the fingerprint rotated left by 16 n bits.
-const TABLES: [&str; 4] = ["simhash-0", "simhash-1", "simhash-2", "simhash-3"];
-/// The bits of a key behind its leading block.
-const BEHIND_BLOCK: u64 = u64::MAX >> 16;
-
-/// Almost the same main content.
-pub(super) struct SimHash;
+/// Bits within which candidates are looked for that a sketch then decides.
+pub(super) const REACH: u8 = 10;
 
 /// Bits in which two fingerprints differ.
 pub fn hamming(a: u64, b: u64) -> u8 {
     (a ^ b).count_ones() as u8
 }
 
-/// The fingerprint of a word sequence, given as hashes of the words.
-fn fingerprint(words: &[u64]) -> u64 {
-    let mut votes = [0_i32; 64];
-    for shingle in words.windows(SHINGLE) {
-        let hash = shingle_hash(shingle);
-        for (bit, vote) in votes.iter_mut().enumerate() {
-            *vote += ((hash >> bit & 1) as i32) * 2 - 1;
+/// The majority of the hashes' votes on each bit; a tie, and no vote at all, make a 0.
+///
+/// The votes are counted in bit planes: plane k holds bit k of all 64 counts, so one operation on 64
+/// bits serves 64 counters. Eight hashes at a time pass through a tree of carry-save adders (Harley
+/// and Seal's population count, turned by 90 degrees); only every eighth ripples upwards.
+pub(super) fn majority(hashes: &[u64]) -> u64 {
+    let (mut ones, mut twos, mut fours) = (0, 0, 0);
+    // Counts from 8 on, for up to 2^35 hashes.
+    let mut planes = [0_u64; 32];
+    let mut ripple = |mut carry: u64| {
+        for plane in &mut planes {
+            if carry == 0 {
+                break;
+            }
+            (*plane, carry) = (*plane ^ carry, *plane & carry);
         }
+    };
+    let mut eights = hashes.chunks_exact(8);
+    for eight in &mut eights {
+        let &[a, b, c, d, e, f, g, h] = eight else {
+            continue;
+        };
+        let (sum, two_a) = add(ones, a, b);
+        let (sum, two_b) = add(sum, c, d);
+        let (sum, two_c) = add(sum, e, f);
+        let (sum, two_d) = add(sum, g, h);
+        ones = sum;
+        let (sum, four_a) = add(twos, two_a, two_b);
+        let (sum, four_b) = add(sum, two_c, two_d);
+        twos = sum;
+        let (sum, eight) = add(fours, four_a, four_b);
+        fours = sum;
+        ripple(eight);
     }
-    votes
-        .iter()
-        .enumerate()
-        .fold(0, |bits, (bit, vote)| bits | u64::from(*vote > 0) << bit)
+    for hash in eights.remainder() {
+        let (sum, two) = (ones ^ hash, ones & hash);
+        ones = sum;
+        let (sum, four) = (twos ^ two, twos & two);
+        twos = sum;
+        let (sum, eight) = (fours ^ four, fours & four);
+        fours = sum;
+        ripple(eight);
+    }
+    // Compares all 64 counts with half of the votes at once, from the highest plane down.
+    let half = hashes.len() as u64 / 2;
+    let (mut greater, mut equal) = (0, u64::MAX);
+    let mut compare = |bit: usize, plane: u64| {
+        let threshold = if half >> bit & 1 == 1 { u64::MAX } else { 0 };
+        greater |= equal & plane & !threshold;
+        equal &= !(plane ^ threshold);
+    };
+    for (at, plane) in planes.iter().enumerate().rev() {
+        compare(at + 3, *plane);
+    }
+    compare(2, fours);
+    compare(1, twos);
+    compare(0, ones);
+    greater
 }
 
-/// Hash of a shingle from the hashes of its words: a polynomial in an odd multiplier (the order of
-/// the words counts), then the finalizer of `SplitMix64`, so that every bit depends on every word.
-fn shingle_hash(words: &[u64]) -> u64 {
-    let sum = words.iter().fold(0_u64, |sum, word| {
-        sum.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(*word)
-    });
-    let mixed = (sum ^ sum >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
-}
-
-impl Method for SimHash {
-    fn kind(&self) -> Kind {
-        Kind::Near
-    }
-
-    fn structures(&self) -> &'static [&'static str] {
-        &TABLES
-    }
-
-    fn sign(&self, _: &[u8], text: &Text) -> Option<Signature> {
-        let words = text.word_hashes();
-        (words.len() >= MIN_WORDS).then(|| Signature::SimHash(fingerprint(words)))
-    }
-
-    fn keys(&self, signature: &Signature, out: &mut Vec<Key>) {
-        if let Signature::SimHash(bits) = signature {
-            for (structure, turn) in TABLES.into_iter().zip([0, 16, 32, 48]) {
-                let post = bits.rotate_left(turn);
-                out.push(Key {
-                    structure,
-                    post,
-                    low: post & !BEHIND_BLOCK,
-                    high: post | BEHIND_BLOCK,
-                });
-            }
-        }
-    }
-
-    fn may_match(&self, key: &Key, found: u64) -> bool {
-        hamming(key.post, found) <= MAX_DISTANCE
-    }
-
-    fn verify(&self, a: &Signature, b: &Signature) -> Option<Match> {
-        match (a, b) {
-            (Signature::SimHash(a), Signature::SimHash(b)) => {
-                let distance = hamming(*a, *b);
-                (distance <= MAX_DISTANCE).then_some(Match { distance })
-            }
-            _ => None,
-        }
-    }
+/// Sum and carry of three bits, 64 times.
+fn add(a: u64, b: u64, c: u64) -> (u64, u64) {
+    let either = a ^ b;
+    (either ^ c, a & b | either & c)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dedup::{Text, shingle};
     use proptest::prelude::*;
 
-    fn bits(text: &str) -> u64 {
-        match SimHash.sign(b"", &Text::new(text, text)) {
-            Some(Signature::SimHash(bits)) => bits,
-            other => panic!("{other:?}"),
-        }
+    fn bits(words: &[String]) -> u64 {
+        let text = Text::whole(&words.join(" "));
+        majority(&shingle::hashes(text.word_hashes(), 2, 0))
     }
 
     /// `count` words of a vocabulary, by a linear congruential generator.
@@ -127,36 +107,29 @@ mod tests {
         let words = article(1, 600);
         let mut edited = words.clone();
         edited[300] = "changed".to_owned();
-        let near = hamming(bits(&words.join(" ")), bits(&edited.join(" ")));
-        let far = hamming(bits(&words.join(" ")), bits(&article(2, 600).join(" ")));
+        let near = hamming(bits(&words), bits(&edited));
+        let far = hamming(bits(&words), bits(&article(2, 600)));
         assert!(near <= 6, "{near} bits");
         assert!((16..=48).contains(&far), "{far} bits");
     }
 
     #[test]
-    fn word_order_counts() {
-        assert_ne!(shingle_hash(&[1, 2, 3]), shingle_hash(&[3, 2, 1]));
-        assert_ne!(shingle_hash(&[0, 1, 0]), shingle_hash(&[0, 0, 1]));
-    }
-
-    #[test]
-    fn short_texts_have_no_simhash() {
-        let text = article(1, 49).join(" ");
-        assert_eq!(SimHash.sign(b"", &Text::new(&text, &text)), None);
+    fn a_tie_makes_a_0() {
+        assert_eq!(majority(&[]), 0);
+        assert_eq!(majority(&[0b011, 0b101]), 0b001);
+        assert_eq!(majority(&[0b011, 0b101, 0b110]), 0b111);
     }
 
     proptest! {
-        /// Whatever three bits differ, one of the four tables leads to the other.
+        /// Counting in planes gives what counting bit by bit gives.
         #[test]
-        fn every_pair_within_the_distance_shares_a_block(a: u64, flips in prop::collection::vec(0..64_u32, 0..=3)) {
-            let b = flips.iter().fold(a, |bits, flip| bits ^ (1 << flip));
-            let (mut keys_a, mut keys_b) = (Vec::new(), Vec::new());
-            SimHash.keys(&Signature::SimHash(a), &mut keys_a);
-            SimHash.keys(&Signature::SimHash(b), &mut keys_b);
-            let found = keys_a.iter().zip(&keys_b).any(|(look, posted)| {
-                (look.low..=look.high).contains(&posted.post) && SimHash.may_match(look, posted.post)
-            });
-            prop_assert!(found);
+        fn the_majority_is_that_of_each_bit(hashes in prop::collection::vec(any::<u64>(), 0..300)) {
+            let mut expected = 0;
+            for bit in 0..64 {
+                let votes: usize = hashes.iter().map(|hash| (hash >> bit & 1) as usize).sum();
+                expected |= u64::from(votes * 2 > hashes.len()) << bit;
+            }
+            prop_assert_eq!(majority(&hashes), expected);
         }
     }
 }

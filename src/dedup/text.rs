@@ -1,7 +1,13 @@
-//! Normal forms of text: what the tiers above raw bytes compare.
+//! The one tokeniser, and the normal forms of text that the tiers above raw bytes compare.
+//!
+//! A text is lower-cased once and read once; that reading gives the normalized digest, the word
+//! sequence's digest and one hash for each word. All that comes later (shingles, SimHash, `MinHash`)
+//! is rolled from the word hashes and never sees a string.
 
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::shingle::mix;
 
 /// Under this share of the visible words, the main text is no longer trusted to stand for the
 /// page, which is then judged by all of its text: two pages that share a notice and differ in a
@@ -13,42 +19,55 @@ const TRUSTED_SHARE: f64 = 0.25;
 pub struct Text {
     /// SHA-256 of the visible text, case and white space folded.
     normalized: Option<[u8; 32]>,
-    /// SHA-256 of the word sequence that the page is judged by.
-    content: Option<[u8; 32]>,
-    /// xxh3 of each word that the page is judged by.
-    word_hashes: Vec<u64>,
-    /// Visible words.
-    visible_words: u32,
+    /// The text that the page is judged by.
+    judged: Reading,
+    /// The visible text, where the page is judged by another one.
+    visible: Option<Vec<u64>>,
+    /// One hash for each character of the text that the page is judged by, where asked for.
+    characters: Vec<u64>,
 }
 
 impl Text {
     /// Prepares the main text of a page and its whole visible text.
     pub fn new(main: &str, visible: &str) -> Self {
-        let mut visible_hashes = Vec::new();
-        let mut whole = Sha256::new();
-        words(visible, |word| {
-            visible_hashes.push(xxh3_64(word.as_bytes()));
-            feed(&mut whole, word);
-        });
-        let mut main_hashes = Vec::new();
-        let mut content = Sha256::new();
-        words(main, |word| {
-            main_hashes.push(xxh3_64(word.as_bytes()));
-            feed(&mut content, word);
-        });
-        let visible_words = u32::try_from(visible_hashes.len()).unwrap_or(u32::MAX);
-        let trusted = main_hashes.len() as f64 >= TRUSTED_SHARE * visible_hashes.len() as f64;
-        let (content, word_hashes) = if trusted {
-            (content, main_hashes)
-        } else {
-            (whole, visible_hashes)
-        };
-        Self {
-            normalized: (visible_words > 0).then(|| fold(visible)),
-            content: (!word_hashes.is_empty()).then(|| content.finalize().into()),
-            word_hashes,
-            visible_words,
+        if main == visible {
+            return Self::whole(visible);
         }
+        let mut text = Self::whole(visible);
+        let main = read(main);
+        let trusted = main.words.len() as f64 >= TRUSTED_SHARE * text.judged.words.len() as f64;
+        if trusted {
+            let visible = std::mem::replace(&mut text.judged, main);
+            text.visible = Some(visible.words);
+        }
+        text
+    }
+
+    /// Prepares a text that is all there is of its page.
+    pub fn whole(visible: &str) -> Self {
+        let judged = read(visible);
+        let normalized = (!judged.words.is_empty()).then_some(judged.normalized);
+        Self {
+            normalized,
+            judged,
+            visible: None,
+            characters: Vec::new(),
+        }
+    }
+
+    /// Adds what shingles of characters are made of, from the texts that this was prepared from.
+    #[must_use]
+    pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
+        let judged = if self.is_whole() { visible } else { main };
+        pieces(&lower(judged), |piece| {
+            if let Piece::Run(run) = piece {
+                let between = (!self.characters.is_empty()).then_some(' ');
+                let characters = between.into_iter().chain(run.chars());
+                self.characters
+                    .extend(characters.map(|c| mix(u64::from(u32::from(c)))));
+            }
+        });
+        self
     }
 
     /// SHA-256 of the visible text, case and white space folded; `None` if there is none.
@@ -58,60 +77,223 @@ impl Text {
 
     /// SHA-256 of the word sequence that the page is judged by; `None` if there is none.
     pub fn content(&self) -> Option<[u8; 32]> {
-        self.content
+        (!self.judged.words.is_empty()).then_some(self.judged.content)
     }
 
     /// xxh3 of each word that the page is judged by, in order.
     pub fn word_hashes(&self) -> &[u64] {
-        &self.word_hashes
+        &self.judged.words
+    }
+
+    /// xxh3 of each visible word, in order.
+    pub fn visible_hashes(&self) -> &[u64] {
+        self.visible.as_deref().unwrap_or(&self.judged.words)
+    }
+
+    /// One hash for each character that the page is judged by: those of the words, with one space
+    /// between two runs. Empty unless they were asked for.
+    pub fn characters(&self) -> &[u64] {
+        &self.characters
+    }
+
+    /// Whether the page is judged by all of its visible text.
+    pub fn is_whole(&self) -> bool {
+        self.visible.is_none()
     }
 
     /// Number of words that the page is judged by.
     pub fn word_count(&self) -> u32 {
-        u32::try_from(self.word_hashes.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.judged.words.len()).unwrap_or(u32::MAX)
     }
 
     /// Number of visible words.
     pub fn visible_words(&self) -> u32 {
-        self.visible_words
+        u32::try_from(self.visible_hashes().len()).unwrap_or(u32::MAX)
     }
 }
 
-/// Adds a word to a digest of a word sequence; the NUL keeps `ab c` from being `a bc`.
-fn feed(digest: &mut Sha256, word: &str) {
-    digest.update(word.as_bytes());
-    digest.update([0]);
+/// What one pass over a text gives.
+#[derive(Debug, Clone, Default)]
+struct Reading {
+    /// SHA-256 of the text, lower-cased, runs of white space as one space.
+    normalized: [u8; 32],
+    /// SHA-256 of the words, each with a NUL behind it: `ab c` is not `a bc`.
+    content: [u8; 32],
+    /// xxh3 of each word.
+    words: Vec<u64>,
 }
 
-/// SHA-256 of text with case folded and runs of white space as one space.
-fn fold(text: &str) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    let mut lower = String::new();
-    for piece in text.split_whitespace() {
-        lower.clear();
-        push_lower(&mut lower, piece);
-        lower.push(' ');
-        digest.update(lower.as_bytes());
+fn read(text: &str) -> Reading {
+    let lower = lower(text);
+    let mut words = Vec::with_capacity(lower.len() / 6 + 1);
+    let mut content = Vec::with_capacity(lower.len() + lower.len() / 8);
+    let mut folded = Vec::with_capacity(lower.len());
+    let mut space = false;
+    pieces(&lower, |piece| match piece {
+        Piece::Run(run) => {
+            if std::mem::take(&mut space) && !folded.is_empty() {
+                folded.push(b' ');
+            }
+            folded.extend_from_slice(run.as_bytes());
+            each_word(run, &mut |word| {
+                words.push(xxh3_64(word.as_bytes()));
+                content.extend_from_slice(word.as_bytes());
+                content.push(0);
+            });
+        }
+        Piece::Space => space = true,
+        Piece::Other(other) => {
+            if std::mem::take(&mut space) && !folded.is_empty() {
+                folded.push(b' ');
+            }
+            folded.extend_from_slice(other.as_bytes());
+        }
+    });
+    Reading {
+        normalized: Sha256::digest(&folded).into(),
+        content: Sha256::digest(&content).into(),
+        words,
     }
-    digest.finalize().into()
+}
+
+/// xxh3 of each word of a text.
+pub(super) fn word_hashes(text: &str) -> Vec<u64> {
+    let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
+    words(text, |word| hashes.push(xxh3_64(word.as_bytes())));
+    hashes
 }
 
 /// Visits the words of a text: lower-cased runs of letters and digits; where words are not parted
 /// by spaces (Chinese, Japanese, Thai and the like), every two neighbouring characters.
 pub fn words(text: &str, mut visit: impl FnMut(&str)) {
-    let mut lower = String::new();
-    for run in text.split(|c: char| !c.is_alphanumeric() && !is_mark(c)) {
-        if run.is_empty() {
-            continue;
+    pieces(&lower(text), |piece| {
+        if let Piece::Run(run) = piece {
+            each_word(run, &mut visit);
         }
-        lower.clear();
-        push_lower(&mut lower, run);
-        if lower.is_ascii() {
-            visit(&lower);
+    });
+}
+
+/// Part of a lower-cased text.
+enum Piece<'a> {
+    /// The longest run of letters, digits and the marks that belong to them.
+    Run(&'a str),
+    /// One character of white space.
+    Space,
+    /// Some other character.
+    Other(&'a str),
+}
+
+/// Parts a lower-cased text. ASCII, most of the web's text, goes by bytes and a table.
+#[inline]
+fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>)) {
+    let bytes = lower.as_bytes();
+    let mut at = 0;
+    while let Some(&first) = bytes.get(at) {
+        let start = at;
+        at = ascii_run(bytes, at);
+        if bytes.get(at).is_some_and(|byte| *byte >= 0x80) {
+            // Letters beyond ASCII may go on the run, or begin it.
+            let rest = &lower[at..];
+            at += rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        }
+        let piece = if at > start {
+            Piece::Run(&lower[start..at])
+        } else if first < 0x80 {
+            at += 1;
+            match CLASS[usize::from(first)] {
+                Class::Space => Piece::Space,
+                _ => Piece::Other(&lower[start..at]),
+            }
         } else {
-            visit_mixed(&lower, &mut visit);
-        }
+            let character = lower[start..].chars().next();
+            at += character.map_or(1, char::len_utf8);
+            match character.is_some_and(char::is_whitespace) {
+                true => Piece::Space,
+                false => Piece::Other(&lower[start..at]),
+            }
+        };
+        // Called in one place, so that it is compiled into the loop.
+        visit(piece);
     }
+}
+
+/// Where the lower-case letters and digits of ASCII end that begin at `at`. Eight bytes at a time, so
+/// that the length of a word, which nothing can predict, decides no branch.
+#[inline]
+fn ascii_run(bytes: &[u8], mut at: usize) -> usize {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let eight = u64::from_le_bytes(*eight);
+        // The high bit of each byte that is at least `low`; with its own high bit set, no byte borrows.
+        let at_least = |low: u8| (eight | HIGH).wrapping_sub(u64::from_le_bytes([low; 8])) & HIGH;
+        let letters = at_least(b'a') & !at_least(b'z' + 1);
+        let digits = at_least(b'0') & !at_least(b'9' + 1);
+        let others = !(letters | digits) & HIGH | eight & HIGH;
+        if others != 0 {
+            return at + others.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let is_word = |byte: &&u8| CLASS[usize::from(**byte)] == Class::Word;
+    at + rest.iter().take_while(is_word).count()
+}
+
+/// What a byte of ASCII is; bytes beyond are looked at as characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    Space,
+    Other,
+}
+
+const CLASS: [Class; 256] = {
+    let mut table = [Class::Other; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = Class::Word;
+        } else if matches!(byte, b'\t'..=b'\r' | b' ') {
+            table[byte as usize] = Class::Space;
+        }
+        byte += 1;
+    }
+    table
+};
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || is_mark(c)
+}
+
+/// Visits the words of a run: itself, or its bigrams where its script knows no spaces.
+#[inline]
+fn each_word(run: &str, visit: &mut impl FnMut(&str)) {
+    if run.is_ascii() {
+        visit(run);
+    } else {
+        visit_mixed(run, visit);
+    }
+}
+
+/// The whole text in lower case, character by character, so that no word depends on its neighbours.
+fn lower(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut lower = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ascii = rest.find(|c: char| !c.is_ascii()).unwrap_or(rest.len());
+        let (before, after) = rest.split_at(ascii);
+        let start = lower.len();
+        lower.push_str(before);
+        lower[start..].make_ascii_lowercase();
+        let beyond = after.find(|c: char| c.is_ascii()).unwrap_or(after.len());
+        let (beyond, after) = after.split_at(beyond);
+        lower.extend(beyond.chars().flat_map(char::to_lowercase));
+        rest = after;
+    }
+    lower
 }
 
 /// Splits a run where its script changes, and the parts without word spaces into bigrams.
@@ -142,15 +324,6 @@ fn visit_mixed(run: &str, visit: &mut impl FnMut(&str)) {
     }
 }
 
-fn push_lower(lower: &mut String, text: &str) {
-    if text.is_ascii() {
-        lower.push_str(text);
-        lower.make_ascii_lowercase();
-    } else {
-        lower.extend(text.chars().flat_map(char::to_lowercase));
-    }
-}
-
 /// Combining marks belong to the letter before them (Thai vowels, Indic signs, accents apart).
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
@@ -173,6 +346,7 @@ fn is_spaceless(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn check(text: &str, expected: &[&str]) {
         let mut found = Vec::new();
@@ -185,6 +359,23 @@ mod tests {
         check("Hello, World! x86-64", &["hello", "world", "x86", "64"]);
         check("  ", &[]);
         check("ÄRGER über_alles", &["ärger", "über", "alles"]);
+        check("it’s naïve—or caféx", &["it", "s", "naïve", "or", "caféx"]);
+        check("ΟΔΟΣ, İx", &["οδοσ", "i\u{307}x"]);
+    }
+
+    proptest! {
+        /// Eight bytes at a time give what one at a time gives.
+        #[test]
+        fn words_of_any_text_are_its_runs(text in "[ -~é’\\n]{0,60}") {
+            let mut found = Vec::new();
+            words(&text, |word| found.push(word.to_owned()));
+            let lower = text.to_lowercase();
+            let expected: Vec<_> = lower
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
     }
 
     #[test]
@@ -199,6 +390,7 @@ mod tests {
         let of = |text: &str| Text::new(text, text).normalized();
         assert_eq!(of("A  b\n c."), of("a B c. "));
         assert_ne!(of("a b c."), of("a b c"));
+        assert_eq!(of(" a\u{a0}b"), of("A B"), "all of Unicode's white space");
         assert_eq!(Text::new("", " \n").normalized(), None);
     }
 

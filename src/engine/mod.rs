@@ -498,6 +498,15 @@ pub enum Error {
     /// Nothing runs any more that could be asked.
     #[error(transparent)]
     Over(#[from] Over),
+    /// Another gleaner made the fingerprints.
+    #[error(
+        "the fingerprints of this crawl are made in another way ({found:?}) than those of this gleaner ({own:?}), and cannot be compared with them; go on with the gleaner that began it, or begin in another directory",
+        own = dedup::FEATURES
+    )]
+    Features {
+        /// What they are made of.
+        found: String,
+    },
     /// A mistake of ours.
     #[error(
         "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"

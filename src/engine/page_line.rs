@@ -186,8 +186,8 @@ impl PendingLine {
                 digests: fingerprints.map(Digests::of).unwrap_or_default(),
                 simhash: fingerprints.and_then(|fingerprints| {
                     match fingerprints.get(Kind::Near)? {
-                        Signature::SimHash(bits) => Some(format!("{bits:016x}")),
-                        Signature::Digest(_) => None,
+                        Signature::Witnessed { simhash, .. } => Some(format!("{simhash:016x}")),
+                        Signature::Digest(_) | Signature::Shingles(_) => None,
                     }
                 }),
                 distance: match &judged.verdict {

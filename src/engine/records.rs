@@ -148,6 +148,8 @@ fn fields(judged: &Judged, document: &Document, distance: u8) -> Vec<(&'static s
         fields.extend(page.language.clone().map(|language| ("language", language)));
     }
     if let Some(own) = &judged.analysed.fingerprints {
+        let similarity = own.similarity(&document.fingerprints);
+        fields.extend(similarity.map(|it| ("similarity", format!("{it:.3}"))));
         fields.push(("words", own.words.to_string()));
         fields.extend(own.describe());
     }
@@ -162,6 +164,7 @@ fn prefixed(fingerprints: &Fingerprints) -> impl Iterator<Item = (&'static str, 
             "sha256-raw" => "original-sha256-raw",
             "sha256-normalized" => "original-sha256-normalized",
             "sha256-content" => "original-sha256-content",
+            "sketch" => "original-sketch",
             _ => "original-simhash-64",
         };
         (name, value)

@@ -81,6 +81,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         Some(state) => state,
         None => begin(&*store, path)?,
     };
+    check_features(&*store)?;
     let identity = Identity::new(options.canonicalizer.clone(), read_secret(&*store)?);
 
     let mut warc = WarcOptions::new(path.join("warc"));
@@ -189,8 +190,21 @@ fn begin(store: &dyn Store, path: &Path) -> Result<CrawlState, Error> {
     let mut batch = Batch::new();
     batch.put(Table::Meta, keys::meta::SECRET, secret);
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
+    batch.put(Table::Meta, keys::meta::FEATURES, dedup::FEATURES);
     store.commit(batch, Durability::Disk)?;
     Ok(state)
+}
+
+/// Fingerprints of two kinds would never meet, and every page would seem new.
+fn check_features(store: &dyn Store) -> Result<(), Error> {
+    let found = store.get(Table::Meta, keys::meta::FEATURES)?;
+    let found = found.unwrap_or_default();
+    match found == dedup::FEATURES.as_bytes() {
+        true => Ok(()),
+        false => Err(Error::Features {
+            found: String::from_utf8_lossy(&found).into_owned(),
+        }),
+    }
 }
 
 /// The secret that URL ids of this crawl are made with.

@@ -278,7 +278,7 @@ fn mark(judged: &Judged) -> u64 {
         .into_iter()
         .find_map(|kind| match analysed.fingerprints.as_ref()?.get(kind)? {
             Signature::Digest(digest) => Some(digest),
-            Signature::SimHash(_) => None,
+            Signature::Witnessed { .. } | Signature::Shingles(_) => None,
         });
     let status = match &analysed.fetched.outcome {
         Outcome::Exchange(exchange) => u64::from(exchange.status),

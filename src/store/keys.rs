@@ -21,6 +21,8 @@ pub mod meta {
     pub const SETTINGS: &[u8] = b"settings";
     /// There while every page that was visited has its row in `Revisits`.
     pub const REVISITS: &[u8] = b"revisits";
+    /// What the fingerprints of this crawl are made of.
+    pub const FEATURES: &[u8] = b"features";
     /// Prefix of the hosts whose private addresses the user named as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }

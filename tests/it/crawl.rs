@@ -11,7 +11,7 @@ use crate::web::{self, Answer, ClusterOptions, Expected, Site, Web, cluster_web}
 pub(crate) fn simhash(text: &str) -> u64 {
     let fingerprints = Fingerprints::of(b"", &Text::new(text, text));
     match fingerprints.get(Kind::Near) {
-        Some(Signature::SimHash(hash)) => *hash,
+        Some(Signature::Witnessed { simhash, .. }) => *simhash,
         other => panic!("no SimHash of this text: {other:?}"),
     }
 }

@@ -1,0 +1,308 @@
+//! Documents as lines of JSON, read in batches and worked on by all cores.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Failure;
+use super::in_order::{Worked, in_order};
+use crate::page::{Page, PageOptions};
+use crate::url::{self, Canonicalizer, Identity, Secret, Url};
+
+/// Bytes of lines that a worker takes at once: enough to make handing over cheap.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Bytes of one line. A page of 64 MiB is no page.
+const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// One document of a line; other fields are passed over.
+#[derive(Deserialize)]
+pub(super) struct Document<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
+    #[serde(borrow, default)]
+    text: Option<Borrowed<'a>>,
+    #[serde(borrow, default)]
+    html: Option<Borrowed<'a>>,
+}
+
+/// Text that is borrowed from its line unless it has escapes.
+#[derive(Deserialize)]
+struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// What a document is signed by.
+pub(super) struct Content<'a> {
+    /// Its bytes as given.
+    pub(super) raw: Cow<'a, [u8]>,
+    /// The text that it is about.
+    pub(super) main: Cow<'a, str>,
+    /// All of its text.
+    pub(super) visible: Cow<'a, str>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads a line.
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, String> {
+        let document: Self = serde_json::from_slice(line)
+            .map_err(|error| format!("not a document: {error}; give {{\"id\": …, \"text\": …}} or {{\"id\": …, \"html\": …}}"))?;
+        let id = document.id.get();
+        if id.starts_with(['"', '-']) || id.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(document);
+        }
+        Err(format!("the id is {id}; give text or a number"))
+    }
+
+    /// The id as it stands in the line.
+    pub(super) fn id(&self) -> &'a str {
+        self.id.get()
+    }
+
+    /// The texts: those given, or those that gleaner's own extraction finds in the page.
+    pub(super) fn content(&self, extraction: &Extraction) -> Result<Content<'_>, String> {
+        if let Some(Borrowed(text)) = &self.text {
+            return Ok(Content {
+                raw: Cow::Borrowed(text.as_bytes()),
+                main: Cow::Borrowed(text),
+                visible: Cow::Borrowed(text),
+            });
+        }
+        let Some(Borrowed(html)) = &self.html else {
+            return Err("it has neither \"text\" nor \"html\"".to_owned());
+        };
+        let (main, visible) = extraction.texts(html);
+        Ok(Content {
+            raw: Cow::Borrowed(html.as_bytes()),
+            main: Cow::Owned(main),
+            visible: Cow::Owned(visible),
+        })
+    }
+}
+
+/// What reading a page needs besides the page. The links that it finds are not used.
+pub(super) struct Extraction {
+    base: Url,
+    identity: Identity,
+    options: PageOptions,
+}
+
+impl Extraction {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let base = url::parse("http://localhost/").map_err(anyhow::Error::from)?;
+        let secret = Secret::from_bytes([0; Secret::LEN]);
+        Ok(Self {
+            base,
+            identity: Identity::new(Canonicalizer::default(), secret),
+            options: PageOptions::default(),
+        })
+    }
+
+    /// Main text and visible text of a page.
+    pub(super) fn texts(&self, html: &str) -> (String, String) {
+        let page = Page::parse_html(html, &self.base, &self.identity, &self.options);
+        (page.main_text, page.full_text)
+    }
+}
+
+/// Lines of one place, on their way to a worker.
+struct Batch {
+    name: Arc<str>,
+    first_line: u64,
+    bytes: Vec<u8>,
+}
+
+/// Applies `work` to every line of the files (`-`, or no file: standard input) on `threads` threads,
+/// and gives the values to `take` in the order of the lines. Blank lines are passed over. The first
+/// line that fails ends it, after all before it were taken.
+pub(super) fn each_line<T: Send>(
+    files: &[PathBuf],
+    threads: Option<NonZeroUsize>,
+    work: impl Fn(&[u8]) -> Result<T, String> + Sync,
+    take: impl FnMut(T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    in_order(
+        threads,
+        |hand_over| read(files, hand_over),
+        |batch: Batch| work_on(&batch, &work),
+        take,
+    )
+}
+
+/// Reads batches until the files end or nobody wants more.
+fn read(files: &[PathBuf], hand_over: &mut dyn FnMut(Batch) -> bool) -> Result<(), Failure> {
+    let standard = [PathBuf::from("-")];
+    let files = if files.is_empty() { &standard } else { files };
+    for file in files {
+        let name: Arc<str> = match file.as_os_str() == "-" {
+            true => "standard input".into(),
+            false => file.display().to_string().into(),
+        };
+        if !read_file(file, &name, hand_over)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// False when nobody wants more.
+fn read_file(
+    file: &Path,
+    name: &Arc<str>,
+    hand_over: &mut dyn FnMut(Batch) -> bool,
+) -> Result<bool, Failure> {
+    let source: Box<dyn Read> = match file.as_os_str() == "-" {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(file).map_err(|error| {
+            Failure::usage(format!(
+                "cannot open {name}: {error}; give existing files, or - for standard input"
+            ))
+        })?),
+    };
+    let mut source = BufReader::with_capacity(BATCH_BYTES, source);
+    let mut line = 1;
+    loop {
+        let mut bytes = Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 4);
+        let first_line = line;
+        let mut ended = false;
+        while bytes.len() < BATCH_BYTES {
+            let most = MAX_LINE_BYTES as u64 + 1;
+            let length = (&mut source)
+                .take(most)
+                .read_until(b'\n', &mut bytes)
+                .with_context(|| format!("cannot read {name}, line {line}"))?;
+            if length > MAX_LINE_BYTES {
+                return Err(Failure::usage(format!(
+                    "{name}, line {line}: longer than {MAX_LINE_BYTES} bytes; one document a line"
+                )));
+            }
+            ended = length == 0;
+            if ended {
+                break;
+            }
+            line += 1;
+        }
+        if !bytes.is_empty() {
+            let batch = Batch {
+                name: Arc::clone(name),
+                first_line,
+                bytes,
+            };
+            if !hand_over(batch) {
+                return Ok(false);
+            }
+        }
+        if ended {
+            return Ok(true);
+        }
+    }
+}
+
+/// Works on the lines of a batch.
+fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Worked<T> {
+    let mut worked = Worked {
+        values: Vec::new(),
+        failure: None,
+    };
+    for (at, line) in batch.bytes.split(|byte| *byte == b'\n').enumerate() {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let value = catch_unwind(AssertUnwindSafe(|| work(line)))
+            .unwrap_or_else(|_| Err("reading it failed; please report it".to_owned()));
+        match value {
+            Ok(value) => worked.values.push(value),
+            Err(why) => {
+                let line = batch.first_line + at as u64;
+                let message = format!("{}, line {line}: {why}", batch.name);
+                worked.failure = Some(Failure::usage(message));
+                break;
+            }
+        }
+    }
+    worked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn numbers(text: &str, threads: usize) -> (Vec<u64>, Option<String>) {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let mut taken = Vec::new();
+        let result = each_line(
+            &[file.path().to_owned()],
+            NonZeroUsize::new(threads),
+            |line| {
+                let text = str::from_utf8(line).map_err(|error| error.to_string())?;
+                text.trim()
+                    .parse::<u64>()
+                    .map_err(|error| error.to_string())
+            },
+            |number| {
+                taken.push(number);
+                Ok(())
+            },
+        );
+        let message = result.err().map(|failure| match failure {
+            Failure::Usage { message, .. } => message,
+            other => format!("{other:?}"),
+        });
+        (taken, message)
+    }
+
+    #[test]
+    fn values_come_in_the_order_of_the_lines_whatever_the_threads() {
+        // Several batches.
+        let text: String = (0..150_000)
+            .map(|number: u64| number.to_string() + "\n")
+            .collect();
+        let expected: Vec<u64> = (0..150_000).collect();
+        for threads in [1, 2, 7] {
+            assert_eq!(numbers(&text, threads), (expected.clone(), None));
+        }
+    }
+
+    #[test]
+    fn a_line_that_fails_is_named_after_those_before_it_were_taken() {
+        let (taken, message) = numbers("1\n\n2\nthree\n4\n", 2);
+        assert_eq!(taken, [1, 2]);
+        assert!(message.is_some_and(|message| message.contains(", line 4: invalid digit")));
+    }
+
+    #[test]
+    fn a_document_needs_an_id_and_a_text() {
+        let check = |line: &str, expected: Result<&str, &str>| {
+            let extraction = Extraction::new().unwrap();
+            let document = Document::parse(line.as_bytes());
+            let main = document
+                .as_ref()
+                .map_err(String::clone)
+                .and_then(|document| Ok(document.content(&extraction)?.main.into_owned()));
+            match (main, expected) {
+                (Ok(main), Ok(expected)) => assert_eq!(main, expected),
+                (Err(why), Err(expected)) => assert!(why.contains(expected), "{why}"),
+                (main, _) => panic!("{line}: {main:?}"),
+            }
+        };
+        check(r#"{"id":1,"text":"a\nb","url":["x"]}"#, Ok("a\nb"));
+        check(r#"{"id":"x","html":"<p>Hello"}"#, Ok("Hello"));
+        check(
+            r#"{"id":"x","html":"<p>Hello","text":"given"}"#,
+            Ok("given"),
+        );
+        check(r#"{"id":"x"}"#, Err("neither"));
+        check(r#"{"text":"x"}"#, Err("missing field `id`"));
+        check(r#"{"id":null,"text":"x"}"#, Err("the id is null"));
+        check("1", Err("not a document"));
+    }
+}

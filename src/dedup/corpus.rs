@@ -1,0 +1,669 @@
+//! Deduplication of a corpus that others crawled, in memory: what `gleaner dedup` runs on.
+//!
+//! Two halves. [`Signer`] turns a document into [`Signed`], a plain value, on any thread. [`Corpus`]
+//! takes them one by one in their order, judges each against those before it, and keeps what later
+//! ones are judged by: digests, fingerprints, sketches, never text. So the verdicts depend on the
+//! order of the documents and the options, and on nothing else.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use sha2::{Digest, Sha256};
+
+use super::bands::{Bands, Spread};
+use super::bottom::{self, Bottom};
+use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
+use super::shingle::{Shingle, Unit};
+use super::short::{self, KEPT_WORDS, SHORT_WORDS, Set, Sets};
+use super::tables::{Found, Tables};
+use super::{Text, shingle, simhash};
+
+/// Fewer words say too little about a page to tell it from another by its text alone.
+const MIN_WORDS: u32 = 5;
+
+/// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked for:
+/// four standard errors.
+const DOUBT: f64 = 0.1;
+
+/// How a corpus is deduplicated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// How near duplicates are told.
+    pub near: Near,
+    /// Similarity that makes a near duplicate, 0 to 1: of sketches, of signatures, of the sets of
+    /// short pages.
+    pub threshold: f64,
+    /// What makes a shingle of the method's features.
+    pub shingle: Shingle,
+    /// What a document is compared with.
+    pub clusters: Clusters,
+    /// Another seed gives other hash functions, and with them other errors.
+    pub seed: u64,
+}
+
+/// How near duplicates are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Near {
+    /// SimHash finds candidates, the sketch decides.
+    Witness,
+    /// SimHash alone, at most so many bits apart; at most [`super::tables::MAX_GUARANTEED`].
+    Hamming(u8),
+    /// `MinHash` signatures, found by bands.
+    MinHash {
+        /// Bands of a signature.
+        bands: u32,
+        /// Values in each.
+        rows: u32,
+        /// Whether estimates near the threshold give way to the exact similarity.
+        exact: bool,
+    },
+}
+
+/// What a document is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clusters {
+    /// Every document before it, duplicates too: what is linked, directly or through others, is a
+    /// cluster.
+    Components,
+    /// The documents before it that are not duplicates.
+    FirstFit,
+}
+
+impl Options {
+    /// SimHash with the sketch as witness.
+    pub fn witness() -> Self {
+        Self {
+            near: Near::Witness,
+            threshold: 0.84,
+            shingle: Shingle::words(2),
+            clusters: Clusters::Components,
+            seed: 0,
+        }
+    }
+
+    /// SimHash alone.
+    /// Short pages need more, since a distance of 3 means as much.
+    pub fn hamming(distance: u8) -> Self {
+        Self {
+            near: Near::Hamming(distance),
+            threshold: 0.9,
+            ..Self::witness()
+        }
+    }
+
+    /// `MinHash` with the bands that the threshold asks for.
+    pub fn minhash(threshold: f64) -> Self {
+        let (bands, rows) = minhash::bands_for(threshold);
+        Self {
+            near: Near::MinHash {
+                bands,
+                rows,
+                exact: false,
+            },
+            threshold,
+            shingle: Shingle::words(5),
+            ..Self::witness()
+        }
+    }
+}
+
+/// What a document is judged by.
+#[derive(Debug, Clone)]
+pub struct Signed {
+    /// The first half of the SHA-256 of its bytes.
+    raw: u128,
+    /// That of its visible text, case and white space folded.
+    normalized: Option<u128>,
+    /// That of its word sequence.
+    content: Option<u128>,
+    /// Its shingles, if it is short enough to be found by them.
+    set: Option<Set>,
+    /// Its fingerprint, if it is long enough.
+    near: Option<Features>,
+    /// Its `MinHash` values, by whose bands it is found.
+    signature: Option<Box<Signature>>,
+    /// All its shingles, if candidates are to be compared exactly.
+    exact: Option<Set>,
+    /// A sketch of its whole text, if it is judged by a part of it.
+    whole: Option<WholeSketch>,
+}
+
+#[derive(Debug, Clone)]
+enum Features {
+    SimHash(u64, Option<Box<Sketch>>),
+    MinHash(Box<MinHashed>),
+}
+
+/// What is measured of candidates that the bands find.
+#[derive(Debug, Clone)]
+struct MinHashed {
+    sketch: Sketch,
+    bottom: Bottom,
+}
+
+/// Signs documents. Shared by threads.
+#[derive(Debug)]
+pub struct Signer {
+    options: Options,
+    permutations: Permutations,
+}
+
+impl Signer {
+    /// A signer for these options.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            options: options.clone(),
+            permutations: Permutations::new(options.seed),
+        }
+    }
+
+    /// The text of a document, ready to be signed: its main text, and all of its text.
+    pub fn text(&self, main: &str, visible: &str) -> Text {
+        let mut text = Text::new(main, visible);
+        if self.options.shingle.unit == Unit::Characters {
+            text = text.with_characters(main, visible);
+        }
+        text
+    }
+
+    /// Signs a document: `raw` are its bytes.
+    pub fn sign(&self, raw: &[u8], text: &Text) -> Signed {
+        let words = text.word_count();
+        let features = || {
+            let units = match self.options.shingle.unit {
+                Unit::Words => text.word_hashes(),
+                Unit::Characters => text.characters(),
+            };
+            shingle::hashes(units, self.options.shingle.length, self.options.seed)
+        };
+        let five_words = || shingle::hashes(text.word_hashes(), 5, self.options.seed);
+        let is_long = words >= SHORT_WORDS;
+        let (mut near, mut signature, mut exact) = (None, None, None);
+        if is_long {
+            near = Some(match self.options.near {
+                Near::Witness => {
+                    let minima = self.permutations.minima::<HASHES>(&five_words());
+                    let sketch = Box::new(minhash::sketch(&minima));
+                    Features::SimHash(simhash::majority(&features()), Some(sketch))
+                }
+                Near::Hamming(_) => Features::SimHash(simhash::majority(&features()), None),
+                Near::MinHash {
+                    exact: is_exact, ..
+                } => {
+                    let features = features();
+                    exact = is_exact.then(|| short::set(&features));
+                    let minima = self.permutations.minima(&features);
+                    let hashed = MinHashed {
+                        sketch: minhash::sketch(&minima),
+                        bottom: Bottom::of(&features),
+                    };
+                    signature = Some(Box::new(minima));
+                    Features::MinHash(Box::new(hashed))
+                }
+            });
+        }
+        let set = (MIN_WORDS..KEPT_WORDS)
+            .contains(&words)
+            .then(|| short::set(&five_words()));
+        let whole = (!text.is_whole()).then(|| minhash::whole_sketch(text, &self.permutations));
+        Signed {
+            raw: half(&Sha256::digest(raw).into()),
+            normalized: text
+                .normalized()
+                .filter(|_| text.visible_words() >= MIN_WORDS)
+                .as_ref()
+                .map(half),
+            content: text
+                .content()
+                .filter(|_| words >= MIN_WORDS)
+                .as_ref()
+                .map(half),
+            set,
+            near,
+            signature,
+            exact,
+            whole,
+        }
+    }
+}
+
+/// 128 bits of a SHA-256 are enough: among 10^12 documents two would share them by chance once in
+/// 680 million million corpora.
+fn half(digest: &[u8; 32]) -> u128 {
+    digest
+        .iter()
+        .take(16)
+        .fold(0, |half, byte| half << 8 | u128::from(*byte))
+}
+
+/// How a document came to be called a duplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// The same bytes.
+    Exact,
+    /// The same visible text, case and white space folded.
+    Normalized,
+    /// The same words in the same order.
+    Content,
+    /// Almost the same words.
+    Near,
+}
+
+impl Tier {
+    /// The tier's name in the output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Normalized => "normalized",
+            Self::Content => "content",
+            Self::Near => "near",
+        }
+    }
+}
+
+/// A document's match among those before it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Duplicate {
+    /// The number of the earlier document, from 0.
+    pub of: u32,
+    /// By which tier.
+    pub tier: Tier,
+    /// Bits in which the fingerprints differ, where they were compared.
+    pub distance: Option<u8>,
+    /// How alike the two are, 0 to 1, where that was looked at.
+    pub similarity: Option<f64>,
+}
+
+/// What became of a document.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Judged {
+    /// The closest document before it that it repeats.
+    pub duplicate: Option<Duplicate>,
+    /// Other clusters that it is as good as part of, and so joins: the first document of each.
+    pub joins: Vec<u32>,
+}
+
+/// A map from digests, which are hashes already.
+type ByDigest<T> = HashMap<u128, T, BuildHasherDefault<Spread>>;
+
+/// All documents so far, as later ones are judged by them.
+#[derive(Debug)]
+pub struct Corpus {
+    options: Options,
+    /// Documents judged.
+    count: u32,
+    raw: ByDigest<u32>,
+    normalized: ByDigest<u32>,
+    content: ByDigest<u32>,
+    /// By the first document with a word sequence, later ones with the same that are other pages.
+    apart: HashMap<u32, Vec<u32>>,
+    tables: Tables,
+    bands: Bands,
+    sets: Sets,
+    /// Documents with a fingerprint, by their number in `tables` and `bands`.
+    kept: Vec<Kept>,
+    whole: HashMap<u32, WholeSketch>,
+    /// The first document of each document's cluster, or one on the way to it.
+    parents: Vec<u32>,
+}
+
+/// A document with a fingerprint.
+#[derive(Debug)]
+struct Kept {
+    document: u32,
+    features: Features,
+    exact: Option<Set>,
+}
+
+/// Documents that the guard keeps apart although their main texts are the same; more are not looked at.
+const APART: usize = 16;
+
+impl Corpus {
+    /// No documents yet.
+    pub fn new(options: Options) -> Self {
+        let (bands, rows) = match options.near {
+            Near::MinHash { bands, rows, .. } => (bands as usize, rows as usize),
+            _ => (0, 1),
+        };
+        Self {
+            sets: Sets::new(options.threshold),
+            options,
+            count: 0,
+            raw: ByDigest::default(),
+            normalized: ByDigest::default(),
+            content: ByDigest::default(),
+            apart: HashMap::new(),
+            tables: Tables::default(),
+            bands: Bands::new(bands, rows),
+            kept: Vec::new(),
+            whole: HashMap::new(),
+            parents: Vec::new(),
+        }
+    }
+
+    /// Documents judged so far.
+    pub fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether nothing was judged yet.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Judges the next document, and keeps what later ones are judged by.
+    pub fn judge(&mut self, signed: Signed) -> Judged {
+        let number = self.count;
+        self.count += 1;
+        self.parents.push(number);
+        let mut near = Vec::new();
+        let duplicate = match self.same(&signed) {
+            Some(same) => Some(same),
+            None => {
+                near = self.alike(&signed);
+                near.first().copied()
+            }
+        };
+        let mut joins = Vec::new();
+        if let Some(duplicate) = duplicate {
+            let root = self.root(duplicate.of);
+            self.parents[number as usize] = root;
+            for other in near {
+                let other = self.root(other.of);
+                let root = self.root(number);
+                if other != root {
+                    joins.push(other);
+                    let (first, later) = (root.min(other), root.max(other));
+                    self.parents[later as usize] = first;
+                }
+            }
+        }
+        if duplicate.is_none() || self.options.clusters == Clusters::Components {
+            self.keep(number, signed, duplicate);
+        }
+        Judged { duplicate, joins }
+    }
+
+    /// The earliest document with the same bytes, text or words.
+    fn same(&self, signed: &Signed) -> Option<Duplicate> {
+        let found = |of: u32, tier| Duplicate {
+            of,
+            tier,
+            distance: Some(0),
+            similarity: Some(1.0),
+        };
+        if let Some(of) = self.raw.get(&signed.raw) {
+            return Some(found(*of, Tier::Exact));
+        }
+        if let Some(of) = signed.normalized.and_then(|key| self.normalized.get(&key)) {
+            return Some(found(*of, Tier::Normalized));
+        }
+        let content = signed.content.and_then(|key| self.content.get(&key))?;
+        let apart = self.apart.get(content).into_iter().flatten();
+        let mut same = std::iter::once(content).chain(apart);
+        let of = same.find(|of| self.is_same_page(signed, **of))?;
+        Some(found(*of, Tier::Content))
+    }
+
+    /// The documents that are almost the same, the closest first, of equally close ones the oldest.
+    fn alike(&mut self, signed: &Signed) -> Vec<Duplicate> {
+        let mut alike = Vec::new();
+        match &signed.near {
+            Some(Features::SimHash(bits, sketch)) => {
+                self.by_simhash(*bits, sketch.as_deref(), &mut alike);
+            }
+            Some(Features::MinHash(hashed)) => {
+                self.by_minhash(hashed, signed, &mut alike);
+            }
+            None => {}
+        }
+        if let Some(set) = &signed.set {
+            let mut found = Vec::new();
+            self.sets.find(set, &mut found);
+            alike.extend(found.into_iter().map(|(of, similarity)| Duplicate {
+                of,
+                tier: Tier::Near,
+                distance: None,
+                similarity: Some(similarity),
+            }));
+        }
+        alike.retain(|found| self.is_same_page(signed, found.of));
+        alike.sort_by(|a, b| {
+            let similarity = |it: &Duplicate| it.similarity.unwrap_or(0.0);
+            similarity(b)
+                .total_cmp(&similarity(a))
+                .then(a.distance.cmp(&b.distance))
+                .then(a.of.cmp(&b.of))
+        });
+        alike
+    }
+
+    fn by_simhash(&self, bits: u64, sketch: Option<&Sketch>, alike: &mut Vec<Duplicate>) {
+        let reach = match self.options.near {
+            Near::Hamming(distance) => distance,
+            _ => simhash::REACH,
+        };
+        let mut found: Vec<Found> = Vec::new();
+        self.tables.find(bits, reach, &mut found);
+        for Found { number, distance } in found {
+            let Some(kept) = self.kept.get(number as usize) else {
+                continue;
+            };
+            let similarity = match (&kept.features, sketch) {
+                (Features::SimHash(_, Some(other)), Some(own)) => {
+                    let similarity = minhash::sketch_similarity(own, other);
+                    if similarity < self.options.threshold {
+                        continue;
+                    }
+                    Some(similarity)
+                }
+                _ => None,
+            };
+            alike.push(Duplicate {
+                of: kept.document,
+                tier: Tier::Near,
+                distance: Some(distance),
+                similarity,
+            });
+        }
+    }
+
+    fn by_minhash(&mut self, hashed: &MinHashed, signed: &Signed, alike: &mut Vec<Duplicate>) {
+        let Some(signature) = signed.signature.as_deref() else {
+            return;
+        };
+        let (kept, threshold) = (&self.kept, self.options.threshold);
+        self.bands.find(signature, |number| {
+            let Some(Kept {
+                document,
+                features: Features::MinHash(other),
+                exact,
+            }) = kept.get(number as usize)
+            else {
+                return;
+            };
+            let mut similarity = bottom::similarity(
+                (&hashed.bottom, &hashed.sketch),
+                (&other.bottom, &other.sketch),
+            );
+            if let (Some(own), Some(other)) = (&signed.exact, exact)
+                && (similarity - threshold).abs() < DOUBT
+            {
+                similarity = short::jaccard(own, other);
+            }
+            if similarity >= threshold {
+                alike.push(Duplicate {
+                    of: *document,
+                    tier: Tier::Near,
+                    distance: None,
+                    similarity: Some(similarity),
+                });
+            }
+        });
+    }
+
+    /// Whether nothing but the main text speaks against it: where one of two pages is judged by a part
+    /// of its text, the whole texts must be alike too.
+    fn is_same_page(&self, signed: &Signed, of: u32) -> bool {
+        minhash::wholes_are_alike(signed.whole.as_ref(), self.whole.get(&of))
+    }
+
+    fn keep(&mut self, number: u32, signed: Signed, duplicate: Option<Duplicate>) {
+        self.raw.entry(signed.raw).or_insert(number);
+        if let Some(key) = signed.normalized {
+            self.normalized.entry(key).or_insert(number);
+        }
+        let tier = duplicate.map(|duplicate| duplicate.tier);
+        if let Some(key) = signed.content {
+            let first = *self.content.entry(key).or_insert(number);
+            if first != number && matches!(tier, None | Some(Tier::Near)) {
+                let apart = self.apart.entry(first).or_default();
+                if apart.len() < APART {
+                    apart.push(number);
+                }
+            }
+        }
+        if let Some(whole) = signed.whole {
+            self.whole.insert(number, whole);
+        }
+        // The words of such a document are there already.
+        if tier.is_some_and(|tier| tier != Tier::Near) {
+            return;
+        }
+        if let Some(set) = signed.set {
+            self.sets.insert(set, number);
+        }
+        if let Some(features) = signed.near {
+            let at = self.kept.len() as u32;
+            if let Features::SimHash(bits, _) = &features {
+                self.tables.insert(*bits, at);
+            }
+            if let Some(signature) = &signed.signature {
+                self.bands.insert(signature, at);
+            }
+            self.kept.push(Kept {
+                document: number,
+                features,
+                exact: signed.exact,
+            });
+        }
+    }
+
+    /// The first document of a cluster.
+    fn root(&mut self, mut document: u32) -> u32 {
+        while let Some(&parent) = self.parents.get(document as usize) {
+            if parent == document {
+                break;
+            }
+            // Halves the way for the next time.
+            let grandparent = self.parents.get(parent as usize).copied().unwrap_or(parent);
+            self.parents[document as usize] = grandparent;
+            document = grandparent;
+        }
+        document
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// The clusters that documents fall into when they come in this order.
+    fn clusters(options: &Options, texts: &[String], order: &[usize]) -> BTreeSet<BTreeSet<usize>> {
+        let signer = Signer::new(options);
+        let mut corpus = Corpus::new(options.clone());
+        let mut cluster_of: BTreeMap<usize, usize> = BTreeMap::new();
+        for (number, &at) in order.iter().enumerate() {
+            let text = &texts[at];
+            let judged = corpus.judge(signer.sign(text.as_bytes(), &signer.text(text, text)));
+            let linked = judged.duplicate.iter().map(|it| it.of).chain(judged.joins);
+            cluster_of.insert(number, number);
+            for of in linked {
+                let (own, other) = (cluster_of[&number], cluster_of[&(of as usize)]);
+                cluster_of
+                    .values_mut()
+                    .filter(|cluster| **cluster == other)
+                    .for_each(|cluster| *cluster = own);
+            }
+        }
+        let mut clusters: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (number, cluster) in cluster_of {
+            clusters.entry(cluster).or_default().insert(order[number]);
+        }
+        clusters.into_values().collect()
+    }
+
+    /// Texts of 30 to 90 words, most of them edits of an earlier one.
+    fn texts(seeds: &[(u64, usize)]) -> Vec<String> {
+        let mut texts: Vec<Vec<u64>> = Vec::new();
+        for (seed, length) in seeds {
+            let edited = texts.get(*seed as usize % 8).cloned();
+            let text = match edited {
+                Some(mut text) => {
+                    for edit in 0..seed % 4 {
+                        let at = shingle::mix(seed ^ edit) as usize % text.len();
+                        text[at] = *seed;
+                    }
+                    text
+                }
+                None => (0..*length as u64)
+                    .map(|at| shingle::mix(seed ^ at) % 500)
+                    .collect(),
+            };
+            texts.push(text);
+        }
+        let words = |text: &Vec<u64>| {
+            text.iter()
+                .map(|word| format!("w{word}"))
+                .collect::<Vec<_>>()
+        };
+        texts.iter().map(|text| words(text).join(" ")).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// With an exact measure, the order decides which document comes first and nothing else.
+        #[test]
+        fn components_do_not_depend_on_the_order(
+            seeds in prop::collection::vec((any::<u64>(), 30..90_usize), 2..24),
+            shuffle: u64,
+            distance in 0..=7_u8,
+        ) {
+            let texts = texts(&seeds);
+            let order: Vec<usize> = (0..texts.len()).collect();
+            let mut shuffled = order.clone();
+            shuffled.sort_by_key(|at| shingle::mix(shuffle ^ *at as u64));
+            let options = Options::hamming(distance);
+            prop_assert_eq!(
+                clusters(&options, &texts, &order),
+                clusters(&options, &texts, &shuffled)
+            );
+        }
+    }
+
+    #[test]
+    fn pages_with_one_main_text_and_other_companies_are_kept_apart() {
+        let options = Options::witness();
+        let signer = Signer::new(&options);
+        let mut corpus = Corpus::new(options);
+        let text = |from: u64| {
+            let words: Vec<_> = (from..from + 100).map(|word| format!("w{word}")).collect();
+            words.join(" ")
+        };
+        let main = text(0);
+        let mut judge = |company: u64, edit: &str| {
+            let visible = format!("{main} {edit} {} {}", text(company), text(company + 100));
+            let signed = signer.sign(visible.as_bytes(), &signer.text(&main, &visible));
+            corpus
+                .judge(signed)
+                .duplicate
+                .map(|found| (found.of, found.tier))
+        };
+        assert_eq!(judge(1_000, ""), None);
+        assert_eq!(judge(2_000, ""), None);
+        assert_eq!(judge(2_000, "edit"), Some((1, Tier::Content)));
+    }
+}

@@ -1,0 +1,110 @@
+//! Shingles: the features that SimHash and `MinHash` compare. Each is the hash of a few neighbouring
+//! units (words, or characters), rolled from the units' hashes.
+//!
+//! Pure arithmetic; it never sees a string.
+
+use serde::{Deserialize, Serialize};
+
+/// What a shingle is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Words of the tokeniser.
+    Words,
+    /// Characters of the words, with one space between two words.
+    Characters,
+}
+
+/// Which shingles of a text count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shingle {
+    /// Their unit.
+    pub unit: Unit,
+    /// Units in each, 1 to [`Shingle::MAX_LENGTH`].
+    pub length: u8,
+}
+
+impl Shingle {
+    /// More units would make a shingle of what a paragraph is.
+    pub const MAX_LENGTH: u8 = 32;
+
+    /// Shingles of so many words.
+    pub const fn words(length: u8) -> Self {
+        Self {
+            unit: Unit::Words,
+            length,
+        }
+    }
+}
+
+/// The multiplier of the rolling polynomial: odd, so that multiplying loses nothing (2^64 / phi).
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The hashes of all shingles of `length` units, in order; of a shorter text the one hash of the
+/// whole, of an empty one none. Each is a polynomial of the units' hashes (their order counts),
+/// rolled from its neighbour with two multiplications, and then mixed, so that every bit depends on
+/// every unit. Another `seed` gives other hashes throughout.
+pub(super) fn hashes(units: &[u64], length: u8, seed: u64) -> Vec<u64> {
+    let length = usize::from(length.max(1)).min(units.len());
+    let (head, tail) = units.split_at(length);
+    if head.is_empty() {
+        return Vec::new();
+    }
+    let out_of_window = (0..length).fold(1_u64, |power, _| power.wrapping_mul(MULTIPLIER));
+    let mut sum = head.iter().fold(0_u64, |sum, unit| {
+        sum.wrapping_mul(MULTIPLIER).wrapping_add(*unit)
+    });
+    let mut found = Vec::with_capacity(tail.len() + 1);
+    found.push(mix(sum ^ seed));
+    found.extend(tail.iter().zip(units).map(|(entering, leaving)| {
+        sum = sum
+            .wrapping_mul(MULTIPLIER)
+            .wrapping_add(*entering)
+            .wrapping_sub(leaving.wrapping_mul(out_of_window));
+        mix(sum ^ seed)
+    }));
+    found
+}
+
+/// The finalizer of `SplitMix64` (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
+/// Generators", 2014).
+pub(super) fn mix(value: u64) -> u64 {
+    let mixed = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_order_of_the_units_counts() {
+        assert_ne!(hashes(&[1, 2, 3], 3, 0), hashes(&[3, 2, 1], 3, 0));
+        assert_ne!(hashes(&[0, 1, 0], 3, 0), hashes(&[0, 0, 1], 3, 0));
+        assert_ne!(hashes(&[1, 2, 3], 3, 0), hashes(&[1, 2, 3], 3, 1));
+    }
+
+    #[test]
+    fn a_short_text_is_one_shingle_and_an_empty_one_none() {
+        assert_eq!(hashes(&[7, 8], 5, 0).len(), 1);
+        assert_eq!(hashes(&[], 5, 0), Vec::<u64>::new());
+        assert_eq!(hashes(&[1, 2, 3, 4, 5, 6], 5, 0).len(), 2);
+    }
+
+    proptest! {
+        /// A rolled hash depends on its window only.
+        #[test]
+        fn rolling_gives_what_each_window_gives_alone(
+            units in prop::collection::vec(any::<u64>(), 1..40), length in 1..9_u8, seed: u64,
+        ) {
+            let rolled = hashes(&units, length, seed);
+            let alone: Vec<u64> = units
+                .windows(usize::from(length).min(units.len()))
+                .flat_map(|window| hashes(window, length, seed))
+                .collect();
+            prop_assert_eq!(rolled, alone);
+        }
+    }
+}
