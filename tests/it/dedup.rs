@@ -266,7 +266,8 @@ fn pages_of_warc_files_are_compared() {
         let target = format!("http://example.org/{path}");
         let capture = Capture {
             target: &target,
-            date: Timestamp::from_second(1_700_000_000 + at as i64).expect("a time"),
+            date: Timestamp::from_second(1_700_000_000 + i64::try_from(at).expect("few"))
+                .expect("a time"),
             ip: None,
             protocols: &[],
         };
