@@ -14,6 +14,9 @@ use crate::config::{self, DomainSettings, Effective, Flag, Origin, Span};
 use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner config show --config my.toml
+  gleaner config check --config my.toml")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -42,6 +42,8 @@ struct Target {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(after_help = "Example:
+  gleaner seeds add http://127.0.0.1:8000/news/ --data-dir crawl")]
 pub(super) enum Seeds {
     /// Give more seeds to a crawl that runs
     Add(Add),
@@ -65,12 +67,14 @@ impl Target {
 }
 
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
-    match arguments.target.connect()?.ask(&Request::Pause)? {
-        Response::Pausing { fetching } => output::say(&format!(
-            "pausing: no new visits; {fetching} fetches in progress will end"
-        )),
-        _ => output::say("paused: no request is made until `gleaner resume`"),
+    let mut client = arguments.target.connect()?;
+    // Each fetch has its time: the last one ends.
+    while let Response::Pausing { fetching } = client.ask(&Request::Pause)? {
+        output::say(&format!(
+            "pausing: no new visits; waiting for {fetching} fetches in progress"
+        ));
     }
+    output::say("paused: no request is made until `gleaner resume`");
     Ok(())
 }
 

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Failure;
 use super::config::SettingFlags;
 use super::crawl::{self, SeedArguments};
 use super::output::{self, Screen};
 use super::progress::{self, Progress};
-use super::{Failure, signals};
+use super::signals::{self, Hangups};
 use crate::config::{self, Config};
 use crate::daemon::{self, Attendance, Attendant};
 use crate::engine::{Control, Crawl, LiveOptions, RunLimits, StopHandle};
@@ -48,6 +49,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     crawl::warn_of_ignored_robots(&config, screen);
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
+    // Before anybody is told that there is somebody to reload.
+    let hangups = Hangups::listen()?;
 
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     crawl::say_resumed(&mut crawl, &config, screen)?;
@@ -73,7 +76,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let progress = Progress::start(crawl.watch(), screen, progress::SELDOM);
     let progress = progress.map_err(anyhow::Error::from)?;
     crawl::add_seeds(&mut crawl, &sources, screen, &stop)?;
-    reload_on_hangup(arguments, &config, crawl.control(), screen)?;
+    reload_on_hangup(hangups, arguments, &config, crawl.control(), screen)?;
     let limits = RunLimits {
         wait_for_more: true,
         ..RunLimits::default()
@@ -90,6 +93,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
 /// Reads the settings again on each SIGHUP, and applies those that can change while it runs. A
 /// configuration that is wrong changes nothing.
 fn reload_on_hangup(
+    hangups: Hangups,
     arguments: &Arguments,
     config: &Config,
     control: Control,
@@ -98,12 +102,12 @@ fn reload_on_hangup(
     let settings = arguments.settings.clone();
     let mut holding = config::flatten(config);
     let screen = screen.clone();
-    signals::on_hangup(move || {
+    hangups.each(move || {
         daemon::reloading(|| {
             let outcome = reload(&settings, &mut holding, &control, &screen);
             if let Err(failure) = outcome {
                 super::report(&failure);
-                screen.say("reload: the settings stay as they were");
+                screen.insist("reload: the settings stay as they were");
             }
         });
     })?;
@@ -156,7 +160,7 @@ fn reload(
         crawl::warn_of_ignored_robots(&config, screen);
     }
     for (name, then, value) in &later {
-        screen.say(&format!(
+        screen.insist(&format!(
             "reload: {name} stays {then}; {value} needs a restart"
         ));
     }

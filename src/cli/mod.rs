@@ -40,6 +40,10 @@ use output::Screen;
 /// A polite, standalone web crawler whose heart is deduplication.
 #[derive(Debug, Parser)]
 #[command(name = "gleaner", version, about, max_term_width = 100)]
+#[command(after_help = "Examples:
+  gleaner demo                                          see what it does, without internet
+  gleaner crawl https://example.org/ --data-dir crawl --user-agent 'examplebot/1.0 (+https://example.org/bot)'
+  gleaner status --data-dir crawl")]
 struct Cli {
     /// What to log to standard error: a level (error, warn, info, debug) or a filter such as
     /// `gleaner::fetch=debug` [default: warn; error with
@@ -267,8 +271,11 @@ fn report(failure: &Failure) -> Exit {
         }
         Failure::Control(error) => (output::chain(error), Exit::Failed),
         Failure::Engine(error) => (output::chain(error), Exit::Failed),
-        Failure::Io(error) if is_closed_pipe(error) => return Exit::Done,
+        Failure::Io(error) if is_kind(error, io::ErrorKind::BrokenPipe) => return Exit::Done,
         Failure::Answered(exit) => return *exit,
+        Failure::Io(error) if is_kind(error, io::ErrorKind::StorageFull) => {
+            (format!("{error:#}"), Exit::DiskFull)
+        }
         Failure::Io(error) => (format!("{error:#}"), Exit::Failed),
     };
     output::say(&format!("error: {message}"));
@@ -278,12 +285,12 @@ fn report(failure: &Failure) -> Exit {
     exit
 }
 
-/// Whoever read our output has enough of it.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
+/// Whether this is at the bottom of an error. A broken pipe: whoever read our output has enough of it.
+fn is_kind(error: &anyhow::Error, kind: io::ErrorKind) -> bool {
     error
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        .any(|error| error.kind() == kind)
 }
 
 fn start_logging(filter: &str, format: LogFormat, screen: Screen) -> Result<(), Failure> {
@@ -325,12 +332,8 @@ mod tests {
             }
             let help = command.get_after_help().or(command.get_after_long_help());
             let help = help.map(ToString::to_string).unwrap_or_default();
-            // Of a command with commands of its own, theirs will do.
             let has_example = help.contains("Example") && help.contains(&format!("\n  {path} "));
-            assert!(
-                has_example || command.has_subcommands(),
-                "{path}: no example in {help:?}"
-            );
+            assert!(has_example, "{path}: no example in {help:?}");
         }
         check(&Cli::command(), "gleaner");
     }

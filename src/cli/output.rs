@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -39,6 +40,11 @@ impl Screen {
         if !self.is_quiet {
             self.write_whole(format!("{line}\n").as_bytes());
         }
+    }
+
+    /// Says something that whoever asked for quiet has to know too.
+    pub(super) fn insist(&self, line: &str) {
+        self.write_whole(format!("{line}\n").as_bytes());
     }
 
     /// From now on this progress line stands below whatever is written.
@@ -230,7 +236,6 @@ pub(super) fn print_summary(about: &Summary, json: bool) -> anyhow::Result<()> {
 /// Writes data to standard output.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.context("cannot write to standard output")
 }

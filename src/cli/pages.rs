@@ -25,8 +25,9 @@ const INTERVAL: Duration = Duration::from_millis(100);
   gleaner pages --data-dir crawl --follow | while read -r page; do ...; done
   gleaner pages --data-dir crawl --follow --after 0:48213     go on behind that `position`
 
-Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title, language,
-text, words, digests, simhash, verdict, distance, original, record and position; docs/formats.md explains them.")]
+Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
+language, text, words, digests, simhash, verdict, distance, original, record and position;
+docs/formats.md explains them.")]
 pub(super) struct Arguments {
     /// Directory of the crawl
     #[arg(long, value_name = "DIR")]

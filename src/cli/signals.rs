@@ -2,26 +2,40 @@
 
 use std::thread;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::INTERRUPTED;
 use super::output::Screen;
 use crate::engine::StopHandle;
 
-/// Does something on each SIGHUP from now on, one at a time.
-pub(super) fn on_hangup(mut act: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let mut hangups = runtime.block_on(async { signal(SignalKind::hangup()) })?;
-    thread::Builder::new()
-        .name("hangups".to_owned())
-        .spawn(move || {
-            while runtime.block_on(hangups.recv()).is_some() {
-                act();
-            }
-        })?;
-    Ok(())
+/// SIGHUPs, from when this was made: one that comes before anybody waits for it is remembered.
+pub(super) struct Hangups {
+    runtime: Runtime,
+    signals: Signal,
+}
+
+impl Hangups {
+    /// From now on a SIGHUP does not end the process.
+    pub(super) fn listen() -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let signals = runtime.block_on(async { signal(SignalKind::hangup()) })?;
+        Ok(Self { runtime, signals })
+    }
+
+    /// Does something on each, one at a time, until the process ends.
+    pub(super) fn each(mut self, mut act: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+        thread::Builder::new()
+            .name("hangups".to_owned())
+            .spawn(move || {
+                while self.runtime.block_on(self.signals.recv()).is_some() {
+                    act();
+                }
+            })?;
+        Ok(())
+    }
 }
 
 /// Listens for signals until the process ends.

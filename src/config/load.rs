@@ -7,13 +7,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{fmt, fs};
 
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
-use super::DomainSettings;
-use super::{Config, domains};
+use super::{Config, DomainSettings, Error, domains};
 use crate::url::HostKey;
 
 /// What the names of environment variables that set something begin with: `GLEANER_`, the section,
@@ -183,7 +182,7 @@ impl Layers {
     fn add_file(&mut self, text: &str, path: &Path) -> Result<(), Error> {
         let syntax = |error: toml::de::Error| Error::Syntax {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: file_error_in_words(&error),
         };
         let table: toml::Table = toml::from_str(text).map_err(syntax)?;
         // Before the types are looked at, so that a misspelt section is named as such.
@@ -197,16 +196,18 @@ impl Layers {
                 continue;
             }
             if !sections.contains(&section.as_str()) {
-                return Err(unknown(path, section, sections.iter().copied()));
+                let known = match value.is_table() {
+                    true => sections.clone(),
+                    // A setting without its section.
+                    false => self.defaults.keys().map(String::as_str).collect(),
+                };
+                return Err(unknown(path, text, section, &known));
             }
             for key in value.as_table().into_iter().flat_map(toml::Table::keys) {
                 let key = format!("{section}.{key}");
                 if !self.defaults.contains_key(&key) {
-                    return Err(unknown(
-                        path,
-                        &key,
-                        self.defaults.keys().map(String::as_str),
-                    ));
+                    let known: Vec<&str> = self.defaults.keys().map(String::as_str).collect();
+                    return Err(unknown(path, text, &key, &known));
                 }
                 self.origins.insert(key, Origin::File(path.to_owned()));
             }
@@ -267,6 +268,7 @@ impl Layers {
         let (Some(default), Some((section, name))) = (self.defaults.get(key), key.split_once('.'))
         else {
             return Err(Error::UnknownKey {
+                place: String::new(),
                 nearest: nearest(key, self.defaults.keys().map(String::as_str)),
                 origin,
                 key: key.to_owned(),
@@ -413,20 +415,47 @@ fn in_words(message: &str) -> String {
     }
 }
 
-fn unknown<'a>(path: &Path, key: &str, known: impl Iterator<Item = &'a str>) -> Error {
+/// A message of the parser of files, which shows the place, without Rust's names of types.
+fn file_error_in_words(error: &toml::de::Error) -> String {
+    (error.to_string()).replace("a nonzero u32", "a whole number, 1 or more")
+}
+
+fn unknown(path: &Path, text: &str, key: &str, known: &[&str]) -> Error {
     Error::UnknownKey {
         origin: Origin::File(path.to_owned()),
+        place: place_of(text, key),
         key: key.to_owned(),
-        nearest: nearest(key, known),
+        nearest: nearest(key, known.iter().copied()),
     }
 }
 
-/// The nearest known name.
+/// Where a file sets a key, or begins a section, for a person: ` in line 3`. Nothing if it is
+/// written in a way that is not looked for.
+fn place_of(text: &str, key: &str) -> String {
+    let (section, name) = key.split_once('.').unwrap_or(("", key));
+    let mut current = "";
+    let at = text.lines().position(|line| {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            current = header.trim_end_matches(']').trim();
+            return section.is_empty() && current == name;
+        }
+        let set = line.split(['=', '#']).next().unwrap_or_default().trim();
+        current == section && set == name || current.is_empty() && set == key
+    });
+    at.map_or(String::new(), |at| format!(" in line {}", at + 1))
+}
+
+/// The nearest known name; one whose last part alone is near counts as well, for a section is easily
+/// forgotten.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    known
-        .min_by_key(|known| strsim::damerau_levenshtein(known, name))
-        .unwrap_or_default()
-        .to_owned()
+    let distance = |known: &str| {
+        let whole = strsim::damerau_levenshtein(known, name);
+        let last = known.rsplit('.').next().unwrap_or(known);
+        whole.min(strsim::damerau_levenshtein(last, name) + 1)
+    };
+    let nearest = known.min_by_key(|known| distance(known));
+    nearest.unwrap_or_default().to_owned()
 }
 
 /// Every setting as `section.key` and its value as text; those of some hosts as
@@ -499,76 +528,6 @@ pub(super) fn values(sections: &impl Serialize) -> BTreeMap<String, Value> {
         }
     }
     values
-}
-
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file could not be read.
-    #[error("cannot read the configuration {path}: {source}; give an existing file with --config")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file is not TOML, or a value has the wrong form.
-    #[error("the configuration {path} is not valid: {reason}")]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Where and what.
-        reason: String,
-    },
-    /// A key that does not exist.
-    #[error("the configuration {origin} has an unknown key `{key}`; did you mean `{nearest}`?")]
-    UnknownKey {
-        /// Who sets it.
-        origin: Origin,
-        /// The key.
-        key: String,
-        /// The nearest known one.
-        nearest: String,
-    },
-    /// An environment variable that sets no key.
-    #[error(
-        "the environment has {name}, which is no setting; did you mean {nearest}? \
-         Names that begin with GLEANER_ are taken as settings: correct it or unset it"
-    )]
-    UnknownVariable {
-        /// The variable.
-        name: String,
-        /// The nearest known one.
-        nearest: String,
-    },
-    /// A value that cannot be used.
-    #[error("{origin} sets `{key}` to {value}: {reason}")]
-    Refused {
-        /// Who sets it.
-        origin: Origin,
-        /// The key.
-        key: String,
-        /// The value as it was given, in quotes if it is a text.
-        value: String,
-        /// What it must be.
-        reason: String,
-    },
-    /// An entry of `[[domain]]` that cannot be used.
-    #[error("{entry}: {reason}")]
-    Domain {
-        /// Its place: file and line if it has them, its number, its name.
-        entry: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A value that makes no sense, in a configuration that was not loaded.
-    #[error("the setting `{key}` must be {expected}")]
-    Value {
-        /// The key.
-        key: &'static str,
-        /// What it may be.
-        expected: &'static str,
-    },
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! environment < flags; [`load()`] reads them.
 
 mod domains;
+mod error;
 mod load;
 mod units;
 
@@ -14,7 +15,8 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
-pub use load::{Effective, Error, Flag, Origin, flatten, kept, load, variable};
+pub use error::Error;
+pub use load::{Effective, Flag, Origin, flatten, kept, load, variable};
 pub use units::{Size, Span};
 
 use crate::engine::{ArchiveOptions, Options, StorePolicy};

@@ -1,14 +1,43 @@
 //! Durations and sizes as people write them.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Reads what is written as a text; of anything else it says what was expected.
+struct Written<T> {
+    expected: &'static str,
+    kind: PhantomData<T>,
+}
+
+impl<T> Written<T> {
+    fn new(expected: &'static str) -> Self {
+        Self {
+            expected,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<T: FromStr<Err = String>> Visitor<'_> for Written<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
 
 /// A duration, written like `500ms`, `1s`, `10m`, `1h 30m` or `2d`: a day is 24 hours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct Span(pub Duration);
 
 impl Span {
@@ -57,11 +86,9 @@ impl FromStr for Span {
     }
 }
 
-impl TryFrom<String> for Span {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Written::new("a duration in quotes, such as \"500ms\""))
     }
 }
 
@@ -87,8 +114,8 @@ impl fmt::Display for Span {
 }
 
 /// A number of bytes, written like `64KiB`, `20MiB` or `1GB`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct Size(pub u64);
 
 impl Size {
@@ -130,11 +157,9 @@ impl FromStr for Size {
     }
 }
 
-impl TryFrom<String> for Size {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Written::new("a size in quotes, such as \"20MiB\""))
     }
 }
 

@@ -4,10 +4,14 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
 use super::socket::{NAME, short_path};
 use crate::engine::SeedsAdded;
+
+/// How long an answer may take: seeds wait for the commit before theirs.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A connection to a running crawl.
 #[derive(Debug)]
@@ -29,9 +33,11 @@ impl Client {
             },
         };
         let (path, _open) = short_path(directory, NAME).map_err(failed)?;
+        let stream = UnixStream::connect(path).map_err(failed)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         Ok(Self {
             directory: directory.to_owned(),
-            stream: BufReader::new(UnixStream::connect(path).map_err(failed)?),
+            stream: BufReader::new(stream),
         })
     }
 
@@ -62,6 +68,9 @@ impl Client {
 
     /// Waits until the crawl has ended and its directory is free.
     pub fn wait_for_end(mut self) -> Result<(), Error> {
+        let stream = self.stream.get_ref();
+        let unbounded = stream.set_read_timeout(None);
+        unbounded.map_err(|source| self.failed(source))?;
         match io::copy(&mut self.stream, &mut io::sink()) {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(()),
@@ -88,6 +97,9 @@ impl Client {
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::ConnectionReset => Error::Ended(self.directory.clone()),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                Error::Silent(self.directory.clone())
+            }
             _ => Error::Io {
                 directory: self.directory.clone(),
                 source,
@@ -105,6 +117,11 @@ pub enum Error {
     /// It ended before it answered.
     #[error("the crawl in {0} ended before it answered")]
     Ended(PathBuf),
+    /// It does not answer.
+    #[error(
+        "the crawl in {0} does not answer; try again, or see what keeps it with `gleaner status`"
+    )]
+    Silent(PathBuf),
     /// The socket failed.
     #[error("cannot speak to the crawl in {directory}: {source}")]
     Io {

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::engine::{Control, Over, SeedsAdded};
-use crate::seeds::Source;
+use crate::fetch::Refused;
+use crate::seeds::{self, Source};
 
 /// The name of the directory in the data directory.
 const NAME: &str = "drop";
@@ -29,6 +30,8 @@ pub(super) struct DropDirectory {
     rejected: PathBuf,
     /// Size and time of the lists as they were last.
     seen: HashMap<OsString, (u64, SystemTime)>,
+    /// Those that were taken and could not be moved away.
+    stuck: HashMap<OsString, (u64, SystemTime)>,
     /// What went wrong with the directory itself was said.
     complained: bool,
 }
@@ -50,6 +53,7 @@ pub(super) fn open(directory: &Path) -> io::Result<DropDirectory> {
         done,
         rejected,
         seen: HashMap::new(),
+        stuck: HashMap::new(),
         complained: false,
     })
 }
@@ -99,11 +103,13 @@ impl DropDirectory {
                 about.len(),
                 about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
             );
-            if self.seen.get(&name) == Some(&state) {
+            let stays = self.seen.get(&name) == Some(&state);
+            if stays && self.stuck.get(&name) != Some(&state) {
                 settled.push(entry.path());
             }
             now.insert(name, state);
         }
+        self.stuck.retain(|name, _| now.contains_key(name));
         self.seen = now;
         settled.sort();
         settled
@@ -116,13 +122,14 @@ impl DropDirectory {
             Outcome::Rejected(reason) => (&self.rejected, Err(reason)),
         };
         let name = list.file_name().unwrap_or(OsStr::new("list"));
+        // Somebody may have tidied up.
+        let _ = fs::create_dir_all(folder);
         let target = free_name(folder, name);
         let (from, to) = (list.display(), target.display());
         if let Err(reason) = &outcome {
-            let mut about = target.clone().into_os_string();
-            about.push(".reason");
+            let about = reason_path(&target);
             if let Err(error) = fs::write(&about, format!("{reason}\n")) {
-                tracing::warn!(%error, file = %Path::new(&about).display(), "cannot write why a seed list was rejected");
+                tracing::warn!(%error, file = %about.display(), "cannot write why a seed list was rejected");
             }
         }
         match &outcome {
@@ -131,9 +138,11 @@ impl DropDirectory {
             }
             Err(reason) => tracing::warn!(list = %from, reason, "seed list rejected"),
         }
-        // One that cannot be moved is taken again, which adds nothing, each second.
         if let Err(error) = fs::rename(list, &target) {
             tracing::warn!(%error, "cannot move {from} to {to}; move it away by hand");
+            if let Some(state) = self.seen.get(name) {
+                self.stuck.insert(name.to_owned(), *state);
+            }
         }
         Ok(())
     }
@@ -144,11 +153,19 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
     let source = Source::File(list.to_owned());
     let mut given = 0_u64;
     for seed in source.seeds() {
+        if given.is_multiple_of(CHUNK as u64) {
+            // A long list keeps nobody waiting who speaks to the crawl meanwhile.
+            tokio::task::yield_now().await;
+        }
         let refused = match seed {
             Ok(seed) => control
                 .check_seed(&seed, false)
                 .err()
-                .map(|error| format!("{seed}: {error}")),
+                .map(|error| format!("{}: {seed}: {error}; {}", list.display(), advice(&error))),
+            Err(seeds::Error::Open { source, .. }) => Some(format!(
+                "{} cannot be read: {source}; let the daemon's user read it",
+                list.display()
+            )),
             Err(error) => Some(error.to_string()),
         };
         if let Some(reason) = refused {
@@ -174,11 +191,40 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
     }
 }
 
+/// What would open the way to a seed.
+fn advice(refused: &Refused) -> &'static str {
+    match refused {
+        Refused::NoContact => {
+            "give fetch.user_agent a contact, a URL or an e-mail address, and start the daemon again"
+        }
+        Refused::Address(_) | Refused::Name(_) | Refused::Resolved(..) => {
+            "a list opens no way to private addresses: give this seed with `gleaner seeds add`, or \
+             start the daemon with --allow-private"
+        }
+    }
+}
+
 /// By these names people and programs tell that they are not done with a file.
 fn is_unfinished(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let endings = [".tmp", ".part", ".swp", "~"];
     name.starts_with('.') || endings.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Where it is said why a list was rejected: beside it, and of a name that the file system takes.
+fn reason_path(list: &Path) -> PathBuf {
+    const ENDING: &str = ".reason";
+    /// Most file systems take 255 bytes.
+    const MAX: usize = 255 - ENDING.len();
+    let name = list.file_name().unwrap_or_default();
+    let kept = name.as_encoded_bytes().get(..MAX);
+    let mut name = kept.map_or(name.to_owned(), |kept| {
+        String::from_utf8_lossy(kept)
+            .trim_end_matches('\u{fffd}')
+            .into()
+    });
+    name.push(ENDING);
+    list.with_file_name(name)
 }
 
 /// A path in `folder` that nothing has: the name, or the name with a number.
@@ -211,6 +257,16 @@ mod tests {
         fs::write(&list, "http://a.example/\nhttp://b.example/\n").unwrap();
         assert_eq!(drop.settled(), [] as [&Path; 0]);
         assert_eq!(drop.settled(), [&*list]);
+    }
+
+    #[test]
+    fn reasons_stand_beside_their_lists() {
+        let check = |name: &str, expected: &str| {
+            let list = Path::new("rejected").join(name);
+            assert_eq!(reason_path(&list), Path::new("rejected").join(expected));
+        };
+        check("a.txt", "a.txt.reason");
+        check(&"x".repeat(255), &format!("{}.reason", "x".repeat(248)));
     }
 
     #[test]

@@ -50,11 +50,12 @@ impl Attendant {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let listener = runtime.block_on(async { socket::listen(directory) })?;
+        // What is there when the socket answers is there for whoever asks it.
         let seeds = match attendance {
             Attendance::Socket => None,
             Attendance::Daemon => Some(drop_directory::open(directory)?),
         };
+        let listener = runtime.block_on(async { socket::listen(directory) })?;
         let (end, ended) = oneshot::channel();
         let attend = async move {
             let seed_lists = async {

@@ -20,7 +20,9 @@ use crate::url::{self, Url};
 /// The name of the socket in the data directory.
 pub(super) const NAME: &str = "control.sock";
 /// Connections at once: each may hold one line in memory.
-const MAX_CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 32;
+/// How long a connection may say nothing: it keeps others out.
+const SILENCE: Duration = Duration::from_secs(10);
 /// How long a pause waits for fetches in progress before it is answered all the same.
 const PAUSE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -102,10 +104,9 @@ async fn converse(
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = (&mut reading)
-            .take(MAX_LINE)
-            .read_until(b'\n', &mut line)
-            .await?;
+        let mut bounded = (&mut reading).take(MAX_LINE);
+        let read = bounded.read_until(b'\n', &mut line);
+        let read = tokio::time::timeout(SILENCE, read).await??;
         if read == 0 {
             return Ok(());
         }

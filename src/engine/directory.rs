@@ -154,7 +154,9 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// The file system refused.
-    #[error("cannot use the data directory {path}: {source}")]
+    #[error(
+        "cannot use the data directory {path}: {source}; give one that can be written to with --data-dir"
+    )]
     Io {
         /// The directory.
         path: PathBuf,
@@ -173,7 +175,8 @@ pub enum DirectoryError {
     },
     /// Another version wrote it.
     #[error(
-        "the data directory {path} has another format ({found:?}); this gleaner reads {VERSION:?}. Use the gleaner that wrote it, or give another directory with --data-dir"
+        "the data directory {path} has another format ({found}); this gleaner reads another ({}). Use the gleaner that wrote it, or give another directory with --data-dir",
+        VERSION.trim()
     )]
     Version {
         /// The directory.

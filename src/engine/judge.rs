@@ -12,6 +12,7 @@ use super::effects::{Group, PendingDocument};
 use super::fetch_log::LogLine;
 use super::page_line::{PendingLine, Places};
 use super::records;
+use super::revisit::mark;
 use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Stored, Verdict};
@@ -51,7 +52,7 @@ impl Committer {
         };
         let verdict = match (
             &analysed.fingerprints,
-            unchanged(&analysed, previous.as_deref()),
+            self.unchanged(&analysed, previous.as_deref(), group)?,
         ) {
             (Some(_), Some(unchanged)) => unchanged,
             (Some(fingerprints), None) => {
@@ -72,6 +73,43 @@ impl Committer {
             same_payload,
             previous,
         })
+    }
+
+    /// The verdict on a page that is what it was when it was visited last: the original that it is,
+    /// or a duplicate of an original that still stands.
+    fn unchanged(
+        &self,
+        analysed: &Analysed,
+        previous: Option<&PageRecord>,
+        group: &Group,
+    ) -> Result<Option<Verdict>, Error> {
+        let (Some(previous), Some(own)) = (previous, &analysed.fingerprints) else {
+            return Ok(None);
+        };
+        let Fate::Answered { judgement, .. } = &previous.fate else {
+            return Ok(None);
+        };
+        let (original, kind) = match (judgement, &previous.document) {
+            (Judgement::Unique, Some(stored)) => match own.same_as(&stored.fingerprints) {
+                Some(kind) => (Arc::new(stored.clone()), kind),
+                None => return Ok(None),
+            },
+            (Judgement::Duplicate { of, kind, .. }, _) => {
+                let same = previous.revisit.is_some_and(|it| it.mark == mark(analysed));
+                match self.index.documents().get(*of)? {
+                    Some(original)
+                        if same
+                            && (group.has_original(&original)
+                                || self.is_committed(&original)?) =>
+                    {
+                        (original, *kind)
+                    }
+                    _ => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Verdict::Unchanged { original, kind }))
     }
 
     /// What is known of a page that is visited again.
@@ -383,19 +421,6 @@ fn answered(judged: &Judged, exchange: &Exchange) -> Fate {
     }
 }
 
-/// The verdict on a page that is what it was when it was visited last.
-fn unchanged(analysed: &Analysed, previous: Option<&PageRecord>) -> Option<Verdict> {
-    let stored = previous?.document.as_ref()?;
-    let kind = analysed
-        .fingerprints
-        .as_ref()?
-        .same_as(&stored.fingerprints)?;
-    Some(Verdict::Unchanged {
-        original: Arc::new(stored.clone()),
-        kind,
-    })
-}
-
 /// When a visit was begun: microseconds since 1970.
 fn micros(judged: &Judged) -> i64 {
     let fetched = &judged.analysed.fetched;
@@ -433,7 +458,9 @@ fn log_line(judged: &Judged) -> LogLine {
     if let Some((original, kind, distance)) = judged.verdict.repeats() {
         line.original = Some(original.url.clone());
         if matches!(judged.verdict, Verdict::Unchanged { .. }) {
-            line.original = None;
+            if original.url_id == fetched.task.queued.id {
+                line.original = None;
+            }
             notes.push(format!("unchanged:{}", kind.name()));
         }
         if distance > 0 {

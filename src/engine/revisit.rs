@@ -11,7 +11,7 @@ use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
 use super::rows::{Fate, PageRecord, Revisit};
-use super::visit::{Judged, Receipt};
+use super::visit::{Analysed, Judged, Receipt};
 use crate::dedup::{Kind, Signature, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{Finding, Moment, QueuedUrl, RevisitMode, RevisitPolicy};
@@ -197,7 +197,7 @@ impl Committer {
             *counts.entry(finding.name().to_owned()).or_default() += 1;
         }
         let mut document = document;
-        let mark = mark(judged);
+        let mark = mark(&judged.analysed);
         if let Some(previous) = previous {
             match (finding, &judged.verdict) {
                 (Finding::Unreachable, _) => {
@@ -206,6 +206,14 @@ impl Committer {
                     document = None;
                 }
                 (_, Verdict::Unchanged { .. }) => {
+                    // The original, or the duplicate, that it was.
+                    if let (
+                        Fate::Answered { judgement, .. },
+                        Fate::Answered { judgement: was, .. },
+                    ) = (&mut record.fate, &previous.fate)
+                    {
+                        *judgement = *was;
+                    }
                     record.document.clone_from(&previous.document);
                     document = None;
                 }
@@ -259,7 +267,11 @@ fn finding(judged: &Judged, previous: Option<&PageRecord>) -> Finding {
         None => Finding::First,
         Some(_) if exchange.status >= 500 || exchange.asks_for_time() => Finding::Unreachable,
         Some(_) if matches!(judged.verdict, Verdict::Unchanged { .. }) => Finding::Unchanged,
-        Some(page) if page.revisit.is_some_and(|last| last.mark == mark(judged)) => {
+        Some(page)
+            if page
+                .revisit
+                .is_some_and(|last| last.mark == mark(&judged.analysed)) =>
+        {
             Finding::Unchanged
         }
         Some(_) => Finding::Changed,
@@ -272,8 +284,7 @@ fn is_gone(status: u16) -> bool {
 
 /// What an answer is: its main content, where it has one, for a page's furniture changes without
 /// the page; else its text, or its bytes and status.
-fn mark(judged: &Judged) -> u64 {
-    let analysed = &judged.analysed;
+pub(super) fn mark(analysed: &Analysed) -> u64 {
     let digest = [Kind::Content, Kind::Normalized]
         .into_iter()
         .find_map(|kind| match analysed.fingerprints.as_ref()?.get(kind)? {

@@ -161,7 +161,9 @@ pub enum Error {
         source: io::Error,
     },
     /// The list could not be read.
-    #[error("cannot read the seed list {path} at line {line}: {source}")]
+    #[error(
+        "cannot read the seed list {path} at line {line}: {source}; give a file with one URL a line"
+    )]
     Read {
         /// The list.
         path: PathBuf,

@@ -3,14 +3,14 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::run::{Output, PATIENCE, Place, Running, about, gleaner, page, run};
+use crate::run::{Output, PATIENCE, Place, Running, about, anchors, gleaner, page, run};
 use crate::web::{Answer, Site, Web};
 
 /// How long a daemon may take to end.
@@ -190,12 +190,24 @@ fn a_hangup_changes_what_can_be_changed() {
 fn pages_are_visited_again_and_compared() {
     let crawl = Place::new();
     let text = |version: &str| Answer::html(page(version, &[]));
+    // One article in two pages.
+    let article =
+        "The commons belonged to those who gleaned them after the harvest was in. ".repeat(9);
+    let same = format!(
+        "<!doctype html><title>same</title><main><h1>Gleaning</h1><p>{article}</p></main>{}",
+        anchors(["/copy", "/other"])
+    );
+    let other = format!(
+        "<!doctype html><title>other</title><nav>a menu</nav><main><h1>Gleaning</h1><p>{article}</p></main>"
+    );
     let site = leaves()
         .page(
             "/",
             Answer::html(page("home", &["/same", "/edited", "/gone"])),
         )
-        .page("/same", text("same"))
+        .page("/same", Answer::html(&*same))
+        .page("/copy", Answer::html(&*same))
+        .page("/other", Answer::html(other))
         .page_in_turn("/edited", vec![text("first"), text("second")])
         .page_in_turn("/gone", vec![text("here"), Answer::status(404)]);
     let web = Web::start(vec![site]);
@@ -203,8 +215,8 @@ fn pages_are_visited_again_and_compared() {
     let path = crawl.file("config.toml", config);
     let seed = web.url(0, "/");
     let running = Running::start(daemon(&crawl, &[&seed, "--config", &path]));
-    // robots.txt, four pages, all of them again, and three once more: that which is gone has time.
-    assert!(web.wait_for_requests(12, PATIENCE));
+    // robots.txt, six pages, all of them again, and five once more: that which is gone has time.
+    assert!(web.wait_for_requests(18, PATIENCE));
     stop(&crawl, running);
     let verdicts = |path: &str| -> Vec<String> {
         let url = web.url(0, path);
@@ -214,12 +226,21 @@ fn pages_are_visited_again_and_compared() {
     assert_eq!(verdicts("/same")[..3], ["unique", "unchanged", "unchanged"]);
     assert_eq!(verdicts("/edited")[..3], ["unique", "unique", "unchanged"]);
     assert_eq!(verdicts("/gone"), ["unique", "ineligible"]);
+    // Duplicates that stay what they are, too.
+    assert_eq!(verdicts("/copy")[..2], ["raw", "unchanged"]);
+    assert_eq!(verdicts("/other")[..2], ["content", "unchanged"]);
     let records = crawl.records();
     let stored = |path: &str| about(&records, "response", &web.url(0, path)).len();
     assert_eq!(stored("/same"), 1);
     assert_eq!(stored("/edited"), 2);
+    let texts = about(&records, "conversion", &web.url(0, "/other"));
+    assert_eq!(
+        texts.len(),
+        1,
+        "the text of an unchanged page is there already"
+    );
     let counters = crawl.status().counters;
-    assert_eq!(counters.pages, 4, "a page is counted once");
+    assert_eq!(counters.pages, 6, "a page is counted once");
     assert_eq!(counters.revisits["gone"], 1);
     assert_eq!(counters.revisits["changed"], 1);
     assert!(counters.revisits["unchanged"] >= 4, "{counters:?}");
@@ -347,6 +368,41 @@ fn the_socket_is_its_owners() {
         .says(&["nonsense"]);
 }
 
+/// Whoever connects and says nothing keeps nobody out.
+#[test]
+fn silent_connections_do_not_close_the_socket() {
+    let crawl = Place::new();
+    let running = Running::start(daemon(&crawl, &[]));
+    running.wait_for_line("takes seeds");
+    let socket = crawl.data().join("control.sock");
+    let silent: Vec<_> = (0..40)
+        .map_while(|_| UnixStream::connect(&socket).ok())
+        .collect();
+    assert!(silent.len() > 30);
+    tell(&crawl, &["pause"]).expect(0);
+    stop(&crawl, running);
+}
+
+/// A pause that was asked for is there when the command ends, however long a server takes.
+#[test]
+fn a_pause_waits_for_the_last_answer() {
+    let crawl = Place::new();
+    let web = Web::start(vec![endless()]);
+    let seed = web.url(0, "/");
+    web.hold_after(5);
+    let running = Running::start(daemon(&crawl, &[&seed, "--delay", "0s"]));
+    assert!(web.wait_for_requests(6, PATIENCE));
+    let mut command = gleaner(&["pause"]);
+    command.arg("--data-dir").arg(crawl.data());
+    let pausing = Running::start(command);
+    pausing.wait_for_line("pausing: no new visits; waiting for 1");
+    web.release();
+    pausing.end().expect(0).says(&["paused: "]);
+    web.clear_log();
+    assert!(!web.wait_for_requests(1, QUIET), "{:?}", web.requests());
+    stop(&crawl, running);
+}
+
 #[test]
 fn a_deep_data_directory_has_a_socket_all_the_same() {
     let crawl = Place::new();
@@ -383,7 +439,14 @@ fn systemd_is_told() {
             }
         }
     };
-    let mut command = daemon(&crawl, &[]);
+    // Long enough that it is still being read when the daemon is ready.
+    let web = Web::start(vec![leaves()]);
+    let list: Vec<String> = (0..20_000)
+        .map(|number| web.url(0, &format!("/{number}")))
+        .collect();
+    let list = list.join("\n");
+    let list = crawl.file("list.txt", &list);
+    let mut command = daemon(&crawl, &["--seeds", &list, "--quiet"]);
     command.env("NOTIFY_SOCKET", &path);
     let running = Running::start(command);
     wait_for("READY=1");

@@ -23,7 +23,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("archive", &["url"]),
     ("engine", &LAYERS_0_AND_1),
     ("config", &["url", "frontier", "fetch", "page", "engine"]),
-    ("daemon", &["url", "seeds", "engine"]),
+    ("daemon", &["url", "seeds", "fetch", "engine"]),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (
         "cli",
