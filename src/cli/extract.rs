@@ -1,27 +1,23 @@
 //! `gleaner extract`: what a page says, without a crawl: its main text, its title, its language.
 //!
 //! One page from a file or standard input, or a stream of them as JSON lines. A stream stays a
-//! stream: each worker reads one page at a time, and no more lines wait than [`WAITING_LINES`] a worker.
+//! stream: what is in flight is bounded (`in_order.rs`).
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::in_order::{Worked, in_order};
 use super::{Failure, output};
-use crate::page::{Page, PageOptions, charset};
+use crate::page::{Metadata, Page, PageOptions, RobotsMeta, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
 /// Bytes of one page, or of one line of a stream; more is refused, so that memory has an end.
 const MAX_PAGE_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Lines that may wait for each worker, and as many of its answers for their turn.
-const WAITING_LINES: usize = 4;
 
 /// What references are relative to when nobody says where a page is from.
 const NOWHERE: &str = "http://localhost/";
@@ -73,17 +69,46 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<serde_json::Value>,
     title: Option<&'a str>,
+    /// The detected language where that is sure, else the declared one.
     lang: Option<&'a str>,
-    text: &'a str,
+    /// How much of the visible text the main text is.
+    kept: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<&'a str>,
+    #[serde(flatten)]
+    rest: Option<Rest<'a>>,
+}
+
+/// What else is said with `--format json`.
+#[derive(Serialize)]
+struct Rest<'a> {
+    declared_lang: Option<&'a str>,
+    canonical: Option<&'a str>,
+    robots: RobotsMeta,
+    #[serde(flatten)]
+    metadata: &'a Metadata,
+    links: Vec<&'a str>,
 }
 
 impl<'a> Answer<'a> {
-    fn of(page: &'a Page, id: Option<serde_json::Value>) -> Self {
+    fn of(read: &'a Read, id: Option<serde_json::Value>, format: Format) -> Self {
+        let Read { page, markdown } = read;
         Self {
             id,
             title: page.title.as_deref(),
-            lang: page.language.as_deref(),
-            text: &page.main_text,
+            lang: page.detected_language.or(page.language.as_deref()),
+            kept: f32::from(page.kept_permille) / 1000.0,
+            text: (format != Format::Markdown).then_some(page.main_text.as_str()),
+            markdown: markdown.as_deref(),
+            rest: (format == Format::Json).then(|| Rest {
+                declared_lang: page.language.as_deref(),
+                canonical: page.canonical.as_deref(),
+                robots: page.robots,
+                metadata: &page.metadata,
+                links: page.links.iter().map(|link| link.url.as_str()).collect(),
+            }),
         }
     }
 
@@ -117,11 +142,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => nowhere(),
     };
     let html = charset::to_text(&bytes, None).text;
-    let page = read(&html, &url);
+    let read = Read::of(&html, &url, &identity(), arguments.format);
     match arguments.format {
-        Format::Text | Format::Markdown => output::print(&format!("{}\n", page.main_text))?,
+        Format::Text => output::print(&format!("{}\n", read.page.main_text))?,
+        Format::Markdown => output::print(&format!("{}\n", read.markdown.unwrap_or_default()))?,
         Format::Json => {
-            let line = Answer::of(&page, None).line()?;
+            let line = Answer::of(&read, None, arguments.format).line()?;
             output::print(&String::from_utf8_lossy(&line))?;
         }
     }
@@ -129,7 +155,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The named file, or standard input for `-` and for nothing; and what to call it.
-fn open(file: Option<&Path>) -> Result<(Box<dyn Read + Send>, String), Failure> {
+fn open(file: Option<&Path>) -> Result<(Box<dyn io::Read + Send>, String), Failure> {
     match file.filter(|file| *file != Path::new("-")) {
         None => Ok((Box::new(io::stdin()), "standard input".to_owned())),
         Some(path) => {
@@ -147,96 +173,85 @@ fn nowhere() -> Url {
     url::parse(NOWHERE).expect("the constant is an http URL")
 }
 
-/// Reads one page. Links get an identity of no crawl; nobody asks for it here.
-fn read(html: &str, url: &Url) -> Page {
-    let identity = Identity::new(
-        Canonicalizer::default(),
-        Secret::from_bytes([0; Secret::LEN]),
+/// The identity of links in no crawl: nobody asks for their ids here, but they tell links apart.
+fn identity() -> Identity {
+    let secret = std::array::from_fn(|at| (at * 167 % 251) as u8);
+    Identity::new(Canonicalizer::default(), Secret::from_bytes(secret))
+}
+
+/// A page, and its Markdown if that was asked for.
+struct Read {
+    page: Page,
+    markdown: Option<String>,
+}
+
+impl Read {
+    fn of(html: &str, url: &Url, identity: &Identity, format: Format) -> Self {
+        let options = PageOptions::default();
+        if format == Format::Markdown {
+            let (page, markdown) = Page::parse_html_to_markdown(html, url, identity, &options);
+            return Self {
+                page,
+                markdown: Some(markdown),
+            };
+        }
+        Self {
+            page: Page::parse_html(html, url, identity, &options),
+            markdown: None,
+        }
+    }
+}
+
+/// Answers every line, in order, on all cores, up to the first line that has no answer.
+fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let identity = identity();
+    let answered = in_order(
+        None,
+        |hand_over| {
+            for number in 1_u64.. {
+                let mut line = Vec::new();
+                let mut bounded = (&mut input).take(MAX_PAGE_BYTES + 1);
+                let read = bounded.read_until(b'\n', &mut line);
+                read.with_context(|| format!("cannot read {name}"))?;
+                if line.is_empty() || !hand_over((number, line)) {
+                    break;
+                }
+            }
+            Ok(())
+        },
+        |(number, line): (u64, Vec<u8>)| match answer(&line, &identity, format) {
+            Ok(answer) => Worked {
+                values: vec![answer],
+                failure: None,
+            },
+            Err(wrong) => Worked {
+                values: Vec::new(),
+                failure: Some(Failure::Usage {
+                    message: format!("{name}, line {number}: {wrong}"),
+                    hint: Some(
+                        "a line is one JSON object with id and html; the lines before it are answered",
+                    ),
+                }),
+            },
+        },
+        |answer| Ok(out.write_all(&answer).map_err(anyhow::Error::from)?),
     );
-    Page::parse_html(html, url, &identity, &PageOptions::default())
-}
-
-/// What a worker makes of a line.
-type Answered = Result<Vec<u8>, String>;
-
-/// Answers every line, in order, on all cores.
-///
-/// Lines go to the workers in turn and answers are taken from them in turn, so order needs no
-/// bookkeeping, and every channel is bounded: whoever reads slowly slows the reading of lines. No
-/// thread is waited for after a failure: the reader may stand at an input that never comes.
-fn stream(input: impl BufRead + Send + 'static, name: &str, format: Format) -> Result<(), Failure> {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let mut questions = Vec::new();
-    let mut answers = Vec::new();
-    for _ in 0..workers {
-        let (question, waiting) = sync_channel::<Vec<u8>>(WAITING_LINES);
-        let (answer, answered) = sync_channel(WAITING_LINES);
-        thread::spawn(move || work(&waiting, &answer, format));
-        questions.push(question);
-        answers.push(answered);
-    }
-    let reader = thread::spawn(move || deal(input, &questions));
-    write_in_turn(&answers, name)?;
-    match reader.join() {
-        Ok(read) => Ok(read.with_context(|| format!("cannot read {name}"))?),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
-}
-
-/// Deals the lines out. Ends with the input, or when a worker has.
-fn deal(mut input: impl BufRead, workers: &[SyncSender<Vec<u8>>]) -> io::Result<()> {
-    for worker in workers.iter().cycle() {
-        let mut line = Vec::new();
-        let mut bounded = (&mut input).take(MAX_PAGE_BYTES + 1);
-        bounded.read_until(b'\n', &mut line)?;
-        if line.is_empty() || worker.send(line).is_err() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Answers lines until none come or nobody wants the answers.
-fn work(lines: &Receiver<Vec<u8>>, answers: &SyncSender<Answered>, format: Format) {
-    for line in lines {
-        if answers.send(answer(&line, format)).is_err() {
-            break;
-        }
-    }
+    out.flush().map_err(anyhow::Error::from)?;
+    answered
 }
 
 /// The answer to one line, with its line end; or what is wrong with the line.
-fn answer(line: &[u8], _format: Format) -> Answered {
+fn answer(line: &[u8], identity: &Identity, format: Format) -> Result<Vec<u8>, String> {
     if line.len() as u64 > MAX_PAGE_BYTES {
         return Err(format!("has more than {MAX_PAGE_BYTES} bytes"));
     }
     let question: Question<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     // A page does not cease to be one because its address is odd.
     let url = question.url.as_deref().and_then(|url| url::parse(url).ok());
-    let page = read(&question.html, &url.unwrap_or_else(nowhere));
-    Answer::of(&page, Some(question.id))
+    let url = url.unwrap_or_else(nowhere);
+    let read = Read::of(&question.html, &url, identity, format);
+    Answer::of(&read, Some(question.id), format)
         .line()
         .map_err(|error| error.to_string())
-}
-
-/// Writes the answers in the order of the lines, up to the first line that has none.
-fn write_in_turn(workers: &[Receiver<Answered>], name: &str) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    for (index, worker) in workers.iter().cycle().enumerate() {
-        match worker.recv() {
-            Err(_) => break,
-            Ok(Ok(line)) => out.write_all(&line).map_err(anyhow::Error::from)?,
-            Ok(Err(wrong)) => {
-                out.flush().map_err(anyhow::Error::from)?;
-                return Err(Failure::Usage {
-                    message: format!("{name}, line {}: {wrong}", index + 1),
-                    hint: Some(
-                        "a line is one JSON object with id and html; the lines before it are answered",
-                    ),
-                });
-            }
-        }
-    }
-    out.flush().map_err(anyhow::Error::from)?;
-    Ok(())
 }
