@@ -9,6 +9,7 @@ mod daemon;
 mod dedup;
 mod demo;
 mod exit;
+mod extract;
 mod fingerprint;
 mod in_order;
 mod input;
@@ -91,6 +92,8 @@ enum Command {
     Config(config::Arguments),
     /// Print the canonical form of URLs, under which a crawl knows them
     Normalize(normalize::Arguments),
+    /// Print the main text of a page, or of a stream of pages
+    Extract(extract::Arguments),
     /// Say what a robots.txt allows, by which of its lines
     Robots(robots::Arguments),
     /// Print the URLs of a sitemap or feed
@@ -166,6 +169,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Why(arguments) => why::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Normalize(arguments) => normalize::run(&arguments),
+        Command::Extract(arguments) => extract::run(&arguments),
         Command::Robots(arguments) => robots::run(&arguments),
         Command::Sitemap(arguments) => sitemap::run(&arguments),
         Command::Completions(arguments) => packaging::completions(&arguments),

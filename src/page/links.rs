@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::metadata::has_token;
 use super::outline::{Outline, attribute};
+use super::tag::Tag;
 use super::{Note, PageOptions};
 use crate::url::{self, Identity, Url, UrlId};
 
@@ -45,10 +46,8 @@ pub enum LinkKind {
 
 /// What references are relative to: the first `<base href>` if it is a usable one, else `url`.
 pub(super) fn base(outline: &Outline<'_>, url: &Url) -> Url {
-    let mut bases = outline
-        .elements()
-        .filter(|(_, element)| element.name.local == local_name!("base"));
-    bases
+    outline
+        .declared(Tag::Base)
         .find_map(|(_, element)| attribute(element, &local_name!("href")))
         .and_then(|href| url::join(url, href).ok())
         .unwrap_or_else(|| url.clone())
@@ -67,8 +66,13 @@ pub(super) fn collect(
     // Menus repeat themselves; resolving and hashing the same reference twice is the main cost.
     let mut seen = HashSet::new();
     let mut cut = false;
-    for (_, element) in outline.elements() {
-        let Some((reference, kind)) = reference(element) else {
+    for item in outline
+        .pointers
+        .iter()
+        .filter_map(|&index| outline.elements.get(index))
+    {
+        let element = item.element;
+        let Some((reference, kind)) = reference(element, item.tag) else {
             continue;
         };
         let nofollow =
@@ -110,16 +114,14 @@ pub(super) fn collect(
 }
 
 /// The reference an element makes to another page.
-fn reference(element: &Element) -> Option<(&str, LinkKind)> {
+fn reference(element: &Element, tag: Tag) -> Option<(&str, LinkKind)> {
     let href = || attribute(element, &local_name!("href"));
-    let (reference, kind) = match element.name.local {
-        local_name!("a") => (href()?, LinkKind::Anchor),
-        local_name!("area") => (href()?, LinkKind::Area),
-        local_name!("iframe") | local_name!("frame") => {
-            (attribute(element, &local_name!("src"))?, LinkKind::Frame)
-        }
-        local_name!("link") if is_related(element) => (href()?, LinkKind::Related),
-        local_name!("meta") => {
+    let (reference, kind) = match tag {
+        Tag::A => (href()?, LinkKind::Anchor),
+        Tag::Area => (href()?, LinkKind::Area),
+        Tag::Iframe | Tag::Frame => (attribute(element, &local_name!("src"))?, LinkKind::Frame),
+        Tag::Link if is_related(element) => (href()?, LinkKind::Related),
+        Tag::Meta => {
             let pragma = attribute(element, &local_name!("http-equiv"))?;
             if !pragma.trim().eq_ignore_ascii_case("refresh") {
                 return None;

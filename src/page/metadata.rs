@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collapse;
 use super::outline::{Outline, attribute};
+use super::tag::Tag;
 use crate::url::{self, Url};
 
 /// Bytes of a declared language that are read; BCP 47 (section 4.4.1) asks for 35.
@@ -100,27 +101,163 @@ pub(super) fn robots(outline: &Outline<'_>) -> RobotsMeta {
     robots
 }
 
+/// What else a page says about itself, as it says it: dates are not parsed, names not checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Metadata {
+    /// The first `<h1>`.
+    pub h1: Option<String>,
+    /// A sentence or two on what it is about.
+    pub description: Option<String>,
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// When it was published.
+    pub published: Option<String>,
+    /// When it was last changed.
+    pub modified: Option<String>,
+    /// The name of the site.
+    pub site_name: Option<String>,
+    /// Its kind, as `OpenGraph` calls it (`og:type`): `article`, `website`, ...
+    pub kind: Option<String>,
+    /// The same page in other languages: language and absolute URL.
+    pub alternates: Vec<(String, String)>,
+}
+
+/// Bytes of each value of [`Metadata`]; it is cut there.
+const MAX_VALUE_BYTES: usize = 1024;
+
+/// Alternates that are kept: there are fewer languages than this in which sites are made.
+const MAX_ALTERNATES: usize = 256;
+
+/// Reads everything of [`Metadata`]. Meta tags come first, then JSON-LD.
+pub(super) fn metadata(outline: &Outline<'_>, base: &Url, max_url_bytes: usize) -> Metadata {
+    let tags = tags(outline);
+    let said = |names: &[&str]| {
+        let find = |name: &&str| tags.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        names
+            .iter()
+            .find_map(find)
+            .map(|(_, content)| collapse(content, MAX_VALUE_BYTES))
+    };
+    let data = |key: &str| data_string(outline, key).map(|text| collapse(&text, MAX_VALUE_BYTES));
+    let h1 = outline.declared(Tag::H1).next();
+    let h1 = h1.map(|(index, _)| outline.inner_text(index, MAX_VALUE_BYTES));
+    Metadata {
+        h1: h1.filter(|text| !text.is_empty()),
+        description: said(&["description", "og:description", "twitter:description"])
+            .or_else(|| data("description")),
+        author: said(&["author", "dc.creator", "article:author"]).or_else(|| data_author(outline)),
+        published: said(&["article:published_time", "datePublished", "dc.date", "date"])
+            .or_else(|| data("datePublished")),
+        modified: said(&["article:modified_time", "og:updated_time", "dateModified"])
+            .or_else(|| data("dateModified")),
+        site_name: said(&["og:site_name", "application-name"]),
+        kind: said(&["og:type"]),
+        alternates: alternates(outline, base, max_url_bytes),
+    }
+}
+
+/// The non-empty meta tags: property, name or item property, and content.
+fn tags<'a>(outline: &Outline<'a>) -> Vec<(&'a str, &'a str)> {
+    let keys = [
+        local_name!("property"),
+        local_name!("name"),
+        local_name!("itemprop"),
+    ];
+    metas(outline)
+        .filter_map(|element| {
+            let key = keys.iter().find_map(|key| attribute(element, key))?;
+            let content = attribute(element, &local_name!("content"))?.trim();
+            (!content.is_empty()).then_some((key.trim(), content))
+        })
+        .collect()
+}
+
+fn alternates(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Vec<(String, String)> {
+    let links = outline.declared(Tag::Link);
+    links
+        .filter_map(|(_, element)| {
+            let language = attribute(element, &local_name!("hreflang"))?;
+            let rel = attribute(element, &local_name!("rel"))
+                .filter(|rel| has_token(rel, "alternate"))?;
+            let href =
+                attribute(element, &local_name!("href")).filter(|href| href.len() <= max_bytes)?;
+            let is_tag = language.len() <= MAX_LANGUAGE_BYTES && !rel.is_empty();
+            let target = url::join(base, href).ok().filter(|_| is_tag)?;
+            Some((language.trim().to_ascii_lowercase(), target.into()))
+        })
+        .take(MAX_ALTERNATES)
+        .collect()
+}
+
+/// The page's text as far as it says it as data: the article in JSON-LD, or the longest description.
+pub(super) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
+    let tags = tags(outline);
+    let is_description = |key: &str| {
+        ["description", "og:description", "twitter:description"]
+            .iter()
+            .any(|name| key.eq_ignore_ascii_case(name))
+    };
+    let descriptions = tags.iter().filter(|(key, _)| is_description(key));
+    let longest = descriptions
+        .map(|(_, content)| *content)
+        .max_by_key(|content| content.len());
+    data_string(outline, "articleBody").or_else(|| longest.map(str::to_owned))
+}
+
+/// The first non-empty string under `key` anywhere in the page's JSON-LD. It is searched for, not
+/// parsed: much of the JSON-LD on the web is broken somewhere.
+fn data_string(outline: &Outline<'_>, key: &str) -> Option<String> {
+    outline.data.iter().find_map(|data| string_after(data, key))
+}
+
+fn string_after(data: &str, key: &str) -> Option<String> {
+    let quoted = format!("\"{key}\"");
+    data.match_indices(&quoted).find_map(|(at, _)| {
+        let value = data
+            .get(at + quoted.len()..)?
+            .trim_start()
+            .strip_prefix(':')?
+            .trim_start();
+        if !value.starts_with('"') {
+            return None;
+        }
+        let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
+        values.next()?.ok().filter(|value| !value.trim().is_empty())
+    })
+}
+
+/// Bytes behind `"author"` in which the author's name stands.
+const AUTHOR_BYTES: usize = 400;
+
+/// The author by JSON-LD: a string, or an object with a name.
+fn data_author(outline: &Outline<'_>) -> Option<String> {
+    let author = outline.data.iter().find_map(|data| {
+        string_after(data, "author").or_else(|| {
+            let at = data.find("\"author\"")?;
+            let end = super::floor_char_boundary(data, at + AUTHOR_BYTES);
+            string_after(data.get(at..end)?, "name")
+        })
+    });
+    author.map(|name| collapse(&name, MAX_VALUE_BYTES))
+}
+
 /// `<title>`, else `og:title`, else the first `<h1>`.
 pub(super) fn title(outline: &Outline<'_>, max_bytes: usize) -> Option<String> {
-    let first = |name| {
-        let mut named = outline
-            .elements()
-            .filter(|(_, element)| element.name.local == name);
-        let text = named
+    let first = |tag| {
+        let text = outline
+            .declared(tag)
             .next()
             .map(|(index, _)| outline.inner_text(index, max_bytes));
         text.filter(|text| !text.is_empty())
     };
-    first(local_name!("title"))
+    first(Tag::Title)
         .or_else(|| meta_content(outline, "og:title").map(|title| collapse(title, max_bytes)))
-        .or_else(|| first(local_name!("h1")))
+        .or_else(|| first(Tag::H1))
 }
 
 /// The language of `<html lang>`, else of the meta tag `content-language`.
 pub(super) fn language(outline: &Outline<'_>) -> Option<String> {
-    let root = outline
-        .elements()
-        .find(|(_, element)| element.name.local == local_name!("html"));
+    let root = outline.declared(Tag::Html).next();
     let declared = root.and_then(|(_, element)| {
         attribute(element, &local_name!("lang"))
             .and_then(normalize_language)
@@ -147,10 +284,9 @@ fn normalize_language(declared: &str) -> Option<String> {
 
 /// The first `<link rel=canonical>`, made absolute.
 pub(super) fn canonical(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Option<String> {
-    outline.elements().find_map(|(_, element)| {
-        let is_canonical = element.name.local == local_name!("link")
-            && attribute(element, &local_name!("rel"))
-                .is_some_and(|rel| has_token(rel, "canonical"));
+    outline.declared(Tag::Link).find_map(|(_, element)| {
+        let is_canonical =
+            attribute(element, &local_name!("rel")).is_some_and(|rel| has_token(rel, "canonical"));
         let href = attribute(element, &local_name!("href")).filter(|_| is_canonical)?;
         let href = Some(href.trim()).filter(|href| !href.is_empty() && href.len() <= max_bytes)?;
         url::join(base, href).ok().map(String::from)
@@ -180,8 +316,5 @@ fn meta_content<'a>(outline: &Outline<'a>, name: &str) -> Option<&'a str> {
 }
 
 fn metas<'a>(outline: &Outline<'a>) -> impl Iterator<Item = &'a Element> {
-    outline
-        .elements()
-        .map(|(_, element)| element)
-        .filter(|element| element.name.local == local_name!("meta"))
+    outline.declared(Tag::Meta).map(|(_, element)| element)
 }

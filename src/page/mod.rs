@@ -2,19 +2,29 @@
 //!
 //! Steps, each once: bytes to text ([`charset`]), text to a bounded tree (`tree.rs`), the tree to a
 //! flat outline (`outline.rs`), and from the outline the metadata, the links, the visible text and
-//! the main text. The tree is dropped here; what leaves is owned and `Send`.
+//! the main text (`content.rs`). The tree is dropped here; what leaves is owned and `Send`.
 //!
 //! No I/O, no clock, and parsing never fails: a broken page gives what could be read of it, and
 //! [`Note`]s of what was cut.
 
+mod blocks;
 pub mod charset;
+mod class_words;
 mod content;
-mod furniture;
+mod features;
+mod language;
 mod links;
+mod markdown;
 mod metadata;
+mod model;
+mod model_trees;
 mod outline;
 pub mod sitemap;
+mod structure;
+pub mod study;
+mod tag;
 mod text;
+mod traits;
 mod tree;
 
 #[cfg(test)]
@@ -24,9 +34,11 @@ use serde::{Deserialize, Serialize};
 
 pub use charset::{BodyKind, kind};
 pub use links::{Link, LinkKind};
-pub use metadata::RobotsMeta;
+pub use metadata::{Metadata, RobotsMeta};
 
 use crate::url::{Identity, Url};
+use blocks::Block;
+use outline::Outline;
 
 /// Bounds on what one page may cost. They are counts, never times, so that a page always gives the
 /// same result.
@@ -73,10 +85,14 @@ pub struct Page {
     pub title: Option<String>,
     /// The declared language, lower-cased, such as `en` or `pt-br`.
     pub language: Option<String>,
+    /// The language its main text is in, as far as that is sure: an ISO 639-1 code.
+    pub detected_language: Option<&'static str>,
     /// The absolute URL the page calls its canonical one: a hint, never an identity.
     pub canonical: Option<String>,
     /// What the page's own meta tags ask of robots.
     pub robots: RobotsMeta,
+    /// What else it says about itself.
+    pub metadata: Metadata,
     /// Where the page points, each target once, in document order.
     pub links: Vec<Link>,
     /// The text the page is about, without navigation, advertisements and other furniture. It is
@@ -84,6 +100,9 @@ pub struct Page {
     pub main_text: String,
     /// All visible text.
     pub full_text: String,
+    /// How much of it the main text is, per mille of the bytes. Little says that the page is a frame
+    /// with little in it, or that extraction failed.
+    pub kept_permille: u16,
     /// The bounds that cut something.
     pub notes: Vec<Note>,
 }
@@ -107,23 +126,53 @@ pub enum Note {
 impl Page {
     /// Reads an HTML page that was fetched from `url`.
     pub fn parse_html(html: &str, url: &Url, identity: &Identity, options: &PageOptions) -> Self {
+        Self::read(html, url, identity, options, |_, _, _| ()).0
+    }
+
+    /// The same, and the main text as Markdown, at most `max_text_bytes` of it.
+    pub fn parse_html_to_markdown(
+        html: &str,
+        url: &Url,
+        identity: &Identity,
+        options: &PageOptions,
+    ) -> (Self, String) {
+        Self::read(html, url, identity, options, |outline, blocks, base| {
+            markdown::render(outline, blocks, base, options.max_text_bytes)
+        })
+    }
+
+    /// Reads a page, and makes something more of its main blocks while the tree is there.
+    fn read<T>(
+        html: &str,
+        url: &Url,
+        identity: &Identity,
+        options: &PageOptions,
+        more: impl FnOnce(&Outline<'_>, &[Block], &Url) -> T,
+    ) -> (Self, T) {
         let (tree, mut notes) = tree::parse(html, options);
-        let outline = outline::Outline::of(&tree);
+        let outline = Outline::of(&tree);
         let base = links::base(&outline, url);
         let links = links::collect(&outline, &base, identity, options, &mut notes);
         let sight = text::sight(&outline);
         let full_text = text::full(&outline, sight, options.max_text_bytes, &mut notes);
-        let main_text = content::main_text(&outline, sight, &full_text, options.max_text_bytes);
-        Self {
+        let blocks = content::main_blocks(&outline);
+        let main_text =
+            content::main_text(&outline, &blocks, full_text.len(), options.max_text_bytes);
+        let language = metadata::language(&outline);
+        let page = Self {
             title: metadata::title(&outline, options.max_title_bytes),
-            language: metadata::language(&outline),
+            detected_language: language::detect(&main_text),
+            language,
             canonical: metadata::canonical(&outline, &base, options.max_url_bytes),
             robots: metadata::robots(&outline),
+            metadata: metadata::metadata(&outline, &base, options.max_url_bytes),
             links,
+            kept_permille: kept_permille(&main_text, &full_text),
             main_text,
             full_text,
             notes,
-        }
+        };
+        (page, more(&outline, &blocks, &base))
     }
 
     /// A page that is plain text: all of it is main text, and it has no title and no links.
@@ -131,12 +180,19 @@ impl Page {
         let mut notes = Vec::new();
         let full_text = text::plain(text, options.max_text_bytes, &mut notes);
         Self {
+            detected_language: language::detect(&full_text),
+            kept_permille: kept_permille(&full_text, &full_text),
             main_text: full_text.clone(),
             full_text,
             notes,
             ..Self::default()
         }
     }
+}
+
+/// How much of the visible text the main text is, by bytes.
+fn kept_permille(main_text: &str, full_text: &str) -> u16 {
+    (main_text.len() * 1000 / full_text.len().max(1)).min(1000) as u16
 }
 
 /// The largest character boundary of `text` that is not after `at`.

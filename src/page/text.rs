@@ -3,7 +3,7 @@
 //! Every text node carries the break that stands before it (`outline.rs`), so writing text is one
 //! walk over the chosen nodes; breaks of nodes left out are remembered for the next one kept.
 
-use super::outline::{Break, Content, Outline, Sight};
+use super::outline::{Break, Outline, Sight};
 use super::{Note, floor_char_boundary};
 
 /// Below this many bytes of shown text, what is hidden is taken as well if it is ten times as much:
@@ -13,16 +13,19 @@ const MIN_SHOWN_BYTES: usize = 300;
 /// What counts as seen on this page.
 pub(super) fn sight(outline: &Outline<'_>) -> Sight {
     let (mut shown, mut hidden) = (0, 0);
-    for item in &outline.items {
-        if let Content::Text(text) = &item.content {
-            match item.sight {
-                Sight::Shown => shown += text.characters.trim().len(),
-                Sight::Hidden => hidden += text.characters.trim().len(),
-                Sight::Never => {}
+    for text in &outline.texts {
+        match text.sight {
+            Sight::Shown => {
+                shown += text.characters.trim().len();
+                if shown >= MIN_SHOWN_BYTES {
+                    return Sight::Shown;
+                }
             }
+            Sight::Hidden => hidden += text.characters.trim().len(),
+            Sight::Never => {}
         }
     }
-    if shown < MIN_SHOWN_BYTES && hidden > 10 * shown {
+    if hidden > 10 * shown {
         Sight::Hidden
     } else {
         Sight::Shown
@@ -37,12 +40,10 @@ pub(super) fn full(
     notes: &mut Vec<Note>,
 ) -> String {
     let mut writer = Writer::new(max_bytes);
-    for item in &outline.items {
-        if let Content::Text(text) = &item.content {
-            writer.separate(text.before);
-            if item.sight <= sight {
-                writer.push(text.characters, text.preformatted);
-            }
+    for text in &outline.texts {
+        writer.separate(text.before);
+        if text.sight <= sight {
+            writer.push(text.characters, text.preformatted);
         }
     }
     if writer.cut {
@@ -95,13 +96,26 @@ impl Writer {
         }
     }
 
+    /// Writes a closing mark right behind the last word; a break that was asked for comes after it.
+    pub(super) fn push_close(&mut self, mark: &str) {
+        self.push_str(mark);
+    }
+
     fn push_collapsed(&mut self, text: &str) {
         if text.starts_with(char::is_whitespace) {
             self.separate(Break::Space);
         }
-        for word in text.split_whitespace() {
-            self.push_word(word);
-            self.pending = Break::Space;
+        // Most texts are plain ASCII, where white space is found faster; \u{B} is none there.
+        if text.bytes().all(|byte| byte.is_ascii() && byte != 0xB) {
+            for word in text.split_ascii_whitespace() {
+                self.push_word(word);
+                self.pending = Break::Space;
+            }
+        } else {
+            for word in text.split_whitespace() {
+                self.push_word(word);
+                self.pending = Break::Space;
+            }
         }
         if !text.is_empty() && !text.ends_with(char::is_whitespace) && !is_blank(text) {
             self.pending = Break::None;
@@ -131,7 +145,8 @@ impl Writer {
     }
 
     fn push_word(&mut self, word: &str) {
-        if is_blank(word) {
+        let is_plain = word.bytes().all(|byte| byte.is_ascii_graphic());
+        if word.is_empty() || (!is_plain && is_blank(word)) {
             return;
         }
         if !self.text.is_empty() {
@@ -142,7 +157,7 @@ impl Writer {
             }
         }
         self.pending = Break::None;
-        if word.contains(is_dropped) {
+        if !is_plain && word.contains(is_dropped) {
             for part in word.split(is_dropped) {
                 self.push_str(part);
             }

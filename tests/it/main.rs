@@ -8,6 +8,7 @@
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
+//! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
@@ -34,6 +35,8 @@ mod politeness;
 mod config;
 mod daemon;
 mod packaging;
+
+mod extract;
 
 mod bad_input;
 mod full_disk;

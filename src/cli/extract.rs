@@ -1,0 +1,257 @@
+//! `gleaner extract`: what a page says, without a crawl: its main text, its title, its language.
+//!
+//! One page from a file or standard input, or a stream of them as JSON lines. A stream stays a
+//! stream: what is in flight is bounded (`in_order.rs`).
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use super::in_order::{Worked, in_order};
+use super::{Failure, output};
+use crate::page::{Metadata, Page, PageOptions, RobotsMeta, charset};
+use crate::url::{self, Canonicalizer, Identity, Secret, Url};
+
+/// Bytes of one page, or of one line of a stream; more is refused, so that memory has an end.
+const MAX_PAGE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What references are relative to when nobody says where a page is from.
+const NOWHERE: &str = "http://localhost/";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gleaner extract page.html\n  curl -s https://example.org/ | gleaner extract - --url https://example.org/ --format markdown\n  gleaner extract --jsonl < pages.jsonl > texts.jsonl\n\nA line of a stream is {\"id\":..., \"html\":\"...\", \"url\":\"...\"}; url may be missing. The answers come in the same order."
+)]
+pub(super) struct Arguments {
+    /// HTML file, or - for standard input
+    #[arg(value_name = "FILE", required_unless_present = "jsonl")]
+    file: Option<PathBuf>,
+    /// Where the page is from: what its links are relative to
+    #[arg(long, value_name = "URL", conflicts_with = "jsonl")]
+    url: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    /// Read one page a line as JSON from FILE or standard input, and print one answer a line
+    #[arg(long)]
+    jsonl: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Format {
+    /// The main text, a block a line; with --jsonl in the field `text`
+    #[default]
+    Text,
+    /// The main text with headings, lists, tables and links; with --jsonl in the field `markdown`
+    Markdown,
+    /// One object with all that is known of the page
+    Json,
+}
+
+/// A line of a stream. `html` is borrowed from the line where it has no escapes.
+#[derive(Deserialize)]
+struct Question<'a> {
+    #[serde(default)]
+    id: serde_json::Value,
+    #[serde(borrow)]
+    html: std::borrow::Cow<'a, str>,
+    #[serde(default, borrow)]
+    url: Option<std::borrow::Cow<'a, str>>,
+}
+
+/// What is said of one page.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<serde_json::Value>,
+    title: Option<&'a str>,
+    /// The detected language where that is sure, else the declared one.
+    lang: Option<&'a str>,
+    /// How much of the visible text the main text is.
+    kept: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<&'a str>,
+    #[serde(flatten)]
+    rest: Option<Rest<'a>>,
+}
+
+/// What else is said with `--format json`.
+#[derive(Serialize)]
+struct Rest<'a> {
+    declared_lang: Option<&'a str>,
+    canonical: Option<&'a str>,
+    robots: RobotsMeta,
+    #[serde(flatten)]
+    metadata: &'a Metadata,
+    links: Vec<&'a str>,
+}
+
+impl<'a> Answer<'a> {
+    fn of(read: &'a Read, id: Option<serde_json::Value>, format: Format) -> Self {
+        let Read { page, markdown } = read;
+        Self {
+            id,
+            title: page.title.as_deref(),
+            lang: page.detected_language.or(page.language.as_deref()),
+            kept: f32::from(page.kept_permille) / 1000.0,
+            text: (format != Format::Markdown).then_some(page.main_text.as_str()),
+            markdown: markdown.as_deref(),
+            rest: (format == Format::Json).then(|| Rest {
+                declared_lang: page.language.as_deref(),
+                canonical: page.canonical.as_deref(),
+                robots: page.robots,
+                metadata: &page.metadata,
+                links: page.links.iter().map(|link| link.url.as_str()).collect(),
+            }),
+        }
+    }
+
+    fn line(&self) -> anyhow::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let (input, name) = open(arguments.file.as_deref())?;
+    if arguments.jsonl {
+        return stream(BufReader::new(input), &name, arguments.format);
+    }
+    let mut bytes = Vec::new();
+    input
+        .take(MAX_PAGE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > MAX_PAGE_BYTES {
+        return Err(Failure::usage(format!(
+            "{name} has more than {MAX_PAGE_BYTES} bytes, which is no page"
+        )));
+    }
+    let url = match &arguments.url {
+        Some(given) => url::parse(given).map_err(|error| Failure::Usage {
+            message: format!("--url {given:?}: {error}"),
+            hint: Some("give the whole address, such as https://example.org/page"),
+        })?,
+        None => nowhere(),
+    };
+    let html = charset::to_text(&bytes, None).text;
+    let read = Read::of(&html, &url, &identity(), arguments.format);
+    match arguments.format {
+        Format::Text => output::print(&format!("{}\n", read.page.main_text))?,
+        Format::Markdown => output::print(&format!("{}\n", read.markdown.unwrap_or_default()))?,
+        Format::Json => {
+            let line = Answer::of(&read, None, arguments.format).line()?;
+            output::print(&String::from_utf8_lossy(&line))?;
+        }
+    }
+    Ok(())
+}
+
+/// The named file, or standard input for `-` and for nothing; and what to call it.
+fn open(file: Option<&Path>) -> Result<(Box<dyn io::Read + Send>, String), Failure> {
+    match file.filter(|file| *file != Path::new("-")) {
+        None => Ok((Box::new(io::stdin()), "standard input".to_owned())),
+        Some(path) => {
+            let name = path.display().to_string();
+            let file = File::open(path).map_err(|error| Failure::Usage {
+                message: format!("cannot open {name}: {error}"),
+                hint: Some("give an existing HTML file, or - for standard input"),
+            })?;
+            Ok((Box::new(file), name))
+        }
+    }
+}
+
+fn nowhere() -> Url {
+    url::parse(NOWHERE).expect("the constant is an http URL")
+}
+
+/// The identity of links in no crawl: nobody asks for their ids here, but they tell links apart.
+fn identity() -> Identity {
+    let secret = std::array::from_fn(|at| (at * 167 % 251) as u8);
+    Identity::new(Canonicalizer::default(), Secret::from_bytes(secret))
+}
+
+/// A page, and its Markdown if that was asked for.
+struct Read {
+    page: Page,
+    markdown: Option<String>,
+}
+
+impl Read {
+    fn of(html: &str, url: &Url, identity: &Identity, format: Format) -> Self {
+        let options = PageOptions::default();
+        if format == Format::Markdown {
+            let (page, markdown) = Page::parse_html_to_markdown(html, url, identity, &options);
+            return Self {
+                page,
+                markdown: Some(markdown),
+            };
+        }
+        Self {
+            page: Page::parse_html(html, url, identity, &options),
+            markdown: None,
+        }
+    }
+}
+
+/// Answers every line, in order, on all cores, up to the first line that has no answer.
+fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let identity = identity();
+    let answered = in_order(
+        None,
+        |hand_over| {
+            for number in 1_u64.. {
+                let mut line = Vec::new();
+                let mut bounded = (&mut input).take(MAX_PAGE_BYTES + 1);
+                let read = bounded.read_until(b'\n', &mut line);
+                read.with_context(|| format!("cannot read {name}"))?;
+                if line.is_empty() || !hand_over((number, line)) {
+                    break;
+                }
+            }
+            Ok(())
+        },
+        |(number, line): (u64, Vec<u8>)| match answer(&line, &identity, format) {
+            Ok(answer) => Worked {
+                values: vec![answer],
+                failure: None,
+            },
+            Err(wrong) => Worked {
+                values: Vec::new(),
+                failure: Some(Failure::Usage {
+                    message: format!("{name}, line {number}: {wrong}"),
+                    hint: Some(
+                        "a line is one JSON object with id and html; the lines before it are answered",
+                    ),
+                }),
+            },
+        },
+        |answer| Ok(out.write_all(&answer).map_err(anyhow::Error::from)?),
+    );
+    out.flush().map_err(anyhow::Error::from)?;
+    answered
+}
+
+/// The answer to one line, with its line end; or what is wrong with the line.
+fn answer(line: &[u8], identity: &Identity, format: Format) -> Result<Vec<u8>, String> {
+    if line.len() as u64 > MAX_PAGE_BYTES {
+        return Err(format!("has more than {MAX_PAGE_BYTES} bytes"));
+    }
+    let question: Question<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    // A page does not cease to be one because its address is odd.
+    let url = question.url.as_deref().and_then(|url| url::parse(url).ok());
+    let url = url.unwrap_or_else(nowhere);
+    let read = Read::of(&question.html, &url, identity, format);
+    Answer::of(&read, Some(question.id), format)
+        .line()
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,257 @@
+//! The page as a list of blocks, runs of text between two line breaks, and sums of them below every
+//! element: what the choice of the main text is made from.
+//!
+//! One pass over the texts and one backwards over the elements.
+
+use super::outline::{Break, Outline, Sight};
+use super::tag::Tag;
+
+/// A run of text without a line break inside.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Block {
+    /// Index of the nearest element that is laid out as a block.
+    pub(super) owner: usize,
+    /// Index of the element that its first text stands in.
+    pub(super) inner: usize,
+    /// Its texts, as a range of their indices. Not all of them are seen.
+    pub(super) texts: (usize, usize),
+    pub(super) sight: Option<Sight>,
+    pub(super) tally: Tally,
+    /// Characters within links, and how many links.
+    pub(super) link_chars: u32,
+    pub(super) links: u32,
+}
+
+/// Counts over a text.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    /// Characters, white space aside.
+    pub(super) chars: u32,
+    pub(super) words: u32,
+    /// Ends of sentences: `.`, `!`, `?` and their like in other scripts.
+    pub(super) stops: u32,
+    pub(super) commas: u32,
+    pub(super) digits: u32,
+    /// Words that begin with a capital.
+    pub(super) capitals: u32,
+    /// The last character's class.
+    pub(super) last: Class,
+}
+
+/// What a character is to a tally.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Class {
+    #[default]
+    Space,
+    Letter,
+    Capital,
+    Digit,
+    Stop,
+    Comma,
+    Colon,
+    Other,
+}
+
+/// Characters from which a block counts as prose.
+const MIN_PROSE_CHARS: u32 = 40;
+
+impl Block {
+    /// Characters that read like sentences.
+    pub(super) fn prose(&self) -> u32 {
+        if self.tally.chars >= MIN_PROSE_CHARS && self.link_chars * 3 < self.tally.chars {
+            self.tally.chars - 2 * self.link_chars
+        } else {
+            0
+        }
+    }
+}
+
+/// Sums over the blocks that an element owns, its descendants' included.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    pub(super) chars: u32,
+    pub(super) link_chars: u32,
+    pub(super) prose: u32,
+    pub(super) blocks: u32,
+    pub(super) paragraphs: u32,
+    pub(super) stops: u32,
+}
+
+impl Sums {
+    fn add(&mut self, other: Self) {
+        self.chars += other.chars;
+        self.link_chars += other.link_chars;
+        self.prose += other.prose;
+        self.blocks += other.blocks;
+        self.paragraphs += other.paragraphs;
+        self.stops += other.stops;
+    }
+}
+
+/// The blocks of a page in document order, those that are never seen aside, and the sums of those
+/// that are shown, for every element.
+pub(super) fn of(outline: &Outline<'_>) -> (Vec<Block>, Vec<Sums>) {
+    let elements = &outline.elements;
+    // The nearest block and the nearest link, for every element.
+    let mut owners = vec![0; elements.len()];
+    let mut links = vec![0; elements.len()];
+    for (index, item) in elements.iter().enumerate() {
+        owners[index] = match item.tag.is_block() {
+            true => index,
+            false => owners[item.parent],
+        };
+        links[index] = match item.tag {
+            Tag::A => index,
+            _ => links[item.parent],
+        };
+    }
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut block = Block::default();
+    let mut link = 0;
+    for (index, text) in outline.texts.iter().enumerate() {
+        let owner = owners.get(text.parent).copied().unwrap_or(0);
+        let is_apart = owner != block.owner && text.before > Break::None;
+        if text.before == Break::Line || is_apart {
+            finish(&mut blocks, &block);
+            block = Block {
+                owner,
+                inner: owner,
+                texts: (index, index),
+                ..Block::default()
+            };
+        }
+        block.texts.1 = index + 1;
+        if text.sight == Sight::Never {
+            continue;
+        }
+        let tally = tally(text.characters);
+        if tally.chars == 0 {
+            continue;
+        }
+        if block.tally.chars == 0 {
+            block.inner = text.parent;
+        }
+        block.sight = Some(
+            block
+                .sight
+                .map_or(text.sight, |sight| sight.min(text.sight)),
+        );
+        block.tally.add(tally);
+        let inside = links.get(text.parent).copied().unwrap_or(0);
+        if inside > 0 {
+            block.link_chars += tally.chars;
+            block.links += u32::from(inside != link);
+            link = inside;
+        }
+    }
+    finish(&mut blocks, &block);
+    let mut sums = vec![Sums::default(); elements.len()];
+    for block in blocks
+        .iter()
+        .filter(|block| block.sight == Some(Sight::Shown))
+    {
+        if let Some(sums) = sums.get_mut(block.owner) {
+            sums.add(Sums {
+                chars: block.tally.chars,
+                link_chars: block.link_chars,
+                prose: block.prose(),
+                blocks: 1,
+                paragraphs: u32::from(
+                    elements.get(block.owner).map(|item| item.tag) == Some(Tag::P),
+                ),
+                stops: block.tally.stops,
+            });
+        }
+    }
+    // Children stand after their parents, so one pass backwards adds up every subtree.
+    for index in (1..elements.len()).rev() {
+        let below = sums[index];
+        let parent = elements[index].parent;
+        if parent < index {
+            sums[parent].add(below);
+        }
+    }
+    (blocks, sums)
+}
+
+fn finish(blocks: &mut Vec<Block>, block: &Block) {
+    if block.tally.chars > 0 {
+        blocks.push(*block);
+    }
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.chars += other.chars;
+        self.words += other.words;
+        self.stops += other.stops;
+        self.commas += other.commas;
+        self.digits += other.digits;
+        self.capitals += other.capitals;
+        self.last = other.last;
+    }
+}
+
+/// Counts over one text node; words that go on in the next node count twice.
+fn tally(text: &str) -> Tally {
+    let mut tally = Tally::default();
+    let mut before = Class::Space;
+    let bytes = text.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        let class = if byte < 0x80 {
+            CLASSES[usize::from(byte)]
+        } else if byte & 0xC0 == 0x80 {
+            // The rest of a character that is counted already.
+            continue;
+        } else {
+            match (byte, bytes.get(at + 1), bytes.get(at + 2)) {
+                // No-break space; ideographic space.
+                (0xC2, Some(0xA0), _) | (0xE3, Some(0x80), Some(0x80)) => Class::Space,
+                // Ideographic full stop and comma; their full-width like.
+                (0xE3, Some(0x80), Some(0x82)) | (0xEF, Some(0xBC), Some(0x81 | 0x9F)) => {
+                    Class::Stop
+                }
+                (0xE3, Some(0x80), Some(0x81)) | (0xEF, Some(0xBC), Some(0x8C)) => Class::Comma,
+                _ => Class::Letter,
+            }
+        };
+        if class == Class::Space {
+            before = class;
+            continue;
+        }
+        tally.chars += 1;
+        if before == Class::Space {
+            tally.words += 1;
+            tally.capitals += u32::from(class == Class::Capital);
+        }
+        match class {
+            Class::Stop => tally.stops += 1,
+            Class::Comma => tally.commas += 1,
+            Class::Digit => tally.digits += 1,
+            _ => {}
+        }
+        before = class;
+        tally.last = class;
+    }
+    tally
+}
+
+/// The class of every ASCII character.
+const CLASSES: [Class; 128] = {
+    let mut classes = [Class::Other; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte] = match byte as u8 {
+            0..=b' ' => Class::Space,
+            b'a'..=b'z' => Class::Letter,
+            b'A'..=b'Z' => Class::Capital,
+            b'0'..=b'9' => Class::Digit,
+            b'.' | b'!' | b'?' => Class::Stop,
+            b',' | b';' => Class::Comma,
+            b':' => Class::Colon,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    classes
+};

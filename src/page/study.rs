@@ -1,0 +1,61 @@
+//! What the model is trained on: blocks with their features and the words that lead to them.
+//!
+//! For the training script in `benches/` alone; a crawl never comes here.
+
+use super::outline::Sight;
+use super::text::Writer;
+use super::{PageOptions, blocks, features, outline, traits, tree};
+
+/// One block of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudiedBlock {
+    /// Its text, white space collapsed.
+    pub text: String,
+    /// Its features, in the order of [`feature_names`].
+    pub features: Vec<i16>,
+    /// The words of class, id, role and item property of all elements around it.
+    pub class_words: Vec<String>,
+}
+
+/// The names of the features.
+pub fn feature_names() -> &'static [&'static str] {
+    &features::NAMES
+}
+
+/// The blocks of a page, in document order.
+pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
+    let (tree, _) = tree::parse(html, options);
+    let outline = outline::Outline::of(&tree);
+    let (blocks, sums) = blocks::of(&outline);
+    let columns = features::of(&outline, &blocks, &sums);
+    let features = |at: usize| {
+        let features = 0..features::NAMES.len();
+        let value = |feature| columns.column(feature).get(at).copied().unwrap_or_default();
+        features.map(value).collect()
+    };
+    let study = |(at, block): (usize, &blocks::Block)| {
+        let mut writer = Writer::new(options.max_text_bytes);
+        for text in &outline.texts[block.texts.0..block.texts.1] {
+            writer.separate(text.before);
+            if text.sight < Sight::Never {
+                writer.push(text.characters, text.preformatted);
+            }
+        }
+        let mut class_words = Vec::new();
+        let mut up = block.inner;
+        loop {
+            let item = &outline.elements[up];
+            traits::each_word_of(item.element, |word| class_words.push(word.to_owned()));
+            if item.parent == up {
+                break;
+            }
+            up = item.parent;
+        }
+        StudiedBlock {
+            text: writer.text,
+            features: features(at),
+            class_words,
+        }
+    };
+    blocks.iter().enumerate().map(study).collect()
+}

@@ -1,0 +1,158 @@
+//! What an element's attributes say of its place in a page: whether it is hidden, and what the
+//! words of its class, id, role and item property call it.
+//!
+//! Read once for each element, in the walk that makes the outline. Words are whole: `ad` is not in
+//! `header`. They are English because class names are, in every country.
+
+use html5ever::{local_name, ns};
+use scraper::node::Element;
+
+use super::class_words;
+use super::tag::Tag;
+
+/// What one element says of itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Traits {
+    /// Of [`bit`].
+    pub(super) bits: u32,
+    /// Sum of the weights of its words: above zero for content.
+    pub(super) weight: i16,
+    /// Hash of the first word of its class: elements that are alike have the same.
+    pub(super) likeness: u32,
+}
+
+/// What [`Traits::bits`] mean. Which words set them is in `class_words.rs`.
+pub(super) mod bit {
+    /// What stands below a page: footers, legal notices.
+    pub(in super::super) const BELOW: u32 = 1;
+    /// Readers' comments.
+    pub(in super::super) const COMMENTS: u32 = 1 << 1;
+    /// Captions and what they are under.
+    pub(in super::super) const CAPTION: u32 = 1 << 2;
+    /// Rows, cards, cells: repeated things.
+    pub(in super::super) const ITEMS: u32 = 1 << 3;
+    /// Hidden by an attribute or an inline style.
+    pub(in super::super) const HIDDEN: u32 = 1 << 4;
+}
+
+impl Traits {
+    pub(super) fn is_hidden(self) -> bool {
+        self.bits & bit::HIDDEN != 0
+    }
+}
+
+/// Reads the attributes of an element, each once.
+pub(super) fn of(element: &Element, tag: Tag) -> Traits {
+    let mut traits = Traits {
+        likeness: tag as u32,
+        ..Traits::default()
+    };
+    let mut streamed = false;
+    for (name, value) in &element.attrs {
+        if name.ns != ns!() {
+            continue;
+        }
+        match name.local {
+            local_name!("class") => {
+                let first = value.split_ascii_whitespace().next().unwrap_or_default();
+                traits.likeness = likeness(first, tag);
+                add_words(&mut traits, value);
+            }
+            local_name!("id") => {
+                // Servers that stream a page put its late parts into such elements, and a script
+                // moves them to their places at once.
+                streamed = value.starts_with("S:");
+                add_words(&mut traits, value);
+            }
+            local_name!("role") | local_name!("itemprop") => add_words(&mut traits, value),
+            local_name!("hidden") => traits.bits |= bit::HIDDEN,
+            local_name!("aria-hidden") if value.trim().eq_ignore_ascii_case("true") => {
+                traits.bits |= bit::HIDDEN;
+            }
+            local_name!("style") if hides(value) => traits.bits |= bit::HIDDEN,
+            _ => {}
+        }
+    }
+    if streamed {
+        traits.bits &= !bit::HIDDEN;
+    }
+    traits
+}
+
+fn likeness(class: &str, tag: Tag) -> u32 {
+    class.bytes().fold(tag as u32, |hash, byte| {
+        (hash.rotate_left(5) ^ u32::from(byte)).wrapping_mul(0x9E37_79B9)
+    })
+}
+
+/// Adds what the words of one attribute say.
+fn add_words(traits: &mut Traits, value: &str) {
+    each_word(value, |word| {
+        if let Some((bits, weight)) = class_words::look_up(word) {
+            traits.bits |= bits;
+            traits.weight = traits.weight.saturating_add(weight);
+        }
+    });
+}
+
+/// Calls `each` with every word that counts for [`of`].
+pub(super) fn each_word_of(element: &Element, mut each: impl FnMut(&str)) {
+    for (name, value) in &element.attrs {
+        let is_read = matches!(
+            name.local,
+            local_name!("class")
+                | local_name!("id")
+                | local_name!("role")
+                | local_name!("itemprop")
+        );
+        if is_read && name.ns == ns!() {
+            each_word(value, &mut each);
+        }
+    }
+}
+
+/// The longest word that is looked at; longer ones are hashes.
+const MAX_WORD: usize = 16;
+
+/// Calls `each` with every word of a class or id, lower-cased: words are parted by whatever is no
+/// letter, and by a capital after a small letter.
+pub(super) fn each_word(value: &str, mut each: impl FnMut(&str)) {
+    let bytes = value.as_bytes();
+    let mut word = [0_u8; MAX_WORD];
+    let mut length = 0;
+    let mut was_small = false;
+    let mut finish = |word: &[u8; MAX_WORD], length: usize| {
+        if (2..=MAX_WORD).contains(&length)
+            && let Some(Ok(word)) = word.get(..length).map(std::str::from_utf8)
+        {
+            each(word);
+        }
+    };
+    for &byte in bytes {
+        if !byte.is_ascii_alphabetic() || (was_small && byte.is_ascii_uppercase()) {
+            finish(&word, length);
+            length = 0;
+        }
+        if byte.is_ascii_alphabetic() {
+            if let Some(slot) = word.get_mut(length) {
+                *slot = byte.to_ascii_lowercase();
+            }
+            length += 1;
+        }
+        was_small = byte.is_ascii_lowercase();
+    }
+    finish(&word, length);
+}
+
+/// Whether an inline style takes the element out of sight.
+fn hides(style: &str) -> bool {
+    style.split(';').any(|declaration| {
+        let Some((property, value)) = declaration.split_once(':') else {
+            return false;
+        };
+        let (property, value) = (property.trim(), value.trim());
+        let value = value.split(['!', ' ']).next().unwrap_or_default();
+        (property.eq_ignore_ascii_case("display") && value.eq_ignore_ascii_case("none"))
+            || (property.eq_ignore_ascii_case("visibility") && value.eq_ignore_ascii_case("hidden"))
+    })
+}

@@ -1,0 +1,131 @@
+//! `gleaner extract`: one page or a stream of them, in order, and what is said of input that is no page.
+
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::run::{Output, gleaner, run};
+
+/// An article in a frame.
+fn article(number: usize) -> String {
+    let text = "<p>The river rose three metres in a night, and nobody in the valley had seen it coming before.</p>\n\
+        <p>Upstream the old dam had been leaking since the autumn, engineers said, when they came to look at it.</p>";
+    let menu = "<li class=menu-item><a href=/section>A section</a></li>".repeat(12);
+    format!(
+        "<!doctype html><html lang=en><title>River {number}</title><nav class=menu><ul>{menu}</ul></nav>\
+         <article class=entry-content><h1>River {number}</h1>{}<h2>The <code>dam</code></h2>\
+         <ul><li>It was built in another age, and of other stone, than the town below it was.</li>\
+         <li>It will be built again, <a href=/plans>higher this time</a>, the mayor told everybody.</li></ul></article>\
+         <footer class=footer>All rights reserved</footer>",
+        text.repeat(5)
+    )
+}
+
+/// Runs `gleaner extract` with `input` on standard input.
+fn extract(arguments: &[&str], input: &str) -> Output {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = place.path().join("input");
+    fs::write(&path, input).expect("it is writable");
+    let mut command: Command = gleaner(&[&["extract"], arguments].concat());
+    command.stdin(Stdio::from(File::open(&path).expect("it was written")));
+    run(command)
+}
+
+#[test]
+fn one_page_as_text_markdown_and_json() {
+    let text = extract(&["-"], &article(1)).expect(0).stdout;
+    assert!(
+        text.contains("The river rose three metres in a night"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("A section") && !text.contains("rights"),
+        "{text}"
+    );
+
+    let arguments = [
+        "-",
+        "--url",
+        "https://example.org/a/b",
+        "--format",
+        "markdown",
+    ];
+    let markdown = extract(&arguments, &article(1)).expect(0).stdout;
+    assert!(markdown.contains("\n## The `dam`\n"), "{markdown}");
+    assert!(
+        markdown.contains(
+            "\n- It will be built again, [higher this time](https://example.org/plans), the"
+        ),
+        "{markdown}"
+    );
+
+    let arguments = ["-", "--url", "https://example.org/a/b", "--format", "json"];
+    let answer = extract(&arguments, &article(1)).expect(0).stdout;
+    let answer: Value = serde_json::from_str(&answer).expect("one object");
+    assert_eq!(
+        (&answer["title"], &answer["lang"]),
+        (&json!("River 1"), &json!("en"))
+    );
+    assert_eq!(
+        answer["links"],
+        json!(["https://example.org/section", "https://example.org/plans"])
+    );
+    assert!(
+        answer["kept"].as_f64().is_some_and(|kept| kept > 0.5),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_stream_is_answered_in_order() {
+    let lines = (0..300).map(|number| {
+        let html = if number % 7 == 0 {
+            String::new()
+        } else {
+            article(number)
+        };
+        json!({"id": number, "html": html, "url": null}).to_string() + "\n"
+    });
+    let answers = extract(&["--jsonl"], &lines.collect::<String>())
+        .expect(0)
+        .stdout;
+    let answers: Vec<Value> = answers
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object a line"))
+        .collect();
+    assert_eq!(answers.len(), 300);
+    for (number, answer) in answers.iter().enumerate() {
+        assert_eq!(answer["id"], json!(number));
+        let title = (number % 7 > 0).then(|| format!("River {number}"));
+        assert_eq!(answer["title"], json!(title));
+        assert_eq!(
+            answer["text"].as_str().is_some_and(str::is_empty),
+            number % 7 == 0
+        );
+    }
+}
+
+#[test]
+fn a_line_that_is_no_page_is_named_after_those_before_it_are_answered() {
+    let good = json!({"id": "a", "html": "<p>text"}).to_string();
+    let output = extract(
+        &["--jsonl"],
+        &format!("{good}\n{good}\n{{\"id\": 3}}\n{good}\n"),
+    )
+    .expect(2)
+    .says(&["standard input, line 3", "html", "hint: "]);
+    assert_eq!(output.stdout.lines().count(), 2);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    let missing = ["extract", "/nowhere/page.html"];
+    run(gleaner(&missing))
+        .expect(2)
+        .says(&["/nowhere/page.html", "hint: "]);
+    extract(&["-", "--url", "nonsense"], "")
+        .expect(2)
+        .says(&["--url", "hint: "]);
+    extract(&[], "").expect(2);
+}
