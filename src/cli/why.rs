@@ -105,6 +105,9 @@ fn in_words(why: &Why) -> String {
             "visited",
             &format!("{}, attempt {}", visit.time, visit.attempts),
         );
+        if let Some(next) = &visit.next_visit {
+            say("next visit", next);
+        }
         if let Some(title) = &visit.title {
             say("title", title);
         }

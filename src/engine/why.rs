@@ -87,6 +87,8 @@ pub struct Visited {
     pub original: Option<String>,
     /// Where the original's response is stored.
     pub original_record: Option<RecordPlace>,
+    /// When it is due for another visit, if it will be visited again (RFC 3339).
+    pub next_visit: Option<String>,
     /// Where its own record is stored.
     pub record: Option<RecordPlace>,
 }
@@ -256,6 +258,7 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
             .record
             .map(|(kind, location)| RecordPlace::of(kind, &location)),
         url: page.url,
+        next_visit: page.revisit.map(|revisit| moment(revisit.due)),
         ..Visited::default()
     };
     match page.fate {
