@@ -11,6 +11,7 @@ use super::Failure;
 use super::in_order::Worked;
 use super::lines::{Content, Extraction};
 use crate::archive::{self, ReadRecord};
+use crate::dedup::Heading;
 use crate::fetch;
 use crate::page::{self, BodyKind, charset};
 
@@ -54,7 +55,7 @@ pub(super) fn work<T>(
     // Writers of WARC/1.0 put the URL in angle brackets now and then.
     let url = name("WARC-Target-URI").trim_matches(['<', '>']);
     let signed = catch_unwind(AssertUnwindSafe(|| {
-        content(record, extraction).map(|content| sign(&content))
+        content(record, url, extraction).map(|content| sign(&content))
     }));
     let mut worked = Worked {
         values: Vec::new(),
@@ -74,7 +75,7 @@ pub(super) fn work<T>(
 }
 
 /// The texts of a page; `None` for what is not text.
-fn content(record: &ReadRecord, extraction: &Extraction) -> Option<Content<'static>> {
+fn content(record: &ReadRecord, url: &str, extraction: &Extraction) -> Option<Content<'static>> {
     let (head, payload) = record.http_parts()?;
     let head = String::from_utf8_lossy(head);
     let headers: Vec<(&str, &str)> = head
@@ -99,16 +100,17 @@ fn content(record: &ReadRecord, extraction: &Extraction) -> Option<Content<'stat
     }
     let content_type = values("content-type").next();
     let text = || charset::to_text(&decoded.bytes, content_type).text;
-    let (main, visible) = match page::kind(content_type, &decoded.bytes) {
-        BodyKind::Html => extraction.texts(&text()),
-        BodyKind::Text => (text().into_owned(), text().into_owned()),
-        BodyKind::Other => return None,
-    };
-    Some(Content {
-        raw: Cow::Owned(decoded.bytes.to_vec()),
-        main: main.into(),
-        visible: visible.into(),
-    })
+    let raw = Cow::Owned(decoded.bytes.to_vec());
+    match page::kind(content_type, &decoded.bytes) {
+        BodyKind::Html => Some(extraction.content(raw, &text(), Some(url))),
+        BodyKind::Text => Some(Content {
+            raw,
+            main: text().into_owned().into(),
+            visible: text().into_owned().into(),
+            heading: Heading::default(),
+        }),
+        BodyKind::Other => None,
+    }
 }
 
 /// Undoes the chunked coding (RFC 9112, section 7.1), which some crawlers keep in their records; `None`

@@ -24,7 +24,8 @@ use crate::dedup::{
   gleaner dedup crawl/warc/*.warc.gz > verdicts.jsonl
   gleaner dedup --explain-lsh --bands 16 --rows 8
 
-Input:  {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, a line each; other fields are passed over.
+Input:  {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, a line each, with html perhaps \"url\"; other
+        fields are passed over.
 Output: {\"id\", \"duplicate_of\", \"kind\", \"distance\", \"similarity\"}, a line for each line, in the same order.
 Of WARC files, each page has a line, with its record id as \"id\" and its \"url\".
 Every document is compared with those before it. docs/dedup.md tells what the methods find and miss.")]
@@ -189,6 +190,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut line = String::new();
     let sign = |content: &Content<'_>| {
         let text = signer.text(&content.main, &content.visible);
+        let text = text.with_heading(&content.heading);
         signer.sign(&content.raw, &text)
     };
     let mut take = |id: &str, url: Option<&str>, signed: Signed| {

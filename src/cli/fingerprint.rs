@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         |line| {
             let document = Document::parse(line)?;
             let content = document.content(&extraction)?;
-            let text = Text::new(&content.main, &content.visible);
+            let text = Text::new(&content.main, &content.visible).with_heading(&content.heading);
             let figures = Figures::of(&content.raw, &text, arguments.seed);
             Ok(figures_line(document.id(), &figures, arguments.minhash))
         },

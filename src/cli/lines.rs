@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::Failure;
 use super::in_order::{Worked, in_order};
+use crate::dedup::Heading;
 use crate::page::{Page, PageOptions};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
@@ -32,6 +33,9 @@ pub(super) struct Document<'a> {
     text: Option<Borrowed<'a>>,
     #[serde(borrow, default)]
     html: Option<Borrowed<'a>>,
+    /// Where the page is from; other people's corpora may have anything there.
+    #[serde(borrow, default)]
+    url: Option<&'a RawValue>,
 }
 
 /// Text that is borrowed from its line unless it has escapes.
@@ -46,6 +50,8 @@ pub(super) struct Content<'a> {
     pub(super) main: Cow<'a, str>,
     /// All of its text.
     pub(super) visible: Cow<'a, str>,
+    /// What it says of itself.
+    pub(super) heading: Heading,
 }
 
 impl<'a> Document<'a> {
@@ -72,17 +78,15 @@ impl<'a> Document<'a> {
                 raw: Cow::Borrowed(text.as_bytes()),
                 main: Cow::Borrowed(text),
                 visible: Cow::Borrowed(text),
+                heading: Heading::default(),
             });
         }
         let Some(Borrowed(html)) = &self.html else {
             return Err("it has neither \"text\" nor \"html\"".to_owned());
         };
-        let (main, visible) = extraction.texts(html);
-        Ok(Content {
-            raw: Cow::Borrowed(html.as_bytes()),
-            main: Cow::Owned(main),
-            visible: Cow::Owned(visible),
-        })
+        let url = self.url.map(RawValue::get).map(serde_json::from_str);
+        let url: Option<String> = url.and_then(Result::ok);
+        Ok(extraction.content(Cow::Borrowed(html.as_bytes()), html, url.as_deref()))
     }
 }
 
@@ -104,10 +108,26 @@ impl Extraction {
         })
     }
 
-    /// Main text and visible text of a page.
-    pub(super) fn texts(&self, html: &str) -> (String, String) {
+    /// What a page is signed by; `raw` are its bytes.
+    pub(super) fn content<'a>(
+        &self,
+        raw: Cow<'a, [u8]>,
+        html: &str,
+        url: Option<&str>,
+    ) -> Content<'a> {
         let page = Page::parse_html(html, &self.base, &self.identity, &self.options);
-        (page.main_text, page.full_text)
+        let url = url.and_then(|url| url::parse(url).ok());
+        Content {
+            raw,
+            main: page.main_text.into(),
+            visible: page.full_text.into(),
+            heading: Heading {
+                host: url.and_then(|url| url.host_str().map(str::to_owned)),
+                title: page.title,
+                h1: page.metadata.h1,
+                language: page.detected_language,
+            },
+        }
     }
 }
 

@@ -7,12 +7,14 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
 
 use super::bands::{Bands, Spread};
 use super::bottom::{self, Bottom};
-use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
+use super::guard::Guard;
+use super::minhash::{self, HASHES, Permutations, Signature, Sketch};
 use super::shingle::{Shingle, Unit};
 use super::short::{self, KEPT_WORDS, SHORT_WORDS, Set, Sets};
 use super::tables::{Found, Tables};
@@ -114,7 +116,7 @@ pub struct Signed {
     raw: u128,
     /// That of its visible text, case and white space folded.
     normalized: Option<u128>,
-    /// That of its word sequence.
+    /// That of the word sequence of its main text.
     content: Option<u128>,
     /// Its shingles, if it is short enough to be found by them.
     set: Option<Set>,
@@ -124,8 +126,8 @@ pub struct Signed {
     signature: Option<Box<Signature>>,
     /// All its shingles, if candidates are to be compared exactly.
     exact: Option<Set>,
-    /// A sketch of its whole text, if it is judged by a part of it.
-    whole: Option<WholeSketch>,
+    /// What forbids that it is the same as another.
+    guard: Guard,
 }
 
 #[derive(Debug, Clone)]
@@ -205,7 +207,6 @@ impl Signer {
         let set = (MIN_WORDS..KEPT_WORDS)
             .contains(&words)
             .then(|| short::set(&five_words()));
-        let whole = (!text.is_whole()).then(|| minhash::whole_sketch(text, &self.permutations));
         Signed {
             raw: half(&Sha256::digest(raw).into()),
             normalized: text
@@ -215,14 +216,14 @@ impl Signer {
                 .map(half),
             content: text
                 .content()
-                .filter(|_| words >= MIN_WORDS)
+                .filter(|_| text.main_words() >= MIN_WORDS)
                 .as_ref()
                 .map(half),
             set,
             near,
             signature,
             exact,
-            whole,
+            guard: Guard::of(text, &self.permutations),
         }
     }
 }
@@ -302,7 +303,8 @@ pub struct Corpus {
     sets: Sets,
     /// Documents with a fingerprint, by their number in `tables` and `bands`.
     kept: Vec<Kept>,
-    whole: HashMap<u32, WholeSketch>,
+    /// Of the documents about which there is something to say.
+    guards: HashMap<u32, Guard>,
     /// The first document of each document's cluster, or one on the way to it.
     parents: Vec<u32>,
 }
@@ -336,7 +338,7 @@ impl Corpus {
             tables: Tables::default(),
             bands: Bands::new(bands, rows),
             kept: Vec::new(),
-            whole: HashMap::new(),
+            guards: HashMap::new(),
             parents: Vec::new(),
         }
     }
@@ -401,7 +403,7 @@ impl Corpus {
         let content = signed.content.and_then(|key| self.content.get(&key))?;
         let apart = self.apart.get(content).into_iter().flatten();
         let mut same = std::iter::once(content).chain(apart);
-        let of = same.find(|of| self.is_same_page(signed, **of))?;
+        let of = same.find(|of| signed.guard.allows_content(self.guard(**of)))?;
         Some(found(*of, Tier::Content))
     }
 
@@ -427,7 +429,7 @@ impl Corpus {
                 similarity: Some(similarity),
             }));
         }
-        alike.retain(|found| self.is_same_page(signed, found.of));
+        alike.retain(|found| signed.guard.allows_near(self.guard(found.of)));
         alike.sort_by(|a, b| {
             let similarity = |it: &Duplicate| it.similarity.unwrap_or(0.0);
             similarity(b)
@@ -502,10 +504,9 @@ impl Corpus {
         });
     }
 
-    /// Whether nothing but the main text speaks against it: where one of two pages is judged by a part
-    /// of its text, the whole texts must be alike too.
-    fn is_same_page(&self, signed: &Signed, of: u32) -> bool {
-        minhash::wholes_are_alike(signed.whole.as_ref(), self.whole.get(&of))
+    fn guard(&self, of: u32) -> &Guard {
+        static NOTHING: LazyLock<Guard> = LazyLock::new(Guard::default);
+        self.guards.get(&of).unwrap_or(&NOTHING)
     }
 
     fn keep(&mut self, number: u32, signed: Signed, duplicate: Option<Duplicate>) {
@@ -523,8 +524,8 @@ impl Corpus {
                 }
             }
         }
-        if let Some(whole) = signed.whole {
-            self.whole.insert(number, whole);
+        if !signed.guard.is_empty() {
+            self.guards.insert(number, signed.guard);
         }
         // The words of such a document are there already.
         if tier.is_some_and(|tier| tier != Tier::Near) {

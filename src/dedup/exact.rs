@@ -35,7 +35,7 @@ pub(super) const NORMALIZED: Exact = Exact {
 pub(super) const CONTENT: Exact = Exact {
     kind: Kind::Content,
     structures: &["content"],
-    digest: |_, text| text.content().filter(|_| text.word_count() >= MIN_WORDS),
+    digest: |_, text| text.content().filter(|_| text.main_words() >= MIN_WORDS),
 };
 
 /// The upper 64 bits of a digest: where it is posted. `verify` compares the rest.

@@ -58,7 +58,7 @@ impl Figures {
             sketch: minhash.as_deref().map(minhash::sketch),
             minhash,
             sketch_visible: (text.visible_words() > 0)
-                .then(|| minhash::whole_sketch(text, &permutations)),
+                .then(|| minhash::whole_sketch(text.visible_hashes(), &permutations)),
         }
     }
 }

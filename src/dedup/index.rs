@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exact::key_of;
 use super::{
-    Document, DocumentId, Documents, Error, Fingerprints, Kind, METHODS, Match, Method, Verdict,
+    Document, DocumentId, Documents, Error, Fingerprints, METHODS, Match, Method, Verdict,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -135,8 +135,7 @@ impl Index {
             let closer = best
                 .as_ref()
                 .is_none_or(|(best, _)| found.is_closer_than(best));
-            let may_be_same = matches!(method.kind(), Kind::Raw | Kind::Normalized)
-                || fingerprints.may_be_same(&document.fingerprints);
+            let may_be_same = fingerprints.may_be_same(&document.fingerprints, method.kind());
             if closer && may_be_same && document.url_id != page && exists(&document)? {
                 best = Some((found, document));
                 if found == Match::EXACT {
@@ -219,7 +218,7 @@ fn find_runs<'a>(runs: &'a [Runs], name: &str) -> Option<&'a Runs> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Stored, Text};
+    use crate::dedup::{Kind, Stored, Text};
     use crate::runs::{Catalog, Options};
     use std::path::Path;
 

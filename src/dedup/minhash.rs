@@ -8,14 +8,13 @@ use std::sync::OnceLock;
 
 use pulp::Arch;
 
-use super::Text;
 use super::shingle::{self, mix};
 
 /// Hash functions of a signature and of a sketch. The estimate's standard error is
 /// sqrt(J (1 - J) / 128): 3.5 % at J = 0.8.
 pub const HASHES: usize = 128;
 
-/// Values of the sketch of a page's whole visible text: a guard, not a measure (standard error 8.8 %
+/// Values of the sketch of the text that a page is not judged by: a guard, not a measure (standard error 8.8 %
 /// at 0.5).
 pub(super) const WHOLE_HASHES: usize = 32;
 
@@ -25,7 +24,7 @@ pub(super) type Signature = [u32; HASHES];
 /// A witness: the low information of a signature, a byte a value.
 pub(super) type Sketch = [u8; HASHES];
 
-/// A witness of the whole visible text.
+/// A witness of a text that the page is not judged by.
 pub(super) type WholeSketch = [u8; WHOLE_HASHES];
 
 /// Values that are computed side by side: four registers of eight lanes each for the minima, the
@@ -161,21 +160,10 @@ pub(super) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64
     ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
 }
 
-/// The sketch of all of a page's text.
-pub(super) fn whole_sketch(text: &Text, permutations: &Permutations) -> WholeSketch {
-    let shingles = shingle::hashes(text.visible_hashes(), 5, permutations.seed);
+/// The short sketch of a text of these words.
+pub(super) fn whole_sketch(words: &[u64], permutations: &Permutations) -> WholeSketch {
+    let shingles = shingle::hashes(words, 5, permutations.seed);
     sketch(&permutations.minima(&shingles))
-}
-
-/// Two pages with the same main text are not the same if their whole texts are less alike than this.
-const WHOLE_SIMILARITY: f64 = 0.5;
-
-/// Whether the whole texts of two pages, where both are judged by a part of them, are alike enough.
-pub(super) fn wholes_are_alike(a: Option<&WholeSketch>, b: Option<&WholeSketch>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => sketch_similarity(a, b) >= WHOLE_SIMILARITY,
-        _ => true,
-    }
 }
 
 /// The chance that bands find a pair: at similarity `similarity` one band of `rows` values is equal

@@ -12,6 +12,7 @@ mod corpus;
 mod documents;
 mod exact;
 mod figures;
+mod guard;
 mod index;
 mod minhash;
 mod near;
@@ -25,6 +26,7 @@ mod witness;
 pub use corpus::{Clusters, Corpus, Duplicate, Judged, Near, Options, Signed, Signer, Tier};
 pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored};
 pub use figures::{Figures, sign_minhash, sign_simhash};
+pub use guard::Heading;
 pub use index::{Index, Posting, postings, structures};
 pub use minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use shingle::{Shingle, Unit};
@@ -36,7 +38,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use minhash::WHOLE_HASHES;
+use guard::Guard;
 
 /// The tiers of duplication, cheapest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -88,7 +90,8 @@ pub enum Signature {
 /// one with another line is refused: fingerprints of two kinds would never meet. Change it with
 /// whatever changes a fingerprint.
 pub const FEATURES: &str = "simhash-64 of word 2-shingles by count, tie 0; minhash 128x8 and \
-    (whole text) 32x8 of word 5-shingles; under 50 words sets of word 5-shingles; seed 0; version 2";
+    (main and whole text) 32x8 of word 5-shingles; under 50 words sets of word 5-shingles; headline; \
+    seed 0; version 3";
 
 /// Serde knows arrays of up to 32 bytes; a sketch is written as a list of bytes.
 mod sketch_bytes {
@@ -194,8 +197,8 @@ pub struct Fingerprints {
     signatures: Vec<Option<Signature>>,
     /// Words of the text that the page is judged by.
     pub words: u32,
-    /// A sketch of all its text, if it is judged by a part of that.
-    whole: Option<[u8; WHOLE_HASHES]>,
+    /// What forbids that it is the same as another.
+    guard: Guard,
 }
 
 impl Fingerprints {
@@ -207,15 +210,17 @@ impl Fingerprints {
                 .map(|method| method.sign(raw, text))
                 .collect(),
             words: text.word_count(),
-            whole: (!text.is_whole())
-                .then(|| minhash::whole_sketch(text, Permutations::standard())),
+            guard: Guard::of(text, Permutations::standard()),
         }
     }
 
-    /// Whether nothing but the texts that the two pages are judged by speaks against their being the
-    /// same: where both are judged by a part of their text, the whole texts must be alike too.
-    pub(crate) fn may_be_same(&self, other: &Self) -> bool {
-        minhash::wholes_are_alike(self.whole.as_ref(), other.whole.as_ref())
+    /// Whether nothing but what a tier compares speaks against the two pages' being the same.
+    pub(crate) fn may_be_same(&self, other: &Self, kind: Kind) -> bool {
+        match kind {
+            Kind::Raw | Kind::Normalized => true,
+            Kind::Content => self.guard.allows_content(&other.guard),
+            Kind::Near => self.guard.allows_near(&other.guard),
+        }
     }
 
     /// Signs a body without text (an image, an archive) by its bytes only.
@@ -230,11 +235,13 @@ impl Fingerprints {
     }
 
     /// The cheapest tier by which two visits of one page found the same. Near does not count: an
-    /// edited page is another one.
+    /// edited page is another one; nor does a main text that is too little of the page.
     pub fn same_as(&self, other: &Self) -> Option<Kind> {
+        let is_over_trimmed = self.guard.is_over_trimmed() || other.guard.is_over_trimmed();
         Kind::ALL
             .into_iter()
             .filter(|kind| *kind != Kind::Near)
+            .filter(|kind| *kind != Kind::Content || !is_over_trimmed)
             .find(|kind| self.get(*kind).is_some() && self.get(*kind) == other.get(*kind))
     }
 

@@ -7,12 +7,16 @@
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::guard::{Heading, Names};
 use super::shingle::mix;
 
 /// Under this share of the visible words, the main text is no longer trusted to stand for the
 /// page, which is then judged by all of its text: two pages that share a notice and differ in a
 /// table that extraction dropped are not the same.
 const TRUSTED_SHARE: f64 = 0.25;
+
+/// Bytes of an imprint, the end of a page from its copyright line on; what is longer is more than that.
+const IMPRINT_BYTES: usize = 400;
 
 /// A page's text, ready to be signed.
 #[derive(Debug, Clone, Default)]
@@ -21,25 +25,31 @@ pub struct Text {
     normalized: Option<[u8; 32]>,
     /// The text that the page is judged by.
     judged: Reading,
-    /// The visible text, where the page is judged by another one.
-    visible: Option<Vec<u64>>,
+    /// The other one of main and visible text, where the two differ.
+    other: Option<Reading>,
+    /// Whether the page is judged by its visible text, as the main text is too little of it.
+    is_over_trimmed: bool,
+    /// What the page says of itself.
+    names: Names,
     /// One hash for each character of the text that the page is judged by, where asked for.
     characters: Vec<u64>,
 }
 
 impl Text {
-    /// Prepares the main text of a page and its whole visible text.
+    /// Prepares the main text of a page and its whole visible text. An imprint that extraction left at
+    /// the end of the main text is left out: it changes with every year and every build.
     pub fn new(main: &str, visible: &str) -> Self {
         if main == visible {
             return Self::whole(visible);
         }
         let mut text = Self::whole(visible);
-        let main = read(main);
-        let trusted = main.words.len() as f64 >= TRUSTED_SHARE * text.judged.words.len() as f64;
-        if trusted {
-            let visible = std::mem::replace(&mut text.judged, main);
-            text.visible = Some(visible.words);
+        let mut other = read(without_imprint(main));
+        let enough = TRUSTED_SHARE * text.judged.words.len() as f64;
+        text.is_over_trimmed = (other.words.len() as f64) < enough;
+        if !text.is_over_trimmed {
+            std::mem::swap(&mut text.judged, &mut other);
         }
+        text.other = Some(other);
         text
     }
 
@@ -50,15 +60,24 @@ impl Text {
         Self {
             normalized,
             judged,
-            visible: None,
-            characters: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// Adds what the page says of itself.
+    #[must_use]
+    pub fn with_heading(mut self, heading: &Heading) -> Self {
+        self.names = Names::of(heading);
+        self
     }
 
     /// Adds what shingles of characters are made of, from the texts that this was prepared from.
     #[must_use]
     pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
-        let judged = if self.is_whole() { visible } else { main };
+        let judged = match self.is_whole() || self.is_over_trimmed {
+            true => visible,
+            false => without_imprint(main),
+        };
         pieces(&lower(judged), |piece| {
             if let Piece::Run(run) = piece {
                 let between = (!self.characters.is_empty()).then_some(' ');
@@ -75,9 +94,10 @@ impl Text {
         self.normalized
     }
 
-    /// SHA-256 of the word sequence that the page is judged by; `None` if there is none.
+    /// SHA-256 of the word sequence of the main text; `None` if there is none.
     pub fn content(&self) -> Option<[u8; 32]> {
-        (!self.judged.words.is_empty()).then_some(self.judged.content)
+        let main = self.main();
+        (!main.words.is_empty()).then_some(main.content)
     }
 
     /// xxh3 of each word that the page is judged by, in order.
@@ -87,7 +107,22 @@ impl Text {
 
     /// xxh3 of each visible word, in order.
     pub fn visible_hashes(&self) -> &[u64] {
-        self.visible.as_deref().unwrap_or(&self.judged.words)
+        match &self.other {
+            Some(other) if !self.is_over_trimmed => &other.words,
+            _ => &self.judged.words,
+        }
+    }
+
+    /// xxh3 of each word of the main text, in order.
+    pub fn main_hashes(&self) -> &[u64] {
+        &self.main().words
+    }
+
+    fn main(&self) -> &Reading {
+        match &self.other {
+            Some(other) if self.is_over_trimmed => other,
+            _ => &self.judged,
+        }
     }
 
     /// One hash for each character that the page is judged by: those of the words, with one space
@@ -96,9 +131,24 @@ impl Text {
         &self.characters
     }
 
-    /// Whether the page is judged by all of its visible text.
+    /// Whether the main text is all of the visible text.
     pub fn is_whole(&self) -> bool {
-        self.visible.is_none()
+        self.other.is_none()
+    }
+
+    /// Whether the page is judged by its visible text, as the main text is too little of it.
+    pub fn is_over_trimmed(&self) -> bool {
+        self.is_over_trimmed
+    }
+
+    /// What the page says of itself.
+    pub(super) fn names(&self) -> Names {
+        self.names
+    }
+
+    /// Number of words of the main text.
+    pub fn main_words(&self) -> u32 {
+        u32::try_from(self.main().words.len()).unwrap_or(u32::MAX)
     }
 
     /// Number of words that the page is judged by.
@@ -110,6 +160,29 @@ impl Text {
     pub fn visible_words(&self) -> u32 {
         u32::try_from(self.visible_hashes().len()).unwrap_or(u32::MAX)
     }
+}
+
+/// The main text before its imprint: the last line that begins with the copyright sign, or with the
+/// word and the sign, and what little follows. A text that is nothing else is left as it is.
+fn without_imprint(main: &str) -> &str {
+    let tail = (main.len().saturating_sub(IMPRINT_BYTES)..main.len())
+        .find(|at| main.is_char_boundary(*at))
+        .unwrap_or(0);
+    let is_imprint = |line: &str| {
+        let line = line.trim_start();
+        let word = line.get(..9).unwrap_or_default();
+        let rest = match word.eq_ignore_ascii_case("copyright") {
+            true => line.get(9..).unwrap_or_default().trim_start(),
+            false => line,
+        };
+        let sign = rest.get(..3).unwrap_or_default();
+        rest.starts_with('©') || sign.eq_ignore_ascii_case("(c)")
+    };
+    let breaks = main.match_indices('\n').map(|(at, _)| at).rev();
+    let at = breaks
+        .take_while(|at| *at >= tail)
+        .find(|at| is_imprint(main.get(at + 1..).unwrap_or_default()));
+    at.and_then(|at| main.get(..at)).unwrap_or(main)
 }
 
 /// What one pass over a text gives.
@@ -407,9 +480,32 @@ mod tests {
         let notice = "please note that this page is old";
         let one = format!("{notice} {}", "alpha beta gamma ".repeat(20));
         let two = format!("{notice} {}", "delta epsilon zeta ".repeat(20));
-        assert_ne!(
-            Text::new(notice, &one).content(),
-            Text::new(notice, &two).content()
+        let (one, two) = (Text::new(notice, &one), Text::new(notice, &two));
+        assert!(one.is_over_trimmed());
+        assert_ne!(one.word_hashes(), two.word_hashes());
+        assert_eq!(one.word_hashes(), one.visible_hashes());
+        assert_eq!(one.content(), two.content(), "for guard.rs to judge");
+    }
+
+    #[test]
+    fn an_imprint_is_no_main_text() {
+        let check = |main: &str, expected: &str| assert_eq!(without_imprint(main), expected);
+        check(
+            "Story.\n© 2003-2023, The Makers. Last updated today.",
+            "Story.",
         );
+        check(
+            "Story.\nCopyright (C) 2023 Makers\nMade with care.",
+            "Story.",
+        );
+        check("Story.\nCopyright © 2023", "Story.");
+        check(
+            "Story.\nCopyright law is old.",
+            "Story.\nCopyright law is old.",
+        );
+        check("© 2023 Makers", "© 2023 Makers");
+        check("Ünder\nÖver", "Ünder\nÖver");
+        let long = format!("Story.\n© 2023\n{}", "é more words ".repeat(40));
+        check(&long, &long);
     }
 }

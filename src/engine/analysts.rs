@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::observe::Waiting;
 use super::visit::{Analysed, Entry, Fetched, Findings};
-use crate::dedup::{Fingerprints, Text};
+use crate::dedup::{Fingerprints, Heading, Text};
 use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsVerdict};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, RobotsMeta, charset};
@@ -159,7 +159,12 @@ impl Analysts {
         // A text that a bound cut says nothing about what stood behind the cut.
         let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
         let text = match is_read_whole {
-            true => Text::new(&page.main_text, &page.full_text),
+            true => Text::new(&page.main_text, &page.full_text).with_heading(&Heading {
+                host: url.host_str().map(str::to_owned),
+                title: page.title.clone(),
+                h1: page.metadata.h1.clone(),
+                language: page.detected_language,
+            }),
             false => Text::default(),
         };
         let fingerprints = is_whole.then(|| Fingerprints::of(&body, &text));

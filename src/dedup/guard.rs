@@ -1,0 +1,244 @@
+//! What has a say beside the text that two pages are judged by, so that nothing unique is left out
+//! for what a site's template or an extraction's mistake make alike: a sketch of the main text and
+//! one of all visible text, where these differ; headline, host and language.
+//!
+//! It only ever forbids: a page that is kept apart wrongly costs space, one that is merged wrongly
+//! is lost.
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::minhash::{self, Permutations, WholeSketch};
+use super::{Text, words};
+
+/// Two pages are not the same if the texts that they are not judged by are less alike than this.
+const OTHER_TEXT: f64 = 0.5;
+
+/// What a page says of itself beside its text. What is unknown forbids nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Heading {
+    /// The host that it is from.
+    pub host: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its first `<h1>`.
+    pub h1: Option<String>,
+    /// The language that its main text is in, as far as that is sure.
+    pub language: Option<&'static str>,
+}
+
+/// What of a page forbids that it is the same as another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Guard {
+    /// Where the main text is a part of the visible text.
+    texts: Option<Texts>,
+    names: Names,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Texts {
+    main: WholeSketch,
+    whole: WholeSketch,
+    /// Whether the page is judged by its whole text, as the main text is too little of it.
+    is_over_trimmed: bool,
+}
+
+/// Hashes of 32 bits: two that are equal by chance forbid nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Names {
+    host: Option<u32>,
+    headline: Option<u32>,
+    language: Option<u32>,
+}
+
+impl Guard {
+    /// The guard of a page.
+    pub(super) fn of(text: &Text, permutations: &Permutations) -> Self {
+        let sketch = |words: &[u64]| minhash::whole_sketch(words, permutations);
+        Self {
+            texts: (!text.is_whole()).then(|| Texts {
+                main: sketch(text.main_hashes()),
+                whole: sketch(text.visible_hashes()),
+                is_over_trimmed: text.is_over_trimmed(),
+            }),
+            names: text.names(),
+        }
+    }
+
+    /// Whether it says anything.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the main text is too little of the page to stand for it.
+    pub(super) fn is_over_trimmed(&self) -> bool {
+        let texts = self.texts.as_ref();
+        texts.is_some_and(|texts| texts.is_over_trimmed)
+    }
+
+    /// Whether two pages whose main texts have the same words may be the same: their whole texts
+    /// must be alike too, and where the main text is little of one, both must be known to have the
+    /// same headline.
+    pub(super) fn allows_content(&self, other: &Self) -> bool {
+        let wholes_are_alike = match (&self.texts, &other.texts) {
+            (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
+            _ => !self.is_over_trimmed() && !other.is_over_trimmed(),
+        };
+        let is_little = self.is_over_trimmed() || other.is_over_trimmed();
+        let (own, others) = (self.names.headline, other.names.headline);
+        wholes_are_alike && (!is_little || own.is_some() && own == others)
+    }
+
+    /// Whether two pages whose judged texts are almost the same may be the same: the texts that they
+    /// are not judged by must be alike too, and where one host's template may be what is alike, the
+    /// headline must be the same. Pages in two languages never are.
+    pub(super) fn allows_near(&self, other: &Self) -> bool {
+        let texts_are_alike = match (&self.texts, &other.texts) {
+            (Some(a), Some(b)) => {
+                let is_little = a.is_over_trimmed || b.is_over_trimmed;
+                is_alike(&a.whole, &b.whole) && (!is_little || is_alike(&a.main, &b.main))
+            }
+            _ => true,
+        };
+        let (a, b) = (self.names, other.names);
+        let is_one_host = !differ(a.host, b.host);
+        texts_are_alike
+            && !differ(a.language, b.language)
+            && !(is_one_host && differ(a.headline, b.headline))
+    }
+}
+
+fn is_alike(a: &WholeSketch, b: &WholeSketch) -> bool {
+    minhash::sketch_similarity(a, b) >= OTHER_TEXT
+}
+
+/// Whether both are known, and not the same.
+fn differ(a: Option<u32>, b: Option<u32>) -> bool {
+    a.is_some() && b.is_some() && a != b
+}
+
+impl Names {
+    /// What a heading is compared by.
+    pub(super) fn of(heading: &Heading) -> Self {
+        let hash = |text: &str| (xxh3_64(text.as_bytes()) >> 32) as u32;
+        Self {
+            host: heading.host.as_deref().map(hash),
+            headline: headline(heading).map(|words| hash(&words.join(" "))),
+            language: heading.language.map(hash),
+        }
+    }
+}
+
+/// The words of the title; only those of the `<h1>` where the title begins with them and they are most
+/// of it, for what follows then is the site's name. Digits do not count: they are versions, dates and counters.
+fn headline(heading: &Heading) -> Option<Vec<String>> {
+    let title = heading.title.as_deref().map(letters).unwrap_or_default();
+    let h1 = heading.h1.as_deref().map(letters).unwrap_or_default();
+    let is_most = title.starts_with(&h1) && h1.len() * 2 >= title.len();
+    let headline = if is_most || title.is_empty() {
+        h1
+    } else {
+        title
+    };
+    (!headline.is_empty()).then_some(headline)
+}
+
+/// The words of a text without their digits.
+fn letters(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    words(text, |word| {
+        let word: String = word.chars().filter(|c| !c.is_numeric()).collect();
+        if !word.is_empty() {
+            found.push(word);
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heading(host: &str, title: &str, h1: &str) -> Heading {
+        let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Heading {
+            host: known(host),
+            title: known(title),
+            h1: known(h1),
+            language: None,
+        }
+    }
+
+    fn guard(main: &str, visible: &str, heading: &Heading) -> Guard {
+        let text = Text::new(main, visible).with_heading(heading);
+        Guard::of(&text, Permutations::standard())
+    }
+
+    fn words_of(name: &str, count: usize) -> String {
+        (0..count).map(|n| format!("{name}{n} ")).collect()
+    }
+
+    #[test]
+    fn a_headline_is_the_title_without_digits_and_site() {
+        let check = |title: &str, h1: &str, expected: &str| {
+            let found = headline(&heading("", title, h1)).unwrap_or_default();
+            assert_eq!(found.join(" "), expected, "{title} / {h1}");
+        };
+        check("Setup — Manual 3.2", "Manual 3.2", "setup manual");
+        check("Setup — Manual 4", "", "setup manual");
+        check("A long story | Site", "A long story", "a long story");
+        check("Site: A long story", "Site", "site a long story");
+        check("", "Setup", "setup");
+        check("404", "", "");
+    }
+
+    #[test]
+    fn one_host_s_pages_need_one_headline_to_be_near() {
+        let near = |a: &Heading, b: &Heading| {
+            let text = words_of("w", 100);
+            guard(&text, &text, a).allows_near(&guard(&text, &text, b))
+        };
+        let (one, two) = (
+            heading("a.example", "Bar line", ""),
+            heading("a.example", "Simile", ""),
+        );
+        assert!(near(&one, &one));
+        assert!(!near(&one, &two));
+        assert!(near(&one, &heading("b.example", "Simile", "")));
+        assert!(!near(&one, &heading("", "Simile", "")), "hosts not known");
+        assert!(near(&one, &Heading::default()));
+        let german = Heading {
+            language: Some("de"),
+            ..one.clone()
+        };
+        let english = Heading {
+            language: Some("en"),
+            ..one.clone()
+        };
+        assert!(!near(&german, &english));
+        assert!(near(&german, &one));
+    }
+
+    #[test]
+    fn a_frame_around_little_makes_nothing_the_same() {
+        let frame = words_of("frame", 900);
+        let page = |main: &str| guard(main, &format!("{frame}{main}"), &Heading::default());
+        let (one, two) = (words_of("one", 60), words_of("two", 60));
+        assert!(page(&one).is_over_trimmed());
+        assert!(!page(&one).allows_near(&page(&two)));
+        assert!(page(&one).allows_near(&page(&one)));
+    }
+
+    #[test]
+    fn little_main_text_is_borne_out_by_the_headline() {
+        let named = heading("", "Opening hours", "");
+        let frame = words_of("frame", 90);
+        let notice = "please note that this page is old";
+        let page = |rest: &str, heading| guard(notice, &format!("{frame}{notice} {rest}"), heading);
+        let (one, two) = (page("one", &named), page("two", &named));
+        assert!(one.allows_content(&two));
+        assert!(!one.allows_content(&page("two", &Heading::default())));
+        let other = page(&words_of("table", 200), &named);
+        assert!(!one.allows_content(&other));
+    }
+}
