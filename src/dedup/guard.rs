@@ -234,7 +234,9 @@ mod tests {
         let named = heading("", "Opening hours", "");
         let frame = words_of("frame", 90);
         let notice = "please note that this page is old";
-        let page = |rest: &str, heading| guard(notice, &format!("{frame}{notice} {rest}"), heading);
+        let page = |rest: &str, heading: &Heading| {
+            guard(notice, &format!("{frame}{notice} {rest}"), heading)
+        };
         let (one, two) = (page("one", &named), page("two", &named));
         assert!(one.allows_content(&two));
         assert!(!one.allows_content(&page("two", &Heading::default())));
