@@ -175,7 +175,8 @@ mod tests {
     }
 
     fn words_of(name: &str, count: usize) -> String {
-        (0..count).map(|n| format!("{name}{n} ")).collect()
+        let words: Vec<_> = (0..count).map(|n| format!("{name}{n}")).collect();
+        words.join(" ")
     }
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_frame_around_little_makes_nothing_the_same() {
         let frame = words_of("frame", 900);
-        let page = |main: &str| guard(main, &format!("{frame}{main}"), &Heading::default());
+        let page = |main: &str| guard(main, &format!("{frame} {main}"), &Heading::default());
         let (one, two) = (words_of("one", 60), words_of("two", 60));
         assert!(page(&one).is_over_trimmed());
         assert!(!page(&one).allows_near(&page(&two)));
@@ -235,7 +236,7 @@ mod tests {
         let frame = words_of("frame", 90);
         let notice = "please note that this page is old";
         let page = |rest: &str, heading: &Heading| {
-            guard(notice, &format!("{frame}{notice} {rest}"), heading)
+            guard(notice, &format!("{frame} {notice} {rest}"), heading)
         };
         let (one, two) = (page("one", &named), page("two", &named));
         assert!(one.allows_content(&two));

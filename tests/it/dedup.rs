@@ -79,6 +79,31 @@ fn check(found: &[(String, String, String)], expected: &[(&str, &str, &str)]) {
 }
 
 #[test]
+fn pages_of_one_host_need_one_headline_to_be_near() {
+    let text = words(1, 300);
+    let page = |url: Value, title: &str, words: &[String]| {
+        let words = words.join(" ");
+        let html = format!("<title>{title}</title><body><article><p>{words}</p></article>");
+        json!({"id": title, "url": url, "html": html})
+    };
+    let other = edited(&text, 297);
+    let check = |url: Value, title: &str, expected: &str| {
+        let documents = [
+            page("http://a.example/1".into(), "Bar line, 2.22", &text),
+            page(url, title, &other),
+        ];
+        let verdicts = Corpus::new(&documents).verdicts(&[]);
+        let (_, _, kind) = &verdicts[1];
+        assert_eq!(kind, expected, "{title}");
+    };
+    check("http://a.example/2".into(), "Bar line, 2.24", "near");
+    check("http://a.example/2".into(), "Simile", "");
+    check("http://b.example/1".into(), "Simile", "near");
+    check(Value::Null, "Simile", "");
+    check(json!([1]), "Bar line", "near");
+}
+
+#[test]
 fn each_tier_names_what_it_finds() {
     let text = words(1, 400).join(" ");
     let short = "a page of a few words that says hardly anything at all to anybody";
