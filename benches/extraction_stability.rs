@@ -3,6 +3,9 @@
 //!
 //! Each page is read, changed in one way where it holds none of its main text, written as HTML and
 //! read again. What a change leaves as it was is not counted.
+//!
+//! With `--write` it changes each page in several ways at once, drawn by a hash of the page, and
+//! writes it to standard output: pages for `train_extraction.py` to learn from.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -13,6 +16,7 @@ use gleaner::page::{Page, PageOptions};
 use gleaner::url::{self, Canonicalizer, Identity, Secret, Url};
 use scraper::Html;
 use scraper::node::Node;
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Words of a link's text that stands for others.
@@ -30,58 +34,111 @@ const OTHER_LINKS: [&str; 8] = [
 /// One way to change what surrounds the main text.
 struct Change {
     name: &'static str,
+    /// How many of 256 pages that are written have it.
+    odds: u8,
     apply: fn(&mut Html, &Surroundings),
 }
 
 const CHANGES: [Change; 8] = [
     Change {
         name: "lists reordered",
+        odds: 128,
         apply: reorder,
     },
     Change {
         name: "links swapped",
+        odds: 160,
         apply: swap_links,
     },
     Change {
         name: "related links added",
+        odds: 100,
         apply: |html, _| add_links(html),
     },
     Change {
         name: "asides taken out",
+        odds: 80,
         apply: |html, around| take_out(html, around, "aside"),
     },
     Change {
         name: "navigation taken out",
+        odds: 60,
         apply: |html, around| take_out(html, around, "nav"),
     },
     Change {
         name: "footers taken out",
+        odds: 60,
         apply: |html, around| take_out(html, around, "footer"),
     },
     Change {
         name: "classes renamed around",
+        odds: 160,
         apply: |html, around| rename_classes(html, Some(around)),
     },
     Change {
         name: "classes renamed everywhere",
+        odds: 60,
         apply: |html, _| rename_classes(html, None),
     },
 ];
 
 fn main() {
     // Cargo passes flags of its own; without pages there is nothing to do.
-    let mut arguments = std::env::args().skip(1);
-    let Some(path) = arguments.find(|argument| !argument.starts_with('-')) else {
-        return;
-    };
+    let (flags, paths): (Vec<_>, Vec<_>) = std::env::args()
+        .skip(1)
+        .partition(|argument| argument.starts_with('-'));
+    let Some(path) = paths.first() else { return };
+    match flags.iter().any(|flag| flag == "--write") {
+        true => write(path),
+        false => measure(path),
+    }
+}
+
+/// The pages of a file.
+fn pages(path: &str) -> impl Iterator<Item = Value> {
+    let lines = BufReader::new(File::open(path).expect("the file opens")).lines();
+    lines.map(|line| {
+        let line = line.expect("the file is UTF-8");
+        serde_json::from_str(&line).expect("a line is JSON")
+    })
+}
+
+/// A page as its parser writes it, so that only the change is a difference later.
+fn normal(page: &Value) -> String {
+    let html = page["html"].as_str().expect("a page has html");
+    Html::parse_document(html).html()
+}
+
+/// Writes every page of a file changed, around what is known to be its main text.
+fn write(path: &str) {
+    let reader = Reader::new();
+    for mut page in pages(path) {
+        let written = normal(&page);
+        let main_words = match page["truth"].as_str() {
+            Some(truth) => truth.split_whitespace().map(str::to_owned).collect(),
+            None => reader.main_words(&written),
+        };
+        let draw = xxh3_64(written.as_bytes()).to_le_bytes();
+        let mut tree = Html::parse_document(&written);
+        for (change, _) in CHANGES
+            .iter()
+            .zip(draw)
+            .filter(|(change, draw)| *draw < change.odds)
+        {
+            let around = Surroundings::of(&tree, &main_words);
+            (change.apply)(&mut tree, &around);
+        }
+        page["html"] = tree.html().into();
+        println!("{page}");
+    }
+}
+
+/// Prints how often each change leaves the main text as it was.
+fn measure(path: &str) {
     let reader = Reader::new();
     let mut tallies = CHANGES.map(|change| (change, 0_u32, 0_u32));
-    for line in BufReader::new(File::open(&path).expect("the file opens")).lines() {
-        let line = line.expect("the file is UTF-8");
-        let page: serde_json::Value = serde_json::from_str(&line).expect("a line is JSON");
-        let html = page["html"].as_str().expect("a page has html");
-        // Once written and read, so that only the change is a difference.
-        let written = Html::parse_document(html).html();
+    for page in pages(path) {
+        let written = normal(&page);
         let before = reader.main_words(&written);
         if before.is_empty() {
             continue;
@@ -124,7 +181,10 @@ impl Reader {
     /// The words of the main text.
     fn main_words(&self, html: &str) -> Vec<String> {
         let page = Page::parse_html(html, &self.url, &self.identity, &self.options);
-        page.main_text.split_whitespace().map(str::to_owned).collect()
+        page.main_text
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
     }
 }
 
@@ -178,7 +238,8 @@ impl Surroundings {
 
 /// Whether a node is an element of this name.
 fn is(node: &Node, name: &str) -> bool {
-    node.as_element().is_some_and(|element| element.name() == name)
+    node.as_element()
+        .is_some_and(|element| element.name() == name)
 }
 
 /// Turns the items of lists around.
@@ -205,7 +266,11 @@ fn reorder(html: &mut Html, around: &Surroundings) {
 fn swap_links(html: &mut Html, around: &Surroundings) {
     let mut texts = Vec::new();
     for link in around.called(html, "a") {
-        let below = html.tree.get(link).into_iter().flat_map(|it| it.descendants());
+        let below = html
+            .tree
+            .get(link)
+            .into_iter()
+            .flat_map(|it| it.descendants());
         texts.extend(below.filter(|it| it.value().is_text()).map(|it| it.id()));
     }
     for (at, id) in texts.into_iter().enumerate() {
@@ -221,9 +286,16 @@ fn swap_links(html: &mut Html, around: &Surroundings) {
 /// Puts a list of links behind everything else.
 fn add_links(html: &mut Html) {
     let items = OTHER_LINKS.map(|text| format!("<li><a href=/{}>{text}</a></li>", text.len()));
-    let list = format!("<aside class=related><h3>Read on</h3><ul>{}</ul></aside>", items.concat());
+    let list = format!(
+        "<aside class=related><h3>Read on</h3><ul>{}</ul></aside>",
+        items.concat()
+    );
     let fragment = Html::parse_fragment(&list);
-    let body = html.tree.nodes().find(|node| is(node.value(), "body")).map(|node| node.id());
+    let body = html
+        .tree
+        .nodes()
+        .find(|node| is(node.value(), "body"))
+        .map(|node| node.id());
     let added = html.tree.extend_tree(fragment.tree).id();
     if let Some(mut body) = body.and_then(|body| html.tree.get_mut(body)) {
         body.append_id(added);
@@ -252,7 +324,9 @@ fn rename_classes(html: &mut Html, around: Option<&Surroundings>) {
         {
             for (name, value) in &mut element.attrs {
                 if matches!(&*name.local, "class" | "id") {
-                    let renamed = value.split_whitespace().map(|word| format!("c{:x}", xxh3_64(word.as_bytes()) >> 32));
+                    let renamed = value
+                        .split_whitespace()
+                        .map(|word| format!("c{:x}", xxh3_64(word.as_bytes()) >> 32));
                     *value = renamed.collect::<Vec<_>>().join(" ").into();
                 }
             }

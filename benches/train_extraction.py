@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Learns what tells content from furniture, and writes src/page/class_words.rs and src/page/model_trees.rs.
 
+    cargo bench --bench extraction_stability -- --write pages.jsonl > changed.jsonl
     cargo bench --bench extraction_study -- --study < pages.jsonl > study.jsonl
+    cargo bench --bench extraction_study -- --study < changed.jsonl > changed_study.jsonl
     pip install numpy scipy scikit-learn catboost rapidfuzz
-    python3 benches/train_extraction.py study.jsonl [--write]
+    python3 benches/train_extraction.py study.jsonl changed_study.jsonl [--write]
 
 A line of pages.jsonl is a page whose content is known: {"url", "html"} and either "truth", the whole main text, or
 the snippets "with" and "without", which must and must not be in it. Steps:
@@ -12,7 +14,8 @@ the snippets "with" and "without", which must and must not be in it. Steps:
    blocks that hold one are labelled. A block weighs by what its words are of the page's truth.
 2. Weigh the words of classes: a logistic regression on how often each stands above a block, for words of three letters
    or more on pages of at least four sites. Features that come from these weights are made from held-out sites only.
-3. Grow trees of five questions each (CatBoost), the same question on a level, on all features.
+3. Grow trees of five questions each (CatBoost), the same question on a level, on all features. They also learn from the
+   pages of the second file, which are the same in other frames: what surrounds the main text must not change it.
 4. Report what the choice of content.rs makes of both, always for sites that were held out: five folds by site.
 
 What is written was learned from all pages; the report is on the same steps without the page's own site.
@@ -258,24 +261,24 @@ pub(super) static TREES: [Tree; {len(rows)}] = [
 def main():
     paths = [a for a in sys.argv[1:] if not a.startswith('--')]
     with multiprocessing.Pool(2) as pool:
-        pages = [p for path in paths for p in pool.imap(read, open(path), chunksize=8)]
+        pages, changed = ([p for p in pool.imap(read, open(path), chunksize=8)] for path in paths)
     names = pages[0]['names']
     sites = sorted({p['site'] for p in pages})
     fold = dict(zip(sites, np.random.RandomState(0).permutation(len(sites)) % FOLDS))
     for k in range(FOLDS):
         weights = learn_words([p for p in pages if fold[p['site']] != k])
-        for p in pages:
+        for p in pages + changed:
             if fold[p['site']] == k:
                 p['Z'] = weigh(p, weights, names)
     for k in range(FOLDS):
-        model = learn_trees([p for p in pages if fold[p['site']] != k], names)
+        model = learn_trees([p for p in pages + changed if fold[p['site']] != k], names)
         for p in pages:
             if fold[p['site']] == k:
                 p['likelihood'] = model.predict_proba(p['Z'])[:, 1] if len(p['Z']) else np.zeros(0)
     report(pages)
     if '--write' in sys.argv:
         source = pathlib.Path(__file__).resolve().parent.parent / 'src' / 'page'
-        weights, model = learn_words(pages), learn_trees(pages, names)
+        weights, model = learn_words(pages), learn_trees(pages + changed, names)
         write_words(source / 'class_words.rs', weights)
         write_trees(source / 'model_trees.rs', model)
         print(f'{len(weights)} words, {TREES["iterations"]} trees of {len(names)} features')
