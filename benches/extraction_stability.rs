@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, BufWriter, Write as _};
 
 use ego_tree::NodeId;
 use gleaner::page::{Page, PageOptions};
@@ -112,6 +112,7 @@ fn normal(page: &Value) -> String {
 /// Writes every page of a file changed, around what is known to be its main text.
 fn write(path: &str) {
     let reader = Reader::new();
+    let mut out = BufWriter::new(io::stdout().lock());
     for mut page in pages(path) {
         let written = normal(&page);
         let main_words = match page["truth"].as_str() {
@@ -129,7 +130,7 @@ fn write(path: &str) {
             (change.apply)(&mut tree, &around);
         }
         page["html"] = tree.html().into();
-        println!("{page}");
+        writeln!(out, "{page}").expect("the output takes it");
     }
 }
 

@@ -214,10 +214,10 @@ fn reprint() -> String {
 <nav class="menu">Politics, markets, weather.
 <a href="http://www.fieldnotes.example/gleaning?utm_source=press">Source</a>
 <a href="http://www.fieldnotes.example/gleaning;jsessionid=1F3A6B0C94E2D7785A21">Source, once more</a></nav>
-<article>
+<main class="story">
 <h1>Gleaning</h1>
 {body}
-</article>
+</main>
 <aside class="sidebar">Subscribers read us at breakfast. Ask your newsagent for our almanac.</aside>
 <footer>Printed by steam in Mill Street. Letters to the editor are welcome on one side of the paper.</footer>
 </body>
