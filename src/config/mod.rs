@@ -9,6 +9,7 @@ mod domains;
 mod error;
 mod load;
 mod units;
+mod urls;
 
 use std::num::NonZeroU32;
 
@@ -18,6 +19,7 @@ pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
 pub use error::Error;
 pub use load::{Effective, Flag, Origin, flatten, kept, load, variable};
 pub use units::{Size, Span};
+pub use urls::{UrlRuleSettings, UrlSettings};
 
 use crate::engine::{ArchiveOptions, Options, StorePolicy};
 use crate::fetch::{FetchOptions, NamedHosts};
@@ -26,7 +28,6 @@ use crate::frontier::{
     SeenOptions,
 };
 use crate::page::PageOptions;
-use crate::url::Canonicalizer;
 
 /// Every setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,8 @@ use crate::url::Canonicalizer;
 pub struct Config {
     /// What is crawled.
     pub crawl: CrawlSettings,
+    /// Which URLs are one.
+    pub url: UrlSettings,
     /// How gently.
     pub politeness: PolitenessSettings,
     /// When pages are visited again.
@@ -242,6 +245,10 @@ impl Config {
             entry: domains::label(&self.domain, at),
             reason,
         })?;
+        urls::check_entries(&self.url).map_err(|(at, reason)| Error::Domain {
+            entry: format!("[[url.rule]] {}", at + 1),
+            reason,
+        })?;
         let (crawl, politeness, fetch) = (&self.crawl, &self.politeness, &self.fetch);
         Ok(Options {
             scope: crawl.scope,
@@ -256,7 +263,7 @@ impl Config {
                 min_interval: self.revisit.min_interval.0,
                 max_interval: self.revisit.max_interval.0,
             },
-            canonicalizer: Canonicalizer::default(),
+            canonicalizer: self.url.canonicalizer(),
             seen: SeenOptions {
                 expected_urls: crawl.expected_urls,
             },
@@ -339,7 +346,7 @@ impl Config {
             _ if self.state.max_memory < Size::mebibytes(64) => {
                 refuse("state.max_memory", "at least 64 MiB")
             }
-            _ => Ok(()),
+            _ => urls::check(&self.url),
         }
     }
 }

@@ -507,6 +507,16 @@ pub enum Error {
         /// What they are made of.
         found: String,
     },
+    /// Other rules make the canonical form.
+    #[error(
+        "this crawl was begun with other rules of the canonical form, and would take URLs that it knows for new ones (then: {then}; now: {now}); set [url] as it was, or begin in another directory"
+    )]
+    UrlForm {
+        /// What was said then and is not now.
+        then: String,
+        /// What is said now and was not then.
+        now: String,
+    },
     /// A mistake of ours.
     #[error(
         "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"

@@ -5,12 +5,14 @@
 
 mod canonical;
 mod host;
+mod host_rules;
 mod id;
 mod pattern;
 mod rules;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
 pub use host::{HostKey, Site};
+pub use host_rules::HostRules;
 pub use id::{Secret, UrlId};
 pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};

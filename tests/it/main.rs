@@ -5,6 +5,7 @@
 //! - `run`: how a test runs gleaner and reads what it wrote.
 //! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
+//! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
@@ -28,6 +29,7 @@ mod resume;
 
 mod archive;
 mod robots;
+mod urls;
 
 mod guard;
 mod politeness;
