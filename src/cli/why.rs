@@ -152,7 +152,10 @@ fn fate(visit: &Visited) -> String {
             "done: {answer}, a {} duplicate (distance {distance}) of {original}",
             visit.verdict
         ),
-        _ => format!("done: {answer}, {}", visit.verdict),
+        _ => match visit.entries {
+            Some(entries) => format!("done: {answer}, {} of {entries} URLs", visit.verdict),
+            None => format!("done: {answer}, {}", visit.verdict),
+        },
     }
 }
 

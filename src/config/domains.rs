@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::load::{nearest, values};
 use super::{Config, Span};
-use crate::frontier::{Overrides, RobotsMode};
+use crate::frontier::{Overrides, RobotsMode, SitemapMode};
 use crate::url::{HostKey, HostMap, HostPattern};
 
 /// An entry: hosts, and what differs at them.
@@ -45,6 +45,7 @@ pub struct DomainPoliteness {
 pub struct DomainCrawl {
     pub max_depth: Option<u16>,
     pub robots: Option<RobotsMode>,
+    pub sitemaps: Option<SitemapMode>,
 }
 
 impl DomainSettings {
@@ -67,6 +68,7 @@ impl DomainSettings {
             attempts: politeness.attempts,
             robots: crawl.robots,
             max_depth: crawl.max_depth,
+            sitemaps: crawl.sitemaps,
         }
     }
 }

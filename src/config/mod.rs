@@ -25,7 +25,7 @@ use crate::engine::{ArchiveOptions, Options, StorePolicy};
 use crate::fetch::{FetchOptions, NamedHosts};
 use crate::frontier::{
     Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind,
-    SeenOptions,
+    SeenOptions, SitemapMode,
 };
 use crate::page::PageOptions;
 
@@ -67,6 +67,10 @@ pub struct CrawlSettings {
     pub max_url_length: usize,
     /// Whether robots.txt and robots meta tags are obeyed: obey or ignore.
     pub robots: RobotsMode,
+    /// Where sitemaps are looked for: off, robots or well-known.
+    pub sitemaps: SitemapMode,
+    /// Sitemaps of one host that are read.
+    pub max_sitemaps: u32,
     /// URLs that the filter of URLs seen is made for.
     pub expected_urls: u64,
 }
@@ -79,6 +83,8 @@ impl Default for CrawlSettings {
             max_redirects: 10,
             max_url_length: 2_048,
             robots: RobotsMode::default(),
+            sitemaps: SitemapMode::default(),
+            max_sitemaps: 1_000,
             expected_urls: SeenOptions::default().expected_urls,
         }
     }
@@ -255,6 +261,7 @@ impl Config {
             limits: Limits {
                 max_redirects: crawl.max_redirects,
                 max_url_length: crawl.max_url_length,
+                max_sitemaps: crawl.max_sitemaps,
             },
             policies: self.policies(),
             revisit: RevisitPolicy {
@@ -309,6 +316,7 @@ impl Config {
             },
             robots: crawl.robots,
             max_depth: crawl.max_depth,
+            sitemaps: crawl.sitemaps,
         };
         let entries = self.domain.iter().flat_map(|entry| {
             let hosts = entry.hosts.iter().cloned();
@@ -357,7 +365,7 @@ const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
 /// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
 /// is built. The same of a key at some hosts, as [`flatten`] names it.
 pub fn is_live(key: &str) -> bool {
-    const LIVE: [&str; 7] = [
+    const LIVE: [&str; 9] = [
         "politeness.",
         "revisit.",
         "crawl.scope",
@@ -365,6 +373,8 @@ pub fn is_live(key: &str) -> bool {
         "crawl.max_redirects",
         "crawl.max_url_length",
         "crawl.robots",
+        "crawl.sitemaps",
+        "crawl.max_sitemaps",
     ];
     LIVE.iter().any(|live| key.starts_with(live))
 }

@@ -12,10 +12,11 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::observe::Waiting;
-use super::visit::{Analysed, Entry, Fetched, Findings};
+use super::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::dedup::{Fingerprints, Heading, Text};
 use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{Purpose, RobotsVerdict};
+use crate::frontier::{FetchTask, Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
+use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, RobotsMeta, charset};
 use crate::robots::{self, Availability, Rules};
 use crate::url::{Identity, Url};
@@ -28,6 +29,7 @@ pub(super) struct Analysts {
     pub(super) max_decoded_bytes: usize,
     /// robots.txt rules and X-Robots-Tag values for this token are ours.
     pub(super) product_token: String,
+    pub(super) policies: SharedPolicies,
     /// Those that wait for the committer.
     pub(super) waiting: Waiting,
 }
@@ -77,9 +79,13 @@ impl Analysts {
             payload = Sha256::digest(&exchange.body).into();
             let read = catch_unwind(AssertUnwindSafe(|| {
                 let mut notes = Vec::new();
-                let (findings, fingerprints) = match fetched.task.purpose {
+                let task = &fetched.task;
+                let (findings, fingerprints) = match task.queued.purpose {
                     Purpose::Robots => (self.read_robots(exchange, &mut notes), None),
-                    Purpose::Page => self.read_page(exchange, &fetched.task.url, &mut notes),
+                    Purpose::Page => self.read_page(exchange, task, &mut notes),
+                    Purpose::Sitemap { .. } => {
+                        (self.read_sitemap(exchange, &task.url, &mut notes), None)
+                    }
                 };
                 (findings, fingerprints, notes)
             }));
@@ -92,7 +98,7 @@ impl Analysts {
             }
         }
         if let (Purpose::Robots, Outcome::Failed(failure)) =
-            (fetched.task.purpose, &fetched.outcome)
+            (fetched.task.queued.purpose, &fetched.outcome)
         {
             findings = Findings::Robots {
                 verdict: match failure.class {
@@ -105,7 +111,13 @@ impl Analysts {
                     _ => None,
                 },
                 crawl_delay: None,
+                sitemaps: Vec::new(),
             };
+        }
+        // A page that turned out to be one goes on as one.
+        let queued = &mut fetched.task.queued;
+        if matches!(findings, Findings::Sitemap(_)) && !queued.purpose.is_sitemap() {
+            queued.purpose = Purpose::Sitemap { level: 0 };
         }
         Analysed {
             fetched,
@@ -120,15 +132,11 @@ impl Analysts {
     fn read_page(
         &self,
         exchange: &Exchange,
-        url: &Url,
+        task: &FetchTask,
         notes: &mut Vec<String>,
     ) -> (Findings, Option<Fingerprints>) {
-        match exchange.cut {
-            None => {}
-            Some(Cut::Length) => notes.push("cut:length".to_owned()),
-            Some(Cut::Time) => notes.push("cut:time".to_owned()),
-            Some(Cut::Disconnect) => notes.push("cut:disconnect".to_owned()),
-        }
+        let url = &task.url;
+        notes.extend(exchange.cut.map(cut_note));
         if !exchange.is_success() || exchange.body.is_empty() {
             return (Findings::Nothing, None);
         }
@@ -144,6 +152,9 @@ impl Analysts {
             BodyKind::Text => {
                 let text = charset::to_text(&body, content_type);
                 Page::plain_text(&text.text, &self.page)
+            }
+            BodyKind::Other if self.is_sitemap(&body, task) => {
+                return (self.list(&body, url, notes), None);
             }
             BodyKind::Other => {
                 let fingerprints = is_whole.then(|| Fingerprints::of_bytes(&body));
@@ -171,6 +182,63 @@ impl Analysts {
         (Findings::Page(Box::new(page)), fingerprints)
     }
 
+    /// Whether a page that is none is read as a sitemap: one by its form; a feed, of which there are
+    /// many that list what is linked anyway, if a person asked for it.
+    fn is_sitemap(&self, body: &[u8], task: &FetchTask) -> bool {
+        let wanted = self.policies.load().of(&task.host).sitemaps != SitemapMode::Off;
+        wanted
+            && match sitemap::recognize(body) {
+                None => false,
+                Some(SitemapForm::UrlSet | SitemapForm::Index) => true,
+                Some(_) => task.queued.depth == 0,
+            }
+    }
+
+    fn read_sitemap(&self, exchange: &Exchange, url: &Url, notes: &mut Vec<String>) -> Findings {
+        notes.extend(exchange.cut.map(cut_note));
+        if !exchange.is_success() {
+            return Findings::Nothing;
+        }
+        let decoded = self.decode(exchange, notes);
+        self.list(&decoded.bytes, url, notes)
+    }
+
+    /// What a sitemap lists, and what is wrong with it as a note.
+    fn list(&self, body: &[u8], url: &Url, notes: &mut Vec<String>) -> Findings {
+        let mut listed = Vec::new();
+        let mut add = |url: &Url, kind, modified, is_minor| {
+            if url.as_str().len() <= self.page.max_url_bytes {
+                listed.push(Listed {
+                    url: url.to_string(),
+                    id: self.identity.id(url),
+                    kind,
+                    modified,
+                    is_minor,
+                });
+            }
+        };
+        let report = read_sitemap(body, Some(url), &SitemapOptions::default(), &mut |entry| {
+            let modified = entry.modified();
+            let modified = modified.and_then(|it| u64::try_from(it.as_millisecond()).ok());
+            // 0.5 is what an entry without priority has (sitemaps.org).
+            let is_minor = entry.priority.is_some_and(|priority| priority < 0.5);
+            add(&entry.url, entry.kind, modified.map(Moment), is_minor);
+            for alternate in &entry.alternates {
+                add(&alternate.url, entry.kind, None, is_minor);
+            }
+        });
+        let form = report.form.map_or("no sitemap", SitemapForm::as_str);
+        notes.push(format!("{form}: {} URLs", report.entries));
+        notes.extend(report.problems.first().map(ToString::to_string));
+        if report.problem_count > 1 {
+            notes.push(format!("{} more problems", report.problem_count - 1));
+        }
+        Findings::Sitemap(Box::new(SitemapList {
+            entries: u32::try_from(report.entries).unwrap_or(u32::MAX),
+            listed,
+        }))
+    }
+
     fn read_robots(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Findings {
         let verdict = match Availability::of_status(exchange.status) {
             // Half of the rules may allow what the other half forbids.
@@ -189,15 +257,14 @@ impl Analysts {
             Availability::Redirected | Availability::Unavailable => Some(RobotsVerdict::AllowAll),
             Availability::Unreachable => None,
         };
-        let crawl_delay = match &verdict {
-            Some(RobotsVerdict::Text(body)) => {
-                Rules::parse(body, &self.product_token).crawl_delay()
-            }
-            _ => None,
+        let rules = match &verdict {
+            Some(RobotsVerdict::Text(body)) => Rules::parse(body, &self.product_token),
+            _ => Rules::allow_all(),
         };
         Findings::Robots {
             verdict,
-            crawl_delay,
+            crawl_delay: rules.crawl_delay(),
+            sitemaps: rules.sitemaps().to_vec(),
         }
     }
 
@@ -207,4 +274,13 @@ impl Analysts {
         notes.extend(decoded.note.map(str::to_owned));
         decoded
     }
+}
+
+fn cut_note(cut: Cut) -> String {
+    let name = match cut {
+        Cut::Length => "length",
+        Cut::Time => "time",
+        Cut::Disconnect => "disconnect",
+    };
+    format!("cut:{name}")
 }

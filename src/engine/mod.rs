@@ -27,6 +27,7 @@ mod revisit;
 mod rows;
 mod run_hosts;
 mod scheduler;
+mod sitemaps;
 mod texts;
 mod turns;
 mod why;
@@ -254,6 +255,7 @@ impl Crawl {
             page: options.page.clone(),
             max_decoded_bytes: options.fetch.max_decoded_bytes,
             product_token: product_token.clone(),
+            policies: Arc::clone(&committer.policies),
             waiting: Waiting::default(),
         };
         let waiting = analysts.waiting.clone();

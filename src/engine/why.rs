@@ -69,10 +69,13 @@ pub struct Visited {
     pub depth: u16,
     /// The page on which it was found.
     pub via: Option<String>,
-    /// `unique`, a tier, `ineligible`, `failed` or `forbidden`.
+    /// `unique`, a tier, `ineligible`, `sitemap`, `failed` or `forbidden`.
     pub verdict: String,
     /// HTTP status; 0 if there was no answer.
     pub status: u16,
+    /// Entries of a sitemap.
+    #[serde(default)]
+    pub entries: Option<u32>,
     /// Class and message of the failure.
     pub failure: Option<String>,
     /// Media type as declared.
@@ -270,6 +273,13 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
             };
             verdict.clone_into(&mut visited.verdict);
             visited.failure = Some(format!("{class}: {message}"));
+        }
+        Fate::Sitemap {
+            status, entries, ..
+        } => {
+            "sitemap".clone_into(&mut visited.verdict);
+            visited.status = status;
+            visited.entries = Some(entries);
         }
         Fate::Answered {
             status,

@@ -11,6 +11,8 @@ pub struct Limits {
     pub max_redirects: u8,
     /// Characters of a URL; longer ones are not followed (RFC 9110, section 4.1 asks for 8,000).
     pub max_url_length: usize,
+    /// Sitemaps of one host that are read.
+    pub max_sitemaps: u32,
 }
 
 /// A URL that asks to be admitted.
@@ -24,8 +26,9 @@ pub struct Candidate<'a> {
     pub depth: u16,
     /// Redirects in a row.
     pub hops: u8,
-    /// It was given by the user: it is in scope by that.
-    pub seed: bool,
+    /// It was given by the user, or is a sitemap that a host of the crawl named: it is in scope by
+    /// that.
+    pub in_scope: bool,
     /// A redirect to another form of the URL just visited (`/docs` to `/docs/`): it is known, and
     /// yet it must be asked for.
     pub other_form: bool,
@@ -89,7 +92,7 @@ pub fn admit(
     if max_depth.is_some_and(|max| candidate.depth > max) {
         return Admission::TooDeep;
     }
-    if !candidate.seed && !scope.admits(&url) {
+    if !candidate.in_scope && !scope.admits(&url) {
         return Admission::OutOfScope;
     }
     seen.insert(candidate.id, runs);
@@ -102,7 +105,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::frontier::{
-        Overrides, Policy, Politeness, RobotsMode, SEEN, ScopeKind, SeenOptions,
+        Overrides, Policy, Politeness, RobotsMode, SEEN, ScopeKind, SeenOptions, SitemapMode,
     };
     use crate::runs::{Catalog, Options};
     use crate::url::{Canonicalizer, Identity, Secret};
@@ -111,6 +114,7 @@ mod tests {
         Limits {
             max_redirects: 3,
             max_url_length: 60,
+            max_sitemaps: 1,
         }
     }
 
@@ -126,6 +130,7 @@ mod tests {
             },
             robots: RobotsMode::Obey,
             max_depth: Some(2),
+            sitemaps: SitemapMode::Off,
         };
         let none = Overrides {
             max_depth: Some(0),
@@ -172,7 +177,7 @@ mod tests {
                 id,
                 depth: 1,
                 hops: 0,
-                seed: false,
+                in_scope: false,
                 other_form: false,
             };
             change(&mut candidate);
@@ -208,11 +213,11 @@ mod tests {
             "admitted"
         );
         assert_eq!(gate.ask("http://c.example/", |_| {}), "too-deep");
-        let seed = |asked: &mut Candidate<'_>| (asked.seed, asked.depth) = (true, 0);
+        let seed = |asked: &mut Candidate<'_>| (asked.in_scope, asked.depth) = (true, 0);
         assert_eq!(gate.ask("http://c.example/", seed), "admitted");
         assert_eq!(gate.ask("http://b.example/", |_| {}), "out-of-scope");
         assert_eq!(
-            gate.ask("http://b.example/", |asked| asked.seed = true),
+            gate.ask("http://b.example/", |asked| asked.in_scope = true),
             "admitted"
         );
         assert_eq!(

@@ -25,6 +25,8 @@ pub struct Policy {
     pub robots: RobotsMode,
     /// Links followed from a seed to a URL of this host; `None` for no limit.
     pub max_depth: Option<u16>,
+    /// Where its sitemaps are looked for.
+    pub sitemaps: SitemapMode,
 }
 
 /// Whether robots.txt is obeyed.
@@ -38,6 +40,19 @@ pub enum RobotsMode {
     Ignore,
 }
 
+/// Where sitemaps are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SitemapMode {
+    /// Nowhere: what is one is like any other file.
+    Off,
+    /// In robots.txt; and what is found to be one is read.
+    #[default]
+    Robots,
+    /// The same, and `/sitemap.xml` where robots.txt names none.
+    WellKnown,
+}
+
 /// What differs at some hosts; what is `None` does not. The fields are those of [`Policy`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is described where it is overridden")]
@@ -49,6 +64,7 @@ pub struct Overrides {
     pub attempts: Option<u8>,
     pub robots: Option<RobotsMode>,
     pub max_depth: Option<u16>,
+    pub sitemaps: Option<SitemapMode>,
 }
 
 /// The policy of every host.
@@ -111,6 +127,7 @@ impl Overrides {
             attempts,
             robots,
             max_depth,
+            sitemaps,
         } = *self;
         let politeness = &mut policy.politeness;
         set(&mut politeness.delay, delay);
@@ -119,6 +136,7 @@ impl Overrides {
         set(&mut politeness.max_backoff, max_backoff);
         set(&mut politeness.attempts, attempts);
         set(&mut policy.robots, robots);
+        set(&mut policy.sitemaps, sitemaps);
         policy.max_depth = max_depth.or(policy.max_depth);
     }
 }
@@ -138,6 +156,7 @@ mod tests {
             },
             robots: RobotsMode::Obey,
             max_depth: None,
+            sitemaps: SitemapMode::Robots,
         };
         let delay = |seconds| Some(Duration::from_secs(seconds));
         let entry = |pattern: &str, overrides| (pattern.parse().unwrap(), overrides);
