@@ -437,7 +437,7 @@ fn list(text: &str) -> Result<toml::Value, String> {
         let list: Value = serde_json::from_str(text).map_err(|_| expected())?;
         return toml::Value::try_from(list).map_err(|_| expected());
     }
-    let names = text.split(',').map(str::trim);
+    let names = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let names = names.map(|name| toml::Value::String(name.to_owned()));
     Ok(toml::Value::Array(names.collect()))
 }
@@ -552,7 +552,11 @@ pub fn kept(settings: &BTreeMap<String, String>) -> Config {
                     continue;
                 };
                 let number = value.parse().map(toml::Value::Integer);
-                let value = number.unwrap_or_else(|_| toml::Value::String(value.clone()));
+                let value = match (number, value.starts_with('[')) {
+                    (Ok(number), _) => number,
+                    (Err(_), true) => list(value).unwrap_or(toml::Value::Array(Vec::new())),
+                    (Err(_), false) => toml::Value::String(value.clone()),
+                };
                 let entry = own.entry(pattern).or_default().entry(section);
                 let section = entry.or_insert_with(|| toml::Value::Table(toml::Table::new()));
                 if let Some(section) = section.as_table_mut() {

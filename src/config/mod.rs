@@ -12,6 +12,7 @@ mod units;
 mod urls;
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,7 @@ use crate::frontier::{
     SeenOptions, SitemapMode,
 };
 use crate::page::PageOptions;
+use crate::url::{UrlPattern, UrlPatterns};
 
 /// Every setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -65,8 +67,22 @@ pub struct CrawlSettings {
     pub max_redirects: u8,
     /// Characters of a URL; longer ones are not followed.
     pub max_url_length: usize,
-    /// Whether robots.txt and robots meta tags are obeyed: obey or ignore.
+    /// Whether robots.txt, and anything of what follows, is obeyed: obey or ignore.
     pub robots: RobotsMode,
+    /// Whether robots meta tags are.
+    pub robots_meta: RobotsMode,
+    /// Whether `X-Robots-Tag` is.
+    pub robots_header: RobotsMode,
+    /// Whether links with `rel=nofollow` are left alone.
+    pub rel_nofollow: RobotsMode,
+    /// Whether links with `rel=ugc` are.
+    pub rel_ugc: RobotsMode,
+    /// Whether links with `rel=sponsored` are.
+    pub rel_sponsored: RobotsMode,
+    /// Patterns of URLs of which a link must match one, if there are any.
+    pub include: Vec<UrlPattern>,
+    /// Patterns of URLs that are not followed.
+    pub exclude: Vec<UrlPattern>,
     /// Where sitemaps are looked for: off, robots or well-known.
     pub sitemaps: SitemapMode,
     /// Sitemaps of one host that are read.
@@ -83,6 +99,13 @@ impl Default for CrawlSettings {
             max_redirects: 10,
             max_url_length: 2_048,
             robots: RobotsMode::default(),
+            robots_meta: RobotsMode::default(),
+            robots_header: RobotsMode::default(),
+            rel_nofollow: RobotsMode::default(),
+            rel_ugc: RobotsMode::default(),
+            rel_sponsored: RobotsMode::default(),
+            include: Vec::new(),
+            exclude: Vec::new(),
             sitemaps: SitemapMode::default(),
             max_sitemaps: 1_000,
             expected_urls: SeenOptions::default().expected_urls,
@@ -315,8 +338,15 @@ impl Config {
                 attempts: politeness.attempts,
             },
             robots: crawl.robots,
+            robots_meta: crawl.robots_meta,
+            robots_header: crawl.robots_header,
+            rel_nofollow: crawl.rel_nofollow,
+            rel_ugc: crawl.rel_ugc,
+            rel_sponsored: crawl.rel_sponsored,
             max_depth: crawl.max_depth,
             sitemaps: crawl.sitemaps,
+            include: compiled(&crawl.include),
+            exclude: compiled(&crawl.exclude),
         };
         let entries = self.domain.iter().flat_map(|entry| {
             let hosts = entry.hosts.iter().cloned();
@@ -337,6 +367,12 @@ impl Config {
                 "crawl.expected_urls",
                 "at most 10,000,000,000, which take 12 GB",
             ),
+            _ if UrlPatterns::new(&self.crawl.include).is_err() => {
+                refuse("crawl.include", PATTERNS_TOGETHER)
+            }
+            _ if UrlPatterns::new(&self.crawl.exclude).is_err() => {
+                refuse("crawl.exclude", PATTERNS_TOGETHER)
+            }
             _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
             _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
@@ -359,13 +395,21 @@ impl Config {
     }
 }
 
+/// What is to be said of too many patterns.
+const PATTERNS_TOGETHER: &str = "fewer or simpler patterns: together they take too much memory";
+
+/// Patterns that were checked before.
+fn compiled(patterns: &[UrlPattern]) -> Arc<UrlPatterns> {
+    Arc::new(UrlPatterns::new(patterns).unwrap_or_default())
+}
+
 /// URLs that a filter is made for at most.
 const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
 
 /// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
 /// is built. The same of a key at some hosts, as [`flatten`] names it.
 pub fn is_live(key: &str) -> bool {
-    const LIVE: [&str; 9] = [
+    const LIVE: [&str; 12] = [
         "politeness.",
         "revisit.",
         "crawl.scope",
@@ -375,6 +419,9 @@ pub fn is_live(key: &str) -> bool {
         "crawl.robots",
         "crawl.sitemaps",
         "crawl.max_sitemaps",
+        "crawl.rel_",
+        "crawl.include",
+        "crawl.exclude",
     ];
     LIVE.iter().any(|live| key.starts_with(live))
 }

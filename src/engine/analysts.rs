@@ -17,7 +17,7 @@ use crate::dedup::{Fingerprints, Heading, Text};
 use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{FetchTask, Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
 use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
-use crate::page::{self, BodyKind, Note, Page, PageOptions, RobotsMeta, charset};
+use crate::page::{self, BodyKind, Note, Page, PageOptions, Wishes, charset};
 use crate::robots::{self, Availability, Rules};
 use crate::url::{Identity, Url};
 
@@ -75,7 +75,15 @@ impl Analysts {
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
         let mut fingerprints = None;
+        let mut wishes = Wishes::default();
         if let Outcome::Exchange(exchange) = &fetched.outcome {
+            wishes = Wishes::from_header_values(
+                exchange.header_values("x-robots-tag"),
+                &self.product_token,
+            )
+            .merge(Wishes::from_tdm_reservation(
+                exchange.header("tdm-reservation"),
+            ));
             payload = Sha256::digest(&exchange.body).into();
             let read = catch_unwind(AssertUnwindSafe(|| {
                 let mut notes = Vec::new();
@@ -123,6 +131,7 @@ impl Analysts {
             fetched,
             findings,
             fingerprints,
+            wishes,
             payload,
             notes,
         }
@@ -144,7 +153,7 @@ impl Analysts {
         let is_whole = exchange.cut.is_none() && decoded.note.is_none();
         let body = decoded.bytes;
         let content_type = exchange.header("content-type");
-        let mut page = match page::kind(content_type, &body) {
+        let page = match page::kind(content_type, &body) {
             BodyKind::Html => {
                 let text = charset::to_text(&body, content_type);
                 Page::parse_html(&text.text, url, &self.identity, &self.page)
@@ -161,11 +170,6 @@ impl Analysts {
                 return (Findings::Nothing, fingerprints);
             }
         };
-        let header = RobotsMeta::from_header_values(
-            exchange.header_values("x-robots-tag"),
-            &self.product_token,
-        );
-        page.robots = page.robots.merge(header);
         notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
         // A text that a bound cut says nothing about what stood behind the cut.
         let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);

@@ -7,9 +7,9 @@ use super::effects::Group;
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
 use crate::frontier::{
-    Admission, Candidate, FetchTask, Purpose, QueuedUrl, RobotsMode, admit, class_of,
+    Admission, Candidate, FetchTask, Purpose, QueuedUrl, Standing, admit, class_of,
 };
-use crate::page::{LinkKind, Page};
+use crate::page::{Link, LinkKind, Rel, Wish};
 use crate::store::{Table, encode, keys};
 use crate::url::HostKey;
 
@@ -111,45 +111,60 @@ impl Committer {
         let Findings::Page(page) = &judged.analysed.findings else {
             return Ok(false);
         };
-        let robots = || self.policies.load().of(&task.host).robots;
-        if page.robots.nofollow && robots() == RobotsMode::Obey {
-            return Ok(false);
+        let policy = self.policies.load().of(&task.host);
+        let wishes = [
+            (policy.robots_meta, page.robots),
+            (policy.robots_header, judged.analysed.wishes),
+        ];
+        let asked = wishes
+            .into_iter()
+            .any(|(mode, wishes)| wishes.has(Wish::Nofollow) && policy.obeys(mode));
+        let words = [
+            (policy.rel_nofollow, Rel::NOFOLLOW),
+            (policy.rel_ugc, Rel::UGC),
+            (policy.rel_sponsored, Rel::SPONSORED),
+        ];
+        let obeyed = words.into_iter().filter(|(mode, _)| policy.obeys(*mode));
+        let obeyed = obeyed.fold(Rel::default(), |all, (_, rel)| all.with(rel));
+        for link in &page.links {
+            if asked || link.rels.all_say(obeyed) {
+                self.count_link("nofollow");
+            } else {
+                self.follow_link(task, link, receipt, group)?;
+            }
         }
-        self.follow_links(task, page, receipt, group)?;
         Ok(false)
     }
 
-    fn follow_links(
+    fn follow_link(
         &mut self,
         task: &FetchTask,
-        page: &Page,
+        link: &Link,
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
-        for link in &page.links {
-            // Most links are known: ask before anything is copied.
-            if self.seen.contains(link.id, &self.catalog[SEEN_RUNS]) {
-                self.count_link("known");
-                continue;
-            }
-            let letter = match link.kind {
-                LinkKind::Anchor | LinkKind::Area => 'L',
-                LinkKind::Frame => 'E',
-                LinkKind::Refresh | LinkKind::Related => 'I',
-            };
-            let queued = QueuedUrl {
-                url: link.url.clone(),
-                id: link.id,
-                via: Some(task.queued.id),
-                depth: task.queued.depth.saturating_add(1),
-                hops: 0,
-                attempts: 0,
-                path: extended(&task.queued.path, letter),
-                revisit: false,
-                purpose: Purpose::Page,
-            };
-            self.admit(&queued, Origin::Link, receipt, group)?;
+        // Most links are known: ask before anything is copied.
+        if self.seen.contains(link.id, &self.catalog[SEEN_RUNS]) {
+            self.count_link("known");
+            return Ok(());
         }
+        let letter = match link.kind {
+            LinkKind::Anchor | LinkKind::Area => 'L',
+            LinkKind::Frame => 'E',
+            LinkKind::Refresh | LinkKind::Related => 'I',
+        };
+        let queued = QueuedUrl {
+            url: link.url.clone(),
+            id: link.id,
+            via: Some(task.queued.id),
+            depth: task.queued.depth.saturating_add(1),
+            hops: 0,
+            attempts: 0,
+            path: extended(&task.queued.path, letter),
+            revisit: false,
+            purpose: Purpose::Page,
+        };
+        self.admit(&queued, Origin::Link, receipt, group)?;
         Ok(())
     }
 
@@ -178,7 +193,11 @@ impl Committer {
             id: queued.id,
             depth: queued.depth,
             hops: queued.hops,
-            in_scope: matches!(origin, Origin::Seed | Origin::Manifest),
+            standing: match origin {
+                Origin::Seed => Standing::Given,
+                Origin::Manifest => Standing::Named,
+                Origin::Link | Origin::OtherForm => Standing::Linked,
+            },
             other_form: origin == Origin::OtherForm,
         };
         let runs = &mut self.catalog[SEEN_RUNS];

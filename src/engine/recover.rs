@@ -241,18 +241,31 @@ pub(super) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
         .ok_or_else(|| Error::Internal("the store has a state but no secret".to_owned()))
 }
 
+/// Hosts that a warcinfo record names.
+const MAX_HOSTS_NAMED: usize = 100;
+
 /// What the archive's warcinfo records say of the crawl (WARC/1.1, section 6.2).
 fn warcinfo(options: &Options) -> Vec<(String, String)> {
-    let robots = match options.policies.robots() {
-        (RobotsMode::Obey, true) => "obey (RFC 9309)",
-        (RobotsMode::Obey, false) => "obey (RFC 9309), but ignore at some hosts",
-        (RobotsMode::Ignore, true) => "ignore",
-        (RobotsMode::Ignore, false) => "ignore, but obey (RFC 9309) at some hosts",
+    let (mode, exceptions) = options.policies.robots();
+    let (robots, other) = match mode {
+        RobotsMode::Obey => ("obey (RFC 9309)", "ignore"),
+        RobotsMode::Ignore => ("ignore", "obey (RFC 9309)"),
+    };
+    let mut hosts: Vec<String> = exceptions.iter().map(ToString::to_string).collect();
+    hosts.sort();
+    let unnamed = hosts.len().saturating_sub(MAX_HOSTS_NAMED);
+    hosts.truncate(MAX_HOSTS_NAMED);
+    if unnamed > 0 {
+        hosts.push(format!("{unnamed} more"));
+    }
+    let robots = match hosts.is_empty() {
+        true => robots.to_owned(),
+        false => format!("{robots}, but {other} at {}", hosts.join(", ")),
     };
     [
         ("software", concat!("gleaner/", env!("CARGO_PKG_VERSION"))),
         ("http-header-user-agent", &options.fetch.user_agent),
-        ("robots", robots),
+        ("robots", &robots),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into()

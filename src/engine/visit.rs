@@ -14,8 +14,8 @@ use std::time::Duration;
 use crate::dedup::{Document, Fingerprints, Verdict};
 use crate::fetch::{Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
-use crate::page::Page;
 use crate::page::sitemap::EntryKind;
+use crate::page::{Page, Wishes};
 use crate::url::{HostKey, Url, UrlId};
 
 use super::LiveOptions;
@@ -48,6 +48,8 @@ pub struct Analysed {
     /// Its signatures; `None` if it cannot be judged: no success, empty, or not whole, so that it
     /// may differ from another where it was cut.
     pub fingerprints: Option<Fingerprints>,
+    /// What the headers of the answer ask of robots.
+    pub wishes: Wishes,
     /// SHA-256 of the body as received.
     pub payload: [u8; 32],
     /// What kept the body from being read whole, and other oddities, for the log.

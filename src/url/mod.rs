@@ -4,6 +4,7 @@
 //! `canonical.rs` makes a [`CanonicalUrl`].
 
 mod canonical;
+mod filter;
 mod host;
 mod host_rules;
 mod id;
@@ -11,6 +12,7 @@ mod pattern;
 mod rules;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
+pub use filter::{UrlPattern, UrlPatternError, UrlPatterns};
 pub use host::{HostKey, Site};
 pub use host_rules::HostRules;
 pub use id::{Secret, UrlId};

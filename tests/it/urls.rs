@@ -116,3 +116,61 @@ fn entries_that_make_no_sense_are_refused_with_their_line() {
     );
     check("[url]\nno = 1", &["did you mean `url.on`?"]);
 }
+
+#[test]
+fn patterns_choose_which_links_are_followed() {
+    let home = page(
+        "home",
+        &["/docs/a", "/docs/calendar/1", "/blog/b", "{host1}/blog/c"],
+    );
+    let site = || {
+        let leaf = Site::new().otherwise(|request| Answer::html(page(&request.path, &[])));
+        leaf.robots("").page("/", Answer::html(home.clone()))
+    };
+    let web = Web::start(vec![site(), site()]);
+    let crawl = Place::new();
+    let file = crawl.file(
+        "own.toml",
+        "[crawl]\ninclude = [\"*/docs/*\"]\nexclude = [\"*.pdf\", \"re:/calendar/\"]\n\
+         [[domain]]\nmatch = [\"127.0.7.2\"]\ncrawl.include = []\n",
+    );
+    let seed = web.url(0, "/");
+    crawl.crawl(&[
+        &seed,
+        "--scope",
+        "any",
+        "--allow-private",
+        "--config",
+        &file,
+    ]);
+    let visited: Vec<String> = crawl.pages().into_keys().collect();
+    let expected = [
+        web.url(0, "/"),
+        web.url(0, "/docs/a"),
+        web.url(1, "/blog/c"),
+    ];
+    assert_eq!(visited, expected);
+    let links = crawl.status().counters.links;
+    assert_eq!((links["excluded"], links["not-included"]), (1, 1));
+
+    let why = |path: &str, expected: &str| {
+        let mut command = gleaner(&["why", &web.url(0, path), "--data-dir"]);
+        command.arg(crawl.data());
+        let told = run(command).expect(5).stdout;
+        assert!(told.contains(expected), "{told}");
+    };
+    why(
+        "/docs/calendar/1",
+        "excluded by \"re:/calendar/\" (crawl.exclude)",
+    );
+    why(
+        "/blog/b",
+        "not included: it matches no pattern of crawl.include",
+    );
+
+    let bad = crawl.file("bad.toml", "[crawl]\nexclude = [\"/blog/*\"]\n");
+    let check = gleaner(&["config", "check", "--config", &bad]);
+    run(check)
+        .expect(2)
+        .says(&["\"/blog/*\" is no pattern of URLs", "begin it with `*`"]);
+}
