@@ -258,7 +258,7 @@ mod tests {
         check_refused(&entry("delay = \"1s\""), "unknown key `delay`");
         check_refused(
             &entry("politeness.max_rate = 7"),
-            "holds for the whole crawl; for a domain can be set: crawl.max_depth, ",
+            "holds for the whole crawl; for a domain can be set: crawl.exclude, ",
         );
         check_refused(&entry("fetch.concurrency = 7"), "holds for the whole crawl");
         check_refused(&entry(""), "it sets nothing");

@@ -263,10 +263,14 @@ impl Committer {
                 document: None,
                 record: None,
             };
-            if matches!(record.fate, Fate::Answered { .. }) {
-                let line = PendingLine::of(judged, places, &self.identity, group);
-                group.page_lines.push(line);
-            }
+            let line = match &record.fate {
+                Fate::Answered { .. } => {
+                    Some(PendingLine::of(judged, places, &self.identity, group))
+                }
+                Fate::Sitemap { .. } => Some(PendingLine::of_no_page(places, group)),
+                Fate::Failed { .. } => None,
+            };
+            group.page_lines.extend(line);
             self.keep(judged, record, document, group);
         }
         self.finish(judged, Some(line), receipt, group)

@@ -116,7 +116,7 @@ impl Digests {
 
 /// A page whose records are not appended yet.
 pub(super) struct PendingLine {
-    /// Position of its line among the group's.
+    /// Position of its line among the group's; beyond them if its line says nothing of it.
     pub(super) line: usize,
     /// Position of its row among the group's.
     pub(super) row: usize,
@@ -204,6 +204,16 @@ impl PendingLine {
                 record: None,
                 text: None,
             },
+            places,
+        }
+    }
+
+    /// The same for what is no page: its row gets the place of its record, its line says nothing.
+    pub(super) fn of_no_page(places: Places, group: &Group) -> Self {
+        Self {
+            line: usize::MAX,
+            row: group.pages.len(),
+            page: PageLine::default(),
             places,
         }
     }

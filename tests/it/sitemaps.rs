@@ -102,6 +102,7 @@ fn pages_that_only_a_sitemap_lists_are_visited() {
     assert!(told.contains("at depth 1"), "{told}");
     let told = why("/two.xml");
     assert!(told.contains("status 200, sitemap of 3 URLs"), "{told}");
+    assert!(told.contains("response in warc/"), "{told}");
     let told = why("/no/x");
     assert!(told.contains("robots.txt forbids it"), "{told}");
 
@@ -257,4 +258,64 @@ fn a_page_that_a_sitemap_calls_changed_is_due() {
     running.signal(Signal::TERM);
     running.end_within(Duration::from_secs(10)).expect(0);
     assert_eq!(asked(&web, 0), ["/", "/map.xml", "/x", "/x"]);
+}
+
+#[test]
+fn a_sitemap_is_read_again_and_what_is_new_in_it_visited() {
+    let before = sitemap(&["{host0}/x"]);
+    let after = sitemap(&["{host0}/x", "{host0}/new"]);
+    let site = leaves("Sitemap: {host0}/map.xml").page_in_turn("/map.xml", vec![before, after]);
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    let file = crawl.file(
+        "own.toml",
+        "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"100ms\"\n",
+    );
+    let mut command = gleaner(&["daemon", &web.url(0, "/"), "--config", &file]);
+    command.arg("--data-dir").arg(crawl.data());
+    let running = Running::start(command);
+    let mut requests = 4;
+    while !asked(&web, 0).contains(&"/new".to_owned()) {
+        requests += 1;
+        assert!(web.wait_for_requests(requests, PATIENCE));
+    }
+    running.signal(Signal::TERM);
+    running.end_within(Duration::from_secs(10)).expect(0);
+    let counters = crawl.status().counters;
+    assert_eq!((counters.sitemaps, counters.sitemap_entries), (1, 1));
+}
+
+/// What a sitemap lists is committed in parts, here two, before the sitemap itself is over.
+#[test]
+fn a_kill_between_the_parts_of_a_sitemap_loses_and_doubles_nothing() {
+    let urls: Vec<String> = (0..5_100).map(|n| format!("{{host0}}/x{n}")).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let listed = sitemap(&urls);
+    for commit in 3..=6 {
+        let site = leaves("User-agent: *\nDisallow: /x\nSitemap: {host0}/map.xml")
+            .page("/map.xml", listed.clone());
+        let web = Web::start(vec![site]);
+        let crawl = Place::new();
+        let seed = web.url(0, "/");
+        let failpoint = format!("committed:{commit}");
+        let killed = run(crawl.command(&[&seed, "--failpoint", &failpoint]));
+        assert_ne!(killed.code, 0, "{killed:#?}");
+        crawl.crawl(&[&seed]);
+        let counters = crawl.status().counters;
+        assert_eq!(
+            (
+                counters.forbidden,
+                counters.pages,
+                counters.sitemaps,
+                counters.queued
+            ),
+            (5_100, 1, 1, 0),
+            "killed after commit {commit}"
+        );
+        let mut forbidden: Vec<String> = crawl.log().into_iter().map(|line| line.url).collect();
+        forbidden.retain(|url| url.contains("/x"));
+        forbidden.sort();
+        forbidden.dedup();
+        assert_eq!(forbidden.len(), 5_100);
+    }
 }
