@@ -123,12 +123,13 @@ impl HostTable {
         let mut hosts: Vec<(HostPattern, HostRules)> = hosts.into_iter().collect();
         hosts.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut description = format!("form {FORM}");
-        for rule in base.iter() {
-            let _ = write!(description, " {rule}");
+        for rule in base.changed(everywhere.on, everywhere.off).iter() {
+            let _ = write!(description, "\nrule {rule}");
         }
-        if everywhere != HostRules::default() {
-            description.push_str("\neverywhere");
-            everywhere.describe(&mut description);
+        for (what, names) in [("drop", &everywhere.drop), ("keep", &everywhere.keep)] {
+            for name in names {
+                let _ = write!(description, "\n{what} {name:?}");
+            }
         }
         let mut map = HostMap::default();
         for (pattern, rules) in hosts {
@@ -415,6 +416,15 @@ mod tests {
             assert_ne!(one, other);
         }
         assert!(one.contains("\nat a.example drop [\"x\", \"y\"]"), "{one}");
+        // What says what holds anyway says nothing.
+        let as_it_is = rules(&[Rule::Tracking], &[Rule::Www], &[], &[]);
+        assert_eq!(
+            Canonicalizer::with_hosts(as_it_is, []).description(),
+            Canonicalizer::default().description()
+        );
+        let folding = Canonicalizer::with_hosts(rules(&[Rule::Www], &[], &["x"], &[]), []);
+        assert!(folding.description().contains("\nrule www\n"));
+        assert!(folding.description().ends_with("\ndrop \"x\""));
     }
 
     fn any_rules() -> impl Strategy<Value = HostRules> {
