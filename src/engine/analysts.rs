@@ -3,6 +3,7 @@
 //! The tree of a page never leaves its analyst. A page that makes the parser panic costs that page
 //! only: its visit ends as an internal failure.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,10 @@ use crate::frontier::{FetchTask, Moment, Purpose, RobotsVerdict, SharedPolicies,
 use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, Wishes, charset};
 use crate::robots::{self, Availability, Rules};
-use crate::url::{Identity, Url};
+use crate::url::{Identity, Url, UrlId};
+
+/// Bytes of the URLs that are taken from one sitemap: a full one has some 5 MB of them.
+const MAX_LISTED_BYTES: usize = 16 << 20;
 
 /// What an analyst needs besides its visits.
 #[derive(Clone)]
@@ -209,12 +213,20 @@ impl Analysts {
 
     /// What a sitemap lists, and what is wrong with it as a note.
     fn list(&self, body: &[u8], url: &Url, notes: &mut Vec<String>) -> Findings {
-        let mut listed = Vec::new();
-        let mut add = |url: &Url, kind, modified, is_minor| {
-            if url.as_str().len() <= self.page.max_url_bytes {
+        let mut listed: Vec<Listed> = Vec::new();
+        // Each of a page's languages names all the others.
+        let mut places: HashMap<UrlId, usize> = HashMap::new();
+        let mut room = MAX_LISTED_BYTES;
+        let mut add = |url: &Url, kind, modified: Option<Moment>, is_minor| {
+            let id = self.identity.id(url);
+            if let Some(known) = places.get(&id).and_then(|place| listed.get_mut(*place)) {
+                known.modified = known.modified.max(modified);
+            } else if url.as_str().len() <= self.page.max_url_bytes.min(room) {
+                room -= url.as_str().len();
+                places.insert(id, listed.len());
                 listed.push(Listed {
                     url: url.to_string(),
-                    id: self.identity.id(url),
+                    id,
                     kind,
                     modified,
                     is_minor,

@@ -171,6 +171,30 @@ fn a_sitemap_may_be_elsewhere_but_leads_nowhere_else() {
     assert!(asked(&web, 2).is_empty());
 }
 
+/// Each language of a page names the others, and itself.
+#[test]
+fn languages_of_a_page_are_pages() {
+    let alternates: String = ["de", "en", "fr"]
+        .map(|it| format!("<xhtml:link rel='alternate' hreflang='{it}' href='{{host0}}/{it}'/>"))
+        .concat();
+    let entry = |it: &str| format!("<url><loc>{{host0}}/{it}</loc>{alternates}</url>");
+    let xml = format!(
+        "<urlset xmlns:xhtml='http://www.w3.org/1999/xhtml'>{}{}</urlset>",
+        entry("de"),
+        entry("en")
+    );
+    let web = Web::start(vec![
+        leaves("Sitemap: {host0}/map.xml").page("/map.xml", as_xml(xml)),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    assert_eq!(asked(&web, 0), ["/", "/de", "/en", "/fr", "/map.xml"]);
+    let counters = crawl.status().counters;
+    assert_eq!(counters.sitemap_entries, 2);
+    assert_eq!(counters.links["admitted"], 3 + 1 + 1);
+    assert_eq!(counters.links.get("known"), None);
+}
+
 #[test]
 fn of_a_broken_sitemap_counts_what_can_be_read() {
     let cut = "<urlset><url><loc>{host0}/one</loc></url><url><loc>{host0}/tw";
