@@ -237,11 +237,12 @@ impl MatcherBuilder {
             plain,
             mut wildcard,
         } = self;
-        // By text; most comparisons end in the word that stands beside each. Of equal patterns the
-        // first stays: `allow`, if any says so.
+        // By text; most comparisons end in the word that stands beside each, behind what all begin
+        // with. Of equal patterns the first stays: `allow`, if any says so.
+        let common = common_beginning(plain.iter().map(|rule| rule.pattern.of(&text)));
         let mut by_text: Vec<(u64, Plain)> = plain
             .into_iter()
-            .map(|rule| (leading_word(rule.pattern.of(&text)), rule))
+            .map(|rule| (word_at(common, rule.pattern.of(&text)), rule))
             .collect();
         by_text.sort_unstable_by(|(a_word, a), (b_word, b)| {
             (a_word.cmp(b_word))
@@ -272,10 +273,18 @@ impl MatcherBuilder {
     }
 }
 
-/// The bytes behind the slash that every plain pattern begins with, as a number of the same order as
-/// far as it goes.
-fn leading_word(pattern: &str) -> u64 {
-    let bytes = pattern.as_bytes().get(1..).unwrap_or_default();
+/// How many bytes all texts begin with.
+fn common_beginning<'a>(mut texts: impl Iterator<Item = &'a str>) -> usize {
+    let Some(first) = texts.next() else { return 0 };
+    texts.fold(first.len(), |common, text| {
+        let pairs = first.bytes().zip(text.bytes()).take(common);
+        pairs.take_while(|(a, b)| a == b).count()
+    })
+}
+
+/// The eight bytes from there on, as a number of the same order as far as it goes.
+fn word_at(start: usize, text: &str) -> u64 {
+    let bytes = text.as_bytes().get(start..).unwrap_or_default();
     match bytes.first_chunk() {
         Some(word) => u64::from_be_bytes(*word),
         None => {
