@@ -2,7 +2,7 @@
 //! through `fuzz_targets/`, which needs a nightly compiler; `tests/it/fuzz.rs` replays `corpus/` and
 //! mutations of it on stable. Each reads what strangers write, with the room's public functions only.
 
-use gleaner::page::sitemap::{SitemapOptions, read_sitemap};
+use gleaner::page::sitemap::{SitemapOptions, read_sitemap, recognize};
 use gleaner::robots::{self, Rules};
 use gleaner::url::{self, Canonicalizer, HostKey, Rule, RuleSet, Site, Url};
 
@@ -70,8 +70,13 @@ pub(crate) fn sitemap(bytes: &[u8]) {
         entries += 1;
         assert!(matches!(entry.url.scheme(), "http" | "https"));
         assert!(entry.alternates.len() <= options.max_alternates);
+        // Any date is read or passed over.
+        let _ = entry.modified();
     });
     assert_eq!(report.entries, entries);
     assert!(entries <= options.max_entries);
     assert!(report.problems.len() <= report.problem_count);
+    if let Some(form) = recognize(bytes) {
+        assert_eq!(report.form, Some(form));
+    }
 }

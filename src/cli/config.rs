@@ -243,18 +243,28 @@ fn to_toml(settings: &[Setting], domains: Option<(&[DomainSettings], Origin)>) -
 fn line(key: &str, value: &Value, origin: &Origin) -> String {
     let setting = match value {
         Value::Null => format!("# {key} = none"),
+        other => format!("{key} = {}", inline(other)),
+    };
+    format!("{setting}  # {}\n", on_one_line(&origin.to_string()))
+}
+
+/// A value as TOML on one line.
+fn inline(value: &Value) -> String {
+    match value {
         Value::Object(members) => {
             let members = members
                 .iter()
-                .map(|(name, value)| format!("{} = {value}", json!(name)));
-            let members = members.collect::<Vec<_>>().join(", ");
-            format!("{key} = {{{members}}}").replace('\u{7f}', "\\u007f")
+                .map(|(name, value)| format!("{} = {}", inline(&json!(name)), inline(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(inline).collect();
+            format!("[{}]", items.join(","))
         }
         // JSON's strings are TOML's, but that TOML escapes the delete character too. TOML's own
         // writer would spread a text with line ends over several lines.
-        other => format!("{key} = {other}").replace('\u{7f}', "\\u007f"),
-    };
-    format!("{setting}  # {}\n", on_one_line(&origin.to_string()))
+        other => other.to_string().replace('\u{7f}', "\\u007f"),
+    }
 }
 
 /// An object with a member for each key, and one for the entries of `[[domain]]` if there are any.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::in_order::{Worked, in_order};
 use super::{Failure, output};
-use crate::page::{Metadata, Page, PageOptions, RobotsMeta, charset};
+use crate::page::{Metadata, Page, PageOptions, Wishes, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
 /// Bytes of one page, or of one line of a stream; more is refused, so that memory has an end.
@@ -86,7 +86,7 @@ struct Answer<'a> {
 struct Rest<'a> {
     declared_lang: Option<&'a str>,
     canonical: Option<&'a str>,
-    robots: RobotsMeta,
+    robots: Wishes,
     #[serde(flatten)]
     metadata: &'a Metadata,
     links: Vec<&'a str>,

@@ -4,25 +4,31 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, BufRead, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::{Failure, input};
+use crate::config::{self, UrlSettings};
 use crate::url::{self, Canonicalizer, Rule, RuleSet};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner normalize 'HTTP://Example.org:80/a/../b/?utm_source=x&b=2&a=1#top'
   gleaner normalize --explain < urls.txt
+  gleaner normalize --config my.toml --explain < urls.txt
   gleaner normalize --enable index-file,www --disable trailing-slash < urls.txt | sort | uniq -c
   gleaner normalize --rules")]
 pub(super) struct Arguments {
     /// URLs; without any they are read from standard input, one a line
     #[arg(value_name = "URL", conflicts_with = "rules")]
     urls: Vec<OsString>,
-    /// Apply these rules too; --rules lists them
+    /// Apply the rules of [url] and [[url.rule]] in this file, as a crawl with it would; the
+    /// environment goes before it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Apply these rules too, where no [[url.rule]] says otherwise; --rules lists them
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule_parser(), hide_possible_values = true)]
     enable: Vec<Rule>,
     /// Do not apply these rules; goes before --enable
@@ -47,15 +53,22 @@ fn rule_parser() -> impl TypedValueParser<Value = Rule> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let enabled = arguments.enable.iter().copied();
-    let rules = enabled.fold(RuleSet::default(), RuleSet::with);
-    let disabled = arguments.disable.iter().copied();
-    let rules = disabled.fold(rules, RuleSet::without);
+    let mut settings = match &arguments.config {
+        Some(file) => {
+            config::load(Some(file), std::env::vars_os(), [])?
+                .config
+                .url
+        }
+        None => UrlSettings::default(),
+    };
+    settings.switch(&arguments.enable, &arguments.disable);
     if arguments.rules {
+        let rules = settings.rules();
+        let rules = RuleSet::default().changed(rules.on, rules.off);
         super::output::print(&list(rules))?;
         return Ok(());
     }
-    let canonicalizer = Canonicalizer::with_rules(rules);
+    let canonicalizer = settings.canonicalizer();
     let answer = |line: &[u8]| answer(&canonicalizer, line, arguments.explain);
     let mut out = io::BufWriter::new(io::stdout().lock());
     if arguments.urls.is_empty() {

@@ -160,6 +160,10 @@ pub(super) fn counters(counters: &Counters) -> String {
         let found = list(&mut found.iter().map(|(name, count)| (name.clone(), *count)));
         line("revisits", revisits, &found);
     }
+    if counters.sitemaps > 0 {
+        let entries = format!("  ({} URLs listed)", counters.sitemap_entries);
+        line("sitemaps", counters.sitemaps, &entries);
+    }
     line("queued", counters.queued, "");
     line("hosts", counters.hosts, "");
     line("received", counters.bytes, "  bytes");

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use super::Failure;
 use super::output::{self, Screen};
 use crate::config::Config;
 use crate::engine::{Digests, Feed, LogLine, Outlook, PageLine, Position, RecordPlace, Texts};
+use crate::page::Wish;
 
 /// How often a follower looks for news.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -22,11 +24,12 @@ const INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner pages --data-dir crawl --unique | jq -r '[.url, .title] | @tsv'
+  gleaner pages --data-dir crawl --without noai,tdm-reservation
   gleaner pages --data-dir crawl --follow | while read -r page; do ...; done
   gleaner pages --data-dir crawl --follow --after 0:48213     go on behind that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
-language, text, words, digests, simhash, verdict, distance, original, record and position;
+language, robots, text, words, digests, simhash, verdict, distance, original, record and position;
 docs/formats.md explains them.")]
 pub(super) struct Arguments {
     /// Directory of the crawl
@@ -35,6 +38,10 @@ pub(super) struct Arguments {
     /// Leave out duplicates, and what is neither original nor duplicate: errors, redirects
     #[arg(long)]
     unique: bool,
+    /// Leave out pages that ask robots for one of these, by meta tag or header: noindex, nofollow,
+    /// noarchive, noai, noimageai, tdm-reservation
+    #[arg(long, value_name = "WISH,...", value_delimiter = ',', value_parser = wish_parser(), hide_possible_values = true)]
+    without: Vec<String>,
     /// Leave out the text, which has to be read from the archive
     #[arg(long)]
     no_text: bool,
@@ -44,6 +51,10 @@ pub(super) struct Arguments {
     /// Begin behind this position, the `position` of a line that was read before
     #[arg(long, value_name = "POSITION", default_value_t)]
     after: Position,
+}
+
+fn wish_parser() -> PossibleValuesParser {
+    PossibleValuesParser::new(Wish::ALL.map(|(_, name)| name))
 }
 
 /// A page as it is written.
@@ -59,6 +70,7 @@ struct Line<'a> {
     size: u64,
     title: Option<&'a str>,
     language: Option<&'a str>,
+    robots: &'a [String],
     text: Option<String>,
     words: Option<u32>,
     digests: &'a Digests,
@@ -108,6 +120,10 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         while let Some((line, position)) = feed.read_line()? {
             if let Some(page) = &line.page
                 && (!arguments.unique || line.verdict == "unique")
+                && !page
+                    .robots
+                    .iter()
+                    .any(|wish| arguments.without.contains(wish))
             {
                 let text = texts.as_mut().and_then(|texts| texts.read(&line, page));
                 write(&mut out, &line, page, position, text)?;
@@ -153,6 +169,7 @@ fn write(
         size: line.size,
         title: page.title.as_deref(),
         language: page.language.as_deref(),
+        robots: &page.robots,
         text,
         words: page.words,
         digests: &page.digests,

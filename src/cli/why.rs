@@ -152,7 +152,10 @@ fn fate(visit: &Visited) -> String {
             "done: {answer}, a {} duplicate (distance {distance}) of {original}",
             visit.verdict
         ),
-        _ => format!("done: {answer}, {}", visit.verdict),
+        _ => match visit.entries {
+            Some(entries) => format!("done: {answer}, {} of {entries} URLs", visit.verdict),
+            None => format!("done: {answer}, {}", visit.verdict),
+        },
     }
 }
 
@@ -177,6 +180,11 @@ fn admission(why: &Why) -> String {
         "out-of-scope" => {
             format!("out of scope: it shares no {scope} with a seed (crawl.scope is {scope})")
         }
+        "excluded" => format!(
+            "excluded by {:?} (crawl.exclude)",
+            now.pattern.as_deref().unwrap_or_default()
+        ),
+        "not-included" => "not included: it matches no pattern of crawl.include".to_owned(),
         "malformed" => format!(
             "too long: more than {} characters (crawl.max_url_length)",
             now.max_url_length

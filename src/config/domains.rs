@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::load::{nearest, values};
-use super::{Config, Span};
-use crate::frontier::{Overrides, RobotsMode};
-use crate::url::{HostKey, HostMap, HostPattern};
+use super::{Config, PATTERNS_TOGETHER, Span, compiled};
+use crate::frontier::{Overrides, RobotsMode, SitemapMode};
+use crate::url::{HostKey, HostMap, HostPattern, UrlPattern, UrlPatterns};
 
 /// An entry: hosts, and what differs at them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,14 @@ pub struct DomainPoliteness {
 pub struct DomainCrawl {
     pub max_depth: Option<u16>,
     pub robots: Option<RobotsMode>,
+    pub robots_meta: Option<RobotsMode>,
+    pub robots_header: Option<RobotsMode>,
+    pub rel_nofollow: Option<RobotsMode>,
+    pub rel_ugc: Option<RobotsMode>,
+    pub rel_sponsored: Option<RobotsMode>,
+    pub sitemaps: Option<SitemapMode>,
+    pub include: Option<Vec<UrlPattern>>,
+    pub exclude: Option<Vec<UrlPattern>>,
 }
 
 impl DomainSettings {
@@ -66,7 +74,15 @@ impl DomainSettings {
             max_backoff: duration(politeness.max_backoff),
             attempts: politeness.attempts,
             robots: crawl.robots,
+            robots_meta: crawl.robots_meta,
+            robots_header: crawl.robots_header,
+            rel_nofollow: crawl.rel_nofollow,
+            rel_ugc: crawl.rel_ugc,
+            rel_sponsored: crawl.rel_sponsored,
+            include: crawl.include.as_deref().map(compiled),
+            exclude: crawl.exclude.as_deref().map(compiled),
             max_depth: crawl.max_depth,
+            sitemaps: crawl.sitemaps,
         }
     }
 }
@@ -123,6 +139,17 @@ pub(super) fn check(domains: &[DomainSettings]) -> Result<(), (usize, String)> {
             return refuse(
                 "it sets nothing; write politeness.delay = \"5s\" or the like below it, and no [section] between",
             );
+        }
+        for (key, patterns) in [
+            ("crawl.include", &entry.crawl.include),
+            ("crawl.exclude", &entry.crawl.exclude),
+        ] {
+            if patterns
+                .as_deref()
+                .is_some_and(|it| UrlPatterns::new(it).is_err())
+            {
+                return refuse(&format!("{key} must be {PATTERNS_TOGETHER}"));
+            }
         }
         if entry.politeness.attempts == Some(0) {
             return refuse("politeness.attempts must be at least 1");
@@ -231,7 +258,7 @@ mod tests {
         check_refused(&entry("delay = \"1s\""), "unknown key `delay`");
         check_refused(
             &entry("politeness.max_rate = 7"),
-            "holds for the whole crawl; for a domain can be set: crawl.max_depth, ",
+            "holds for the whole crawl; for a domain can be set: crawl.exclude, ",
         );
         check_refused(&entry("fetch.concurrency = 7"), "holds for the whole crawl");
         check_refused(&entry(""), "it sets nothing");

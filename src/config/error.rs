@@ -63,7 +63,7 @@ pub enum Error {
         /// What it must be.
         reason: String,
     },
-    /// An entry of `[[domain]]` that cannot be used.
+    /// An entry of `[[domain]]` or `[[url.rule]]` that cannot be used.
     #[error("{entry}: {reason}")]
     Domain {
         /// Its place: file and line if it has them, its number, its name.

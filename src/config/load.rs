@@ -12,7 +12,7 @@ use std::{fmt, fs};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
-use super::{Config, DomainSettings, Error, domains};
+use super::{Config, DomainSettings, Error, domains, urls};
 use crate::url::HostKey;
 
 /// What the names of environment variables that set something begin with: `GLEANER_`, the section,
@@ -29,6 +29,9 @@ const NOT_SETTINGS: [&str; 2] = [
 
 /// The list of what differs at some hosts.
 const DOMAIN: &str = "domain";
+
+/// The same for what of the canonical form differs.
+const URL_RULE: &str = "url.rule";
 
 /// Beginnings of variables that Kubernetes puts into every container of a namespace that has a
 /// service named `gleaner`.
@@ -141,6 +144,14 @@ impl Effective {
                     let place = format!("{}, {entry}, {pattern}", file.display());
                     (key, value, Origin::Domain(place))
                 }
+                None if key == URL_RULE => {
+                    let entries = urls::at_host(&self.config.url, host);
+                    (
+                        key,
+                        serde_json::to_value(entries).unwrap_or_default(),
+                        origin.clone(),
+                    )
+                }
                 None => (key, value, origin.clone()),
             })
             .collect()
@@ -162,6 +173,8 @@ struct Layers {
     file: Option<PathBuf>,
     /// The lines of the file at which the entries of `[[domain]]` begin.
     entries: Vec<usize>,
+    /// The same for those of `[[url.rule]]`.
+    rules: Vec<usize>,
 }
 
 impl Layers {
@@ -176,6 +189,7 @@ impl Layers {
             set: toml::Table::new(),
             file: None,
             entries: Vec::new(),
+            rules: Vec::new(),
         }
     }
 
@@ -217,6 +231,7 @@ impl Layers {
         }
         // The text rather than the table, because its errors have lines.
         toml::from_str::<Config>(text).map_err(syntax)?;
+        self.rules = rules(text);
         self.set = table;
         self.file = Some(path.to_owned());
         Ok(())
@@ -312,7 +327,20 @@ impl Layers {
         }
         if let Err((at, reason)) = domains::check(&config.domain) {
             let path = self.file.as_deref().unwrap_or(Path::new(""));
-            return Err(bad_entry(path, &self.entries, at, reason));
+            return Err(bad_entry(DOMAIN, path, &self.entries, at, reason));
+        }
+        if let Err((at, reason)) = urls::check_entries(&config.url) {
+            return Err(match self.origins.get(URL_RULE) {
+                Some(Origin::File(path)) => bad_entry(URL_RULE, path, &self.rules, at, reason),
+                origin => Error::Domain {
+                    entry: format!(
+                        "{}, [[{URL_RULE}]] {}",
+                        origin.unwrap_or(&Origin::Default),
+                        at + 1
+                    ),
+                    reason,
+                },
+            });
         }
         Ok(Effective {
             config,
@@ -335,24 +363,39 @@ fn entries(text: &str, path: &Path) -> Result<Vec<usize>, Error> {
             reason: format!("`{DOMAIN}` is a list: write [[{DOMAIN}]] above each entry"),
         });
     };
-    let line = |start| {
-        text.bytes()
-            .take(start)
-            .filter(|byte| *byte == b'\n')
-            .count()
-            + 1
-    };
-    let lines: Vec<usize> = domain.iter().map(|it| line(it.span().start)).collect();
+    let lines = lines(text, &domain);
     for (at, entry) in domain.iter().enumerate() {
         domains::check_keys(entry.get_ref())
-            .map_err(|reason| bad_entry(path, &lines, at, reason))?;
+            .map_err(|reason| bad_entry(DOMAIN, path, &lines, at, reason))?;
     }
     Ok(lines)
 }
 
-fn bad_entry(path: &Path, lines: &[usize], at: usize, reason: String) -> Error {
+/// The lines at which the entries of `[[url.rule]]` begin.
+fn rules(text: &str) -> Vec<usize> {
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Sections {
+        url: Section,
+    }
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Section {
+        rule: Vec<toml::Spanned<toml::Table>>,
+    }
+    let sections = toml::from_str::<Sections>(text).unwrap_or_default();
+    lines(text, &sections.url.rule)
+}
+
+/// The lines at which these begin, counted from 1.
+fn lines(text: &str, entries: &[toml::Spanned<toml::Table>]) -> Vec<usize> {
+    let line = |start| text.bytes().take(start).filter(|it| *it == b'\n').count() + 1;
+    entries.iter().map(|it| line(it.span().start)).collect()
+}
+
+fn bad_entry(list: &str, path: &Path, lines: &[usize], at: usize, reason: String) -> Error {
     let line = lines.get(at).copied().unwrap_or_default();
-    let entry = format!("{}, line {line}, [[{DOMAIN}]] {}", path.display(), at + 1);
+    let entry = format!("{}, line {line}, [[{list}]] {}", path.display(), at + 1);
     Error::Domain { entry, reason }
 }
 
@@ -382,8 +425,21 @@ fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, String> {
             .filter(toml::Value::is_table)
             .map(Some)
             .ok_or_else(|| "it must be a table like { name = [\"value\"] }".to_owned()),
-        Value::String(_) | Value::Array(_) => Ok(Some(toml::Value::String(text.to_owned()))),
+        Value::Array(_) => list(text).map(Some),
+        Value::String(_) => Ok(Some(toml::Value::String(text.to_owned()))),
     }
+}
+
+/// A list as JSON, which is how lists are kept and shown, or as names with commas in between.
+fn list(text: &str) -> Result<toml::Value, String> {
+    let expected = || "it must be a list like a,b or [\"a\", \"b\"]".to_owned();
+    if text.starts_with('[') {
+        let list: Value = serde_json::from_str(text).map_err(|_| expected())?;
+        return toml::Value::try_from(list).map_err(|_| expected());
+    }
+    let names = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    let names = names.map(|name| toml::Value::String(name.to_owned()));
+    Ok(toml::Value::Array(names.collect()))
 }
 
 /// Whether a key takes a value, looked at alone.
@@ -496,7 +552,11 @@ pub fn kept(settings: &BTreeMap<String, String>) -> Config {
                     continue;
                 };
                 let number = value.parse().map(toml::Value::Integer);
-                let value = number.unwrap_or_else(|_| toml::Value::String(value.clone()));
+                let value = match (number, value.starts_with('[')) {
+                    (Ok(number), _) => number,
+                    (Err(_), true) => list(value).unwrap_or(toml::Value::Array(Vec::new())),
+                    (Err(_), false) => toml::Value::String(value.clone()),
+                };
                 let entry = own.entry(pattern).or_default().entry(section);
                 let section = entry.or_insert_with(|| toml::Value::Table(toml::Table::new()));
                 if let Some(section) = section.as_table_mut() {

@@ -9,8 +9,10 @@ mod domains;
 mod error;
 mod load;
 mod units;
+mod urls;
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,15 +20,16 @@ pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
 pub use error::Error;
 pub use load::{Effective, Flag, Origin, flatten, kept, load, variable};
 pub use units::{Size, Span};
+pub use urls::{UrlRuleSettings, UrlSettings};
 
 use crate::engine::{ArchiveOptions, Options, StorePolicy};
 use crate::fetch::{FetchOptions, NamedHosts};
 use crate::frontier::{
     Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind,
-    SeenOptions,
+    SeenOptions, SitemapMode,
 };
 use crate::page::PageOptions;
-use crate::url::Canonicalizer;
+use crate::url::{UrlPattern, UrlPatterns};
 
 /// Every setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +37,8 @@ use crate::url::Canonicalizer;
 pub struct Config {
     /// What is crawled.
     pub crawl: CrawlSettings,
+    /// Which URLs are one.
+    pub url: UrlSettings,
     /// How gently.
     pub politeness: PolitenessSettings,
     /// When pages are visited again.
@@ -62,8 +67,26 @@ pub struct CrawlSettings {
     pub max_redirects: u8,
     /// Characters of a URL; longer ones are not followed.
     pub max_url_length: usize,
-    /// Whether robots.txt and robots meta tags are obeyed: obey or ignore.
+    /// Whether robots.txt, and anything of what follows, is obeyed: obey or ignore.
     pub robots: RobotsMode,
+    /// Whether robots meta tags are.
+    pub robots_meta: RobotsMode,
+    /// Whether `X-Robots-Tag` is.
+    pub robots_header: RobotsMode,
+    /// Whether links with `rel=nofollow` are left alone.
+    pub rel_nofollow: RobotsMode,
+    /// Whether links with `rel=ugc` are.
+    pub rel_ugc: RobotsMode,
+    /// Whether links with `rel=sponsored` are.
+    pub rel_sponsored: RobotsMode,
+    /// Patterns of URLs of which a link must match one, if there are any.
+    pub include: Vec<UrlPattern>,
+    /// Patterns of URLs that are not followed.
+    pub exclude: Vec<UrlPattern>,
+    /// Where sitemaps are looked for: off, robots or well-known.
+    pub sitemaps: SitemapMode,
+    /// Sitemaps of one host that are read.
+    pub max_sitemaps: u32,
     /// URLs that the filter of URLs seen is made for.
     pub expected_urls: u64,
 }
@@ -76,6 +99,15 @@ impl Default for CrawlSettings {
             max_redirects: 10,
             max_url_length: 2_048,
             robots: RobotsMode::default(),
+            robots_meta: RobotsMode::default(),
+            robots_header: RobotsMode::default(),
+            rel_nofollow: RobotsMode::default(),
+            rel_ugc: RobotsMode::default(),
+            rel_sponsored: RobotsMode::default(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            sitemaps: SitemapMode::default(),
+            max_sitemaps: 1_000,
             expected_urls: SeenOptions::default().expected_urls,
         }
     }
@@ -242,12 +274,17 @@ impl Config {
             entry: domains::label(&self.domain, at),
             reason,
         })?;
+        urls::check_entries(&self.url).map_err(|(at, reason)| Error::Domain {
+            entry: format!("[[url.rule]] {}", at + 1),
+            reason,
+        })?;
         let (crawl, politeness, fetch) = (&self.crawl, &self.politeness, &self.fetch);
         Ok(Options {
             scope: crawl.scope,
             limits: Limits {
                 max_redirects: crawl.max_redirects,
                 max_url_length: crawl.max_url_length,
+                max_sitemaps: crawl.max_sitemaps,
             },
             policies: self.policies(),
             revisit: RevisitPolicy {
@@ -256,7 +293,7 @@ impl Config {
                 min_interval: self.revisit.min_interval.0,
                 max_interval: self.revisit.max_interval.0,
             },
-            canonicalizer: Canonicalizer::default(),
+            canonicalizer: self.url.canonicalizer(),
             seen: SeenOptions {
                 expected_urls: crawl.expected_urls,
             },
@@ -301,7 +338,15 @@ impl Config {
                 attempts: politeness.attempts,
             },
             robots: crawl.robots,
+            robots_meta: crawl.robots_meta,
+            robots_header: crawl.robots_header,
+            rel_nofollow: crawl.rel_nofollow,
+            rel_ugc: crawl.rel_ugc,
+            rel_sponsored: crawl.rel_sponsored,
             max_depth: crawl.max_depth,
+            sitemaps: crawl.sitemaps,
+            include: compiled(&crawl.include),
+            exclude: compiled(&crawl.exclude),
         };
         let entries = self.domain.iter().flat_map(|entry| {
             let hosts = entry.hosts.iter().cloned();
@@ -322,6 +367,12 @@ impl Config {
                 "crawl.expected_urls",
                 "at most 10,000,000,000, which take 12 GB",
             ),
+            _ if UrlPatterns::new(&self.crawl.include).is_err() => {
+                refuse("crawl.include", PATTERNS_TOGETHER)
+            }
+            _ if UrlPatterns::new(&self.crawl.exclude).is_err() => {
+                refuse("crawl.exclude", PATTERNS_TOGETHER)
+            }
             _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
             _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
@@ -339,9 +390,17 @@ impl Config {
             _ if self.state.max_memory < Size::mebibytes(64) => {
                 refuse("state.max_memory", "at least 64 MiB")
             }
-            _ => Ok(()),
+            _ => urls::check(&self.url),
         }
     }
+}
+
+/// What is to be said of too many patterns.
+const PATTERNS_TOGETHER: &str = "fewer or simpler patterns: together they take too much memory";
+
+/// Patterns that were checked before.
+fn compiled(patterns: &[UrlPattern]) -> Arc<UrlPatterns> {
+    Arc::new(UrlPatterns::new(patterns).unwrap_or_default())
 }
 
 /// URLs that a filter is made for at most.
@@ -350,7 +409,7 @@ const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
 /// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
 /// is built. The same of a key at some hosts, as [`flatten`] names it.
 pub fn is_live(key: &str) -> bool {
-    const LIVE: [&str; 7] = [
+    const LIVE: [&str; 12] = [
         "politeness.",
         "revisit.",
         "crawl.scope",
@@ -358,6 +417,11 @@ pub fn is_live(key: &str) -> bool {
         "crawl.max_redirects",
         "crawl.max_url_length",
         "crawl.robots",
+        "crawl.sitemaps",
+        "crawl.max_sitemaps",
+        "crawl.rel_",
+        "crawl.include",
+        "crawl.exclude",
     ];
     LIVE.iter().any(|live| key.starts_with(live))
 }

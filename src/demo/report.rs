@@ -283,7 +283,9 @@ fn host_report(host: &Host, requests: &[Request], lines: &[LogLine]) -> HostRepo
     let mut pages: Vec<_> = lines
         .iter()
         .filter(|line| line.url.starts_with(&origin))
-        .filter(|line| line.status != 0 && line.verdict != "robots" && line.verdict != "retry")
+        .filter(|line| {
+            line.status != 0 && !["robots", "sitemap", "retry"].contains(&&*line.verdict)
+        })
         .map(|line| PageReport {
             url: line.url.clone(),
             status: line.status,

@@ -3,6 +3,7 @@
 //! The tree of a page never leaves its analyst. A page that makes the parser panic costs that page
 //! only: its visit ends as an internal failure.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +13,17 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::observe::Waiting;
-use super::visit::{Analysed, Entry, Fetched, Findings};
+use super::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::dedup::{Fingerprints, Heading, Text};
 use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{Purpose, RobotsVerdict};
-use crate::page::{self, BodyKind, Note, Page, PageOptions, RobotsMeta, charset};
+use crate::frontier::{FetchTask, Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
+use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
+use crate::page::{self, BodyKind, Note, Page, PageOptions, Wishes, charset};
 use crate::robots::{self, Availability, Rules};
-use crate::url::{Identity, Url};
+use crate::url::{Identity, Url, UrlId};
+
+/// Bytes of the URLs that are taken from one sitemap: a full one has some 5 MB of them.
+const MAX_LISTED_BYTES: usize = 16 << 20;
 
 /// What an analyst needs besides its visits.
 #[derive(Clone)]
@@ -28,6 +33,7 @@ pub(super) struct Analysts {
     pub(super) max_decoded_bytes: usize,
     /// robots.txt rules and X-Robots-Tag values for this token are ours.
     pub(super) product_token: String,
+    pub(super) policies: SharedPolicies,
     /// Those that wait for the committer.
     pub(super) waiting: Waiting,
 }
@@ -73,13 +79,25 @@ impl Analysts {
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
         let mut fingerprints = None;
+        let mut wishes = Wishes::default();
         if let Outcome::Exchange(exchange) = &fetched.outcome {
+            wishes = Wishes::from_header_values(
+                exchange.header_values("x-robots-tag"),
+                &self.product_token,
+            )
+            .merge(Wishes::from_tdm_reservation(
+                exchange.header("tdm-reservation"),
+            ));
             payload = Sha256::digest(&exchange.body).into();
             let read = catch_unwind(AssertUnwindSafe(|| {
                 let mut notes = Vec::new();
-                let (findings, fingerprints) = match fetched.task.purpose {
+                let task = &fetched.task;
+                let (findings, fingerprints) = match task.queued.purpose {
                     Purpose::Robots => (self.read_robots(exchange, &mut notes), None),
-                    Purpose::Page => self.read_page(exchange, &fetched.task.url, &mut notes),
+                    Purpose::Page => self.read_page(exchange, task, &mut notes),
+                    Purpose::Sitemap { .. } => {
+                        (self.read_sitemap(exchange, &task.url, &mut notes), None)
+                    }
                 };
                 (findings, fingerprints, notes)
             }));
@@ -92,7 +110,7 @@ impl Analysts {
             }
         }
         if let (Purpose::Robots, Outcome::Failed(failure)) =
-            (fetched.task.purpose, &fetched.outcome)
+            (fetched.task.queued.purpose, &fetched.outcome)
         {
             findings = Findings::Robots {
                 verdict: match failure.class {
@@ -105,12 +123,19 @@ impl Analysts {
                     _ => None,
                 },
                 crawl_delay: None,
+                sitemaps: Vec::new(),
             };
+        }
+        // A page that turned out to be one goes on as one.
+        let queued = &mut fetched.task.queued;
+        if matches!(findings, Findings::Sitemap(_)) && !queued.purpose.is_sitemap() {
+            queued.purpose = Purpose::Sitemap { level: 0 };
         }
         Analysed {
             fetched,
             findings,
             fingerprints,
+            wishes,
             payload,
             notes,
         }
@@ -120,15 +145,11 @@ impl Analysts {
     fn read_page(
         &self,
         exchange: &Exchange,
-        url: &Url,
+        task: &FetchTask,
         notes: &mut Vec<String>,
     ) -> (Findings, Option<Fingerprints>) {
-        match exchange.cut {
-            None => {}
-            Some(Cut::Length) => notes.push("cut:length".to_owned()),
-            Some(Cut::Time) => notes.push("cut:time".to_owned()),
-            Some(Cut::Disconnect) => notes.push("cut:disconnect".to_owned()),
-        }
+        let url = &task.url;
+        notes.extend(exchange.cut.map(cut_note));
         if !exchange.is_success() || exchange.body.is_empty() {
             return (Findings::Nothing, None);
         }
@@ -136,7 +157,7 @@ impl Analysts {
         let is_whole = exchange.cut.is_none() && decoded.note.is_none();
         let body = decoded.bytes;
         let content_type = exchange.header("content-type");
-        let mut page = match page::kind(content_type, &body) {
+        let page = match page::kind(content_type, &body) {
             BodyKind::Html => {
                 let text = charset::to_text(&body, content_type);
                 Page::parse_html(&text.text, url, &self.identity, &self.page)
@@ -145,16 +166,14 @@ impl Analysts {
                 let text = charset::to_text(&body, content_type);
                 Page::plain_text(&text.text, &self.page)
             }
+            BodyKind::Other if self.is_sitemap(&body, task) => {
+                return (self.list(&body, url, notes), None);
+            }
             BodyKind::Other => {
                 let fingerprints = is_whole.then(|| Fingerprints::of_bytes(&body));
                 return (Findings::Nothing, fingerprints);
             }
         };
-        let header = RobotsMeta::from_header_values(
-            exchange.header_values("x-robots-tag"),
-            &self.product_token,
-        );
-        page.robots = page.robots.merge(header);
         notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
         // A text that a bound cut says nothing about what stood behind the cut.
         let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
@@ -169,6 +188,71 @@ impl Analysts {
         };
         let fingerprints = is_whole.then(|| Fingerprints::of(&body, &text));
         (Findings::Page(Box::new(page)), fingerprints)
+    }
+
+    /// Whether a page that is none is read as a sitemap: one by its form; a feed, of which there are
+    /// many that list what is linked anyway, if a person asked for it.
+    fn is_sitemap(&self, body: &[u8], task: &FetchTask) -> bool {
+        let wanted = self.policies.load().of(&task.host).sitemaps != SitemapMode::Off;
+        wanted
+            && match sitemap::recognize(body) {
+                None => false,
+                Some(SitemapForm::UrlSet | SitemapForm::Index) => true,
+                Some(_) => task.queued.depth == 0,
+            }
+    }
+
+    fn read_sitemap(&self, exchange: &Exchange, url: &Url, notes: &mut Vec<String>) -> Findings {
+        notes.extend(exchange.cut.map(cut_note));
+        if !exchange.is_success() {
+            return Findings::Nothing;
+        }
+        let decoded = self.decode(exchange, notes);
+        self.list(&decoded.bytes, url, notes)
+    }
+
+    /// What a sitemap lists, and what is wrong with it as a note.
+    fn list(&self, body: &[u8], url: &Url, notes: &mut Vec<String>) -> Findings {
+        let mut listed: Vec<Listed> = Vec::new();
+        // Each of a page's languages names all the others.
+        let mut places: HashMap<UrlId, usize> = HashMap::new();
+        let mut room = MAX_LISTED_BYTES;
+        let mut add = |url: &Url, kind, modified: Option<Moment>, is_minor| {
+            let id = self.identity.id(url);
+            if let Some(known) = places.get(&id).and_then(|place| listed.get_mut(*place)) {
+                known.modified = known.modified.max(modified);
+            } else if url.as_str().len() <= self.page.max_url_bytes.min(room) {
+                room -= url.as_str().len();
+                places.insert(id, listed.len());
+                listed.push(Listed {
+                    url: url.to_string(),
+                    id,
+                    kind,
+                    modified,
+                    is_minor,
+                });
+            }
+        };
+        let report = read_sitemap(body, Some(url), &SitemapOptions::default(), &mut |entry| {
+            let modified = entry.modified();
+            let modified = modified.and_then(|it| u64::try_from(it.as_millisecond()).ok());
+            // 0.5 is what an entry without priority has (sitemaps.org).
+            let is_minor = entry.priority.is_some_and(|priority| priority < 0.5);
+            add(&entry.url, entry.kind, modified.map(Moment), is_minor);
+            for alternate in &entry.alternates {
+                add(&alternate.url, entry.kind, None, is_minor);
+            }
+        });
+        let form = report.form.map_or("no sitemap", SitemapForm::as_str);
+        notes.push(format!("{form}: {} URLs", report.entries));
+        notes.extend(report.problems.first().map(ToString::to_string));
+        if report.problem_count > 1 {
+            notes.push(format!("{} more problems", report.problem_count - 1));
+        }
+        Findings::Sitemap(Box::new(SitemapList {
+            entries: u32::try_from(report.entries).unwrap_or(u32::MAX),
+            listed,
+        }))
     }
 
     fn read_robots(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Findings {
@@ -189,15 +273,14 @@ impl Analysts {
             Availability::Redirected | Availability::Unavailable => Some(RobotsVerdict::AllowAll),
             Availability::Unreachable => None,
         };
-        let crawl_delay = match &verdict {
-            Some(RobotsVerdict::Text(body)) => {
-                Rules::parse(body, &self.product_token).crawl_delay()
-            }
-            _ => None,
+        let rules = match &verdict {
+            Some(RobotsVerdict::Text(body)) => Rules::parse(body, &self.product_token),
+            _ => Rules::allow_all(),
         };
         Findings::Robots {
             verdict,
-            crawl_delay,
+            crawl_delay: rules.crawl_delay(),
+            sitemaps: rules.sitemaps().to_vec(),
         }
     }
 
@@ -207,4 +290,13 @@ impl Analysts {
         notes.extend(decoded.note.map(str::to_owned));
         decoded
     }
+}
+
+fn cut_note(cut: Cut) -> String {
+    let name = match cut {
+        Cut::Length => "length",
+        Cut::Time => "time",
+        Cut::Disconnect => "disconnect",
+    };
+    format!("cut:{name}")
 }

@@ -119,8 +119,16 @@ impl Committer {
     }
 
     /// Commits a group, all or nothing.
-    pub(super) fn commit(&mut self, entries: Vec<Entry>) -> Result<Vec<Receipt>, Error> {
-        let mut group = Group::at(latest(&entries));
+    pub(super) fn commit(&mut self, mut entries: Vec<Entry>) -> Result<Vec<Receipt>, Error> {
+        let now = latest(&entries);
+        let mut receipts = Vec::new();
+        for entry in &mut entries {
+            // Before anything of the group is collected: what sitemaps list is committed by itself.
+            if let Entry::Visit(visit) = entry {
+                receipts.extend(self.queue_listed(visit, now)?);
+            }
+        }
+        let mut group = Group::at(now);
         for entry in entries {
             match entry {
                 Entry::Visit(visit) => self.visit(*visit, &mut group)?,
@@ -132,7 +140,8 @@ impl Committer {
                 }
             }
         }
-        self.write(group)
+        receipts.extend(self.write(group)?);
+        Ok(receipts)
     }
 
     /// Writes what a group changes, all or nothing.

@@ -35,7 +35,8 @@ pub struct LogLine {
     pub size: u64,
     /// The URL as it was requested.
     pub url: String,
-    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I implied, P robots.txt.
+    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I implied, P robots.txt,
+    /// M named by robots.txt or a sitemap.
     pub path: String,
     /// The page on which the URL was found.
     pub via: Option<String>,
@@ -44,7 +45,7 @@ pub struct LogLine {
     /// From the request to the last byte.
     pub duration_ms: u64,
     /// unique, raw, normalized, content, near or ineligible; `failed`, `retry`, `forbidden` or
-    /// `robots` for what was not judged.
+    /// `robots` or `sitemap` for what was not judged.
     pub verdict: String,
     /// URL of the original, for a duplicate.
     pub original: Option<String>,

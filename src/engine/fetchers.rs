@@ -41,7 +41,7 @@ impl Fetchers {
         let mut finished = self.clock.now_or_later();
         let mut pace = self.pace_after(&task, &outcome, finished);
         self.turns.give_back(&task.host, pace.due);
-        if task.purpose == Purpose::Robots {
+        if task.queued.purpose == Purpose::Robots {
             (outcome, reservation) = self.follow_robots(&mut task, outcome, reservation).await;
             finished = self.clock.now_or_later();
             pace = self.pace_after(&task, &outcome, finished);
@@ -120,7 +120,7 @@ impl Fetchers {
     }
 
     fn pace_after(&self, task: &FetchTask, outcome: &Outcome, finished: Moment) -> Pace {
-        let answer = answer(task.purpose, outcome);
+        let answer = answer(task.queued.purpose, outcome);
         self.politeness(&task.host)
             .after(&task.pace, answer, finished)
     }
@@ -136,7 +136,7 @@ fn answer(purpose: Purpose, outcome: &Outcome) -> Answer {
         Outcome::Exchange(exchange) => {
             let broken = matches!(exchange.cut, Some(Cut::Time | Cut::Disconnect));
             let overloaded = match purpose {
-                Purpose::Page => exchange.asks_for_time(),
+                Purpose::Page | Purpose::Sitemap { .. } => exchange.asks_for_time(),
                 Purpose::Robots => {
                     Availability::of_status(exchange.status) == Availability::Unreachable
                 }

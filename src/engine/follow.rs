@@ -6,8 +6,10 @@ use super::control::SeedsAdded;
 use super::effects::Group;
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
-use crate::frontier::{Admission, Candidate, FetchTask, QueuedUrl, RobotsMode, admit, class_of};
-use crate::page::{LinkKind, Page};
+use crate::frontier::{
+    Admission, Candidate, FetchTask, Purpose, QueuedUrl, Standing, admit, class_of,
+};
+use crate::page::{Link, LinkKind, Rel, Wish};
 use crate::store::{Table, encode, keys};
 use crate::url::HostKey;
 
@@ -18,8 +20,10 @@ const MAX_PATH: usize = 50;
 
 /// Where a URL comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+pub(super) enum Origin {
     Seed,
+    /// A sitemap that robots.txt, or an index of its own host, names: in scope by that.
+    Manifest,
     Link,
     /// A redirect to another form of the URL that was visited.
     OtherForm,
@@ -50,6 +54,7 @@ impl Committer {
                 attempts: 0,
                 path: String::new(),
                 revisit: false,
+                purpose: Purpose::Page,
             };
             if self.admit(&queued, Origin::Seed, &mut receipt, group)? {
                 self.state.counters.seeds += 1;
@@ -92,11 +97,13 @@ impl Committer {
                 attempts: 0,
                 path: extended(&task.queued.path, 'R'),
                 revisit: other_form && task.queued.revisit,
+                purpose: task.queued.purpose,
             };
-            let origin = if other_form {
-                Origin::OtherForm
-            } else {
-                Origin::Link
+            let origin = match task.queued.purpose {
+                _ if other_form => Origin::OtherForm,
+                // Where a sitemap was moved to belongs to whoever moved it.
+                Purpose::Sitemap { .. } => Origin::Manifest,
+                _ => Origin::Link,
             };
             let admitted = self.admit(&queued, origin, receipt, group)?;
             return Ok(admitted && other_form);
@@ -104,50 +111,78 @@ impl Committer {
         let Findings::Page(page) = &judged.analysed.findings else {
             return Ok(false);
         };
-        let robots = || self.policies.load().of(&task.host).robots;
-        if page.robots.nofollow && robots() == RobotsMode::Obey {
-            return Ok(false);
+        let policy = self.policies.load().of(&task.host);
+        let wishes = [
+            (policy.robots_meta, page.robots),
+            (policy.robots_header, judged.analysed.wishes),
+        ];
+        let asked = wishes
+            .into_iter()
+            .any(|(mode, wishes)| wishes.has(Wish::Nofollow) && policy.obeys(mode));
+        let words = [
+            (policy.rel_nofollow, Rel::NOFOLLOW),
+            (policy.rel_ugc, Rel::UGC),
+            (policy.rel_sponsored, Rel::SPONSORED),
+        ];
+        let obeyed = words.into_iter().filter(|(mode, _)| policy.obeys(*mode));
+        let obeyed = obeyed.fold(Rel::default(), |all, (_, rel)| all.with(rel));
+        for link in &page.links {
+            if asked || link.rels.all_say(obeyed) {
+                self.count_link("nofollow");
+            } else {
+                self.follow_link(task, link, receipt, group)?;
+            }
         }
-        self.follow_links(task, page, receipt, group)?;
         Ok(false)
     }
 
-    fn follow_links(
+    fn follow_link(
         &mut self,
         task: &FetchTask,
-        page: &Page,
+        link: &Link,
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
-        for link in &page.links {
-            // Most links are known: ask before anything is copied.
-            if self.seen.contains(link.id, &self.catalog[SEEN_RUNS]) {
-                self.count_link("known");
-                continue;
-            }
-            let letter = match link.kind {
-                LinkKind::Anchor | LinkKind::Area => 'L',
-                LinkKind::Frame => 'E',
-                LinkKind::Refresh | LinkKind::Related => 'I',
-            };
-            let queued = QueuedUrl {
-                url: link.url.clone(),
-                id: link.id,
-                via: Some(task.queued.id),
-                depth: task.queued.depth.saturating_add(1),
-                hops: 0,
-                attempts: 0,
-                path: extended(&task.queued.path, letter),
-                revisit: false,
-            };
-            self.admit(&queued, Origin::Link, receipt, group)?;
+        // Most links are known: ask before anything is copied.
+        if self.seen.contains(link.id, &self.catalog[SEEN_RUNS]) {
+            self.count_link("known");
+            return Ok(());
         }
+        let letter = match link.kind {
+            LinkKind::Anchor | LinkKind::Area => 'L',
+            LinkKind::Frame => 'E',
+            LinkKind::Refresh | LinkKind::Related => 'I',
+        };
+        let queued = QueuedUrl {
+            url: link.url.clone(),
+            id: link.id,
+            via: Some(task.queued.id),
+            depth: task.queued.depth.saturating_add(1),
+            hops: 0,
+            attempts: 0,
+            path: extended(&task.queued.path, letter),
+            revisit: false,
+            purpose: Purpose::Page,
+        };
+        self.admit(&queued, Origin::Link, receipt, group)?;
         Ok(())
     }
 
     /// Queues a URL if it is admitted.
-    fn admit(
+    pub(super) fn admit(
         &mut self,
+        queued: &QueuedUrl,
+        origin: Origin,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<bool, Error> {
+        self.admit_in(class_of(queued.depth), queued, origin, receipt, group)
+    }
+
+    /// The same, into one of its host's classes.
+    pub(super) fn admit_in(
+        &mut self,
+        class: u8,
         queued: &QueuedUrl,
         origin: Origin,
         receipt: &mut Receipt,
@@ -158,7 +193,11 @@ impl Committer {
             id: queued.id,
             depth: queued.depth,
             hops: queued.hops,
-            seed: origin == Origin::Seed,
+            standing: match origin {
+                Origin::Seed => Standing::Given,
+                Origin::Manifest => Standing::Named,
+                Origin::Link | Origin::OtherForm => Standing::Linked,
+            },
             other_form: origin == Origin::OtherForm,
         };
         let runs = &mut self.catalog[SEEN_RUNS];
@@ -175,11 +214,11 @@ impl Committer {
             return Ok(false);
         };
         group.delta.seen.push(queued.id.key());
-        self.queue(queued, host, receipt, group)?;
+        self.queue_in(class, queued, host, receipt, group)?;
         Ok(true)
     }
 
-    fn count_link(&mut self, admission: &str) {
+    pub(super) fn count_link(&mut self, admission: &str) {
         match self.state.counters.links.get_mut(admission) {
             Some(count) => *count += 1,
             None => {
@@ -196,8 +235,19 @@ impl Committer {
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
+        self.queue_in(class_of(queued.depth), queued, host, receipt, group)
+    }
+
+    /// Adds a row to one of a host's classes.
+    pub(super) fn queue_in(
+        &mut self,
+        class: u8,
+        queued: &QueuedUrl,
+        host: HostKey,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<(), Error> {
         self.state.queue_sequence += 1;
-        let class = class_of(queued.depth);
         let key = keys::queue(host.as_str(), class, self.state.queue_sequence);
         group.batch.put(Table::Queue, key, encode(queued));
         let now = group.now;
@@ -207,6 +257,16 @@ impl Committer {
             state.due = state.due.max(now);
         }
         state.queued += 1;
+        match queued.purpose {
+            Purpose::Page => {
+                let depth = state.depth.unwrap_or(queued.depth);
+                state.depth = Some(depth.min(queued.depth));
+            }
+            Purpose::Sitemap { .. } if queued.attempts == 0 && !queued.revisit => {
+                state.sitemaps = state.sitemaps.saturating_add(1);
+            }
+            _ => {}
+        }
         let due = state.due;
         self.state.counters.queued += 1;
         if receipt.queued.last().is_none_or(|(last, _)| *last != host) {
@@ -217,7 +277,7 @@ impl Committer {
 }
 
 /// A hop path with one letter more, the oldest ones left out where it gets long.
-fn extended(path: &str, letter: char) -> String {
+pub(super) fn extended(path: &str, letter: char) -> String {
     let skip = path.chars().count().saturating_sub(MAX_PATH - 1);
     path.chars().skip(skip).chain([letter]).collect()
 }

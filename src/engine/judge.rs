@@ -14,6 +14,7 @@ use super::page_line::{PendingLine, Places};
 use super::records;
 use super::revisit::mark;
 use super::rows::{Fate, Judgement, PageRecord};
+use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Stored, Verdict};
 use crate::fetch::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
@@ -29,9 +30,9 @@ impl Committer {
     /// Judges a visit and collects its effects.
     pub(super) fn visit(&mut self, analysed: Analysed, group: &mut Group) -> Result<(), Error> {
         let mut judged = self.judge(analysed, group)?;
-        match judged.analysed.fetched.task.purpose {
+        match judged.analysed.fetched.task.queued.purpose {
             Purpose::Robots => self.robots(&judged, group)?,
-            Purpose::Page => self.page(&judged, group)?,
+            Purpose::Page | Purpose::Sitemap { .. } => self.page(&judged, group)?,
         }
         let reservation = std::mem::take(&mut judged.analysed.fetched.reservation);
         group.reservations.push(reservation);
@@ -143,6 +144,7 @@ impl Committer {
         let Findings::Robots {
             verdict,
             crawl_delay,
+            sitemaps,
         } = &judged.analysed.findings
         else {
             return self.finish(judged, None, Receipt::default(), group);
@@ -187,10 +189,15 @@ impl Committer {
             host.crawl_delay =
                 crawl_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         }
-        self.finish(judged, Some(line), Receipt::default(), group)
+        let mut receipt = Receipt::default();
+        if let Some(RobotsVerdict::AllowAll | RobotsVerdict::Text(_)) = verdict {
+            self.queue_sitemaps(task, sitemaps, &mut receipt, group)?;
+        }
+        self.finish(judged, Some(line), receipt, group)
     }
 
-    /// A visit of a page ends in its record, its links and its place in the archive.
+    /// A visit of a page ends in its record, its links and its place in the archive; one of a sitemap
+    /// too, what it lists was queued before.
     fn page(&mut self, judged: &Judged, group: &mut Group) -> Result<(), Error> {
         let fetched = &judged.analysed.fetched;
         let task = &fetched.task;
@@ -237,6 +244,9 @@ impl Committer {
                 if !answered_elsewhere && judged.previous.is_none() {
                     self.count_answer(judged, exchange);
                 }
+                if task.queued.purpose.is_sitemap() {
+                    "sitemap".clone_into(&mut line.verdict);
+                }
                 // The URL itself goes on waiting, in another form.
                 (!answered_elsewhere).then(|| answered(judged, exchange))
             }
@@ -253,10 +263,14 @@ impl Committer {
                 document: None,
                 record: None,
             };
-            if matches!(record.fate, Fate::Answered { .. }) {
-                let line = PendingLine::of(judged, places, &self.identity, group);
-                group.page_lines.push(line);
-            }
+            let line = match &record.fate {
+                Fate::Answered { .. } => {
+                    Some(PendingLine::of(judged, places, &self.identity, group))
+                }
+                Fate::Sitemap { .. } => Some(PendingLine::of_no_page(places, group)),
+                Fate::Failed { .. } => None,
+            };
+            group.page_lines.extend(line);
             self.keep(judged, record, document, group);
         }
         self.finish(judged, Some(line), receipt, group)
@@ -275,6 +289,11 @@ impl Committer {
 
     fn count_answer(&mut self, judged: &Judged, exchange: &Exchange) {
         let counters = &mut self.state.counters;
+        if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
+            counters.sitemaps += 1;
+            counters.sitemap_entries += u64::from(entries(judged));
+            return;
+        }
         counters.pages += 1;
         *counters.statuses.entry(exchange.status / 100).or_default() += 1;
         let verdict = judged.verdict.name().to_owned();
@@ -372,7 +391,7 @@ impl Committer {
             host: task.host.clone(),
             place: task.place,
             handed_out: !forbidden,
-            counted: answered && !again,
+            counted: answered && !again && task.queued.purpose == Purpose::Page,
         });
         group.receipts.push(receipt);
         if let Some(line) = &line {
@@ -392,6 +411,14 @@ impl Committer {
 
 /// What became of a URL that was answered.
 fn answered(judged: &Judged, exchange: &Exchange) -> Fate {
+    if let Purpose::Sitemap { level } = judged.analysed.fetched.task.queued.purpose {
+        return Fate::Sitemap {
+            status: exchange.status,
+            level,
+            entries: entries(judged),
+            size: exchange.body.len() as u64,
+        };
+    }
     let page = match &judged.analysed.findings {
         Findings::Page(page) => Some(page),
         _ => None,

@@ -27,6 +27,7 @@ mod revisit;
 mod rows;
 mod run_hosts;
 mod scheduler;
+mod sitemaps;
 mod texts;
 mod turns;
 mod why;
@@ -254,6 +255,7 @@ impl Crawl {
             page: options.page.clone(),
             max_decoded_bytes: options.fetch.max_decoded_bytes,
             product_token: product_token.clone(),
+            policies: Arc::clone(&committer.policies),
             waiting: Waiting::default(),
         };
         let waiting = analysts.waiting.clone();
@@ -506,6 +508,16 @@ pub enum Error {
     Features {
         /// What they are made of.
         found: String,
+    },
+    /// Other rules make the canonical form.
+    #[error(
+        "this crawl was begun with other rules of the canonical form, and would take URLs that it knows for new ones (then: {then}; now: {now}); set [url] as it was, or begin in another directory"
+    )]
+    UrlForm {
+        /// What was said then and is not now.
+        then: String,
+        /// What is said now and was not then.
+        now: String,
     },
     /// A mistake of ours.
     #[error(

@@ -26,6 +26,10 @@ pub struct PageLine {
     /// Language as declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+    /// What the page and its headers ask of robots: `noindex`, `nofollow`, `noarchive`, `noai`,
+    /// `noimageai`, `tdm-reservation`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub robots: Vec<String>,
     /// Words of the text that the page was judged by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<u32>,
@@ -112,7 +116,7 @@ impl Digests {
 
 /// A page whose records are not appended yet.
 pub(super) struct PendingLine {
-    /// Position of its line among the group's.
+    /// Position of its line among the group's; beyond them if its line says nothing of it.
     pub(super) line: usize,
     /// Position of its row among the group's.
     pub(super) row: usize,
@@ -172,6 +176,8 @@ impl PendingLine {
         };
         let fingerprints = judged.analysed.fingerprints.as_ref();
         let task = &judged.analysed.fetched.task;
+        let of_headers = judged.analysed.wishes;
+        let wishes = page.map_or(of_headers, |page| page.robots.merge(of_headers));
         Self {
             line: group.lines.len(),
             row: group.pages.len(),
@@ -180,6 +186,7 @@ impl PendingLine {
                 canonical_hint: page.and_then(|page| page.canonical.clone()),
                 title: page.and_then(|page| page.title.clone()),
                 language: page.and_then(|page| page.language.clone()),
+                robots: wishes.names().map(str::to_owned).collect(),
                 words: page
                     .and(fingerprints)
                     .map(|fingerprints| fingerprints.words),
@@ -197,6 +204,16 @@ impl PendingLine {
                 record: None,
                 text: None,
             },
+            places,
+        }
+    }
+
+    /// The same for what is no page: its row gets the place of its record, its line says nothing.
+    pub(super) fn of_no_page(places: Places, group: &Group) -> Self {
+        Self {
+            line: usize::MAX,
+            row: group.pages.len(),
+            page: PageLine::default(),
             places,
         }
     }

@@ -79,9 +79,10 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let store = open_or_begin_store(directory, options.max_memory)?;
     let state = match read_state(&*store)? {
         Some(state) => state,
-        None => begin(&*store, path)?,
+        None => begin(&*store, path, options)?,
     };
     check_features(&*store)?;
+    check_url_form(&*store, options)?;
     let identity = Identity::new(options.canonicalizer.clone(), read_secret(&*store)?);
 
     let mut warc = WarcOptions::new(path.join("warc"));
@@ -176,7 +177,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
 
 /// The first commit: the secret and an empty state. Refused where an earlier crawl left something:
 /// an empty state would vouch for none of it, and its archive would be cut to nothing.
-fn begin(store: &dyn Store, path: &Path) -> Result<CrawlState, Error> {
+fn begin(store: &dyn Store, path: &Path, options: &Options) -> Result<CrawlState, Error> {
     if let Some(found) = trace_of_a_crawl(path) {
         return Err(Error::StoreMissing {
             path: path.to_owned(),
@@ -191,6 +192,8 @@ fn begin(store: &dyn Store, path: &Path) -> Result<CrawlState, Error> {
     batch.put(Table::Meta, keys::meta::SECRET, secret);
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
     batch.put(Table::Meta, keys::meta::FEATURES, dedup::FEATURES);
+    let form = options.canonicalizer.description();
+    batch.put(Table::Meta, keys::meta::URL_FORM, form);
     store.commit(batch, Durability::Disk)?;
     Ok(state)
 }
@@ -207,6 +210,29 @@ fn check_features(store: &dyn Store) -> Result<(), Error> {
     }
 }
 
+/// Under other rules a URL would have another id, and what is known would be taken for new.
+fn check_url_form(store: &dyn Store, options: &Options) -> Result<(), Error> {
+    let then = store.get(Table::Meta, keys::meta::URL_FORM)?;
+    let then = String::from_utf8_lossy(&then.unwrap_or_default()).into_owned();
+    let now = options.canonicalizer.description();
+    if then == now {
+        return Ok(());
+    }
+    let lacking = |these: &str, those: &str| {
+        let lines = these
+            .lines()
+            .filter(|it| !those.lines().any(|other| other == *it));
+        match lines.collect::<Vec<_>>().join("; ") {
+            lines if lines.is_empty() => "nothing more".to_owned(),
+            lines => lines,
+        }
+    };
+    Err(Error::UrlForm {
+        then: lacking(&then, now),
+        now: lacking(now, &then),
+    })
+}
+
 /// The secret that URL ids of this crawl are made with.
 pub(super) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
     store
@@ -215,18 +241,31 @@ pub(super) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
         .ok_or_else(|| Error::Internal("the store has a state but no secret".to_owned()))
 }
 
+/// Hosts that a warcinfo record names.
+const MAX_HOSTS_NAMED: usize = 100;
+
 /// What the archive's warcinfo records say of the crawl (WARC/1.1, section 6.2).
 fn warcinfo(options: &Options) -> Vec<(String, String)> {
-    let robots = match options.policies.robots() {
-        (RobotsMode::Obey, true) => "obey (RFC 9309)",
-        (RobotsMode::Obey, false) => "obey (RFC 9309), but ignore at some hosts",
-        (RobotsMode::Ignore, true) => "ignore",
-        (RobotsMode::Ignore, false) => "ignore, but obey (RFC 9309) at some hosts",
+    let (mode, exceptions) = options.policies.robots();
+    let (robots, other) = match mode {
+        RobotsMode::Obey => ("obey (RFC 9309)", "ignore"),
+        RobotsMode::Ignore => ("ignore", "obey (RFC 9309)"),
+    };
+    let mut hosts: Vec<String> = exceptions.iter().map(ToString::to_string).collect();
+    hosts.sort();
+    let unnamed = hosts.len().saturating_sub(MAX_HOSTS_NAMED);
+    hosts.truncate(MAX_HOSTS_NAMED);
+    if unnamed > 0 {
+        hosts.push(format!("{unnamed} more"));
+    }
+    let robots = match hosts.is_empty() {
+        true => robots.to_owned(),
+        false => format!("{robots}, but {other} at {}", hosts.join(", ")),
     };
     [
         ("software", concat!("gleaner/", env!("CARGO_PKG_VERSION"))),
         ("http-header-user-agent", &options.fetch.user_agent),
-        ("robots", robots),
+        ("robots", &robots),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into()

@@ -14,7 +14,7 @@ use super::rows::{Fate, PageRecord, Revisit};
 use super::visit::{Analysed, Judged, Receipt};
 use crate::dedup::{Kind, Signature, Verdict};
 use crate::fetch::Outcome;
-use crate::frontier::{Finding, Moment, QueuedUrl, RevisitMode, RevisitPolicy};
+use crate::frontier::{Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy};
 use crate::store::{Batch, Durability, Table, decode, encode, keys};
 use crate::url::{self, HostKey, UrlId};
 
@@ -129,6 +129,10 @@ impl Committer {
         let Ok(url) = url::parse(&page.url) else {
             return Ok(());
         };
+        let purpose = match page.fate {
+            Fate::Sitemap { level, .. } => Purpose::Sitemap { level },
+            _ => Purpose::Page,
+        };
         let queued = QueuedUrl {
             url: page.url,
             id,
@@ -138,8 +142,44 @@ impl Committer {
             attempts: 0,
             path: String::new(),
             revisit: true,
+            purpose,
         };
         self.queue(&queued, HostKey::of(&url), receipt, group)
+    }
+
+    /// A site says that a page was changed after its last visit: its next one is due, but no sooner
+    /// than pages are ever visited again. One that waits already is left alone.
+    pub(super) fn changed(
+        &mut self,
+        id: UrlId,
+        modified: Moment,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        // What is said of the future is no news.
+        if !self.revisits.is_on() || modified > group.now {
+            return Ok(());
+        }
+        let Some(row) = self.store.get(Table::Pages, id.as_bytes())? else {
+            return Ok(());
+        };
+        let mut page: PageRecord = decode(Table::Pages, &row)?;
+        let visited = Moment(u64::try_from(page.time / 1_000).unwrap_or_default());
+        let Some(revisit) = &mut page.revisit else {
+            return Ok(());
+        };
+        let soonest = visited.plus(self.revisits.policy.min_interval);
+        let due = soonest.max(group.now).max(self.state.revisits_from);
+        // A row that is due is being queued, or is queued.
+        if modified <= visited || revisit.due <= group.now || due >= revisit.due {
+            return Ok(());
+        }
+        let row = |due: Moment| keys::revisit(due.0, id.as_bytes());
+        group.batch.delete(Table::Revisits, row(revisit.due));
+        group.batch.put(Table::Revisits, row(due), Vec::new());
+        revisit.due = due;
+        group.batch.put(Table::Pages, *id.as_bytes(), encode(&page));
+        self.revisits.soon(due);
+        Ok(())
     }
 
     /// Gives their rows to some pages that have none; the rest is for the next time.
@@ -148,7 +188,7 @@ impl Committer {
         let mut batch = Batch::new();
         for (key, row) in &rows {
             let mut page: PageRecord = decode(Table::Pages, row)?;
-            let (Fate::Answered { status, .. }, None, Ok(id)) =
+            let (Fate::Answered { status, .. } | Fate::Sitemap { status, .. }, None, Ok(id)) =
                 (&page.fate, page.revisit, key.as_slice().try_into())
             else {
                 continue;
@@ -192,7 +232,7 @@ impl Committer {
         let task = &judged.analysed.fetched.task;
         let previous = judged.previous.as_deref();
         let finding = finding(judged, previous);
-        if previous.is_some() {
+        if previous.is_some() && !task.queued.purpose.is_sitemap() {
             let counts = &mut self.state.counters.revisits;
             *counts.entry(finding.name().to_owned()).or_default() += 1;
         }
@@ -222,7 +262,7 @@ impl Committer {
         }
         let last = previous.and_then(|page| page.revisit);
         let interval = last.map(|last| Duration::from_millis(last.interval));
-        let answered = matches!(record.fate, Fate::Answered { .. });
+        let answered = !matches!(record.fate, Fate::Failed { .. });
         record.revisit = self
             .revisits
             .policy

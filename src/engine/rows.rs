@@ -64,6 +64,17 @@ pub enum Fate {
         /// Whether it is stored already.
         judgement: Judgement,
     },
+    /// The server answered, and it was asked for a sitemap.
+    Sitemap {
+        /// HTTP status.
+        status: u16,
+        /// Indexes that led to it.
+        level: u8,
+        /// Entries of the file.
+        entries: u32,
+        /// Bytes of the body as received.
+        size: u64,
+    },
     /// There is no answer, and none will be sought.
     Failed {
         /// Class of the failure.
@@ -132,6 +143,12 @@ pub struct Counters {
     pub forbidden: u64,
     /// Answers to requests for robots.txt.
     pub robots: u64,
+    /// Answers to requests for sitemaps.
+    #[serde(default)]
+    pub sitemaps: u64,
+    /// Entries that these had.
+    #[serde(default)]
+    pub sitemap_entries: u64,
     /// Bytes of bodies received.
     pub bytes: u64,
     /// Attempts that will be made again.

@@ -5,7 +5,7 @@
 //! The schedule hands out a task; a fetcher makes an outcome of it; an analyst reads the body, once,
 //! into plain data; the committer judges it, archives it and commits everything it learned in one
 //! batch; the receipt tells the schedule that the visit is over. robots.txt takes the same way and
-//! ends in its host's state; a URL that robots.txt forbids takes it with a failure in place of an
+//! ends in its host's state, a sitemap ends in the URLs that it lists; a URL that robots.txt forbids takes it with a failure in place of an
 //! exchange; seeds enter at the commit, as a visit without a fetch.
 
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use std::time::Duration;
 use crate::dedup::{Document, Fingerprints, Verdict};
 use crate::fetch::{Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
-use crate::page::Page;
-use crate::url::{HostKey, Url};
+use crate::page::sitemap::EntryKind;
+use crate::page::{Page, Wishes};
+use crate::url::{HostKey, Url, UrlId};
 
 use super::LiveOptions;
 use super::control::SeedsAdded;
@@ -47,6 +48,8 @@ pub struct Analysed {
     /// Its signatures; `None` if it cannot be judged: no success, empty, or not whole, so that it
     /// may differ from another where it was cut.
     pub fingerprints: Option<Fingerprints>,
+    /// What the headers of the answer ask of robots.
+    pub wishes: Wishes,
     /// SHA-256 of the body as received.
     pub payload: [u8; 32],
     /// What kept the body from being read whole, and other oddities, for the log.
@@ -64,9 +67,37 @@ pub enum Findings {
         verdict: Option<RobotsVerdict>,
         /// The crawl-delay that it asks of us.
         crawl_delay: Option<Duration>,
+        /// The sitemaps that it names, as they stand there.
+        sitemaps: Vec<String>,
     },
+    /// A sitemap, or what was to be one.
+    Sitemap(Box<SitemapList>),
     /// There is nothing to read: no answer, no success, or not text.
     Nothing,
+}
+
+/// What a sitemap lists.
+#[derive(Debug)]
+pub struct SitemapList {
+    /// Entries in the file.
+    pub entries: u32,
+    /// Their URLs, those of other languages too.
+    pub listed: Vec<Listed>,
+}
+
+/// A URL that a sitemap lists, with what is believed of its hints.
+#[derive(Debug)]
+pub struct Listed {
+    /// Absolute, as it was written: what is requested.
+    pub url: String,
+    /// Its identity in this crawl.
+    pub id: UrlId,
+    /// What is there.
+    pub kind: EntryKind,
+    /// When it was last modified.
+    pub modified: Option<Moment>,
+    /// The site calls it less important than most of its pages.
+    pub is_minor: bool,
 }
 
 /// A visit after judgement: the last step before it is written down.

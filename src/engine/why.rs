@@ -69,10 +69,13 @@ pub struct Visited {
     pub depth: u16,
     /// The page on which it was found.
     pub via: Option<String>,
-    /// `unique`, a tier, `ineligible`, `failed` or `forbidden`.
+    /// `unique`, a tier, `ineligible`, `sitemap`, `failed` or `forbidden`.
     pub verdict: String,
     /// HTTP status; 0 if there was no answer.
     pub status: u16,
+    /// Entries of a sitemap.
+    #[serde(default)]
+    pub entries: Option<u32>,
     /// Class and message of the failure.
     pub failure: Option<String>,
     /// Media type as declared.
@@ -113,8 +116,11 @@ pub struct QueuedNow {
 /// Whether a link to a URL would be followed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionNow {
-    /// `admitted`, `out-of-scope` or `malformed` (too long).
+    /// `admitted`, `out-of-scope`, `excluded`, `not-included` or `malformed` (too long).
     pub answer: Cow<'static, str>,
+    /// The pattern by which it is excluded.
+    #[serde(default)]
+    pub pattern: Option<String>,
     /// What a URL must share with a seed.
     pub scope: ScopeKind,
     /// Links from a seed that are followed.
@@ -271,6 +277,13 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
             verdict.clone_into(&mut visited.verdict);
             visited.failure = Some(format!("{class}: {message}"));
         }
+        Fate::Sitemap {
+            status, entries, ..
+        } => {
+            "sitemap".clone_into(&mut visited.verdict);
+            visited.status = status;
+            visited.entries = Some(entries);
+        }
         Fate::Answered {
             status,
             mime,
@@ -356,17 +369,21 @@ fn admission(store: &dyn Store, options: &Options, url: &Url) -> Result<Admissio
     let in_scope = admits_by_entries(options.scope, url, |entry| {
         Ok::<_, Error>(store.get(Table::Scope, entry)?.is_some())
     })?;
+    let policy = options.policies.of(&HostKey::of(url));
+    let excluded = policy.exclude.find(url.as_str());
+    let included = policy.include.is_empty() || policy.include.find(url.as_str()).is_some();
     Ok(AdmissionNow {
-        answer: if url.as_str().len() > limits.max_url_length {
-            "malformed"
-        } else if in_scope {
-            "admitted"
-        } else {
-            "out-of-scope"
+        answer: match () {
+            () if url.as_str().len() > limits.max_url_length => "malformed",
+            () if !in_scope => "out-of-scope",
+            () if excluded.is_some() => "excluded",
+            () if !included => "not-included",
+            () => "admitted",
         }
         .into(),
+        pattern: excluded.map(ToString::to_string),
         scope: options.scope,
-        max_depth: options.policies.of(&HostKey::of(url)).max_depth,
+        max_depth: policy.max_depth,
         max_url_length: limits.max_url_length,
     })
 }

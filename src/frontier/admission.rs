@@ -11,6 +11,8 @@ pub struct Limits {
     pub max_redirects: u8,
     /// Characters of a URL; longer ones are not followed (RFC 9110, section 4.1 asks for 8,000).
     pub max_url_length: usize,
+    /// Sitemaps of one host that are read.
+    pub max_sitemaps: u32,
 }
 
 /// A URL that asks to be admitted.
@@ -24,11 +26,22 @@ pub struct Candidate<'a> {
     pub depth: u16,
     /// Redirects in a row.
     pub hops: u8,
-    /// It was given by the user: it is in scope by that.
-    pub seed: bool,
+    /// Who wants it.
+    pub standing: Standing,
     /// A redirect to another form of the URL just visited (`/docs` to `/docs/`): it is known, and
     /// yet it must be asked for.
     pub other_form: bool,
+}
+
+/// Who wants a URL admitted: what is asked of it depends on that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The user gave it: it is in scope by that, and no pattern is asked.
+    Given,
+    /// A sitemap that a host of the crawl named: it is in scope by that, but may be excluded.
+    Named,
+    /// It was found: a link, a redirect, an entry of a sitemap.
+    Linked,
 }
 
 /// The answer.
@@ -40,6 +53,10 @@ pub enum Admission {
     Known,
     /// Shares nothing with a seed.
     OutOfScope,
+    /// Matches a pattern that is excluded.
+    Excluded,
+    /// Matches none of the patterns that are included.
+    NotIncluded,
     /// Too many links from a seed.
     TooDeep,
     /// Too many redirects in a row.
@@ -55,6 +72,8 @@ impl Admission {
             Admission::Admitted(_) => "admitted",
             Admission::Known => "known",
             Admission::OutOfScope => "out-of-scope",
+            Admission::Excluded => "excluded",
+            Admission::NotIncluded => "not-included",
             Admission::TooDeep => "too-deep",
             Admission::TooManyRedirects => "too-many-redirects",
             Admission::Malformed => "malformed",
@@ -85,12 +104,21 @@ pub fn admit(
         return Admission::Malformed;
     };
     let host = HostKey::of(&url);
-    let max_depth = policies.of(&host).max_depth;
-    if max_depth.is_some_and(|max| candidate.depth > max) {
+    let policy = policies.of(&host);
+    if policy.max_depth.is_some_and(|max| candidate.depth > max) {
         return Admission::TooDeep;
     }
-    if !candidate.seed && !scope.admits(&url) {
+    if candidate.standing == Standing::Linked && !scope.admits(&url) {
         return Admission::OutOfScope;
+    }
+    if candidate.standing != Standing::Given && policy.exclude.find(candidate.url).is_some() {
+        return Admission::Excluded;
+    }
+    if candidate.standing == Standing::Linked
+        && !policy.include.is_empty()
+        && policy.include.find(candidate.url).is_none()
+    {
+        return Admission::NotIncluded;
     }
     seen.insert(candidate.id, runs);
     Admission::Admitted(host)
@@ -99,39 +127,51 @@ pub fn admit(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
     use std::time::Duration;
 
-    use crate::frontier::{
-        Overrides, Policy, Politeness, RobotsMode, SEEN, ScopeKind, SeenOptions,
-    };
+    use crate::frontier::{Overrides, Policy, Politeness, SEEN, ScopeKind, SeenOptions};
     use crate::runs::{Catalog, Options};
-    use crate::url::{Canonicalizer, Identity, Secret};
+    use crate::url::{Canonicalizer, Identity, Secret, UrlPatterns};
 
     fn limits() -> Limits {
         Limits {
             max_redirects: 3,
             max_url_length: 60,
+            max_sitemaps: 1,
         }
     }
 
     /// Two links from a seed, but none to `c.example`.
     fn policies() -> Policies {
+        let patterns = |text: &str| Arc::new(UrlPatterns::new(&[text.parse().unwrap()]).unwrap());
         let policy = Policy {
-            politeness: Politeness {
+            max_depth: Some(2),
+            exclude: patterns("*/private/*"),
+            ..Policy::new(Politeness {
                 delay: Duration::ZERO,
                 max_crawl_delay: Duration::ZERO,
                 backoff: Duration::ZERO,
                 max_backoff: Duration::ZERO,
                 attempts: 1,
-            },
-            robots: RobotsMode::Obey,
-            max_depth: Some(2),
+            })
+        };
+        let chosen = Overrides {
+            include: Some(patterns("*/docs/*")),
+            exclude: Some(Arc::default()),
+            ..Overrides::default()
         };
         let none = Overrides {
             max_depth: Some(0),
             ..Overrides::default()
         };
-        Policies::new(policy, [("c.example".parse().unwrap(), none)])
+        Policies::new(
+            policy,
+            [
+                ("c.example".parse().unwrap(), none),
+                ("d.example".parse().unwrap(), chosen),
+            ],
+        )
     }
 
     /// A scope of one host, nothing seen, and a way to ask.
@@ -151,6 +191,7 @@ mod tests {
                 Catalog::open(directory.path(), &[(SEEN, Options::default())]).unwrap();
             let mut scope = Scope::new(ScopeKind::Host);
             scope.add_seed(&url::parse("http://a.example/").unwrap());
+            scope.add_seed(&url::parse("http://d.example/").unwrap());
             Self {
                 _directory: directory,
                 seen: SeenSet::new(&SeenOptions { expected_urls: 10 }, &catalog[0]),
@@ -172,7 +213,7 @@ mod tests {
                 id,
                 depth: 1,
                 hops: 0,
-                seed: false,
+                standing: Standing::Linked,
                 other_form: false,
             };
             change(&mut candidate);
@@ -197,6 +238,28 @@ mod tests {
     }
 
     #[test]
+    fn patterns_choose_among_links() {
+        let mut gate = Gate::new();
+        let given = |asked: &mut Candidate<'_>| asked.standing = Standing::Given;
+        let named = |asked: &mut Candidate<'_>| asked.standing = Standing::Named;
+        let a = "http://a.example/private/x";
+        assert_eq!(gate.ask(a, |_| {}), "excluded");
+        assert_eq!(gate.ask(a, named), "excluded");
+        assert_eq!(gate.ask(a, given), "admitted");
+        assert_eq!(
+            gate.ask("http://b.example/private/x", |_| {}),
+            "out-of-scope"
+        );
+        let d = "http://d.example/private/x";
+        assert_eq!(gate.ask(d, |_| {}), "not-included");
+        assert_eq!(gate.ask(d, named), "admitted");
+        assert_eq!(
+            gate.ask("http://d.example/docs/private/x", |_| {}),
+            "admitted"
+        );
+    }
+
+    #[test]
     fn what_is_refused_is_not_remembered() {
         let mut gate = Gate::new();
         assert_eq!(
@@ -208,11 +271,12 @@ mod tests {
             "admitted"
         );
         assert_eq!(gate.ask("http://c.example/", |_| {}), "too-deep");
-        let seed = |asked: &mut Candidate<'_>| (asked.seed, asked.depth) = (true, 0);
+        let seed = |asked: &mut Candidate<'_>| (asked.standing, asked.depth) = (Standing::Given, 0);
         assert_eq!(gate.ask("http://c.example/", seed), "admitted");
         assert_eq!(gate.ask("http://b.example/", |_| {}), "out-of-scope");
         assert_eq!(
-            gate.ask("http://b.example/", |asked| asked.seed = true),
+            gate.ask("http://b.example/", |asked| asked.standing =
+                Standing::Given),
             "admitted"
         );
         assert_eq!(

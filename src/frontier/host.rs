@@ -27,6 +27,10 @@ pub struct HostState {
     pub robots: RobotsState,
     /// Crawl-delay of its robots.txt in milliseconds.
     pub crawl_delay: Option<u64>,
+    /// The fewest links from a seed to a page of it that was queued; `None` if none was.
+    pub depth: Option<u16>,
+    /// Sitemaps of it that were queued.
+    pub sitemaps: u32,
     /// Answers received.
     pub visits: u64,
     /// Body bytes received.

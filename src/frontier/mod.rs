@@ -18,9 +18,9 @@ mod scope;
 mod seen;
 mod task;
 
-pub use admission::{Admission, Candidate, Limits, admit};
+pub use admission::{Admission, Candidate, Limits, Standing, admit};
 pub use host::{HostState, RobotsRow, RobotsState, RobotsVerdict};
-pub use policy::{Overrides, Policies, Policy, RobotsMode, SharedPolicies};
+pub use policy::{Overrides, Policies, Policy, RobotsMode, SharedPolicies, SitemapMode};
 pub use politeness::{Answer, Pace, Politeness};
 pub use refill::{
     LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, path_and_query,

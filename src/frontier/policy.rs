@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
 use super::Politeness;
-use crate::url::{HostKey, HostMap, HostPattern};
+use crate::url::{HostKey, HostMap, HostPattern, UrlPatterns};
 
 /// The policies of a running crawl. To be looked up anew for each visit, so that `store` makes
 /// others hold from the next one on.
@@ -21,25 +21,78 @@ pub type SharedPolicies = Arc<ArcSwap<Policies>>;
 pub struct Policy {
     /// How gently.
     pub politeness: Politeness,
-    /// Whether its robots.txt is obeyed.
+    /// Whether its robots.txt is obeyed, and whether anything below is.
     pub robots: RobotsMode,
+    /// Whether robots meta tags are.
+    pub robots_meta: RobotsMode,
+    /// Whether `X-Robots-Tag` is.
+    pub robots_header: RobotsMode,
+    /// Whether links with `rel=nofollow` are left alone.
+    pub rel_nofollow: RobotsMode,
+    /// Whether links with `rel=ugc` are.
+    pub rel_ugc: RobotsMode,
+    /// Whether links with `rel=sponsored` are.
+    pub rel_sponsored: RobotsMode,
     /// Links followed from a seed to a URL of this host; `None` for no limit.
     pub max_depth: Option<u16>,
+    /// Where its sitemaps are looked for.
+    pub sitemaps: SitemapMode,
+    /// What a link to it must match one of, if there are any.
+    pub include: Arc<UrlPatterns>,
+    /// What a link to it must not match.
+    pub exclude: Arc<UrlPatterns>,
 }
 
-/// Whether robots.txt is obeyed.
+impl Policy {
+    /// A policy that obeys everything and has no limits.
+    pub fn new(politeness: Politeness) -> Self {
+        Self {
+            politeness,
+            robots: RobotsMode::Obey,
+            robots_meta: RobotsMode::Obey,
+            robots_header: RobotsMode::Obey,
+            rel_nofollow: RobotsMode::Obey,
+            rel_ugc: RobotsMode::Obey,
+            rel_sponsored: RobotsMode::Obey,
+            max_depth: None,
+            sitemaps: SitemapMode::default(),
+            include: Arc::default(),
+            exclude: Arc::default(),
+        }
+    }
+
+    /// Whether something is obeyed: whoever ignores robots.txt ignores the rest too.
+    pub fn obeys(&self, mode: RobotsMode) -> bool {
+        self.robots == RobotsMode::Obey && mode == RobotsMode::Obey
+    }
+}
+
+/// Whether robots.txt, or something else that a site asks of robots, is obeyed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RobotsMode {
-    /// It is asked for and obeyed.
+    /// It is looked at and obeyed.
     #[default]
     Obey,
     /// It is neither.
     Ignore,
 }
 
+/// Where sitemaps are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SitemapMode {
+    /// Nowhere: what is one is like any other file.
+    Off,
+    /// In robots.txt; and what is found to be one is read.
+    #[default]
+    Robots,
+    /// The same, and `/sitemap.xml` where robots.txt names none.
+    WellKnown,
+}
+
 /// What differs at some hosts; what is `None` does not. The fields are those of [`Policy`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is described where it is overridden")]
 pub struct Overrides {
     pub delay: Option<Duration>,
@@ -48,7 +101,15 @@ pub struct Overrides {
     pub max_backoff: Option<Duration>,
     pub attempts: Option<u8>,
     pub robots: Option<RobotsMode>,
+    pub robots_meta: Option<RobotsMode>,
+    pub robots_header: Option<RobotsMode>,
+    pub rel_nofollow: Option<RobotsMode>,
+    pub rel_ugc: Option<RobotsMode>,
+    pub rel_sponsored: Option<RobotsMode>,
     pub max_depth: Option<u16>,
+    pub sitemaps: Option<SitemapMode>,
+    pub include: Option<Arc<UrlPatterns>>,
+    pub exclude: Option<Arc<UrlPatterns>>,
 }
 
 /// The policy of every host.
@@ -56,6 +117,8 @@ pub struct Overrides {
 pub struct Policies {
     crawl: Policy,
     overrides: HostMap<Overrides>,
+    /// The patterns of hosts at which robots.txt is treated in another way.
+    robots_exceptions: Vec<HostPattern>,
 }
 
 impl Policies {
@@ -66,12 +129,17 @@ impl Policies {
         overrides: impl IntoIterator<Item = (HostPattern, Overrides)>,
     ) -> Self {
         let mut map = HostMap::default();
+        let mut robots_exceptions = Vec::new();
         for (pattern, overrides) in overrides {
+            if overrides.robots.is_some_and(|it| it != crawl.robots) {
+                robots_exceptions.push(pattern.clone());
+            }
             map.insert(&pattern, overrides);
         }
         Self {
             crawl,
             overrides: map,
+            robots_exceptions,
         }
     }
 
@@ -84,11 +152,9 @@ impl Policies {
         policy
     }
 
-    /// Whether robots.txt is obeyed where nothing else is said, and whether that holds everywhere.
-    pub fn robots(&self) -> (RobotsMode, bool) {
-        let mode = self.crawl.robots;
-        let mut others = self.overrides.values();
-        (mode, others.all(|it| it.robots.is_none_or(|it| it == mode)))
+    /// Whether robots.txt is obeyed, and the patterns of hosts at which the other thing is done.
+    pub fn robots(&self) -> (RobotsMode, &[HostPattern]) {
+        (self.crawl.robots, &self.robots_exceptions)
     }
 
     /// To be shared by all that make visits.
@@ -99,8 +165,10 @@ impl Policies {
 
 impl Overrides {
     fn apply(&self, policy: &mut Policy) {
-        fn set<T: Copy>(field: &mut T, value: Option<T>) {
-            *field = value.unwrap_or(*field);
+        fn set<T: Clone>(field: &mut T, value: Option<&T>) {
+            if let Some(value) = value {
+                field.clone_from(value);
+            }
         }
         // Taken apart, so that a new field cannot be forgotten.
         let Self {
@@ -110,16 +178,32 @@ impl Overrides {
             max_backoff,
             attempts,
             robots,
+            robots_meta,
+            robots_header,
+            rel_nofollow,
+            rel_ugc,
+            rel_sponsored,
             max_depth,
-        } = *self;
+            sitemaps,
+            include,
+            exclude,
+        } = self;
         let politeness = &mut policy.politeness;
-        set(&mut politeness.delay, delay);
-        set(&mut politeness.max_crawl_delay, max_crawl_delay);
-        set(&mut politeness.backoff, backoff);
-        set(&mut politeness.max_backoff, max_backoff);
-        set(&mut politeness.attempts, attempts);
-        set(&mut policy.robots, robots);
-        policy.max_depth = max_depth.or(policy.max_depth);
+        set(&mut politeness.delay, delay.as_ref());
+        set(&mut politeness.max_crawl_delay, max_crawl_delay.as_ref());
+        set(&mut politeness.backoff, backoff.as_ref());
+        set(&mut politeness.max_backoff, max_backoff.as_ref());
+        set(&mut politeness.attempts, attempts.as_ref());
+        set(&mut policy.robots, robots.as_ref());
+        set(&mut policy.robots_meta, robots_meta.as_ref());
+        set(&mut policy.robots_header, robots_header.as_ref());
+        set(&mut policy.rel_nofollow, rel_nofollow.as_ref());
+        set(&mut policy.rel_ugc, rel_ugc.as_ref());
+        set(&mut policy.rel_sponsored, rel_sponsored.as_ref());
+        set(&mut policy.sitemaps, sitemaps.as_ref());
+        set(&mut policy.include, include.as_ref());
+        set(&mut policy.exclude, exclude.as_ref());
+        policy.max_depth = (*max_depth).or(policy.max_depth);
     }
 }
 
@@ -128,17 +212,13 @@ mod tests {
     use super::*;
 
     fn policies() -> Policies {
-        let crawl = Policy {
-            politeness: Politeness {
-                delay: Duration::from_secs(1),
-                max_crawl_delay: Duration::from_secs(30),
-                backoff: Duration::from_secs(5),
-                max_backoff: Duration::from_mins(10),
-                attempts: 3,
-            },
-            robots: RobotsMode::Obey,
-            max_depth: None,
-        };
+        let crawl = Policy::new(Politeness {
+            delay: Duration::from_secs(1),
+            max_crawl_delay: Duration::from_secs(30),
+            backoff: Duration::from_secs(5),
+            max_backoff: Duration::from_mins(10),
+            attempts: 3,
+        });
         let delay = |seconds| Some(Duration::from_secs(seconds));
         let entry = |pattern: &str, overrides| (pattern.parse().unwrap(), overrides);
         Policies::new(
@@ -186,13 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mixture_of_robots_modes_is_told() {
-        assert_eq!(policies().robots(), (RobotsMode::Obey, false));
-        let crawl = policies().of(&HostKey::parse("https://example.org").unwrap());
-        assert_eq!(
-            Policies::new(crawl, []).robots(),
-            (RobotsMode::Ignore, true)
-        );
+    fn hosts_at_which_robots_txt_is_treated_in_another_way_are_told() {
+        let policies = policies();
+        let (mode, exceptions) = policies.robots();
+        assert_eq!(mode, RobotsMode::Obey);
+        assert_eq!(exceptions, ["example.org".parse().unwrap()]);
+        let crawl = policies.of(&HostKey::parse("https://example.org").unwrap());
+        let ignoring = Policies::new(crawl, []);
+        assert_eq!(ignoring.robots(), (RobotsMode::Ignore, &[][..]));
     }
 
     #[test]

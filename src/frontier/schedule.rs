@@ -514,7 +514,6 @@ impl Schedule {
 
 fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTask {
     FetchTask {
-        purpose: Purpose::Page,
         url: waiting.url,
         host,
         pace,
@@ -530,9 +529,9 @@ fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTa
 fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
     let url = host.robots_url();
     FetchTask {
-        purpose: Purpose::Robots,
         queued: QueuedUrl {
             revisit: false,
+            purpose: Purpose::Robots,
             url: url.to_string(),
             id: identity.id(&url),
             via: None,

@@ -29,10 +29,13 @@ pub struct QueuedUrl {
     pub hops: u8,
     /// Attempts made so far.
     pub attempts: u8,
-    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I refresh or related.
+    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I refresh or related,
+    /// M named by robots.txt or a sitemap.
     pub path: String,
     /// It was visited before, and is to be compared with what was found then.
     pub revisit: bool,
+    /// Why it is fetched.
+    pub purpose: Purpose,
 }
 
 /// Where a task waits: the queue row that its commit removes.
@@ -47,19 +50,29 @@ pub struct Place {
 }
 
 /// Why something is fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     /// For its content and links.
     Page,
     /// For the rules of its host.
     Robots,
+    /// For the URLs that it lists.
+    Sitemap {
+        /// Indexes that led to it.
+        level: u8,
+    },
+}
+
+impl Purpose {
+    /// Whether it is a sitemap.
+    pub fn is_sitemap(self) -> bool {
+        matches!(self, Self::Sitemap { .. })
+    }
 }
 
 /// One visit to be made.
 #[derive(Debug, Clone)]
 pub struct FetchTask {
-    /// Why.
-    pub purpose: Purpose,
     /// What to request.
     pub url: Url,
     /// Its host: scheme, name, port.

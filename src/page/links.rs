@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::metadata::has_token;
 use super::outline::{Outline, attribute};
 use super::tag::Tag;
+use super::wishes::{Rel, Rels};
 use super::{Note, PageOptions};
 use crate::url::{self, Identity, Url, UrlId};
 
@@ -24,8 +25,8 @@ pub struct Link {
     pub id: UrlId,
     /// By what it is pointed at, the first time.
     pub kind: LinkKind,
-    /// Whether every reference to it says `rel=nofollow`.
-    pub nofollow: bool,
+    /// What the references to it say by `rel`.
+    pub rels: Rels,
 }
 
 /// By what a page points at something.
@@ -75,9 +76,8 @@ pub(super) fn collect(
         let Some((reference, kind)) = reference(element, item.tag) else {
             continue;
         };
-        let nofollow =
-            attribute(element, &local_name!("rel")).is_some_and(|rel| has_token(rel, "nofollow"));
-        if reference.starts_with('#') || !seen.insert((reference, nofollow)) {
+        let rel = attribute(element, &local_name!("rel")).map_or(Rel::default(), Rel::read);
+        if reference.starts_with('#') || !seen.insert((reference, rel)) {
             continue;
         }
         if reference.len() > options.max_url_bytes {
@@ -92,7 +92,7 @@ pub(super) fn collect(
         if let Some(&place) = places.get(&id) {
             let link: Option<&mut Link> = links.get_mut(place);
             if let Some(link) = link {
-                link.nofollow &= nofollow;
+                link.rels.add(rel);
             }
         } else if links.len() < options.max_links {
             places.insert(id, links.len());
@@ -100,7 +100,7 @@ pub(super) fn collect(
                 url: target.into(),
                 id,
                 kind,
-                nofollow,
+                rels: Rels::of(rel),
             });
         } else {
             cut = true;

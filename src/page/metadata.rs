@@ -1,8 +1,8 @@
-//! What a page says about itself: title, language, canonical URL, wishes to robots.
+//! What a page says about itself: title, language, canonical URL, authors and dates.
 
 use html5ever::local_name;
 use scraper::node::Element;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::collapse;
 use super::outline::{Outline, attribute};
@@ -11,95 +11,6 @@ use crate::url::{self, Url};
 
 /// Bytes of a declared language that are read; BCP 47 (section 4.4.1) asks for 35.
 const MAX_LANGUAGE_BYTES: usize = 35;
-
-/// The name under which a page may speak to this crawler alone.
-const PRODUCT_TOKEN: &str = "gleaner";
-
-/// What a page asks of robots, by meta tags or by the `X-Robots-Tag` header.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RobotsMeta {
-    /// Do not keep the page in an index.
-    pub noindex: bool,
-    /// Do not follow its links.
-    pub nofollow: bool,
-    /// Do not keep a copy.
-    pub noarchive: bool,
-}
-
-impl RobotsMeta {
-    /// Reads the values of all `X-Robots-Tag` headers. A directive may be addressed to one crawler
-    /// (`otherbot: noindex, nofollow`); those for others than `product_token` are passed over.
-    pub fn from_header_values<'a>(
-        values: impl IntoIterator<Item = &'a str>,
-        product_token: &str,
-    ) -> Self {
-        let mut robots = Self::default();
-        for value in values {
-            let mut addressed = true;
-            for part in value.split(',') {
-                let mut directive = part.trim();
-                if let Some((name, rest)) = directive.split_once(':')
-                    && !has_value(name.trim())
-                {
-                    addressed = name.trim().eq_ignore_ascii_case(product_token);
-                    directive = rest.trim();
-                }
-                if addressed {
-                    robots.add(directive);
-                }
-            }
-        }
-        robots
-    }
-
-    /// Both wishes together: the stricter one of each.
-    #[must_use]
-    pub fn merge(self, other: Self) -> Self {
-        Self {
-            noindex: self.noindex || other.noindex,
-            nofollow: self.nofollow || other.nofollow,
-            noarchive: self.noarchive || other.noarchive,
-        }
-    }
-
-    fn add(&mut self, directive: &str) {
-        let is = |name: &str| directive.eq_ignore_ascii_case(name);
-        let none = is("none");
-        self.noindex |= none || is("noindex");
-        self.nofollow |= none || is("nofollow");
-        self.noarchive |= is("noarchive") || is("nocache");
-    }
-}
-
-/// Directives that have a value of their own after a colon, so that the word before the colon is
-/// not a crawler's name.
-fn has_value(name: &str) -> bool {
-    [
-        "unavailable_after",
-        "max-snippet",
-        "max-image-preview",
-        "max-video-preview",
-    ]
-    .iter()
-    .any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// What the meta tags named `robots`, or like this crawler, ask for.
-pub(super) fn robots(outline: &Outline<'_>) -> RobotsMeta {
-    let mut robots = RobotsMeta::default();
-    for element in metas(outline) {
-        let name = attribute(element, &local_name!("name"))
-            .unwrap_or_default()
-            .trim();
-        if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(PRODUCT_TOKEN) {
-            let content = attribute(element, &local_name!("content")).unwrap_or_default();
-            content
-                .split([',', ';', ' '])
-                .for_each(|directive| robots.add(directive.trim()));
-        }
-    }
-    robots
-}
 
 /// What else a page says about itself, as it says it: dates are not parsed, names not checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -315,6 +226,6 @@ fn meta_content<'a>(outline: &Outline<'a>, name: &str) -> Option<&'a str> {
     })
 }
 
-fn metas<'a>(outline: &Outline<'a>) -> impl Iterator<Item = &'a Element> {
+pub(super) fn metas<'a>(outline: &Outline<'a>) -> impl Iterator<Item = &'a Element> {
     outline.declared(Tag::Meta).map(|(_, element)| element)
 }

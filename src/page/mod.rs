@@ -26,6 +26,7 @@ mod tag;
 mod text;
 mod traits;
 mod tree;
+mod wishes;
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,8 @@ use serde::{Deserialize, Serialize};
 
 pub use charset::{BodyKind, kind};
 pub use links::{Link, LinkKind};
-pub use metadata::{Metadata, RobotsMeta};
+pub use metadata::Metadata;
+pub use wishes::{Rel, Rels, Wish, Wishes};
 
 use crate::url::{Identity, Url};
 use blocks::Block;
@@ -90,7 +92,7 @@ pub struct Page {
     /// The absolute URL the page calls its canonical one: a hint, never an identity.
     pub canonical: Option<String>,
     /// What the page's own meta tags ask of robots.
-    pub robots: RobotsMeta,
+    pub robots: Wishes,
     /// What else it says about itself.
     pub metadata: Metadata,
     /// Where the page points, each target once, in document order.
@@ -164,7 +166,7 @@ impl Page {
             detected_language: language::detect(&main_text),
             language,
             canonical: metadata::canonical(&outline, &base, options.max_url_bytes),
-            robots: metadata::robots(&outline),
+            robots: wishes::of_page(&outline),
             metadata: metadata::metadata(&outline, &base, options.max_url_bytes),
             links,
             kept_permille: kept_permille(&main_text, &full_text),

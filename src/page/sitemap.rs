@@ -16,6 +16,10 @@ mod xml;
 
 use std::io::{BufRead, Read};
 
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+
 use crate::url::{self, Url};
 use input::{Input, Stop};
 
@@ -56,6 +60,36 @@ pub struct SitemapEntry {
     pub priority: Option<f32>,
     /// The same page in other languages.
     pub alternates: Vec<Alternate>,
+}
+
+impl SitemapEntry {
+    /// When it was last modified, as far as that is said and can be read: a date and time of W3C
+    /// (RFC 3339 or a part of it, in UTC if it names no zone; a date is its beginning) or of a feed
+    /// (RFC 2822).
+    pub fn modified(&self) -> Option<Timestamp> {
+        modified(self.last_modified.as_deref()?.trim())
+    }
+}
+
+fn modified(text: &str) -> Option<Timestamp> {
+    let in_utc = |time: DateTime| Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Some(time);
+    }
+    // A date of a year and perhaps a month.
+    if let [year, rest @ ..] = &*text.splitn(3, '-').collect::<Vec<_>>()
+        && year.len() == 4
+        && rest.len() < 2
+    {
+        let month = rest.first().map_or(Ok(1), |month| month.parse());
+        let first = Date::new(year.parse().ok()?, month.ok()?, 1).ok()?;
+        return in_utc(first.into());
+    }
+    let in_feeds = || jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text);
+    match text.parse::<DateTime>() {
+        Ok(time) => in_utc(time),
+        Err(_) => in_feeds().ok(),
+    }
 }
 
 /// What a URL of a sitemap leads to.
@@ -234,6 +268,26 @@ pub fn read_sitemap(
     }
     sink.report
 }
+
+/// The form of a file whose first element says that it is a sitemap or a feed, also of a compressed
+/// one. Looks at the beginning alone.
+pub fn recognize(body: &[u8]) -> Option<SitemapForm> {
+    let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    let is_markup = text.trim_ascii_start().first() == Some(&b'<');
+    if !is_markup && !body.starts_with(&[0x1F, 0x8B]) {
+        return None;
+    }
+    let options = SitemapOptions {
+        max_bytes: RECOGNIZED_BYTES,
+        max_entries: 0,
+        max_alternates: 0,
+    };
+    let form = read_sitemap(body, None, &options, &mut |_| ()).form;
+    form.filter(|form| *form != SitemapForm::Text)
+}
+
+/// Bytes in which the first element is looked for: comments may stand before it.
+const RECOGNIZED_BYTES: u64 = 16 * 1024;
 
 /// Where entries and problems go.
 struct Sink<'a> {

@@ -21,7 +21,7 @@ fn check_links(html: &str, expected: &[(&str, LinkKind, bool)]) {
     let links = page(html).links;
     let found: Vec<_> = links
         .iter()
-        .map(|l| (l.url.as_str(), l.kind, l.nofollow))
+        .map(|l| (l.url.as_str(), l.kind, l.rels.all_say(Rel::NOFOLLOW)))
         .collect();
     assert_eq!(found, expected, "{html}");
 }
@@ -60,6 +60,27 @@ fn one_target_is_one_link_and_followed_if_one_reference_is() {
             ("https://example.org/dir/b", LinkKind::Anchor, false),
         ],
     );
+}
+
+#[test]
+fn a_link_is_vouched_for_if_one_reference_says_no_word_that_is_obeyed() {
+    let check = |html: &str, obeyed: &[Rel], expected: bool| {
+        let obeyed = obeyed.iter().copied().fold(Rel::default(), Rel::with);
+        let links = page(html).links;
+        assert_eq!(links[0].rels.all_say(obeyed), expected, "{html}");
+    };
+    let all = [Rel::NOFOLLOW, Rel::UGC, Rel::SPONSORED];
+    check("<a href=/a>", &all, false);
+    check("<a href=/a rel='noopener UGC'>", &all, true);
+    check("<a href=/a rel='ugc'>", &[Rel::NOFOLLOW], false);
+    check("<a href=/a rel='ugc nofollow'>", &[Rel::NOFOLLOW], true);
+    check("<a href=/a rel=sponsored>", &[Rel::SPONSORED], true);
+    check("<a href=/a rel=sponsored>", &[], false);
+    // Each reference is obeyed for another reason, or one is not.
+    let two = "<a href=/a rel=ugc></a><a href=/a rel=sponsored></a>";
+    check(two, &all, true);
+    check(two, &[Rel::UGC], false);
+    check("<a href=/a rel=ugc></a><a href=/a>", &all, false);
 }
 
 #[test]
@@ -133,13 +154,20 @@ fn metadata_is_read_and_bounded() {
     assert_eq!(found.language.as_deref(), Some("pt-br"));
     assert_eq!(found.canonical.as_deref(), Some("https://example.org/c"));
     assert_eq!(
-        found.robots,
-        RobotsMeta {
-            noindex: true,
-            nofollow: true,
-            noarchive: false
-        }
+        found.robots.names().collect::<Vec<_>>(),
+        ["noindex", "nofollow"]
     );
+    let reserved = page(
+        "<meta name=robots content='noai, NoImageAI'><meta name=tdm-reservation content=' 1 '>",
+    );
+    assert_eq!(
+        reserved.robots.names().collect::<Vec<_>>(),
+        ["noai", "noimageai", "tdm-reservation"]
+    );
+    let free = page(
+        "<meta name=tdm-reservation content=0><meta name=robots content='tdm-reservation, all'>",
+    );
+    assert_eq!(free.robots, Wishes::default());
 
     assert_eq!(
         page("<title> </title><h1>An <b>h1</b></h1>")
@@ -168,9 +196,13 @@ fn metadata_is_read_and_bounded() {
 #[test]
 fn robots_header_is_for_whom_it_names() {
     let check = |values: &[&str], expected: (bool, bool, bool)| {
-        let found = RobotsMeta::from_header_values(values.iter().copied(), "gleaner");
+        let found = Wishes::from_header_values(values.iter().copied(), "gleaner");
         assert_eq!(
-            (found.noindex, found.nofollow, found.noarchive),
+            (
+                found.has(Wish::Noindex),
+                found.has(Wish::Nofollow),
+                found.has(Wish::Noarchive)
+            ),
             expected,
             "{values:?}"
         );
@@ -190,6 +222,10 @@ fn robots_header_is_for_whom_it_names() {
         (true, false, false),
     );
     check(&["", ",:,,", "indexnoindex"], (false, false, false));
+    let noai = Wishes::from_header_values(["noai, otherbot: noimageai"], "gleaner");
+    assert_eq!(noai.names().collect::<Vec<_>>(), ["noai"]);
+    let reserved = [Some("1"), Some(" 0"), Some("11"), None].map(Wishes::from_tdm_reservation);
+    assert_eq!(reserved.map(|it| it.names().count()), [1, 0, 0, 0]);
 }
 
 #[test]
@@ -491,7 +527,7 @@ proptest! {
         let _ = page(&text.text);
         let _ = kind(Some(&header), &bytes);
         let _ = kind(None, &bytes);
-        let _ = RobotsMeta::from_header_values([header.as_str()], "gleaner");
+        let _ = Wishes::from_header_values([header.as_str()], "gleaner");
     }
 }
 

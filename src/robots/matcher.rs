@@ -234,16 +234,23 @@ impl MatcherBuilder {
     pub(super) fn build(self) -> Matcher {
         let Self {
             text,
-            mut plain,
+            plain,
             mut wildcard,
         } = self;
-        // Of equal patterns the first stays: `allow`, if any says so.
-        plain.sort_by(|a, b| {
-            a.pattern
-                .of(&text)
-                .cmp(b.pattern.of(&text))
-                .then(b.says.allow().cmp(&a.says.allow()))
+        // By text; most comparisons end in the word that stands beside each, behind what all begin
+        // with. Of equal patterns the first stays: `allow`, if any says so.
+        let common = common_beginning(plain.iter().map(|rule| rule.pattern.of(&text)));
+        let mut by_text: Vec<(u64, Plain)> = plain
+            .into_iter()
+            .map(|rule| (word_at(common, rule.pattern.of(&text)), rule))
+            .collect();
+        by_text.sort_unstable_by(|(a_word, a), (b_word, b)| {
+            (a_word.cmp(b_word))
+                .then_with(|| a.pattern.of(&text).cmp(b.pattern.of(&text)))
+                .then_with(|| b.says.allow().cmp(&a.says.allow()))
+                .then_with(|| a.says.line().cmp(&b.says.line()))
         });
+        let mut plain: Vec<Plain> = by_text.into_iter().map(|(_, rule)| rule).collect();
         plain.dedup_by(|a, b| a.pattern.of(&text) == b.pattern.of(&text));
         let mut above: Vec<u32> = Vec::new();
         for index in 0..plain.len() {
@@ -262,6 +269,28 @@ impl MatcherBuilder {
             text: text.into(),
             plain: plain.into(),
             wildcard: wildcard.into(),
+        }
+    }
+}
+
+/// How many bytes all texts begin with.
+fn common_beginning<'a>(mut texts: impl Iterator<Item = &'a str>) -> usize {
+    let Some(first) = texts.next() else { return 0 };
+    texts.fold(first.len(), |common, text| {
+        let pairs = first.bytes().zip(text.bytes()).take(common);
+        pairs.take_while(|(a, b)| a == b).count()
+    })
+}
+
+/// The eight bytes from there on, as a number of the same order as far as it goes.
+fn word_at(start: usize, text: &str) -> u64 {
+    let bytes = text.as_bytes().get(start..).unwrap_or_default();
+    match bytes.first_chunk() {
+        Some(word) => u64::from_be_bytes(*word),
+        None => {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(word)
         }
     }
 }

@@ -1,7 +1,7 @@
-//! From the bytes of a robots.txt to the [`Rules`] for one crawler, in one pass over the callbacks
-//! of the `robotstxt` crate's line parser. That parser forgives the usual misspellings of
-//! `disallow`: RFC 9309 says nothing of them, and what their author wanted is plain. What it does
-//! badly is kept from it: see [`records`].
+//! From the bytes of a robots.txt to the [`Rules`] for one crawler, in one pass. Rules that are
+//! written as they should be are read here; all other lines are read by the `robotstxt` crate's line
+//! parser, which forgives the usual misspellings of `disallow`: RFC 9309 says nothing of them, and
+//! what their author wanted is plain. What it does badly is kept from it: see [`can_be_record`].
 
 use std::time::Duration;
 
@@ -55,9 +55,23 @@ impl Rules {
     /// All groups that name the crawler count as one; only if there is none, those for `*`
     /// (RFC 9309 section 2.2.1). If neither is there, all is allowed.
     pub fn parse(body: &[u8], product_token: &str) -> Self {
-        let records = records(within_limit(body));
-        let mut reader = Reader::new(product_token, &records.lines);
-        RobotsTxtParser::new(&records.text, &mut reader).parse();
+        let mut reader = Reader::new(product_token);
+        // Lines for the line parser that have not been handed to it.
+        let mut text = String::new();
+        for (number, line) in lines(within_limit(body)) {
+            let is_blank = |byte: &&u8| **byte <= b' ';
+            let line = &line[line.iter().take_while(is_blank).count()..];
+            let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
+            if let Some((pattern, allow)) = plain_rule(line) {
+                reader.read(&mut text);
+                reader.rule(number, pattern, allow);
+            } else if can_be_record(line) {
+                push_ascii(line, &mut text);
+                text.push('\n');
+                reader.lines.push(number);
+            }
+        }
+        reader.read(&mut text);
         reader.finish()
     }
 
@@ -175,33 +189,26 @@ pub fn line(body: &[u8], number: u32) -> String {
     line.map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// What is handed to the line parser.
-struct Records {
-    /// In ASCII, because the parser cuts long lines at byte positions and panics inside a character.
-    text: String,
-    /// For each line of the text its number in the body.
-    lines: Vec<u32>,
+/// The pattern of a rule that is written as it should be, and whether it allows: what the line parser
+/// would say of it, without the ten allocations in which it considers how it may be misspelt. Nearly
+/// all lines of a large file are such.
+fn plain_rule(line: &[u8]) -> Option<(&str, bool)> {
+    // Longer lines are cut by the parser, and what is not ASCII is escaped for it.
+    if line.len() > MAX_PLAIN_RULE || !line.is_ascii() {
+        return None;
+    }
+    let (key, value) = std::str::from_utf8(line).ok()?.split_once(':')?;
+    let key = key.trim();
+    let allow = match () {
+        () if key.eq_ignore_ascii_case("disallow") => false,
+        () if key.eq_ignore_ascii_case("allow") => true,
+        () => return None,
+    };
+    Some((value.trim(), allow))
 }
 
-/// The lines that may be records; the parser allocates ten times to find out that one is none.
-fn records(body: &[u8]) -> Records {
-    let mut text = String::with_capacity(body.len() + body.len() / 16);
-    let mut numbers = Vec::new();
-    for (number, line) in lines(body) {
-        let is_blank = |byte: &&u8| **byte <= b' ';
-        let line = &line[line.iter().take_while(is_blank).count()..];
-        let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
-        if can_be_record(line) {
-            push_ascii(line, &mut text);
-            text.push('\n');
-            numbers.push(number);
-        }
-    }
-    Records {
-        text,
-        lines: numbers,
-    }
-}
+/// Bytes of a rule that is read without the line parser.
+const MAX_PLAIN_RULE: usize = 8 * 1024;
 
 /// Whether a line without its comment has the colon that the grammar of RFC 9309 section 2.2 asks
 /// for, and begins like user-agent, allow, disallow, sitemap or crawl-delay: most records unknown
@@ -265,8 +272,8 @@ struct Group {
 /// an audience of their own.
 struct Reader<'a> {
     product_token: &'a str,
-    /// The number in the body of each line that the parser sees.
-    lines: &'a [u32],
+    /// The number in the body of each line that the parser is handed next.
+    lines: Vec<u32>,
     rule_audience: Audience,
     delay_audience: Audience,
     us: Group,
@@ -275,10 +282,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(product_token: &'a str, lines: &'a [u32]) -> Self {
+    fn new(product_token: &'a str) -> Self {
         Self {
             product_token,
-            lines,
+            lines: Vec::new(),
             rule_audience: Audience::default(),
             delay_audience: Audience::default(),
             us: Group::default(),
@@ -287,10 +294,23 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Has the line parser read this, in ASCII, because it cuts long lines at byte positions and panics
+    /// inside a character; and empties it.
+    fn read(&mut self, text: &mut String) {
+        if !text.is_empty() {
+            RobotsTxtParser::new(text, self).parse();
+            self.lines.clear();
+            text.clear();
+        }
+    }
+
+    /// The number in the body of a line that the parser counts.
+    fn number(&self, line: u32) -> u32 {
+        let at = (line as usize).checked_sub(1);
+        at.and_then(|at| self.lines.get(at)).copied().unwrap_or(0)
+    }
+
     fn rule(&mut self, line: u32, pattern: &str, allow: bool) {
-        let number = (line as usize).checked_sub(1);
-        let line = number.and_then(|at| self.lines.get(at)).copied();
-        let line = line.unwrap_or(0);
         self.rule_audience.closed = true;
         self.delay_audience.closed = true;
         if self.rule_audience.us {
@@ -333,11 +353,11 @@ impl RobotsParseHandler for Reader<'_> {
     }
 
     fn handle_allow(&mut self, line: u32, value: &str) {
-        self.rule(line, value, true);
+        self.rule(self.number(line), value, true);
     }
 
     fn handle_disallow(&mut self, line: u32, value: &str) {
-        self.rule(line, value, false);
+        self.rule(self.number(line), value, false);
     }
 
     fn handle_sitemap(&mut self, _line: u32, value: &str) {
@@ -695,6 +715,23 @@ mod tests {
     }
 
     proptest! {
+        /// What is read here is what the line parser reads, which alone knows the misspelt key.
+        #[test]
+        fn a_rule_is_the_same_whoever_reads_it(
+            pattern in "[ \t/a-c%0-9A-Fa-f*$:é]{0,12}",
+            path in "/[a-c%0-9A-Fa-f:é]{0,10}",
+            allow in any::<bool>(),
+        ) {
+            let (key, other) = match allow {
+                true => ("Allow ", "allowed"),
+                false => ("disALLOW", "disalow"),
+            };
+            let of = |key: &str| {
+                let body = format!("user-agent: *\ndisallow: /a\n{key}:{pattern}\r\n");
+                Rules::parse(body.as_bytes(), "x").decide(&path)
+            };
+            prop_assert_eq!(of(key), of(other));
+        }
         #[test]
         fn any_bytes_are_read(body in proptest::collection::vec(any::<u8>(), 0..300), path in "\\PC{0,20}") {
             let rules = Rules::parse(&body, "gleaner");

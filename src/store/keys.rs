@@ -23,6 +23,8 @@ pub mod meta {
     pub const REVISITS: &[u8] = b"revisits";
     /// What the fingerprints of this crawl are made of.
     pub const FEATURES: &[u8] = b"features";
+    /// What the canonical form of URLs depends on in this crawl, as text.
+    pub const URL_FORM: &[u8] = b"url-form";
     /// Prefix of the hosts whose private addresses the user named as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }

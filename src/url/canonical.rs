@@ -4,8 +4,10 @@
 //!
 //! Steps, in order: origin (scheme, userinfo, `www.`, trailing dot), path (escapes, sessions, dot
 //! segments that these uncovered, case, index file, slashes), query (escapes, empty pieces,
-//! tracking, sessions, order). All work on the raw text, never on decoded pairs, so that `a%26b`
+//! parameters that settings name, tracking, sessions, order). All work on the raw text, never on decoded pairs, so that `a%26b`
 //! stays what it is and `+` is no space.
+//!
+//! Which rules hold depends on the host (`host_rules.rs`).
 //!
 //! Law: the canonical form parses, and is its own canonical form; whatever rules are on.
 
@@ -13,8 +15,9 @@ use std::borrow::Cow;
 
 use ::url::{Position, Url};
 
+use super::host_rules::{HostRules, HostTable, Parameter, RulesAt};
 use super::rules::{self, Rule, RuleSet};
-use super::{Secret, UrlId};
+use super::{HostKey, HostPattern, Secret, UrlId};
 
 /// The normal form of a URL: the key under which a crawl knows it, never what is requested.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,29 +42,82 @@ impl std::fmt::Display for CanonicalUrl {
 }
 
 /// Makes canonical URLs by the rules it was given; by default those that [`Rule::all`] marks so.
-#[derive(Debug, Clone, Default)]
+///
+/// What holds at a host, each over the one before: those rules, what was learned of the host, what
+/// the settings say of all hosts, what they say of this one. [`Self::description`] tells all but
+/// what was learned.
+#[derive(Debug, Clone)]
 pub struct Canonicalizer {
-    rules: RuleSet,
+    rules: HostTable,
+}
+
+impl Default for Canonicalizer {
+    fn default() -> Self {
+        Self::with_rules(RuleSet::default())
+    }
 }
 
 impl Canonicalizer {
     /// A canonicalizer that applies these rules and no others.
     pub fn with_rules(rules: RuleSet) -> Self {
-        Self { rules }
+        Self {
+            rules: HostTable::new(rules, HostRules::default(), []),
+        }
+    }
+
+    /// A canonicalizer that applies the default rules but for what differs at all hosts, and at some.
+    /// Where several patterns match a host, each rule and parameter is the most specific one's that
+    /// names it.
+    pub fn with_hosts(
+        everywhere: HostRules,
+        hosts: impl IntoIterator<Item = (HostPattern, HostRules)>,
+    ) -> Self {
+        Self {
+            rules: HostTable::new(RuleSet::default(), everywhere, hosts),
+        }
+    }
+
+    /// From now on these rules hold at exactly this host too, where the settings do not say
+    /// otherwise; what was learned of it before is forgotten. Hosts that are one in the canonical
+    /// form, by `www` or `scheme`, are one here. Both rules are about more than one host and cannot be
+    /// learned of one.
+    pub fn learn(&mut self, host: &HostKey, rules: HostRules) {
+        self.rules.learn(host, rules);
+    }
+
+    /// What was learned of this host does not hold any more.
+    pub fn forget(&mut self, host: &HostKey) {
+        self.rules.forget(host);
+    }
+
+    /// What was learned of this host.
+    pub fn learned(&self, host: &HostKey) -> Option<&HostRules> {
+        self.rules.learned(host)
+    }
+
+    /// Everything that the canonical form of a URL depends on besides what was learned, a setting a
+    /// line; equal for canonicalizers that were given the same.
+    pub fn description(&self) -> &str {
+        self.rules.description()
     }
 
     /// The rules that make the canonical form of `url` what it is, in the order of application: each
     /// changes something after those before it.
     pub fn explain(&self, url: &Url) -> Vec<Rule> {
-        let mut so_far = Self::with_rules(RuleSet::EMPTY);
-        let mut form = so_far.canonicalize(url);
+        let Some(rules) = self.rules_at(url) else {
+            return Vec::new();
+        };
+        let all = rules.set;
+        let mut form = Form { rules };
+        form.rules.set = RuleSet::EMPTY;
+        let mut last = form.of(url);
         let mut fired = Vec::new();
-        for rule in self.rules.iter() {
-            so_far.rules = so_far.rules.with(rule);
-            let next = so_far.canonicalize(url);
-            if next != form {
+        for rule in all.iter() {
+            form.rules.set = form.rules.set.with(rule);
+            let next = form.of(url);
+            if next != last {
                 fired.push(rule);
-                form = next;
+                last = next;
             }
         }
         fired
@@ -70,35 +126,55 @@ impl Canonicalizer {
     /// The canonical form of `url`. The rules are about http and https; of any other URL, which
     /// [`parse`](super::parse) does not give, only the fragment is dropped.
     pub fn canonicalize(&self, url: &Url) -> CanonicalUrl {
-        if !matches!(url.scheme(), "http" | "https") {
-            return CanonicalUrl(url[..Position::AfterQuery].trim_end_matches(' ').to_owned());
-        }
+        CanonicalUrl(match self.rules_at(url) {
+            Some(rules) => Form { rules }.of(url),
+            None => url[..Position::AfterQuery].trim_end_matches(' ').to_owned(),
+        })
+    }
+
+    /// The rules that hold at the host of `url`; none, if it is not http or https.
+    pub(super) fn rules_at(&self, url: &Url) -> Option<RulesAt<'_>> {
+        matches!(url.scheme(), "http" | "https").then(|| self.rules.at(url))
+    }
+}
+
+/// Makes the form by the rules of one host.
+struct Form<'a> {
+    rules: RulesAt<'a>,
+}
+
+impl Form<'_> {
+    fn has(&self, rule: Rule) -> bool {
+        self.rules.set.has(rule)
+    }
+
+    fn of(&self, url: &Url) -> String {
         let mut canonical = String::with_capacity(url.as_str().len());
         self.push_origin(url, &mut canonical);
         self.push_path(url.path(), &mut canonical);
         if let Some(query) = url.query() {
             self.push_query(query, &mut canonical);
         }
-        CanonicalUrl(canonical)
+        canonical
     }
 
     fn push_origin(&self, url: &Url, out: &mut String) {
         // A port was written for one scheme and means nothing for the other.
-        let scheme = match self.rules.has(Rule::Scheme) && url.port().is_none() {
+        let scheme = match self.has(Rule::Scheme) && url.port().is_none() {
             true => "https",
             false => url.scheme(),
         };
         out.push_str(scheme);
         out.push_str("://");
-        if !self.rules.has(Rule::Userinfo) {
+        if !self.has(Rule::Userinfo) {
             let behind = url.scheme().len() + "://".len();
             out.push_str(&url[..Position::BeforeHost][behind..]);
         }
         let mut host = &url[Position::BeforeHost..Position::AfterHost];
-        if self.rules.has(Rule::Www) {
+        if self.has(Rule::Www) {
             host = without_www(host);
         }
-        if self.rules.has(Rule::TrailingDot) {
+        if self.has(Rule::TrailingDot) {
             host = without_trailing_dot(host);
         }
         out.push_str(host);
@@ -112,18 +188,18 @@ impl Canonicalizer {
         // Most paths have nothing for the walk below: the parser has resolved their dots.
         if path.contains(['%', ';', '('])
             || path.contains("/.")
-            || self.rules.has(Rule::DuplicateSlashes)
-            || self.rules.has(Rule::PathCase)
+            || self.has(Rule::DuplicateSlashes)
+            || self.has(Rule::PathCase)
         {
             self.push_segments(&path, out);
         } else {
             out.push_str(&path);
         }
-        if self.rules.has(Rule::TrailingSlash) {
+        if self.has(Rule::TrailingSlash) {
             truncate_slashes(start, out);
         }
         // Below one index file may stand another, which would be one in the next round.
-        while self.rules.has(Rule::IndexFile) {
+        while self.has(Rule::IndexFile) {
             let segment = out[start..]
                 .rfind('/')
                 .map_or(out.len(), |at| start + at + 1);
@@ -131,7 +207,7 @@ impl Canonicalizer {
                 break;
             }
             out.truncate(segment);
-            if !self.rules.has(Rule::TrailingSlash) {
+            if !self.has(Rule::TrailingSlash) {
                 break;
             }
             truncate_slashes(start, out);
@@ -150,21 +226,18 @@ impl Canonicalizer {
         while let Some(segment) = segments.next() {
             let is_last = segments.peek().is_none();
             let mut segment = self.without_path_session(segment);
-            let is_session =
-                self.rules.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment);
-            if self.rules.has(Rule::PathCase) {
+            let is_session = self.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment);
+            if self.has(Rule::PathCase) {
                 segment = lower_case(segment);
             }
             // In lower case it may be one only now.
-            if is_session
-                || (self.rules.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment))
+            if is_session || (self.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment))
             {
                 continue;
             }
             match dots(&segment) {
                 Dots::None
-                    if segment.is_empty() && !is_last && self.rules.has(Rule::DuplicateSlashes) => {
-                }
+                    if segment.is_empty() && !is_last && self.has(Rule::DuplicateSlashes) => {}
                 Dots::None => {
                     out.push('/');
                     out.push_str(&segment);
@@ -192,7 +265,7 @@ impl Canonicalizer {
                 pieces.push(piece);
             }
         }
-        if self.rules.has(Rule::QueryOrder) && !pieces.is_sorted_by_key(|piece| name(piece)) {
+        if self.has(Rule::QueryOrder) && !pieces.is_sorted_by_key(|piece| name(piece)) {
             pieces.sort_by(|a, b| name(a).cmp(name(b)));
         }
         for (index, piece) in pieces.iter().enumerate() {
@@ -203,18 +276,24 @@ impl Canonicalizer {
 
     fn drops_piece(&self, piece: &str) -> bool {
         if piece.is_empty() {
-            return self.rules.has(Rule::EmptyQuery);
+            return self.has(Rule::EmptyQuery);
         }
         let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-        (self.rules.has(Rule::Tracking) && rules::is_tracking(name))
-            || (self.rules.has(Rule::SessionInQuery) && rules::is_session(name, value))
+        match self.rules.says(name) {
+            Some(Parameter::Keep) => false,
+            Some(Parameter::Drop) if self.has(Rule::Parameters) => true,
+            _ => {
+                (self.has(Rule::Tracking) && rules::is_tracking(name))
+                    || (self.has(Rule::SessionInQuery) && rules::is_session(name, value))
+            }
+        }
     }
 
     /// Drops `;jsessionid=...` (Servlet specification, section 7.1.3) and what else would be a session
     /// in a query from a segment, or from a piece of the query: some servers append it to the whole
     /// URL.
     fn without_path_session<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !text.contains(';') || !self.rules.has(Rule::SessionInPath) {
+        if !text.contains(';') || !self.has(Rule::SessionInPath) {
             return Cow::Borrowed(text);
         }
         let is_kept = |parameter: &&str| {
@@ -233,7 +312,7 @@ impl Canonicalizer {
 
     fn unescaped<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match text.find('%') {
-            Some(first) if self.rules.has(Rule::PercentEncoding) => {
+            Some(first) if self.has(Rule::PercentEncoding) => {
                 Cow::Owned(unescape_unreserved(text, first))
             }
             _ => Cow::Borrowed(text),
@@ -252,7 +331,7 @@ pub(super) fn without_trailing_dot(host: &str) -> &str {
 
 /// The host without `www.`, where what is left still is a name of two labels. Repeatedly, so that
 /// nothing is left for a second time.
-fn without_www(host: &str) -> &str {
+pub(super) fn without_www(host: &str) -> &str {
     let mut host = host;
     while let Some(rest) = host.strip_prefix("www") {
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());

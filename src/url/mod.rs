@@ -4,13 +4,17 @@
 //! `canonical.rs` makes a [`CanonicalUrl`].
 
 mod canonical;
+mod filter;
 mod host;
+mod host_rules;
 mod id;
 mod pattern;
 mod rules;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
+pub use filter::{UrlPattern, UrlPatternError, UrlPatterns};
 pub use host::{HostKey, Site};
+pub use host_rules::HostRules;
 pub use id::{Secret, UrlId};
 pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};

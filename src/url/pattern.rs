@@ -36,6 +36,23 @@ pub struct PatternError {
     reason: &'static str,
 }
 
+impl HostPattern {
+    /// The name, without `*.` and port.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the name itself does not match.
+    pub fn is_only_below(&self) -> bool {
+        self.only_below
+    }
+
+    /// The port, if it is named.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+}
+
 impl FromStr for HostPattern {
     type Err = PatternError;
 
@@ -150,12 +167,16 @@ impl<T> HostMap<T> {
     /// The values of all patterns that the host matches, the most specific last: a longer name
     /// after a shorter one, then a port after none, then `*.name` after `name`.
     pub fn matching<'a>(&'a self, host: &'a HostKey) -> impl Iterator<Item = &'a T> {
-        let name = if self.names.is_empty() {
-            ""
-        } else {
-            host.name()
-        };
-        let port = host.port();
+        self.matching_name(host.name(), host.port())
+    }
+
+    /// The same for a name as a [`HostKey`] has it, and a port.
+    pub(super) fn matching_name<'a, 'n>(
+        &'a self,
+        name: &'n str,
+        port: u16,
+    ) -> impl Iterator<Item = &'a T> + use<'a, 'n, T> {
+        let name = if self.names.is_empty() { "" } else { name };
         name.rmatch_indices('.')
             .map(|(at, _)| &name[at + 1..])
             .chain([name])
@@ -168,6 +189,11 @@ impl<T> HostMap<T> {
                     here.whole.iter().chain(below)
                 })
             })
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     /// All values, in no order.

@@ -6,8 +6,16 @@
 //! IDN, default port, dot segments, encoding of characters that no URL may hold. The fragment
 //! never reaches a server and is always dropped.
 
+use serde::{Deserialize, Serialize};
+
+/// What of the canonical form no setting says: kept by each crawl with its settings. To be raised
+/// when any URL gets another canonical form than before, by another line in a list below too; a
+/// crawl that began with another would meet its own pages as new ones.
+pub(super) const FORM: u32 = 1;
+
 /// One thing the canonical form does to a URL, switchable by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 #[repr(u8)]
 #[expect(missing_docs, reason = "each is described by its line in `RULES`")]
 pub enum Rule {
@@ -22,6 +30,7 @@ pub enum Rule {
     IndexFile,
     TrailingSlash,
     EmptyQuery,
+    Parameters,
     Tracking,
     SessionInQuery,
     QueryOrder,
@@ -50,7 +59,7 @@ const fn line(rule: Rule, name: &'static str, by_default: bool, what: &'static s
 }
 
 /// All rules, in the order in which they are applied.
-static RULES: [RuleLine; 14] = [
+static RULES: [RuleLine; 15] = [
     // Off: a host may serve other pages under https, or none. Most do not.
     line(
         Rule::Scheme,
@@ -124,6 +133,13 @@ static RULES: [RuleLine; 14] = [
         true,
         "drops an empty query and empty pieces of a query",
     ),
+    // On: it does nothing where nobody names a parameter.
+    line(
+        Rule::Parameters,
+        "parameters",
+        true,
+        "drops parameters that settings name for the host",
+    ),
     line(
         Rule::Tracking,
         "tracking",
@@ -169,6 +185,20 @@ impl std::str::FromStr for Rule {
     }
 }
 
+impl TryFrom<String> for Rule {
+    type Error = UnknownRule;
+
+    fn try_from(name: String) -> Result<Self, UnknownRule> {
+        name.parse()
+    }
+}
+
+impl From<Rule> for String {
+    fn from(rule: Rule) -> Self {
+        rule.to_string()
+    }
+}
+
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(RULES[*self as usize].name)
@@ -198,6 +228,12 @@ impl RuleSet {
     #[must_use]
     pub fn without(self, rule: Rule) -> Self {
         Self(self.0 & !(1 << rule as u8))
+    }
+
+    /// The set with these rules and without those.
+    #[must_use]
+    pub fn changed(self, on: Self, off: Self) -> Self {
+        Self((self.0 & !off.0) | on.0)
     }
 
     /// The rules in the set, in the order of application.
@@ -526,6 +562,29 @@ mod tests {
             assert!(list.iter().all(|name| *name == name.to_ascii_lowercase()));
             assert!(list.windows(2).all(|pair| pair[0] != pair[1]));
         }
+    }
+
+    /// What a crawl keeps of these lists is [`FORM`] alone: whoever changes one raises it, and puts
+    /// here what the test then finds.
+    #[test]
+    fn other_lists_have_another_number() {
+        let mut text = String::new();
+        for line in Rule::all().iter().filter(|line| line.by_default) {
+            text += line.name;
+        }
+        text += &TRACKING_PREFIXES.concat();
+        text += &TRACKING.concat();
+        for (name, value) in SESSIONS {
+            text += name;
+            text += &matches!(value, Value::Any).to_string();
+        }
+        text += &INDEX_EXTENSIONS.concat();
+        text += &DEFAULT_EXTENSIONS.concat();
+        let digest = xxhash_rust::xxh3::xxh3_64(text.as_bytes());
+        assert_eq!(
+            (FORM, format!("{digest:016x}").as_str()),
+            (1, "0aadd25a372c5fe9")
+        );
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! - `run`: how a test runs gleaner and reads what it wrote.
 //! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
+//! - `sitemaps`: which are asked for, and what becomes of what they list.
+//! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
@@ -28,6 +30,8 @@ mod resume;
 
 mod archive;
 mod robots;
+mod sitemaps;
+mod urls;
 
 mod guard;
 mod politeness;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::run::{Place, page};
+use crate::run::{Place, gleaner, page, run};
 use crate::web::{Answer, Request, Site, Web};
 
 /// Settings that make the waits between attempts short.
@@ -143,6 +143,99 @@ fn links_of_a_page_that_says_nofollow_are_left_alone() {
 }
 
 #[test]
+fn each_wish_about_links_has_a_switch() {
+    let links = "<a href=/a>1</a><a href=/n rel=nofollow>2</a><a href=/u rel='noopener ugc'>3</a>\
+                 <a href=/s rel=sponsored>4</a><a href=/both rel=ugc>5</a><a href=/both>6</a>";
+    let site = || {
+        let leaf = |name| Answer::html(page(name, &[]));
+        let of_meta = "<head><meta name=robots content=nofollow></head><a href=/m>7</a>";
+        let of_header = Answer::html(page("header", &["/h"])).header("X-Robots-Tag", "nofollow");
+        let mut site = Site::new()
+            .page("/", Answer::html(links))
+            .page("/meta", Answer::html(of_meta))
+            .page("/header", of_header);
+        for path in ["/a", "/n", "/u", "/s", "/both", "/m", "/h"] {
+            site = site.page(path, leaf(path));
+        }
+        site
+    };
+    let check = |settings: &str, expected: &[&str]| {
+        let web = Web::start(vec![site()]);
+        let place = Place::new();
+        let config = place.file("config.toml", settings);
+        let seeds = ["/", "/meta", "/header"].map(|path| web.url(0, path));
+        place.crawl(&[&seeds[0], &seeds[1], &seeds[2], "--config", &config]);
+        let requests = web.requests();
+        let mut asked = paths(&requests);
+        asked.retain(|path| !["/robots.txt", "/", "/meta", "/header"].contains(path));
+        asked.sort_unstable();
+        assert_eq!(asked, expected, "{settings}");
+        let left = place.status().counters.links.get("nofollow").copied();
+        assert_eq!(left.unwrap_or(0), 7 - expected.len() as u64, "{settings}");
+    };
+    check("", &["/a", "/both"]);
+    check("[crawl]\nrel_nofollow = \"ignore\"", &["/a", "/both", "/n"]);
+    check("[crawl]\nrel_ugc = \"ignore\"", &["/a", "/both", "/u"]);
+    check("[crawl]\nrobots_meta = \"ignore\"", &["/a", "/both", "/m"]);
+    check(
+        "[crawl]\nrobots_header = \"ignore\"",
+        &["/a", "/both", "/h"],
+    );
+    let at_a_host = "[[domain]]\nmatch = [\"127.0.7.1\"]\ncrawl.rel_sponsored = \"ignore\"";
+    check(at_a_host, &["/a", "/both", "/s"]);
+    let all = ["/a", "/both", "/h", "/m", "/n", "/s", "/u"];
+    check("[crawl]\nrobots = \"ignore\"", &all);
+}
+
+#[test]
+fn what_pages_ask_of_robots_is_told_with_them() {
+    let meta = "<head><meta name=robots content='noindex, noai'></head>words of a page";
+    let site = Site::new()
+        .page(
+            "/",
+            Answer::html(page("home", &["/meta", "/reserved", "/image"])),
+        )
+        .page("/meta", Answer::html(meta))
+        .page(
+            "/reserved",
+            Answer::html(page("reserved", &[]))
+                .header("tdm-reservation", "1")
+                .header("X-Robots-Tag", "otherbot: noai")
+                .header("X-Robots-Tag", "gleaner: noarchive"),
+        )
+        .page(
+            "/image",
+            Answer::text("").header("X-Robots-Tag", "noimageai"),
+        );
+    let web = Web::start(vec![site]);
+    let place = Place::new();
+    place.crawl(&[&web.url(0, "/")]);
+    let pages = |arguments: &[&str]| {
+        let mut command = gleaner(&["pages", "--no-text"]);
+        command.args(arguments).arg("--data-dir").arg(place.data());
+        let mut pages = BTreeMap::new();
+        for line in run(command).expect(0).stdout.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).expect("an object a line");
+            pages.insert(line["url"].to_string(), line["robots"].to_string());
+        }
+        pages
+    };
+    let url = |path: &str| format!("\"{}\"", web.url(0, path));
+    let asked = pages(&[]);
+    assert_eq!(asked[&url("/")], "[]");
+    assert_eq!(asked[&url("/meta")], "[\"noindex\",\"noai\"]");
+    assert_eq!(
+        asked[&url("/reserved")],
+        "[\"noarchive\",\"tdm-reservation\"]"
+    );
+    assert_eq!(asked[&url("/image")], "[\"noimageai\"]");
+    let left: Vec<String> = pages(&["--without", "noai,noimageai,tdm-reservation"])
+        .into_keys()
+        .collect();
+    assert_eq!(left, [url("/")]);
+}
+
+#[test]
 fn ignoring_robots_txt_is_possible_and_warns() {
     let web = Web::start(vec![site().robots(FORBIDDING)]);
     let seed = web.url(0, "/");
@@ -178,6 +271,10 @@ fn robots_txt_can_be_ignored_at_some_hosts() {
     };
     assert_eq!(asked(0), ["/robots.txt", "/"]);
     assert_eq!(asked(1), ["/", "/private/b"]);
+    let records = place.records();
+    let info = String::from_utf8_lossy(&records[0].block);
+    let told = format!("robots: obey (RFC 9309), but ignore at {own}\r\n");
+    assert!(info.contains(&told), "{info}");
 }
 
 #[test]

@@ -99,6 +99,7 @@ impl World {
         let url = parse(&format!("{host}{path}")).expect("a URL");
         let queued = QueuedUrl {
             revisit: false,
+            purpose: Purpose::Page,
             url: url.to_string(),
             id: identity().id(&url),
             via: None,

@@ -462,3 +462,45 @@ proptest! {
         prop_assert_eq!(report.problem_count, 0);
     }
 }
+
+#[test]
+fn dates_of_sitemaps_and_feeds_are_read() {
+    for (text, expected) in [
+        ("2024-05-01T10:20:30Z", "2024-05-01T10:20:30Z"),
+        ("2024-05-01T10:20:30.5+02:00", "2024-05-01T08:20:30.5Z"),
+        ("2024-05-01T10:20+00:00", "2024-05-01T10:20:00Z"),
+        ("2024-05-01T10:20:30", "2024-05-01T10:20:30Z"),
+        ("2024-05-01 10:20:30", "2024-05-01T10:20:30Z"),
+        (" 2024-05-01 ", "2024-05-01T00:00:00Z"),
+        ("2024-05", "2024-05-01T00:00:00Z"),
+        ("2024", "2024-01-01T00:00:00Z"),
+        ("Wed, 01 May 2024 10:20:30 GMT", "2024-05-01T10:20:30Z"),
+        ("Wed, 01 May 2024 10:20:30 +0200", "2024-05-01T08:20:30Z"),
+    ] {
+        let found = super::modified(text.trim()).map(|time| time.to_string());
+        assert_eq!(found.as_deref(), Some(expected), "{text}");
+    }
+    for text in ["", "yesterday", "2024-13", "20240", "2024-05-41", "99999"] {
+        assert_eq!(super::modified(text), None, "{text}");
+    }
+}
+
+#[test]
+fn sitemaps_are_recognized_by_their_first_element() {
+    use super::SitemapForm::{Atom, Index, Rss, UrlSet};
+    let long = format!("<!-- {} --><urlset>", "x".repeat(10_000));
+    for (text, expected) in [
+        ("<?xml version='1.0'?>\n<urlset>", Some(UrlSet)),
+        (long.as_str(), Some(UrlSet)),
+        ("\u{feff}<s:sitemapindex xmlns:s='x'/>", Some(Index)),
+        ("<rss version='2.0'><channel>", Some(Rss)),
+        ("<feed xmlns='http://www.w3.org/2005/Atom'>", Some(Atom)),
+        ("<html><urlset>", None),
+        ("<svg/>", None),
+        ("http://a.example/x", None),
+        ("words <urlset>", None),
+        ("", None),
+    ] {
+        assert_eq!(super::recognize(text.as_bytes()), expected, "{text}");
+    }
+}

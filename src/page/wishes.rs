@@ -1,0 +1,211 @@
+//! What a page asks of robots: by meta tags, by `X-Robots-Tag` and other headers of its answer, and
+//! for single links by `rel`. Read as it is asked; what is done about it is the engine's business.
+
+use html5ever::local_name;
+use serde::{Serialize, Serializer};
+
+use super::metadata::{has_token, metas};
+use super::outline::{Outline, attribute};
+
+/// The name under which a page may speak to this crawler alone.
+const PRODUCT_TOKEN: &str = "gleaner";
+
+/// Something that a page asks of robots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wish {
+    /// Do not keep the page in an index.
+    Noindex,
+    /// Do not follow its links.
+    Nofollow,
+    /// Do not keep a copy.
+    Noarchive,
+    /// Do not train models on it (a convention of image hosts since 2022, in no standard).
+    Noai,
+    /// The same of its images.
+    Noimageai,
+    /// The rights of text and data mining are reserved (`TDMRep`, W3C community group, 2024).
+    TdmReservation,
+}
+
+impl Wish {
+    /// Every wish with its name, as pages write it.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Noindex, "noindex"),
+        (Self::Nofollow, "nofollow"),
+        (Self::Noarchive, "noarchive"),
+        (Self::Noai, "noai"),
+        (Self::Noimageai, "noimageai"),
+        (Self::TdmReservation, TDM_RESERVATION),
+    ];
+}
+
+/// Name of the header, and of the meta tag.
+const TDM_RESERVATION: &str = "tdm-reservation";
+
+/// A set of wishes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wishes(u8);
+
+impl Wishes {
+    /// Reads the values of all `X-Robots-Tag` headers. A directive may be addressed to one crawler
+    /// (`otherbot: noindex, nofollow`); those for others than `product_token` are passed over.
+    pub fn from_header_values<'a>(
+        values: impl IntoIterator<Item = &'a str>,
+        product_token: &str,
+    ) -> Self {
+        let mut wishes = Self::default();
+        for value in values {
+            let mut addressed = true;
+            for part in value.split(',') {
+                let mut directive = part.trim();
+                if let Some((name, rest)) = directive.split_once(':')
+                    && !has_value(name.trim())
+                {
+                    addressed = name.trim().eq_ignore_ascii_case(product_token);
+                    directive = rest.trim();
+                }
+                if addressed {
+                    wishes.read(directive);
+                }
+            }
+        }
+        wishes
+    }
+
+    /// Reads the header `tdm-reservation`: `1` reserves.
+    pub fn from_tdm_reservation(value: Option<&str>) -> Self {
+        let mut wishes = Self::default();
+        if value.is_some_and(|value| value.trim() == "1") {
+            wishes.add(Wish::TdmReservation);
+        }
+        wishes
+    }
+
+    /// Whether this is asked.
+    pub fn has(self, wish: Wish) -> bool {
+        self.0 & (1 << wish as u8) != 0
+    }
+
+    /// What either asks.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The names of what is asked.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = Wish::ALL.into_iter();
+        all.filter_map(move |(wish, name)| self.has(wish).then_some(name))
+    }
+
+    fn add(&mut self, wish: Wish) {
+        self.0 |= 1 << wish as u8;
+    }
+
+    fn read(&mut self, directive: &str) {
+        let is = |name: &str| directive.eq_ignore_ascii_case(name);
+        for (wish, name) in Wish::ALL {
+            // A reservation has a header and a meta tag of its own.
+            if is(name) && wish != Wish::TdmReservation {
+                self.add(wish);
+            }
+        }
+        if is("none") {
+            self.add(Wish::Noindex);
+            self.add(Wish::Nofollow);
+        }
+        if is("nocache") {
+            self.add(Wish::Noarchive);
+        }
+    }
+}
+
+impl Serialize for Wishes {
+    /// Each name with whether it is asked.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Wish::ALL.map(|(wish, name)| (name, self.has(wish))))
+    }
+}
+
+/// Directives that have a value of their own after a colon, so that the word before the colon is
+/// not a crawler's name.
+fn has_value(name: &str) -> bool {
+    [
+        "unavailable_after",
+        "max-snippet",
+        "max-image-preview",
+        "max-video-preview",
+    ]
+    .iter()
+    .any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// What the meta tags named `robots`, or like this crawler, ask for, and that of the reservation.
+pub(super) fn of_page(outline: &Outline<'_>) -> Wishes {
+    let mut wishes = Wishes::default();
+    for element in metas(outline) {
+        let name = attribute(element, &local_name!("name"));
+        let name = name.unwrap_or_default().trim();
+        let content = || attribute(element, &local_name!("content")).unwrap_or_default();
+        if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(PRODUCT_TOKEN) {
+            content()
+                .split([',', ';', ' '])
+                .for_each(|directive| wishes.read(directive.trim()));
+        } else if name.eq_ignore_ascii_case(TDM_RESERVATION) {
+            wishes = wishes.merge(Wishes::from_tdm_reservation(Some(content())));
+        }
+    }
+    wishes
+}
+
+/// What a reference says of its target by `rel`: a set of the three words by which a site does not
+/// vouch for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Rel(u8);
+
+impl Rel {
+    /// Not vouched for.
+    pub const NOFOLLOW: Self = Self(1);
+    /// Written by a visitor.
+    pub const UGC: Self = Self(2);
+    /// Paid for.
+    pub const SPONSORED: Self = Self(4);
+
+    /// Reads the attribute.
+    pub(super) fn read(rel: &str) -> Self {
+        let words = [
+            (Self::NOFOLLOW, "nofollow"),
+            (Self::UGC, "ugc"),
+            (Self::SPONSORED, "sponsored"),
+        ];
+        let said = words.into_iter().filter(|(_, word)| has_token(rel, word));
+        said.fold(Self::default(), |all, (word, _)| all.with(word))
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What all references of a page to one target say of it: for each set of words whether one of them
+/// says just that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rels(u8);
+
+impl Rels {
+    pub(super) fn of(rel: Rel) -> Self {
+        Self(1 << rel.0)
+    }
+
+    pub(super) fn add(&mut self, rel: Rel) {
+        self.0 |= 1 << rel.0;
+    }
+
+    /// Whether every reference says one of these words: if one does not, the target is vouched for.
+    pub fn all_say(self, obeyed: Rel) -> bool {
+        (0..8).all(|said: u8| self.0 & (1 << said) == 0 || said & obeyed.0 != 0)
+    }
+}

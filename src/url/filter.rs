@@ -1,0 +1,245 @@
+//! Patterns of whole URLs: which links a person wants followed, and which not. A URL is looked up in
+//! all patterns at once, in time linear in its length, whatever the patterns are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use regex::bytes::{RegexSet, RegexSetBuilder};
+use serde::{Deserialize, Serialize};
+
+/// What a regular expression is marked with.
+const EXPRESSION: &str = "re:";
+
+/// Bytes of a pattern.
+const MAX_PATTERN: usize = 2_000;
+
+/// Bytes that the patterns of one list may take, compiled.
+const MAX_COMPILED: usize = 16 << 20;
+
+/// A pattern of URLs: the whole URL with `*` for anything (`*/calendar/*`, `https://example.org/*.pdf`),
+/// or behind `re:` a regular expression that is found somewhere in it. Upper and lower case are told
+/// apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct UrlPattern(String);
+
+/// Why a text is not a pattern of URLs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no pattern of URLs: {reason}")]
+pub struct UrlPatternError {
+    text: String,
+    reason: String,
+}
+
+impl UrlPattern {
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As a regular expression.
+    fn expression(&self) -> String {
+        if let Some(expression) = self.0.strip_prefix(EXPRESSION) {
+            return expression.to_owned();
+        }
+        let mut expression = String::from("^");
+        for (at, piece) in self.0.split('*').enumerate() {
+            if at > 0 {
+                expression.push_str(".*");
+            }
+            expression.push_str(&regex::escape(piece));
+        }
+        expression + "$"
+    }
+}
+
+impl FromStr for UrlPattern {
+    type Err = UrlPatternError;
+
+    fn from_str(text: &str) -> Result<Self, UrlPatternError> {
+        let refuse = |reason: String| UrlPatternError {
+            text: text.chars().take(100).collect(),
+            reason,
+        };
+        let pattern = Self(text.to_owned());
+        if text.len() > MAX_PATTERN {
+            return Err(refuse(format!("it has more than {MAX_PATTERN} bytes")));
+        }
+        if !(text.starts_with(EXPRESSION) || text.starts_with('*') || text.starts_with("http")) {
+            let reason = "it is matched against whole URLs, so begin it with `*`, with http:// or https://, or with re: and give a regular expression";
+            return Err(refuse(reason.to_owned()));
+        }
+        match compile(std::slice::from_ref(&pattern)) {
+            Ok(_) => Ok(pattern),
+            Err(error) => Err(refuse(in_words(&error))),
+        }
+    }
+}
+
+impl TryFrom<String> for UrlPattern {
+    type Error = UrlPatternError;
+
+    fn try_from(text: String) -> Result<Self, UrlPatternError> {
+        text.parse()
+    }
+}
+
+impl From<UrlPattern> for String {
+    fn from(pattern: UrlPattern) -> Self {
+        pattern.0
+    }
+}
+
+impl fmt::Display for UrlPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A list of patterns, compiled.
+#[derive(Debug, Clone)]
+pub struct UrlPatterns {
+    patterns: Vec<UrlPattern>,
+    set: RegexSet,
+}
+
+impl UrlPatterns {
+    /// Compiles a list. Each of its patterns can be; all together may take too much memory.
+    pub fn new(patterns: &[UrlPattern]) -> Result<Self, UrlPatternError> {
+        let set = compile(patterns).map_err(|error| UrlPatternError {
+            text: format!("a list of {}", patterns.len()),
+            reason: in_words(&error),
+        })?;
+        Ok(Self {
+            patterns: patterns.to_owned(),
+            set,
+        })
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// The first pattern that a URL matches.
+    pub fn find(&self, url: &str) -> Option<&UrlPattern> {
+        if self.patterns.is_empty() {
+            return None;
+        }
+        let first = self.set.matches(url.as_bytes()).iter().next()?;
+        self.patterns.get(first)
+    }
+}
+
+impl Default for UrlPatterns {
+    /// No patterns.
+    fn default() -> Self {
+        Self {
+            patterns: Vec::new(),
+            set: RegexSet::empty(),
+        }
+    }
+}
+
+impl PartialEq for UrlPatterns {
+    fn eq(&self, other: &Self) -> bool {
+        self.patterns == other.patterns
+    }
+}
+
+impl Eq for UrlPatterns {}
+
+/// URLs are ASCII: without Unicode `\d` is ten digits, and tables are spared.
+fn compile(patterns: &[UrlPattern]) -> Result<RegexSet, regex::Error> {
+    RegexSetBuilder::new(patterns.iter().map(UrlPattern::expression))
+        .unicode(false)
+        .dot_matches_new_line(true)
+        .size_limit(MAX_COMPILED)
+        .build()
+}
+
+/// The last line of the message; those before it show the place.
+fn in_words(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(_) => "it takes too much memory".to_owned(),
+        other => {
+            let text = other.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            last.trim_start_matches("error: ").to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn patterns(texts: &[&str]) -> UrlPatterns {
+        let patterns: Vec<UrlPattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        UrlPatterns::new(&patterns).unwrap()
+    }
+
+    #[track_caller]
+    fn check(texts: &[&str], url: &str, expected: Option<&str>) {
+        let found = patterns(texts);
+        let found = found.find(url).map(UrlPattern::as_str);
+        assert_eq!(found, expected, "{url}");
+    }
+
+    #[test]
+    fn a_pattern_is_the_whole_url_or_an_expression_in_it() {
+        let url = "https://example.org/docs/a.pdf?page=2";
+        check(&[], url, None);
+        check(&["*.pdf"], url, None);
+        check(&["*.pdf*"], url, Some("*.pdf*"));
+        check(&["*?page=*"], url, Some("*?page=*"));
+        check(&["*PAGE*"], url, None);
+        check(
+            &["https://example.org/docs/*"],
+            url,
+            Some("https://example.org/docs/*"),
+        );
+        check(&["http://example.org/*"], url, None);
+        check(&["https://example.org/docs"], url, None);
+        check(&["re:/docs/"], url, Some("re:/docs/"));
+        check(&["re:(?i)PAGE=\\d+$"], url, Some("re:(?i)PAGE=\\d+$"));
+        check(&["re:^/docs/"], url, None);
+        check(&["*.png", "re:x{3}", "*docs*", "*"], url, Some("*docs*"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused_with_the_reason() {
+        let check = |text: &str, expected: &str| {
+            let error = text.parse::<UrlPattern>().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check("", "begin it with `*`");
+        check("/private/*", "begin it with `*`");
+        check("re:(", "unclosed group");
+        check("re:((a{100}){100}){100}", "too much memory");
+        check(&"*".repeat(2_001), "more than 2000 bytes");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused_and_taken_back(text in "(\\*|re:|http)\\PC{0,20}") {
+            if let Ok(pattern) = text.parse::<UrlPattern>() {
+                prop_assert_eq!(pattern.to_string(), text);
+                let _ = patterns(&[pattern.as_str()]).find("http://a.example/");
+            }
+        }
+
+        /// A URL matches itself, and itself with any part left to a star.
+        #[test]
+        fn a_star_is_anything(url in "http://[a-z.?+()$^|\\[\\]{}/\\\\]{0,20}", from in 7_usize..30, to in 7_usize..30) {
+            let (from, to) = (from.min(url.len()), to.min(url.len()));
+            let (from, to) = (from.min(to), from.max(to));
+            let starred = format!("{}*{}", &url[..from], &url[to..]);
+            for text in [&url, &starred] {
+                prop_assert!(patterns(&[text]).find(&url).is_some(), "{}", text);
+            }
+        }
+    }
+}

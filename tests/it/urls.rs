@@ -1,0 +1,176 @@
+//! Which URLs are one to a crawl, by settings.
+
+use crate::run::{Place, gleaner, page, run};
+use crate::web::{Answer, Site, Web};
+
+/// Exit code of a data directory that cannot be used.
+const DIRECTORY: i32 = 3;
+
+fn config(web: &Web, rule: &str) -> String {
+    format!(
+        "[[url.rule]]\nmatch = [\"127.0.7.1:{}\"]\n{rule}\n",
+        web.port()
+    )
+}
+
+#[test]
+fn rules_of_a_host_say_what_is_visited_and_stay_what_they_are() {
+    let links = ["/x?ref=1", "/x?ref=2", "/x?id=1", "{host1}/x?ref=1"];
+    let other = Site::new()
+        .page("/x?ref=1", Answer::html(page("one", &["/x?ref=2"])))
+        .page("/x?ref=2", Answer::html(page("two", &[])));
+    let site = Site::new()
+        .page("/", Answer::html(page("home", &links)))
+        .page("/x", Answer::html(page("x", &["/more"])))
+        .page("/more", Answer::html(page("more", &[])));
+    let web = Web::start(vec![site, other]);
+    let crawl = Place::new();
+    let file = crawl.file("own.toml", &config(&web, "drop = [\"ref\"]"));
+    let seed = web.url(0, "/");
+    let arguments = [
+        &*seed,
+        "--scope",
+        "any",
+        "--allow-private",
+        "--config",
+        &file,
+    ];
+    crawl.crawl(&arguments);
+    let mut expected = [
+        web.url(0, "/"),
+        web.url(0, "/more"),
+        web.url(0, "/x?id=1"),
+        web.url(0, "/x?ref=1"),
+        web.url(1, "/x?ref=1"),
+        web.url(1, "/x?ref=2"),
+    ];
+    expected.sort();
+    let visited: Vec<String> = crawl.pages().into_keys().collect();
+    assert_eq!(visited, expected);
+
+    // Asked offline, by the settings that were kept.
+    let url = web.url(0, "/x?ref=77");
+    let mut why = gleaner(&["why", &url, "--data-dir"]);
+    why.arg(crawl.data());
+    let told = run(why).expect(0).stdout;
+    assert!(told.contains(&web.url(0, "/x?ref=1")), "{told}");
+
+    let file = crawl.file("other.toml", &config(&web, "drop = [\"ref\", \"id\"]"));
+    let changed = crawl.command(&[&seed, "--scope", "any", "--config", &file]);
+    run(changed).expect(DIRECTORY).says(&[
+        "begun with other rules of the canonical form",
+        "then: at 127.0.7.1",
+        "drop [\"id\", \"ref\"]",
+        "set [url] as it was",
+    ]);
+    run(crawl.command(&[&seed, "--scope", "any"]))
+        .expect(DIRECTORY)
+        .says(&["now: nothing more"]);
+    web.clear_log();
+    crawl.crawl(&arguments);
+    assert!(web.requests().is_empty());
+}
+
+#[test]
+fn normalize_shows_what_settings_make_of_urls() {
+    let place = Place::new();
+    let file = place.file(
+        "own.toml",
+        "[url]\non = [\"www\"]\n[[url.rule]]\nmatch = [\"a.example\"]\non = [\"path-case\"]\ndrop = [\"ref\"]\n",
+    );
+    let normalize = |arguments: &[&str]| {
+        let command = gleaner(&[&["normalize", "--config", &file], arguments].concat());
+        run(command).expect(0).stdout
+    };
+    assert_eq!(
+        normalize(&["--explain", "http://www.a.example/P?ref=1&x=2"]),
+        "http://a.example/p?x=2\twww,path-case,parameters\n"
+    );
+    assert_eq!(
+        normalize(&["--disable", "www", "http://www.b.example/P?ref=1"]),
+        "http://www.b.example/P?ref=1\n"
+    );
+    assert!(normalize(&["--rules"]).contains("\nwww\ton\t"));
+}
+
+#[test]
+fn entries_that_make_no_sense_are_refused_with_their_line() {
+    let place = Place::new();
+    let check = |text: &str, parts: &[&str]| {
+        let file = place.file("bad.toml", text);
+        let command = gleaner(&["config", "check", "--config", &file]);
+        run(command).expect(2).says(parts);
+    };
+    let entry = "[url]\n\n[[url.rule]]\nmatch = [\"a.example\"]\n";
+    check(
+        &format!("{entry}drop = [\"a=b\"]\n"),
+        &["bad.toml, line 3, [[url.rule]] 1: \"a=b\" is no parameter"],
+    );
+    check(
+        &format!("{entry}on = [\"index-fil\"]\n"),
+        &["no rule of the canonical form is called `index-fil`", "5 |"],
+    );
+    check(
+        &format!("{entry}dorp = [\"x\"]\n"),
+        &["unknown field `dorp`"],
+    );
+    check("[url]\nno = 1", &["did you mean `url.on`?"]);
+}
+
+#[test]
+fn patterns_choose_which_links_are_followed() {
+    let home = page(
+        "home",
+        &["/docs/a", "/docs/calendar/1", "/blog/b", "{host1}/blog/c"],
+    );
+    let site = || {
+        let leaf = Site::new().otherwise(|request| Answer::html(page(&request.path, &[])));
+        leaf.robots("").page("/", Answer::html(home.clone()))
+    };
+    let web = Web::start(vec![site(), site()]);
+    let crawl = Place::new();
+    let file = crawl.file(
+        "own.toml",
+        "[crawl]\ninclude = [\"*/docs/*\"]\nexclude = [\"*.pdf\", \"re:/calendar/\"]\n\
+         [[domain]]\nmatch = [\"127.0.7.2\"]\ncrawl.include = []\n",
+    );
+    let seed = web.url(0, "/");
+    crawl.crawl(&[
+        &seed,
+        "--scope",
+        "any",
+        "--allow-private",
+        "--config",
+        &file,
+    ]);
+    let visited: Vec<String> = crawl.pages().into_keys().collect();
+    let expected = [
+        web.url(0, "/"),
+        web.url(0, "/docs/a"),
+        web.url(1, "/blog/c"),
+    ];
+    assert_eq!(visited, expected);
+    let links = crawl.status().counters.links;
+    assert_eq!((links["excluded"], links["not-included"]), (1, 1));
+
+    let why = |path: &str, expected: &str| {
+        let mut command = gleaner(&["why", &web.url(0, path), "--data-dir"]);
+        command.arg(crawl.data());
+        let told = run(command).expect(5).stdout;
+        assert!(told.contains(expected), "{told}");
+    };
+    why(
+        "/docs/calendar/1",
+        "excluded by \"re:/calendar/\" (crawl.exclude)",
+    );
+    why(
+        "/blog/b",
+        "not included: it matches no pattern of crawl.include",
+    );
+
+    let bad = crawl.file("bad.toml", "[crawl]\nexclude = [\"/blog/*\"]\n");
+    let check = gleaner(&["config", "check", "--config", &bad]);
+    run(check)
+        .expect(2)
+        .says(&["\"/blog/*\" is no pattern of URLs", "begin it with `*`"]);
+}
