@@ -160,6 +160,9 @@ pub(super) fn counters(counters: &Counters) -> String {
         let found = list(&mut found.iter().map(|(name, count)| (name.clone(), *count)));
         line("revisits", revisits, &found);
     }
+    if counters.known > 0 {
+        line("known", counters.known, "  (from earlier crawls)");
+    }
     line("queued", counters.queued, "");
     line("hosts", counters.hosts, "");
     line("received", counters.bytes, "  bytes");

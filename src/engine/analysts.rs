@@ -117,7 +117,7 @@ impl Analysts {
     }
 
     /// Reads a page, and signs it if it is whole.
-    fn read_page(
+    pub(super) fn read_page(
         &self,
         exchange: &Exchange,
         url: &Url,

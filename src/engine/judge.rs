@@ -124,11 +124,12 @@ impl Committer {
     /// Whether the record of a document is in the acknowledged archive.
     fn is_archived(&self, document: &Document) -> bool {
         let (stored, tail) = (&document.stored, &self.state.archive);
-        (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
+        stored.is_elsewhere()
+            || (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
     }
 
     /// Whether the page of a document is committed, as that document.
-    fn is_committed(&self, document: &Document) -> Result<bool, Error> {
+    pub(super) fn is_committed(&self, document: &Document) -> Result<bool, Error> {
         let Some(row) = self.store.get(Table::Pages, document.url_id.as_bytes())? else {
             return Ok(false);
         };

@@ -23,6 +23,8 @@ pub mod meta {
     pub const REVISITS: &[u8] = b"revisits";
     /// What the fingerprints of this crawl are made of.
     pub const FEATURES: &[u8] = b"features";
+    /// Prefix of the WARC files of earlier crawls that were read, and how far.
+    pub const KNOWN: &[u8] = b"known/";
     /// Prefix of the hosts whose private addresses the user named as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }
