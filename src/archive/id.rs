@@ -17,6 +17,11 @@ impl RecordId {
         Self::marked(seed.to_be_bytes())
     }
 
+    /// The id of these bytes, whoever made it.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
     /// The id that follows from a digest: its first 16 bytes, but for the marking bits.
     pub fn from_digest(digest: &Digest) -> Self {
         let [bytes @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = digest.0;

@@ -55,12 +55,23 @@ pub struct Capture<'a> {
 /// The archived record that a revisit refers to, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Original {
-    /// Its id.
-    pub record: RecordId,
+    /// Its id, where that is a UUID.
+    pub record: Option<RecordId>,
     /// Its target URI.
     pub target_uri: String,
-    /// Its date.
-    pub date: Timestamp,
+    /// Its date, as its record has it.
+    pub date: String,
+}
+
+impl Original {
+    /// A record that gleaner wrote.
+    pub fn new(record: RecordId, target_uri: impl Into<String>, date: Timestamp) -> Self {
+        Self {
+            record: Some(record),
+            target_uri: target_uri.into(),
+            date: date_value(date),
+        }
+    }
 }
 
 /// How a metadata record belongs to another record.
@@ -152,23 +163,31 @@ impl Record {
 
     /// A response whose payload is byte for byte that of `refers_to`: the headers of this response
     /// are kept, its payload is not (WARC/1.1, section 6.7.2, which also asks for the truncation
-    /// mark). An empty `head` makes a record without a block.
+    /// mark). An empty `head` makes a record without a block. `payload_digest` is a [`Digest`], or
+    /// whatever digest the original names.
     pub fn revisit(
         capture: &Capture<'_>,
         head: Vec<u8>,
-        payload_digest: Digest,
+        payload_digest: impl fmt::Display,
         refers_to: &Original,
     ) -> Record {
         let mut fields = captured(capture);
+        let digest = text_value(&payload_digest.to_string());
         fields.extend([
             ("WARC-Profile", IDENTICAL_PAYLOAD.to_owned()),
-            ("WARC-Payload-Digest", payload_digest.to_string()),
-            ("WARC-Refers-To", refers_to.record.to_string()),
+            ("WARC-Payload-Digest", digest),
+        ]);
+        fields.extend(
+            refers_to
+                .record
+                .map(|id| ("WARC-Refers-To", id.to_string())),
+        );
+        fields.extend([
             (
                 "WARC-Refers-To-Target-URI",
                 uri_value(&refers_to.target_uri),
             ),
-            ("WARC-Refers-To-Date", date_value(refers_to.date)),
+            ("WARC-Refers-To-Date", text_value(&refers_to.date)),
             ("WARC-Truncated", Truncation::Length.as_str().to_owned()),
         ]);
         Record::about(
@@ -239,6 +258,14 @@ impl Record {
             head: warc_fields(fields),
             payload: Bytes::new(),
         }
+    }
+
+    /// The record under another id: that of the record in whose place it stands, so that what refers
+    /// to that one finds it.
+    #[must_use]
+    pub fn in_place_of(mut self, id: RecordId) -> Record {
+        self.id = id;
+        self
     }
 
     /// What kind of record this is.

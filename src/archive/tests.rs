@@ -195,11 +195,11 @@ fn truncated_response_as_written() {
 
 #[test]
 fn revisit_as_written() {
-    let original = Original {
-        record: response("http://h.test/first", b"body").id(),
-        target_uri: "http://h.test/first".to_owned(),
-        date: date(),
-    };
+    let original = Original::new(
+        response("http://h.test/first", b"body").id(),
+        "http://h.test/first".to_owned(),
+        date(),
+    );
     let digest = Digest::of(b"body");
     let mut capture = capture("http://h.test/second");
     capture.protocols = &[];
@@ -216,7 +216,7 @@ fn revisit_as_written() {
             "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
         ),
         ("WARC-Payload-Digest", &digest.to_string()),
-        ("WARC-Refers-To", &original.record.to_string()),
+        ("WARC-Refers-To", &original.record.unwrap().to_string()),
         ("WARC-Refers-To-Target-URI", "http://h.test/first"),
         ("WARC-Refers-To-Date", "2023-11-14T22:13:20.123Z"),
         ("WARC-Truncated", "length"),
@@ -317,11 +317,7 @@ fn request_metadata_and_conversion_as_written() {
 #[test]
 fn values_cannot_break_out() {
     let check = |target: &str, expected: &str| {
-        let original = Original {
-            record: RecordId::new(1),
-            target_uri: target.to_owned(),
-            date: date(),
-        };
+        let original = Original::new(RecordId::new(1), target.to_owned(), date());
         let record = Record::revisit(&capture(target), Vec::new(), Digest::of(b""), &original);
         assert_eq!(record.target(), Some(expected));
         let header = record.header(None);
@@ -361,11 +357,7 @@ fn values_cannot_break_out() {
 #[test]
 fn endless_uris_are_cut() {
     let endless = "\n".repeat(1 << 20);
-    let original = Original {
-        record: RecordId::new(1),
-        target_uri: endless.clone(),
-        date: date(),
-    };
+    let original = Original::new(RecordId::new(1), endless.clone(), date());
     let record = Record::revisit(&capture(&endless), Vec::new(), Digest::of(b""), &original);
     let directory = tempfile::tempdir().unwrap();
     let (mut archive, _) = open(directory.path(), 1 << 30, None);

@@ -241,14 +241,8 @@ impl WarcArchive {
         Ok(segments)
     }
 
-    /// Leaves the current segment if `records` may not fit into it. They are counted uncompressed,
-    /// because the segment has to be known before they are encoded (each names its warcinfo
-    /// record): a segment ends a little early rather than late.
-    fn make_room(&mut self, records: &[Record]) -> Result<()> {
-        let expected: u64 = records
-            .iter()
-            .map(|record| record.block_length() + RECORD_OVERHEAD)
-            .sum();
+    /// Leaves the current segment if so many bytes may not fit into it.
+    fn make_room(&mut self, expected: u64) -> Result<()> {
         let full = self.tail.offset.saturating_add(expected) > self.options.max_segment_bytes;
         if self.tail.offset == 0 || !full {
             return Ok(());
@@ -266,6 +260,58 @@ impl WarcArchive {
             offset: 0,
         };
         Ok(())
+    }
+
+    /// The warcinfo record of the current segment, and its bytes if they are still to be written.
+    fn opening(&mut self) -> Result<(RecordId, Vec<u8>)> {
+        if let Some(id) = self.segment.as_ref().and_then(|open| open.warcinfo) {
+            return Ok((id, Vec::new()));
+        }
+        let record = self.warcinfo(self.tail.segment);
+        let members = self.encoders.encode(std::slice::from_ref(&record), None)?;
+        Ok((record.id(), members.concat()))
+    }
+
+    /// Writes gzip members, of one record each, behind what opens the segment.
+    fn write(
+        &mut self,
+        warcinfo: RecordId,
+        opening: Vec<u8>,
+        members: &[impl AsRef<[u8]>],
+    ) -> Result<Vec<Location>> {
+        let Tail { segment, offset } = self.tail;
+        let mut bytes = opening;
+        bytes.reserve_exact(members.iter().map(|member| member.as_ref().len()).sum());
+        let mut locations = Vec::with_capacity(members.len());
+        for member in members {
+            let member = member.as_ref();
+            locations.push(Location {
+                segment,
+                offset: offset + bytes.len() as u64,
+                length: member.len() as u64,
+            });
+            bytes.extend_from_slice(member);
+        }
+        let open = match &mut self.segment {
+            Some(open) => open,
+            none => {
+                let created = Segment::create(self.options.segment_path(segment))?;
+                self.entry_unsynced = true;
+                none.insert(created)
+            }
+        };
+        open.write(offset, &bytes)?;
+        open.warcinfo = Some(warcinfo);
+        self.tail.offset = offset + bytes.len() as u64;
+        Ok(locations)
+    }
+
+    /// Appends a record of another archive as it stands there: a whole gzip member.
+    pub fn append_as_it_is(&mut self, member: &[u8]) -> Result<()> {
+        self.refuse_doubt()?;
+        self.make_room(member.len() as u64)?;
+        let (warcinfo, opening) = self.opening()?;
+        self.write(warcinfo, opening, &[member]).map(drop)
     }
 
     /// Syncs the current segment's bytes.
@@ -329,41 +375,13 @@ impl Archive for WarcArchive {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        self.make_room(records)?;
-        let Tail { segment, offset } = self.tail;
-        let mut bytes = Vec::new();
-        let opened = self.segment.as_ref().and_then(|open| open.warcinfo);
-        let warcinfo = if let Some(id) = opened {
-            id
-        } else {
-            let record = self.warcinfo(segment);
-            let members = self.encoders.encode(std::slice::from_ref(&record), None)?;
-            bytes = members.concat();
-            record.id()
-        };
+        // Counted uncompressed, because the segment has to be known before they are encoded (each
+        // names its warcinfo record): a segment ends a little early rather than late.
+        let lengths = records.iter().map(Record::block_length);
+        self.make_room(lengths.map(|length| length + RECORD_OVERHEAD).sum())?;
+        let (warcinfo, opening) = self.opening()?;
         let members = self.encoders.encode(records, Some(warcinfo))?;
-        bytes.reserve_exact(members.iter().map(Vec::len).sum());
-        let mut locations = Vec::with_capacity(members.len());
-        for member in members {
-            locations.push(Location {
-                segment,
-                offset: offset + bytes.len() as u64,
-                length: member.len() as u64,
-            });
-            bytes.extend_from_slice(&member);
-        }
-        let open = match &mut self.segment {
-            Some(open) => open,
-            none => {
-                let created = Segment::create(self.options.segment_path(segment))?;
-                self.entry_unsynced = true;
-                none.insert(created)
-            }
-        };
-        open.write(offset, &bytes)?;
-        open.warcinfo = Some(warcinfo);
-        self.tail.offset = offset + bytes.len() as u64;
-        Ok(locations)
+        self.write(warcinfo, opening, &members)
     }
 
     fn sync(&mut self) -> Result<Tail> {

@@ -1,36 +1,112 @@
-//! The pages of WARC files, as documents: what `gleaner dedup FILE.warc.gz` compares.
+//! The records of WARC files: what `gleaner dedup FILE.warc.gz` compares, and with `-o` writes.
 //!
 //! A page is a `response` record with a status of 2xx whose body was not cut and is text or HTML. Others
 //! (requests, redirects, errors, images, records that refer to another's body) have no line.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 use super::Failure;
 use super::in_order::Worked;
 use super::lines::{Content, Extraction};
 use crate::archive::{self, ReadRecord};
 use crate::dedup::Heading;
-use crate::fetch;
+use crate::fetch::{self, Exchange};
 use crate::page::{self, BodyKind, charset};
 
 /// Bytes of a body after decompression.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// Gives the records that may be pages, file by file.
+/// What of the files is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The pages, to be judged.
+    Pages,
+    /// The pages, and where they stand.
+    Captures,
+    /// All records, with their bytes.
+    Everything,
+}
+
+/// A record on its way to a worker.
+pub(super) struct Job {
+    record: ReadRecord,
+    file: Arc<File>,
+    wanted: Wanted,
+}
+
+/// A record that was worked on.
+pub(super) struct Item<T> {
+    /// Of a page, its record id and URL as JSON, and what was made of its text.
+    pub(super) page: Option<(String, String, T)>,
+    /// Unless only pages are wanted.
+    pub(super) capture: Option<Capture>,
+}
+
+/// A record, as it is known to what is written.
+pub(super) struct Capture {
+    /// Its gzip member, if everything is wanted.
+    pub(super) member: Vec<u8>,
+    pub(super) id: String,
+    pub(super) url: String,
+    pub(super) date: String,
+    pub(super) ip: Option<String>,
+    /// HTTP head of a response or a revisit.
+    pub(super) head: Vec<u8>,
+    pub(super) kind: CaptureKind,
+    /// The main text of a page, if everything is wanted.
+    pub(super) text: Option<String>,
+}
+
+/// What kind of record it is.
+pub(super) enum CaptureKind {
+    /// An answer; with the first half of the SHA-256 of a payload that is whole and not empty, and the digest
+    /// that the record names, or else the SHA-256.
+    Response(Option<(u128, String)>),
+    /// An answer without its payload.
+    Revisit {
+        /// The record that it refers to.
+        id: Option<String>,
+        url: Option<String>,
+        date: Option<String>,
+        /// Whether because that has the same payload.
+        is_identical: bool,
+    },
+    /// Any other.
+    Other,
+}
+
+/// Gives the records that are wanted, or may be, file by file.
 pub(super) fn read(
     files: &[PathBuf],
-    hand_over: &mut dyn FnMut(ReadRecord) -> bool,
+    wanted: Wanted,
+    hand_over: &mut dyn FnMut(Job) -> bool,
 ) -> Result<(), Failure> {
-    for file in files {
+    for path in files {
         let wrong = |error: archive::Error| Failure::usage(error.to_string());
-        for record in archive::records(file).map_err(wrong)? {
+        let records = archive::records(path).map_err(wrong)?;
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let file = Arc::new(file);
+        for record in records {
             let record = record.map_err(wrong)?;
-            let is_page = record.header("WARC-Type") == Some("response")
-                && record.header("WARC-Truncated").is_none()
-                && status(&record).is_some_and(|status| (200..300).contains(&status));
-            if is_page && !hand_over(record) {
+            if wanted != Wanted::Everything && !is_page(&record) {
+                continue;
+            }
+            let job = Job {
+                record,
+                file: Arc::clone(&file),
+                wanted,
+            };
+            if !hand_over(job) {
                 return Ok(());
             }
         }
@@ -38,67 +114,137 @@ pub(super) fn read(
     Ok(())
 }
 
-fn status(record: &ReadRecord) -> Option<u16> {
-    let (head, _) = record.http_parts()?;
-    let line = head.split(|byte| *byte == b'\n').next()?;
-    let line = str::from_utf8(line).ok()?;
-    line.split_ascii_whitespace().nth(1)?.parse().ok()
+/// Whether the record is that of a page, if it is text.
+fn is_page(record: &ReadRecord) -> bool {
+    let status = || {
+        let (head, _) = record.http_parts()?;
+        Some(Exchange::from_archive(head, b"", Timestamp::UNIX_EPOCH, None)?.status)
+    };
+    is_whole_response(record) && status().is_some_and(|status| (200..300).contains(&status))
 }
 
-/// Works on a page: its record id and URL as JSON, and what `sign` makes of it.
+fn is_whole_response(record: &ReadRecord) -> bool {
+    record.header("WARC-Type") == Some("response") && record.header("WARC-Truncated").is_none()
+}
+
+/// Works on a record: `sign` makes what is wanted of the text of a page.
 pub(super) fn work<T>(
-    record: &ReadRecord,
+    job: &Job,
     extraction: &Extraction,
     sign: impl Fn(&Content<'_>) -> T,
-) -> Worked<(String, String, T)> {
+) -> Worked<Item<T>> {
+    let record = &job.record;
     let name = |field| record.header(field).unwrap_or_default();
-    // Writers of WARC/1.0 put the URL in angle brackets now and then.
-    let url = name("WARC-Target-URI").trim_matches(['<', '>']);
+    let url = target(name("WARC-Target-URI"));
+    let exchange = record.http_parts().and_then(|(head, payload)| {
+        Exchange::from_archive(head, payload, Timestamp::UNIX_EPOCH, None)
+    });
+    let keep_text = job.wanted == Wanted::Everything;
     let signed = catch_unwind(AssertUnwindSafe(|| {
-        content(record, url, extraction).map(|content| sign(&content))
+        let page = exchange.as_ref().filter(|_| is_page(record))?;
+        let content = content(page, url, extraction)?;
+        let signed = sign(&content);
+        Some((signed, keep_text.then(|| content.main.into_owned())))
     }));
     let mut worked = Worked {
         values: Vec::new(),
         failure: None,
     };
-    match signed {
-        Ok(signed) => worked.values.extend(signed.map(|signed| {
-            let json = |text: &str| serde_json::Value::from(text).to_string();
-            (json(name("WARC-Record-ID")), json(url), signed)
-        })),
-        Err(_) => {
-            let why = format!("reading {url} failed; please report it");
-            worked.failure = Some(Failure::usage(why));
+    let Ok(signed) = signed else {
+        let why = format!("reading {url} failed; please report it");
+        worked.failure = Some(Failure::usage(why));
+        return worked;
+    };
+    let (signed, text) = match signed {
+        Some((signed, text)) => (Some(signed), text),
+        None => (None, None),
+    };
+    let page = signed.map(|signed| {
+        let json = |text: &str| serde_json::Value::from(text).to_string();
+        (json(name("WARC-Record-ID")), json(url), signed)
+    });
+    match capture(job, url, exchange.as_ref(), text) {
+        Ok(capture) => worked.values.push(Item { page, capture }),
+        Err(error) => {
+            let error = anyhow::Error::new(error).context("cannot read a WARC file again");
+            worked.failure = Some(error.into());
         }
     }
     worked
 }
 
+/// Writers of WARC/1.0 put URLs in angle brackets now and then.
+fn target(url: &str) -> &str {
+    url.trim_matches(['<', '>'])
+}
+
+fn capture(
+    job: &Job,
+    url: &str,
+    exchange: Option<&Exchange>,
+    text: Option<String>,
+) -> io::Result<Option<Capture>> {
+    let record = &job.record;
+    let mut member = Vec::new();
+    match job.wanted {
+        Wanted::Pages => return Ok(None),
+        Wanted::Captures => {}
+        Wanted::Everything => {
+            member.resize(usize::try_from(record.length).unwrap_or(usize::MAX), 0);
+            job.file.read_exact_at(&mut member, record.offset)?;
+        }
+    }
+    let header = |name: &str| record.header(name).map(str::to_owned);
+    let kind = match record.header("WARC-Type") {
+        Some("response") => {
+            let body = exchange.map(|exchange| &exchange.body);
+            let payload = body.filter(|body| is_whole_response(record) && !body.is_empty());
+            CaptureKind::Response(payload.map(|payload| {
+                let digest: [u8; 32] = Sha256::digest(payload).into();
+                let half = digest
+                    .first_chunk()
+                    .map_or(0, |half| u128::from_be_bytes(*half));
+                let named = header("WARC-Payload-Digest");
+                (
+                    half,
+                    named.unwrap_or_else(|| format!("sha256:{}", hex::encode(digest))),
+                )
+            }))
+        }
+        Some("revisit") => CaptureKind::Revisit {
+            id: header("WARC-Refers-To"),
+            url: header("WARC-Refers-To-Target-URI").map(|url| target(&url).to_owned()),
+            date: header("WARC-Refers-To-Date"),
+            is_identical: header("WARC-Profile")
+                .is_some_and(|profile| profile.contains("identical-payload-digest")),
+        },
+        _ => CaptureKind::Other,
+    };
+    Ok(Some(Capture {
+        member,
+        id: header("WARC-Record-ID").unwrap_or_default(),
+        url: url.to_owned(),
+        date: header("WARC-Date").unwrap_or_default(),
+        ip: header("WARC-IP-Address"),
+        head: match kind {
+            CaptureKind::Other => Vec::new(),
+            _ => record
+                .http_parts()
+                .map_or(Vec::new(), |(head, _)| head.to_vec()),
+        },
+        kind,
+        text,
+    }))
+}
+
 /// The texts of a page; `None` for what is not text.
-fn content(record: &ReadRecord, url: &str, extraction: &Extraction) -> Option<Content<'static>> {
-    let (head, payload) = record.http_parts()?;
-    let head = String::from_utf8_lossy(head);
-    let headers: Vec<(&str, &str)> = head
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.trim(), value.trim()))
-        .collect();
-    let values = |wanted: &'static str| {
-        let named = headers
-            .iter()
-            .filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
-        named.map(|(_, value)| *value)
-    };
-    let is_chunked = values("transfer-encoding").any(|value| value.eq_ignore_ascii_case("chunked"));
-    let payload = match is_chunked {
-        true => unchunk(payload).unwrap_or_else(|| payload.to_vec()),
-        false => payload.to_vec(),
-    };
-    let decoded = fetch::decode(values("content-encoding"), &payload.into(), MAX_BODY_BYTES);
+fn content(exchange: &Exchange, url: &str, extraction: &Extraction) -> Option<Content<'static>> {
+    let codings = exchange.header_values("content-encoding");
+    let decoded = fetch::decode(codings, &exchange.body, MAX_BODY_BYTES);
     if decoded.note.is_some() {
         return None;
     }
-    let content_type = values("content-type").next();
+    let content_type = exchange.header("content-type");
     let text = || charset::to_text(&decoded.bytes, content_type).text;
     let raw = Cow::Owned(decoded.bytes.to_vec());
     match page::kind(content_type, &decoded.bytes) {
@@ -110,41 +256,5 @@ fn content(record: &ReadRecord, url: &str, extraction: &Extraction) -> Option<Co
             heading: Heading::default(),
         }),
         BodyKind::Other => None,
-    }
-}
-
-/// Undoes the chunked coding (RFC 9112, section 7.1), which some crawlers keep in their records; `None`
-/// for a body that is not chunked after all.
-fn unchunk(mut body: &[u8]) -> Option<Vec<u8>> {
-    let mut whole = Vec::new();
-    loop {
-        let end = body.windows(2).take(64).position(|pair| pair == b"\r\n")?;
-        let (line, rest) = body.split_at_checked(end)?;
-        let size = str::from_utf8(line).ok()?.split(';').next()?.trim();
-        let size = usize::from_str_radix(size, 16).ok()?;
-        let (chunk, rest) = rest.get(2..)?.split_at_checked(size)?;
-        if chunk.is_empty() {
-            return Some(whole);
-        }
-        whole.extend_from_slice(chunk);
-        body = rest.strip_prefix(b"\r\n")?;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_are_put_together() {
-        let check = |body: &str, expected: Option<&str>| {
-            let whole = unchunk(body.as_bytes());
-            assert_eq!(whole.as_deref(), expected.map(str::as_bytes), "{body:?}");
-        };
-        check("3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n", Some("abcde"));
-        check("0\r\n\r\n", Some(""));
-        check("3\r\nab", None);
-        check("<html>", None);
-        check("ffffffffffffffff\r\nab", None);
     }
 }

@@ -13,7 +13,7 @@ use super::progress::{self, Progress};
 use super::{Failure, signals};
 use crate::config::{self, Config, Span};
 use crate::daemon::{Attendance, Attendant};
-use crate::engine::{Crawl, Failpoint, RunLimits, StopHandle};
+use crate::engine::{self, Crawl, Failpoint, RunLimits, StopHandle};
 use crate::fetch::{Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode};
 use crate::seeds::{self, Source};
@@ -25,6 +25,7 @@ use crate::url::Url;
   gleaner crawl --seeds seeds/documentation.txt --data-dir crawl --scope domain \\
       --user-agent 'examplebot/1.0 (+https://example.org/bot)'
   gleaner crawl --data-dir crawl                    go on where the last run ended
+  gleaner crawl --seeds new.txt --data-dir second --known crawl --known other/*.warc.gz
   gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second")]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -32,6 +33,10 @@ pub(super) struct Arguments {
     /// Where everything is kept; a crawl that is there already goes on
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
+    /// Take what earlier crawls know: their URLs are not fetched again, and pages like theirs are
+    /// duplicates. A data directory, a directory of WARC files, or a file. May be repeated
+    #[arg(long, value_name = "DIR|FILE.warc.gz", num_args = 1..)]
+    known: Vec<PathBuf>,
     /// End this run after so many pages
     #[arg(long, value_name = "N")]
     max_pages: Option<u64>,
@@ -59,6 +64,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     options.revisit = RevisitPolicy::off();
     let sources = arguments.seeds.sources()?;
     let given = check_seeds(&sources, &config)?;
+    let known = known_files(arguments)?;
     warn_of_ignored_robots(&config, screen);
     if given == 0 && !arguments.data_dir.join("version").exists() {
         return Err(no_seeds(arguments));
@@ -73,12 +79,16 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     say_resumed(&mut crawl, &config, screen)?;
     let progress = Progress::start(crawl.watch(), screen, progress::OFTEN);
     let progress = progress.map_err(anyhow::Error::from)?;
+    add_known(&mut crawl, &known, screen, &stop)?;
     add_seeds(&mut crawl, &sources, screen, &stop)?;
     if crawl.counters().queued == 0 {
         let done = crawl.counters().done();
         drop(progress);
         screen.say(&format!("nothing left: {done} done"));
-        output::say("hint: give new seeds to go on, or another --data-dir to start afresh");
+        output::say(match crawl.counters().known {
+            0 => "hint: give new seeds to go on, or another --data-dir to start afresh",
+            _ => "hint: what --known knows is not fetched again; give seeds that are new",
+        });
         if arguments.json {
             output::print_summary(&crawl.nothing_to_do(), true)?;
         }
@@ -142,6 +152,46 @@ pub(super) fn say_resumed(
     }
     for (name, then, now) in crawl.compare_settings(&config::flatten(config))? {
         screen.say(&format!("changed setting: {name} was {then}, is {now}"));
+    }
+    Ok(())
+}
+
+/// The WARC files of earlier crawls.
+fn known_files(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    let own = arguments.data_dir.canonicalize().ok();
+    for path in &arguments.known {
+        if own.is_some() && path.canonicalize().ok() == own {
+            return Err(Failure::usage(format!(
+                "{} is this crawl itself; --known takes earlier ones",
+                path.display()
+            )));
+        }
+        files.extend(engine::known_files(path).map_err(|error| Failure::Usage {
+            message: format!("cannot read {}: {error}", path.display()),
+            hint: Some(
+                "give --known a data directory, a directory of .warc.gz files, or such files",
+            ),
+        })?);
+    }
+    Ok(files)
+}
+
+/// Takes what earlier crawls know.
+fn add_known(
+    crawl: &mut Crawl,
+    files: &[PathBuf],
+    screen: &Screen,
+    stop: &StopHandle,
+) -> Result<(), Failure> {
+    for file in files {
+        let before = crawl.counters().known;
+        crawl.know(file, stop)?;
+        let added = crawl.counters().known - before;
+        screen.say(&format!("known: {added} new URLs from {}", file.display()));
+        if stop.is_stopped() {
+            break;
+        }
     }
     Ok(())
 }

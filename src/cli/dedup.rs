@@ -1,27 +1,28 @@
 //! `gleaner dedup`: finds the duplicates of a corpus that others crawled.
 
 use std::fmt::Write as _;
-use std::io::{self, BufWriter, Write as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use super::captures;
+use super::captures::{self, Wanted};
+use super::features::FeatureArguments;
 use super::in_order::in_order;
+use super::kept::{Kept, Store};
 use super::lines::{Content, Document, Extraction, each_line};
+use super::verdicts::{KeptLines, Verdicts};
 use super::{Failure, output};
 use crate::dedup::{
-    Clusters, Corpus, HASHES, Judged, MAX_GUARANTEED, Near, Options, Shingle, Signed, Signer, Unit,
-    bands_for, chance_found,
+    Clusters, HASHES, MAX_GUARANTEED, Near, Options, Signer, bands_for, chance_found,
 };
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner dedup --jsonl pages.jsonl > verdicts.jsonl
   zstdcat corpus.jsonl.zst | gleaner dedup --jsonl --method minhash --threshold 0.9 | jq -r 'select(.duplicate_of == null).id'
-  gleaner dedup crawl/warc/*.warc.gz > verdicts.jsonl
+  gleaner dedup crawl/warc/*.warc.gz -o deduplicated > verdicts.jsonl
+  gleaner dedup --jsonl monday.jsonl --index index -o new.jsonl; gleaner dedup --jsonl tuesday.jsonl --index index -o newer.jsonl
   gleaner dedup --explain-lsh --bands 16 --rows 8
 
 Input:  {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, a line each, with html perhaps \"url\"; other
@@ -36,6 +37,23 @@ pub(super) struct Arguments {
     /// The files are JSON, one document a line
     #[arg(long)]
     jsonl: bool,
+    /// Write what is kept: of WARC files, the records without the bodies of duplicates into this new
+    /// directory; with --jsonl, the lines that are no duplicates into this file
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Whose bodies -o leaves out of WARC files
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        requires = "output",
+        conflicts_with = "jsonl"
+    )]
+    store: Store,
+    /// Compare with the documents of earlier runs too: those that this directory knows, which learns
+    /// those of this run
+    #[arg(long, value_name = "DIR")]
+    index: Option<PathBuf>,
     /// How near duplicates are told
     #[arg(long, value_enum, default_value_t)]
     method: Method,
@@ -52,18 +70,14 @@ pub(super) struct Arguments {
     /// Values in each band
     #[arg(long, value_name = "N", requires = "bands", value_parser = clap::value_parser!(u32).range(1..=128))]
     rows: Option<u32>,
-    /// What is compared, such as words:3 or chars:8 [default: words:2; words:5 with minhash]
-    #[arg(long, value_name = "UNIT:LENGTH")]
-    shingle: Option<ShingleArgument>,
+    #[command(flatten)]
+    features: FeatureArguments,
     /// What decides about a `MinHash` candidate whose estimate is near the threshold
     #[arg(long, value_enum, default_value_t)]
     verify: Verify,
     /// What a document is compared with
     #[arg(long, value_enum, default_value_t)]
     clusters: ClustersArgument,
-    /// Another seed gives other hash functions
-    #[arg(long, value_name = "N", default_value_t)]
-    seed: u64,
     /// Threads that sign documents; the output does not depend on it [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -97,29 +111,6 @@ enum ClustersArgument {
     Components,
     /// The documents before it that are no duplicates themselves
     FirstFit,
-}
-
-/// `words:3`.
-#[derive(Debug, Clone, Copy)]
-struct ShingleArgument(Shingle);
-
-impl FromStr for ShingleArgument {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let most = Shingle::MAX_LENGTH;
-        let wrong = || format!("give words:N or chars:N, N from 1 to {most}");
-        let (unit, length) = text.split_once(':').ok_or_else(wrong)?;
-        let unit = match unit {
-            "words" => Unit::Words,
-            "chars" => Unit::Characters,
-            _ => return Err(wrong()),
-        };
-        match length.parse() {
-            Ok(length) if (1..=most).contains(&length) => Ok(Self(Shingle { unit, length })),
-            _ => Err(wrong()),
-        }
-    }
 }
 
 impl Arguments {
@@ -165,14 +156,14 @@ impl Arguments {
             }
             *exact = self.verify == Verify::Exact;
         }
-        if let Some(ShingleArgument(shingle)) = self.shingle {
-            options.shingle = shingle;
+        if is_minhash && self.features.are_weighted() {
+            return Err(Failure::usage("--weights needs --method simhash"));
         }
+        self.features.set(&mut options)?;
         options.clusters = match self.clusters {
             ClustersArgument::Components => Clusters::Components,
             ClustersArgument::FirstFit => Clusters::FirstFit,
         };
-        options.seed = self.seed;
         Ok(options)
     }
 }
@@ -184,103 +175,54 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let extraction = Extraction::new()?;
     let signer = Signer::new(&options);
-    let mut corpus = Corpus::new(options);
-    let mut ids = Ids::default();
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let mut line = String::new();
+    let (output, index) = (arguments.output.as_deref(), arguments.index.as_deref());
+    let (files, threads) = (&arguments.files, arguments.threads);
+    let wanted = match (output, index) {
+        (Some(_), _) => Wanted::Everything,
+        (None, Some(_)) => Wanted::Captures,
+        (None, None) => Wanted::Pages,
+    };
+    let kept = (!arguments.jsonl && wanted != Wanted::Pages)
+        .then(|| Kept::new(output, arguments.store, index.is_some(), &options, files))
+        .transpose()?;
+    let mut verdicts = Verdicts::new(options, index, kept)?;
     let sign = |content: &Content<'_>| {
         let text = signer.text(&content.main, &content.visible);
         let text = text.with_heading(&content.heading);
         signer.sign(&content.raw, &text)
     };
-    let mut take = |id: &str, url: Option<&str>, signed: Signed| {
-        if corpus.len() == u32::MAX - 1 {
-            return Err(Failure::usage(
-                "more than 4,294,967,294 documents; part them",
-            ));
-        }
-        let judged = corpus.judge(signed);
-        ids.push(id);
-        line.clear();
-        write_verdict(&mut line, id, url, &judged, &ids);
-        out.write_all(line.as_bytes())
-            .map_err(anyhow::Error::from)?;
-        Ok(())
-    };
     if arguments.jsonl {
+        let mut kept = output.map(KeptLines::create).transpose()?;
+        let keeps = kept.is_some();
         each_line(
-            &arguments.files,
-            arguments.threads,
+            files,
+            threads,
             |line| {
                 let document = Document::parse(line)?;
                 let signed = sign(&document.content(&extraction)?);
-                Ok((Box::<str>::from(document.id()), signed))
+                let line = keeps.then(|| Box::<[u8]>::from(line));
+                Ok((Box::<str>::from(document.id()), signed, line))
             },
-            |(id, signed)| take(&id, None, signed),
+            |(id, signed, line)| {
+                let is_kept = verdicts.document(&id, signed)?;
+                match (&mut kept, line) {
+                    (Some(kept), Some(line)) if is_kept => kept.write(&line),
+                    _ => Ok(()),
+                }
+            },
         )?;
-    } else {
-        in_order(
-            arguments.threads,
-            |hand_over| captures::read(&arguments.files, hand_over),
-            |record| captures::work(&record, &extraction, sign),
-            |(id, url, signed)| take(&id, Some(&url), signed),
-        )?;
+        verdicts.flush()?;
+        kept.map_or(Ok(()), KeptLines::finish)?;
+        return verdicts.commit();
     }
-    out.flush().map_err(anyhow::Error::from)?;
-    Ok(())
-}
-
-/// The ids of all documents, as they stand in the input.
-#[derive(Debug, Default)]
-struct Ids {
-    text: String,
-    ends: Vec<u64>,
-}
-
-impl Ids {
-    fn push(&mut self, id: &str) {
-        self.text.push_str(id);
-        self.ends.push(self.text.len() as u64);
-    }
-
-    fn get(&self, document: u32) -> &str {
-        let end = |at: usize| self.ends.get(at).map_or(0, |end| *end as usize);
-        let start = (document as usize).checked_sub(1).map_or(0, end);
-        self.text
-            .get(start..end(document as usize))
-            .unwrap_or("null")
-    }
-}
-
-/// `id` and `url` are JSON already.
-fn write_verdict(line: &mut String, id: &str, url: Option<&str>, judged: &Judged, ids: &Ids) {
-    // Writing to a String cannot fail.
-    let _ = write!(line, "{{\"id\":{id},");
-    if let Some(url) = url {
-        let _ = write!(line, "\"url\":{url},");
-    }
-    line.push_str("\"duplicate_of\":");
-    let Some(duplicate) = &judged.duplicate else {
-        line.push_str("null,\"kind\":null,\"distance\":null,\"similarity\":null}\n");
-        return;
-    };
-    let kind = duplicate.tier.name();
-    let _ = write!(line, "{},\"kind\":\"{kind}\"", ids.get(duplicate.of));
-    match duplicate.distance {
-        Some(distance) => _ = write!(line, ",\"distance\":{distance}"),
-        None => line.push_str(",\"distance\":null"),
-    }
-    match duplicate.similarity {
-        Some(similarity) => {
-            let _ = write!(line, ",\"similarity\":{}", (similarity * 1e4).round() / 1e4);
-        }
-        None => line.push_str(",\"similarity\":null"),
-    }
-    if !judged.joins.is_empty() {
-        let joins: Vec<_> = judged.joins.iter().map(|of| ids.get(*of)).collect();
-        let _ = write!(line, ",\"joins\":[{}]", joins.join(","));
-    }
-    line.push_str("}\n");
+    in_order(
+        threads,
+        |hand_over| captures::read(files, wanted, hand_over),
+        |job| captures::work(&job, &extraction, sign),
+        |item| verdicts.item(item),
+    )?;
+    verdicts.flush()?;
+    verdicts.commit()
 }
 
 /// The S-curve of the bands, as a table.
@@ -313,36 +255,6 @@ fn explain(options: &Options) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Duplicate, Tier};
-
-    #[test]
-    fn a_verdict_line_names_ids_as_they_were_given() {
-        let mut ids = Ids::default();
-        ids.push("\"a\\u00e4\"");
-        ids.push("7");
-        let check = |judged: &Judged, expected: &str| {
-            let mut line = String::new();
-            write_verdict(&mut line, "7", None, judged, &ids);
-            assert_eq!(line, expected);
-        };
-        check(
-            &Judged::default(),
-            "{\"id\":7,\"duplicate_of\":null,\"kind\":null,\"distance\":null,\"similarity\":null}\n",
-        );
-        let duplicate = Duplicate {
-            of: 0,
-            tier: Tier::Near,
-            distance: Some(4),
-            similarity: Some(0.912_345),
-        };
-        check(
-            &Judged {
-                duplicate: Some(duplicate),
-                joins: vec![1],
-            },
-            "{\"id\":7,\"duplicate_of\":\"a\\u00e4\",\"kind\":\"near\",\"distance\":4,\"similarity\":0.9123,\"joins\":[7]}\n",
-        );
-    }
 
     #[test]
     fn the_curve_of_16_bands_of_8_is_the_right_one() {
@@ -357,18 +269,5 @@ mod tests {
             text.contains("      0.80    94.70 %           3.5 %"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn shingles_are_written_with_their_unit() {
-        let check = |text: &str, expected: Option<(Unit, u8)>| {
-            let found = text.parse::<ShingleArgument>().ok();
-            assert_eq!(found.map(|it| (it.0.unit, it.0.length)), expected, "{text}");
-        };
-        check("words:3", Some((Unit::Words, 3)));
-        check("chars:8", Some((Unit::Characters, 8)));
-        check("words:0", None);
-        check("words", None);
-        check("lines:2", None);
     }
 }

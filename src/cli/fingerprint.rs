@@ -1,19 +1,22 @@
 //! `gleaner fingerprint`: what documents are compared by, as figures.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
 use super::Failure;
+use super::features::FeatureArguments;
 use super::lines::{Document, Extraction, each_line};
-use crate::dedup::{Figures, Text};
+use crate::dedup::{DfCounts, Figures, Options, Signer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   gleaner fingerprint --jsonl pages.jsonl | jq -r '[.id, .\"simhash-64\"] | @tsv'
+  gleaner fingerprint --jsonl pages.jsonl --df-table-out frequencies --df-table-number 1
 
 Input as for `gleaner dedup`. Output: one JSON object a line, in the same order; docs/formats.md has
 the fields.")]
@@ -27,9 +30,14 @@ pub(super) struct Arguments {
     /// Print the 128 values of the `MinHash` signature too
     #[arg(long)]
     minhash: bool,
-    /// Another seed gives other hash functions
-    #[arg(long, value_name = "N", default_value_t)]
-    seed: u64,
+    #[command(flatten)]
+    features: FeatureArguments,
+    /// Make a table of document frequencies of all documents, in this file, and print nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["minhash", "df_table"])]
+    df_table_out: Option<PathBuf>,
+    /// The number of that table: two tables should not have the same
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "df_table_out")]
+    df_table_number: u32,
     /// Threads; the output does not depend on it [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -37,6 +45,12 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let extraction = Extraction::new()?;
+    let mut options = Options::witness();
+    arguments.features.set(&mut options)?;
+    let signer = Signer::new(&options);
+    if let Some(path) = &arguments.df_table_out {
+        return make_table(arguments, path, &options, &signer, &extraction);
+    }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     each_line(
         &arguments.files,
@@ -44,8 +58,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         |line| {
             let document = Document::parse(line)?;
             let content = document.content(&extraction)?;
-            let text = Text::new(&content.main, &content.visible).with_heading(&content.heading);
-            let figures = Figures::of(&content.raw, &text, arguments.seed);
+            let text = signer.text(&content.main, &content.visible);
+            let figures = Figures::of(&content.raw, &text, &signer);
             Ok(figures_line(document.id(), &figures, arguments.minhash))
         },
         |line| {
@@ -56,6 +70,43 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     )?;
     out.flush().map_err(anyhow::Error::from)?;
     Ok(())
+}
+
+/// Counts in how many documents each shingle occurs.
+fn make_table(
+    arguments: &Arguments,
+    path: &Path,
+    options: &Options,
+    signer: &Signer,
+    extraction: &Extraction,
+) -> Result<(), Failure> {
+    let mut counts = DfCounts::default();
+    each_line(
+        &arguments.files,
+        arguments.threads,
+        |line| {
+            let document = Document::parse(line)?;
+            let content = document.content(extraction)?;
+            Ok(signer.distinct_features(&signer.text(&content.main, &content.visible)))
+        },
+        |features| {
+            if let Some(features) = features {
+                counts.add(&features);
+            }
+            Ok(())
+        },
+    )?;
+    let written = File::create_new(path).and_then(|file| {
+        let number = arguments.df_table_number;
+        counts.write(&file, number, options.shingle, options.seed)?;
+        file.sync_all()
+    });
+    written.map_err(|error| {
+        Failure::usage(format!(
+            "cannot write {}: {error}; give a new file with --df-table-out",
+            path.display()
+        ))
+    })
 }
 
 fn figures_line(id: &str, figures: &Figures, with_minhash: bool) -> String {
@@ -84,7 +135,8 @@ mod tests {
 
     #[test]
     fn what_is_too_short_for_a_figure_has_none() {
-        let figures = Figures::of(b"one", &Text::new("one", "one"), 0);
+        let signer = Signer::new(&Options::witness());
+        let figures = Figures::of(b"one", &signer.text("one", "one"), &signer);
         let line = figures_line("\"a\"", &figures, true);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["id"], "a");

@@ -136,6 +136,8 @@ struct Batch {
     name: Arc<str>,
     first_line: u64,
     bytes: Vec<u8>,
+    /// Where each line ends, its line break included.
+    ends: Vec<usize>,
 }
 
 /// Applies `work` to every line of the files (`-`, or no file: standard input) on `threads` threads,
@@ -189,6 +191,7 @@ fn read_file(
     let mut line = 1;
     loop {
         let mut bytes = Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 4);
+        let mut ends = Vec::new();
         let first_line = line;
         let mut ended = false;
         while bytes.len() < BATCH_BYTES {
@@ -206,6 +209,7 @@ fn read_file(
             if ended {
                 break;
             }
+            ends.push(bytes.len());
             line += 1;
         }
         if !bytes.is_empty() {
@@ -213,6 +217,7 @@ fn read_file(
                 name: Arc::clone(name),
                 first_line,
                 bytes,
+                ends,
             };
             if !hand_over(batch) {
                 return Ok(false);
@@ -230,7 +235,10 @@ fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Work
         values: Vec::new(),
         failure: None,
     };
-    for (at, line) in batch.bytes.split(|byte| *byte == b'\n').enumerate() {
+    let starts = [0].iter().chain(&batch.ends);
+    for (at, (start, end)) in starts.zip(&batch.ends).enumerate() {
+        let line = batch.bytes.get(*start..*end).unwrap_or_default();
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;

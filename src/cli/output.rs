@@ -164,6 +164,9 @@ pub(super) fn counters(counters: &Counters) -> String {
         let entries = format!("  ({} URLs listed)", counters.sitemap_entries);
         line("sitemaps", counters.sitemaps, &entries);
     }
+    if counters.known > 0 {
+        line("known", counters.known, "  (from earlier crawls)");
+    }
     line("queued", counters.queued, "");
     line("hosts", counters.hosts, "");
     line("received", counters.bytes, "  bytes");

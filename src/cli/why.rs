@@ -100,11 +100,15 @@ fn in_words(why: &Why) -> String {
             &fate(visit),
         );
         say("requested", &visit.url);
-        say("found", &found(visit.depth, visit.via.as_deref()));
-        say(
-            "visited",
-            &format!("{}, attempt {}", visit.time, visit.attempts),
-        );
+        if visit.archive.is_some() {
+            say("visited", &visit.time);
+        } else {
+            say("found", &found(visit.depth, visit.via.as_deref()));
+            say(
+                "visited",
+                &format!("{}, attempt {}", visit.time, visit.attempts),
+            );
+        }
         if let Some(next) = &visit.next_visit {
             say("next visit", next);
         }
@@ -147,6 +151,11 @@ fn fate(visit: &Visited) -> String {
         Some(failure) => failure.clone(),
         None => format!("status {}", visit.status),
     };
+    if let Some(archive) = &visit.archive {
+        return format!(
+            "known: {answer}, as {archive} of an earlier crawl has it; not fetched again"
+        );
+    }
     match (&visit.original, visit.distance) {
         (Some(original), Some(distance)) => format!(
             "done: {answer}, a {} duplicate (distance {distance}) of {original}",

@@ -19,7 +19,6 @@ const NONE: u32 = u32::MAX;
 /// The chains of all bands.
 #[derive(Debug)]
 pub(super) struct Bands {
-    rows: usize,
     all: Vec<Band>,
     /// For each document the search that saw it last, so that it is given once.
     seen: Vec<u32>,
@@ -36,45 +35,34 @@ struct Band {
 }
 
 impl Bands {
-    /// No documents yet; `bands` times `rows` values of a signature count.
-    pub(super) fn new(bands: usize, rows: usize) -> Self {
+    /// No documents yet.
+    pub(super) fn new(bands: usize) -> Self {
         Self {
-            rows: rows.max(1),
             all: (0..bands).map(|_| Band::default()).collect(),
             seen: Vec::new(),
             search: 0,
         }
     }
 
-    /// Adds a document. Numbers must rise; those left out have no signature.
-    pub(super) fn insert(&mut self, signature: &Signature, number: u32) {
-        for ((at, band), values) in self
-            .all
-            .iter_mut()
-            .enumerate()
-            .zip(signature.chunks_exact(self.rows))
-        {
+    /// Adds a document by the keys of its bands. Numbers must rise; those left out have none.
+    pub(super) fn insert(&mut self, keys: &[u32], number: u32) {
+        for (band, key) in self.all.iter_mut().zip(keys) {
             band.before.resize(number as usize, NONE);
-            let before = band.newest.insert(key(at, values), number);
+            let before = band.newest.insert(*key, number);
             band.before.push(before.unwrap_or(NONE));
         }
         self.seen.resize(number as usize + 1, 0);
     }
 
     /// Visits documents that share a band, each once.
-    pub(super) fn find(&mut self, signature: &Signature, mut visit: impl FnMut(u32)) {
+    pub(super) fn find(&mut self, keys: &[u32], mut visit: impl FnMut(u32)) {
         self.search = self.search.wrapping_add(1);
         if self.search == 0 {
             self.seen.fill(0);
             self.search = 1;
         }
-        for ((at, band), values) in self
-            .all
-            .iter()
-            .enumerate()
-            .zip(signature.chunks_exact(self.rows))
-        {
-            let mut next = band.newest.get(&key(at, values)).copied();
+        for (band, key) in self.all.iter().zip(keys) {
+            let mut next = band.newest.get(key).copied();
             for _ in 0..CHAIN {
                 let Some(number) = next.filter(|number| *number != NONE) else {
                     break;
@@ -91,11 +79,16 @@ impl Bands {
     }
 }
 
-fn key(band: usize, values: &[u32]) -> u32 {
-    let sum = values
-        .iter()
-        .fold(band as u64, |sum, value| mix(sum ^ u64::from(*value)));
-    (sum >> 32) as u32
+/// The keys of a signature's bands: `bands` times `rows` of its values count.
+pub(super) fn keys(signature: &Signature, bands: u32, rows: u32) -> Box<[u32]> {
+    let values = signature.chunks_exact(rows.max(1) as usize);
+    let key = |(at, values): (usize, &[u32])| {
+        let sum = values
+            .iter()
+            .fold(at as u64, |sum, value| mix(sum ^ u64::from(*value)));
+        (sum >> 32) as u32
+    };
+    values.take(bands as usize).enumerate().map(key).collect()
 }
 
 /// Keys are hashes already; they are only spread to where the map looks.
@@ -131,34 +124,36 @@ mod tests {
     use super::*;
     use crate::dedup::minhash::HASHES;
 
-    fn find(bands: &mut Bands, signature: &Signature) -> Vec<u32> {
+    fn find(bands: &mut Bands, keys: &[u32]) -> Vec<u32> {
         let mut found = Vec::new();
-        bands.find(signature, |number| found.push(number));
+        bands.find(keys, |number| found.push(number));
         found.sort_unstable();
         found
     }
 
     #[test]
     fn one_equal_band_is_enough_and_gives_a_document_once() {
-        let mut bands = Bands::new(16, 8);
+        let keys = |signature: &Signature| keys(signature, 16, 8);
+        let mut bands = Bands::new(16);
         let first: Signature = std::array::from_fn(|at| at as u32);
         let mut second: Signature = [u32::MAX; HASHES];
         second[8..16].copy_from_slice(&first[8..16]);
         let mut shifted: Signature = [7; HASHES];
         shifted[1..9].copy_from_slice(&first[8..16]);
-        bands.insert(&first, 3);
-        assert_eq!(find(&mut bands, &second), [3]);
-        assert_eq!(find(&mut bands, &shifted), Vec::<u32>::new());
-        bands.insert(&second, 5);
-        assert_eq!(find(&mut bands, &first), [3, 5]);
+        bands.insert(&keys(&first), 3);
+        assert_eq!(find(&mut bands, &keys(&second)), [3]);
+        assert_eq!(find(&mut bands, &keys(&shifted)), Vec::<u32>::new());
+        bands.insert(&keys(&second), 5);
+        assert_eq!(find(&mut bands, &keys(&first)), [3, 5]);
     }
 
     #[test]
     fn a_long_chain_is_walked_a_bounded_way() {
-        let mut bands = Bands::new(4, 32);
+        let mut bands = Bands::new(4);
+        let keys = keys(&[1; HASHES], 4, 32);
         for number in 0..10_000 {
-            bands.insert(&[1; HASHES], number);
+            bands.insert(&keys, number);
         }
-        assert_eq!(find(&mut bands, &[1; HASHES]).len(), CHAIN);
+        assert_eq!(find(&mut bands, &keys).len(), CHAIN);
     }
 }

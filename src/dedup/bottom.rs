@@ -6,13 +6,15 @@
 //! samples cover they show exactly, so texts of up to 128 distinct shingles are compared exactly, and
 //! of f distinct shingles in both together the variance is less by the factor of about 1 - 128 / f.
 
+use serde::{Deserialize, Serialize};
+
 use super::minhash::{self, HASHES, Sketch};
 
 /// Hashes in a sketch.
 const SIZE: usize = 128;
 
 /// The least distinct hashes of a set, ascending; all of them if there are fewer than 128.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bottom(Box<[u32]>);
 
 impl Bottom {

@@ -1,244 +1,32 @@
 //! Deduplication of a corpus that others crawled, in memory: what `gleaner dedup` runs on.
 //!
-//! Two halves. [`Signer`] turns a document into [`Signed`], a plain value, on any thread. [`Corpus`]
+//! Two halves. `signed.rs` turns a document into [`Signed`], a plain value, on any thread. [`Corpus`]
 //! takes them one by one in their order, judges each against those before it, and keeps what later
 //! ones are judged by: digests, fingerprints, sketches, never text. So the verdicts depend on the
-//! order of the documents and the options, and on nothing else.
+//! order of the documents and the options, and on nothing else; and a corpus that is told again what
+//! became of each ([`Corpus::take`]) goes on as if it had judged them (`saved.rs`).
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::LazyLock;
 
-use sha2::{Digest, Sha256};
+use serde::{Deserialize, Serialize};
 
 use super::bands::{Bands, Spread};
 use super::bottom::{self, Bottom};
 use super::guard::Guard;
-use super::minhash::{self, HASHES, Permutations, Signature, Sketch};
-use super::shingle::{Shingle, Unit};
-use super::short::{self, KEPT_WORDS, SHORT_WORDS, Set, Sets};
+use super::minhash::{self, Sketch};
+use super::short::{self, Set, Sets};
+use super::signed::{Clusters, Features, Near, Options, Signed};
+use super::simhash;
 use super::tables::{Found, Tables};
-use super::{Text, shingle, simhash};
-
-/// Fewer words say too little about a page to tell it from another by its text alone.
-const MIN_WORDS: u32 = 5;
 
 /// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked for:
 /// four standard errors.
 const DOUBT: f64 = 0.1;
 
-/// How a corpus is deduplicated.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Options {
-    /// How near duplicates are told.
-    pub near: Near,
-    /// Similarity that makes a near duplicate, 0 to 1: of sketches, of signatures, of the sets of
-    /// short pages.
-    pub threshold: f64,
-    /// What makes a shingle of the method's features.
-    pub shingle: Shingle,
-    /// What a document is compared with.
-    pub clusters: Clusters,
-    /// Another seed gives other hash functions, and with them other errors.
-    pub seed: u64,
-}
-
-/// How near duplicates are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Near {
-    /// SimHash finds candidates, the sketch decides.
-    Witness,
-    /// SimHash alone, at most so many bits apart; at most [`super::tables::MAX_GUARANTEED`].
-    Hamming(u8),
-    /// `MinHash` signatures, found by bands.
-    MinHash {
-        /// Bands of a signature.
-        bands: u32,
-        /// Values in each.
-        rows: u32,
-        /// Whether estimates near the threshold give way to the exact similarity.
-        exact: bool,
-    },
-}
-
-/// What a document is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clusters {
-    /// Every document before it, duplicates too: what is linked, directly or through others, is a
-    /// cluster.
-    Components,
-    /// The documents before it that are not duplicates.
-    FirstFit,
-}
-
-impl Options {
-    /// SimHash with the sketch as witness.
-    pub fn witness() -> Self {
-        Self {
-            near: Near::Witness,
-            threshold: 0.84,
-            shingle: Shingle::words(2),
-            clusters: Clusters::Components,
-            seed: 0,
-        }
-    }
-
-    /// SimHash alone.
-    /// Short pages need more, since a distance of 3 means as much.
-    pub fn hamming(distance: u8) -> Self {
-        Self {
-            near: Near::Hamming(distance),
-            threshold: 0.9,
-            ..Self::witness()
-        }
-    }
-
-    /// `MinHash` with the bands that the threshold asks for.
-    pub fn minhash(threshold: f64) -> Self {
-        let (bands, rows) = minhash::bands_for(threshold);
-        Self {
-            near: Near::MinHash {
-                bands,
-                rows,
-                exact: false,
-            },
-            threshold,
-            shingle: Shingle::words(5),
-            ..Self::witness()
-        }
-    }
-}
-
-/// What a document is judged by.
-#[derive(Debug, Clone)]
-pub struct Signed {
-    /// The first half of the SHA-256 of its bytes.
-    raw: u128,
-    /// That of its visible text, case and white space folded.
-    normalized: Option<u128>,
-    /// That of the word sequence of its main text.
-    content: Option<u128>,
-    /// Its shingles, if it is short enough to be found by them.
-    set: Option<Set>,
-    /// Its fingerprint, if it is long enough.
-    near: Option<Features>,
-    /// Its `MinHash` values, by whose bands it is found.
-    signature: Option<Box<Signature>>,
-    /// All its shingles, if candidates are to be compared exactly.
-    exact: Option<Set>,
-    /// What forbids that it is the same as another.
-    guard: Guard,
-}
-
-#[derive(Debug, Clone)]
-enum Features {
-    SimHash(u64, Option<Box<Sketch>>),
-    MinHash(Box<MinHashed>),
-}
-
-/// What is measured of candidates that the bands find.
-#[derive(Debug, Clone)]
-struct MinHashed {
-    sketch: Sketch,
-    bottom: Bottom,
-}
-
-/// Signs documents. Shared by threads.
-#[derive(Debug)]
-pub struct Signer {
-    options: Options,
-    permutations: Permutations,
-}
-
-impl Signer {
-    /// A signer for these options.
-    pub fn new(options: &Options) -> Self {
-        Self {
-            options: options.clone(),
-            permutations: Permutations::new(options.seed),
-        }
-    }
-
-    /// The text of a document, ready to be signed: its main text, and all of its text.
-    pub fn text(&self, main: &str, visible: &str) -> Text {
-        let mut text = Text::new(main, visible);
-        if self.options.shingle.unit == Unit::Characters {
-            text = text.with_characters(main, visible);
-        }
-        text
-    }
-
-    /// Signs a document: `raw` are its bytes.
-    pub fn sign(&self, raw: &[u8], text: &Text) -> Signed {
-        let words = text.word_count();
-        let features = || {
-            let units = match self.options.shingle.unit {
-                Unit::Words => text.word_hashes(),
-                Unit::Characters => text.characters(),
-            };
-            shingle::hashes(units, self.options.shingle.length, self.options.seed)
-        };
-        let five_words = || shingle::hashes(text.word_hashes(), 5, self.options.seed);
-        let is_long = words >= SHORT_WORDS;
-        let (mut near, mut signature, mut exact) = (None, None, None);
-        if is_long {
-            near = Some(match self.options.near {
-                Near::Witness => {
-                    let minima = self.permutations.minima::<HASHES>(&five_words());
-                    let sketch = Box::new(minhash::sketch(&minima));
-                    Features::SimHash(simhash::majority(&features()), Some(sketch))
-                }
-                Near::Hamming(_) => Features::SimHash(simhash::majority(&features()), None),
-                Near::MinHash {
-                    exact: is_exact, ..
-                } => {
-                    let features = features();
-                    exact = is_exact.then(|| short::set(&features));
-                    let minima = self.permutations.minima(&features);
-                    let hashed = MinHashed {
-                        sketch: minhash::sketch(&minima),
-                        bottom: Bottom::of(&features),
-                    };
-                    signature = Some(Box::new(minima));
-                    Features::MinHash(Box::new(hashed))
-                }
-            });
-        }
-        let set = (MIN_WORDS..KEPT_WORDS)
-            .contains(&words)
-            .then(|| short::set(&five_words()));
-        Signed {
-            raw: half(&Sha256::digest(raw).into()),
-            normalized: text
-                .normalized()
-                .filter(|_| text.visible_words() >= MIN_WORDS)
-                .as_ref()
-                .map(half),
-            content: text
-                .content()
-                .filter(|_| text.main_words() >= MIN_WORDS)
-                .as_ref()
-                .map(half),
-            set,
-            near,
-            signature,
-            exact,
-            guard: Guard::of(text, &self.permutations),
-        }
-    }
-}
-
-/// 128 bits of a SHA-256 are enough: among 10^12 documents two would share them by chance once in
-/// 680 million million corpora.
-fn half(digest: &[u8; 32]) -> u128 {
-    digest
-        .iter()
-        .take(16)
-        .fold(0, |half, byte| half << 8 | u128::from(*byte))
-}
-
 /// How a document came to be called a duplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tier {
     /// The same bytes.
     Exact,
@@ -263,7 +51,7 @@ impl Tier {
 }
 
 /// A document's match among those before it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Duplicate {
     /// The number of the earlier document, from 0.
     pub of: u32,
@@ -276,7 +64,7 @@ pub struct Duplicate {
 }
 
 /// What became of a document.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The closest document before it that it repeats.
     pub duplicate: Option<Duplicate>,
@@ -323,9 +111,9 @@ const APART: usize = 16;
 impl Corpus {
     /// No documents yet.
     pub fn new(options: Options) -> Self {
-        let (bands, rows) = match options.near {
-            Near::MinHash { bands, rows, .. } => (bands as usize, rows as usize),
-            _ => (0, 1),
+        let bands = match options.near {
+            Near::MinHash { bands, .. } => bands as usize,
+            _ => 0,
         };
         Self {
             sets: Sets::new(options.threshold),
@@ -336,7 +124,7 @@ impl Corpus {
             content: ByDigest::default(),
             apart: HashMap::new(),
             tables: Tables::default(),
-            bands: Bands::new(bands, rows),
+            bands: Bands::new(bands),
             kept: Vec::new(),
             guards: HashMap::new(),
             parents: Vec::new(),
@@ -355,35 +143,65 @@ impl Corpus {
 
     /// Judges the next document, and keeps what later ones are judged by.
     pub fn judge(&mut self, signed: Signed) -> Judged {
+        let judged = self.compare(&signed);
+        let kept = self.worth_keeping(signed, &judged);
+        self.take(&judged, kept);
+        judged
+    }
+
+    /// What the next document is, compared with those before it.
+    pub fn compare(&mut self, signed: &Signed) -> Judged {
+        if let Some(same) = self.same(signed) {
+            return Judged {
+                duplicate: Some(same),
+                joins: Vec::new(),
+            };
+        }
+        let alike = self.alike(signed);
+        let mut roots: Vec<u32> = Vec::new();
+        for other in &alike {
+            let root = self.root(other.of);
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        Judged {
+            duplicate: alike.first().copied(),
+            joins: roots.split_off(roots.len().min(1)),
+        }
+    }
+
+    /// What later documents are judged by of one that was judged so.
+    pub fn worth_keeping(&self, mut signed: Signed, judged: &Judged) -> Option<Signed> {
+        let tier = judged.duplicate.map(|duplicate| duplicate.tier);
+        if tier.is_some() && self.options.clusters == Clusters::FirstFit {
+            return None;
+        }
+        // The words of such a document are there already.
+        if tier.is_some_and(|tier| tier != Tier::Near) {
+            signed.set = None;
+            signed.near = None;
+            signed.bands = Box::default();
+            signed.exact = None;
+        }
+        Some(signed)
+    }
+
+    /// Takes the next document as it was judged, and what is kept of it.
+    pub fn take(&mut self, judged: &Judged, kept: Option<Signed>) {
         let number = self.count;
         self.count += 1;
-        self.parents.push(number);
-        let mut near = Vec::new();
-        let duplicate = match self.same(&signed) {
-            Some(same) => Some(same),
-            None => {
-                near = self.alike(&signed);
-                near.first().copied()
-            }
-        };
-        let mut joins = Vec::new();
-        if let Some(duplicate) = duplicate {
-            let root = self.root(duplicate.of);
-            self.parents[number as usize] = root;
-            for other in near {
-                let other = self.root(other.of);
-                let root = self.root(number);
-                if other != root {
-                    joins.push(other);
-                    let (first, later) = (root.min(other), root.max(other));
-                    self.parents[later as usize] = first;
-                }
+        let own = judged.duplicate.map(|duplicate| self.root(duplicate.of));
+        self.parents.push(own.unwrap_or(number));
+        for other in &judged.joins {
+            let (root, other) = (self.root(number), self.root(*other));
+            if let Some(parent) = self.parents.get_mut(root.max(other) as usize) {
+                *parent = root.min(other);
             }
         }
-        if duplicate.is_none() || self.options.clusters == Clusters::Components {
-            self.keep(number, signed, duplicate);
+        if let Some(signed) = kept {
+            self.keep(number, signed, judged.duplicate);
         }
-        Judged { duplicate, joins }
     }
 
     /// The earliest document with the same bytes, text or words.
@@ -411,11 +229,12 @@ impl Corpus {
     fn alike(&mut self, signed: &Signed) -> Vec<Duplicate> {
         let mut alike = Vec::new();
         match &signed.near {
-            Some(Features::SimHash(bits, sketch)) => {
-                self.by_simhash(*bits, sketch.as_deref(), &mut alike);
+            Some(Features::SimHash(bits)) => self.by_simhash(*bits, None, &mut alike),
+            Some(Features::Witnessed(bits, sketch)) => {
+                self.by_simhash(*bits, Some(sketch), &mut alike);
             }
-            Some(Features::MinHash(hashed)) => {
-                self.by_minhash(hashed, signed, &mut alike);
+            Some(Features::MinHash(sketch, bottom)) => {
+                self.by_minhash((bottom, sketch), signed, &mut alike);
             }
             None => {}
         }
@@ -452,7 +271,7 @@ impl Corpus {
                 continue;
             };
             let similarity = match (&kept.features, sketch) {
-                (Features::SimHash(_, Some(other)), Some(own)) => {
+                (Features::Witnessed(_, other), Some(own)) => {
                     let similarity = minhash::sketch_similarity(own, other);
                     if similarity < self.options.threshold {
                         continue;
@@ -470,24 +289,23 @@ impl Corpus {
         }
     }
 
-    fn by_minhash(&mut self, hashed: &MinHashed, signed: &Signed, alike: &mut Vec<Duplicate>) {
-        let Some(signature) = signed.signature.as_deref() else {
-            return;
-        };
+    fn by_minhash(
+        &mut self,
+        hashed: (&Bottom, &Sketch),
+        signed: &Signed,
+        alike: &mut Vec<Duplicate>,
+    ) {
         let (kept, threshold) = (&self.kept, self.options.threshold);
-        self.bands.find(signature, |number| {
+        self.bands.find(&signed.bands, |number| {
             let Some(Kept {
                 document,
-                features: Features::MinHash(other),
+                features: Features::MinHash(sketch, bottom),
                 exact,
             }) = kept.get(number as usize)
             else {
                 return;
             };
-            let mut similarity = bottom::similarity(
-                (&hashed.bottom, &hashed.sketch),
-                (&other.bottom, &other.sketch),
-            );
+            let mut similarity = bottom::similarity(hashed, (bottom, sketch));
             if let (Some(own), Some(other)) = (&signed.exact, exact)
                 && (similarity - threshold).abs() < DOUBT
             {
@@ -527,20 +345,16 @@ impl Corpus {
         if !signed.guard.is_empty() {
             self.guards.insert(number, signed.guard);
         }
-        // The words of such a document are there already.
-        if tier.is_some_and(|tier| tier != Tier::Near) {
-            return;
-        }
         if let Some(set) = signed.set {
             self.sets.insert(set, number);
         }
         if let Some(features) = signed.near {
             let at = self.kept.len() as u32;
-            if let Features::SimHash(bits, _) = &features {
-                self.tables.insert(*bits, at);
-            }
-            if let Some(signature) = &signed.signature {
-                self.bands.insert(signature, at);
+            match &features {
+                Features::SimHash(bits) | Features::Witnessed(bits, _) => {
+                    self.tables.insert(*bits, at);
+                }
+                Features::MinHash(..) => self.bands.insert(&signed.bands, at),
             }
             self.kept.push(Kept {
                 document: number,
@@ -568,6 +382,7 @@ impl Corpus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dedup::{Signer, shingle};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 

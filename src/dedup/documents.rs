@@ -45,7 +45,7 @@ pub struct Document {
 /// Where the archive keeps a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The record's id.
+    /// The record's id; zeros where an earlier crawl gave it one that is no UUID.
     pub record: [u8; 16],
     /// Number of the segment file.
     pub segment: u32,
@@ -53,6 +53,16 @@ pub struct Stored {
     pub offset: u64,
     /// Bytes of the record.
     pub length: u64,
+}
+
+impl Stored {
+    /// The segment of what is in no archive of this crawl, but in that of an earlier one.
+    pub const ELSEWHERE: u32 = u32::MAX;
+
+    /// Whether it is in the archive of an earlier crawl.
+    pub fn is_elsewhere(&self) -> bool {
+        self.segment == Self::ELSEWHERE
+    }
 }
 
 /// All documents of a crawl.

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
 use super::short::SHORT_WORDS;
-use super::{Text, shingle, simhash, text};
+use super::{Signer, Text, shingle, simhash, text};
 
 /// The SimHash of a text's shingles of words, and nothing else: for measuring.
 pub fn sign_simhash(text: &str, length: u8, seed: u64) -> u64 {
@@ -29,7 +29,7 @@ pub struct Figures {
     pub normalized: Option<[u8; 32]>,
     /// SHA-256 of its word sequence; `None` if it has no words.
     pub content: Option<[u8; 32]>,
-    /// SimHash of word 2-shingles; `None` under 50 words, as for the two below.
+    /// SimHash of the shingles that were asked for; `None` under 50 words, as for the two below.
     pub simhash: Option<u64>,
     /// `MinHash` of word 5-shingles, 8 bits a value.
     pub sketch: Option<Sketch>,
@@ -40,25 +40,25 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The figures of a document: `raw` are its bytes.
-    pub fn of(raw: &[u8], text: &Text, seed: u64) -> Self {
-        let permutations = Permutations::new(seed);
-        let words = text.word_hashes();
-        let minhash = (text.word_count() >= SHORT_WORDS)
-            .then(|| Box::new(permutations.minima::<HASHES>(&shingle::hashes(words, 5, seed))));
+    /// The figures of a document: `raw` are its bytes, and the signer's options say what makes its
+    /// SimHash.
+    pub fn of(raw: &[u8], text: &Text, signer: &Signer) -> Self {
+        let permutations = signer.permutations();
+        let minhash = (text.word_count() >= SHORT_WORDS).then(|| {
+            let shingles = shingle::hashes(text.word_hashes(), 5, permutations.seed());
+            Box::new(permutations.minima::<HASHES>(&shingles))
+        });
         Self {
             words: text.word_count(),
             visible_words: text.visible_words(),
             raw: Sha256::digest(raw).into(),
             normalized: text.normalized(),
             content: text.content(),
-            simhash: minhash
-                .as_ref()
-                .map(|_| simhash::majority(&shingle::hashes(words, 2, seed))),
+            simhash: signer.simhash(text),
             sketch: minhash.as_deref().map(minhash::sketch),
             minhash,
             sketch_visible: (text.visible_words() > 0)
-                .then(|| minhash::whole_sketch(text.visible_hashes(), &permutations)),
+                .then(|| minhash::whole_sketch(text.visible_hashes(), permutations)),
         }
     }
 }

@@ -66,6 +66,11 @@ impl Permutations {
         permutations
     }
 
+    /// What they were drawn with.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Those of seed 0.
     pub(super) fn standard() -> &'static Self {
         static STANDARD: OnceLock<Permutations> = OnceLock::new();

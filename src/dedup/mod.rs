@@ -16,23 +16,29 @@ mod guard;
 mod index;
 mod minhash;
 mod near;
+mod saved;
 mod shingle;
 mod short;
+mod signed;
 mod simhash;
 mod tables;
 mod text;
+mod weights;
 mod witness;
 
-pub use corpus::{Clusters, Corpus, Duplicate, Judged, Near, Options, Signed, Signer, Tier};
+pub use corpus::{Corpus, Duplicate, Judged, Tier};
 pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored};
 pub use figures::{Figures, sign_minhash, sign_simhash};
 pub use guard::Heading;
 pub use index::{Index, Posting, postings, structures};
 pub use minhash::{HASHES, Permutations, bands_for, found as chance_found};
+pub use saved::{Entry, Saved, SavedError};
 pub use shingle::{Shingle, Unit};
+pub use signed::{Clusters, Near, Options, Signed, Signer};
 pub use simhash::hamming;
 pub use tables::{Found, MAX_GUARANTEED, Tables};
 pub use text::{Text, words};
+pub use weights::{DfCounts, DfError, DfTable, Weights};
 
 use std::sync::Arc;
 

@@ -78,8 +78,8 @@ impl Text {
             true => visible,
             false => without_imprint(main),
         };
-        pieces(&lower(judged), |piece| {
-            if let Piece::Run(run) = piece {
+        pieces(&lower(judged), |piece, _| {
+            if let Piece::Word(run) | Piece::Run(run) = piece {
                 let between = (!self.characters.is_empty()).then_some(' ');
                 let characters = between.into_iter().chain(run.chars());
                 self.characters
@@ -198,34 +198,120 @@ struct Reading {
 
 fn read(text: &str) -> Reading {
     let lower = lower(text);
+    let bytes = lower.as_bytes();
     let mut words = Vec::with_capacity(lower.len() / 6 + 1);
-    let mut content = Vec::with_capacity(lower.len() + lower.len() / 8);
-    let mut folded = Vec::with_capacity(lower.len());
-    let mut space = false;
-    pieces(&lower, |piece| match piece {
+    let mut content = Words::with_room_for(lower.len());
+    let mut folded = Folded::of(bytes);
+    pieces(&lower, |piece, start| match piece {
+        Piece::Word(word) => {
+            folded.visible(start, start + word.len());
+            words.push(xxh3_64(word.as_bytes()));
+            content.push(bytes, start, word.len());
+        }
         Piece::Run(run) => {
-            if std::mem::take(&mut space) && !folded.is_empty() {
-                folded.push(b' ');
-            }
-            folded.extend_from_slice(run.as_bytes());
-            each_word(run, &mut |word| {
+            folded.visible(start, start + run.len());
+            visit_mixed(run, &mut |word| {
                 words.push(xxh3_64(word.as_bytes()));
-                content.extend_from_slice(word.as_bytes());
-                content.push(0);
+                content.push(word.as_bytes(), 0, word.len());
             });
         }
-        Piece::Space => space = true,
-        Piece::Other(other) => {
-            if std::mem::take(&mut space) && !folded.is_empty() {
-                folded.push(b' ');
-            }
-            folded.extend_from_slice(other.as_bytes());
-        }
+        Piece::Space => {}
+        Piece::Other(other) => folded.visible(start, start + other.len()),
     });
     Reading {
-        normalized: Sha256::digest(&folded).into(),
-        content: Sha256::digest(&content).into(),
+        normalized: folded.digest(),
+        content: Sha256::digest(content.bytes()).into(),
         words,
+    }
+}
+
+/// A text with every run of white space as one space, none at its ends. What is so already, which is
+/// most of a line, is copied at once.
+struct Folded<'a> {
+    bytes: &'a [u8],
+    done: Vec<u8>,
+    /// What is to be copied next.
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Folded<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            done: Vec::new(),
+            from: 0,
+            to: 0,
+        }
+    }
+
+    /// What is not white space stands from `start` to `end`.
+    #[inline]
+    fn visible(&mut self, start: usize, end: usize) {
+        let is_gap = start != self.to;
+        if is_gap && !(start == self.to + 1 && self.bytes[self.to] == b' ' && self.to > self.from) {
+            self.copy();
+            self.from = start;
+        }
+        self.to = end;
+    }
+
+    fn copy(&mut self) {
+        if self.to > self.from {
+            if !self.done.is_empty() {
+                self.done.push(b' ');
+            }
+            self.done.extend_from_slice(&self.bytes[self.from..self.to]);
+        }
+    }
+
+    fn digest(mut self) -> [u8; 32] {
+        if self.done.is_empty() {
+            return Sha256::digest(&self.bytes[self.from..self.to]).into();
+        }
+        self.copy();
+        Sha256::digest(&self.done).into()
+    }
+}
+
+/// Words, each with a NUL behind it.
+struct Words {
+    /// Longer than what is in it, so that a word is copied eight bytes at a time.
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Words {
+    fn with_room_for(length: usize) -> Self {
+        Self {
+            bytes: vec![0; length + 32],
+            length: 0,
+        }
+    }
+
+    /// Adds the `length` bytes from `start` on. Most words have fewer than eight, and copying what
+    /// stands behind them too is cheaper than asking how many.
+    #[inline]
+    fn push(&mut self, from: &[u8], start: usize, length: usize) {
+        if self.bytes.len() - self.length < length + 16 {
+            self.bytes.resize(2 * self.bytes.len() + length, 0);
+        }
+        let to = &mut self.bytes[self.length..];
+        let mut copied = 0;
+        while copied < length {
+            let Some(eight) = from[start + copied..].first_chunk::<8>() else {
+                to[copied..length].copy_from_slice(&from[start + copied..start + length]);
+                break;
+            };
+            to[copied..copied + 8].copy_from_slice(eight);
+            copied += 8;
+        }
+        to[length] = 0;
+        self.length += length + 1;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 }
 
@@ -239,16 +325,18 @@ pub(super) fn word_hashes(text: &str) -> Vec<u64> {
 /// Visits the words of a text: lower-cased runs of letters and digits; where words are not parted
 /// by spaces (Chinese, Japanese, Thai and the like), every two neighbouring characters.
 pub fn words(text: &str, mut visit: impl FnMut(&str)) {
-    pieces(&lower(text), |piece| {
-        if let Piece::Run(run) = piece {
-            each_word(run, &mut visit);
-        }
+    pieces(&lower(text), |piece, _| match piece {
+        Piece::Word(word) => visit(word),
+        Piece::Run(run) => visit_mixed(run, &mut visit),
+        Piece::Space | Piece::Other(_) => {}
     });
 }
 
 /// Part of a lower-cased text.
 enum Piece<'a> {
-    /// The longest run of letters, digits and the marks that belong to them.
+    /// The longest run of letters and digits of ASCII, which is one word.
+    Word(&'a str),
+    /// The longest run of letters, digits and the marks that belong to them, with some beyond ASCII.
     Run(&'a str),
     /// One character of white space.
     Space,
@@ -256,21 +344,25 @@ enum Piece<'a> {
     Other(&'a str),
 }
 
-/// Parts a lower-cased text. ASCII, most of the web's text, goes by bytes and a table.
+/// Parts a lower-cased text; each part is visited with its place. ASCII, most of the web's text, goes by
+/// bytes and a table.
 #[inline]
-fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>)) {
+fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)) {
     let bytes = lower.as_bytes();
     let mut at = 0;
     while let Some(&first) = bytes.get(at) {
         let start = at;
         at = ascii_run(bytes, at);
+        let ascii = at;
         if bytes.get(at).is_some_and(|byte| *byte >= 0x80) {
             // Letters beyond ASCII may go on the run, or begin it.
             let rest = &lower[at..];
             at += rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         }
-        let piece = if at > start {
+        let piece = if at > ascii {
             Piece::Run(&lower[start..at])
+        } else if at > start {
+            Piece::Word(&lower[start..at])
         } else if first < 0x80 {
             at += 1;
             match CLASS[usize::from(first)] {
@@ -286,7 +378,7 @@ fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>)) {
             }
         };
         // Called in one place, so that it is compiled into the loop.
-        visit(piece);
+        visit(piece, start);
     }
 }
 
@@ -336,16 +428,6 @@ const CLASS: [Class; 256] = {
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c)
-}
-
-/// Visits the words of a run: itself, or its bigrams where its script knows no spaces.
-#[inline]
-fn each_word(run: &str, visit: &mut impl FnMut(&str)) {
-    if run.is_ascii() {
-        visit(run);
-    } else {
-        visit_mixed(run, visit);
-    }
 }
 
 /// The whole text in lower case, character by character, so that no word depends on its neighbours.
@@ -448,6 +530,24 @@ mod tests {
                 .filter(|word| !word.is_empty())
                 .collect();
             prop_assert_eq!(found, expected);
+        }
+    }
+
+    proptest! {
+        /// Copying whole stretches gives what copying piece by piece gives.
+        #[test]
+        fn both_digests_are_those_of_the_folded_text_and_of_the_words(
+            text in "[ -~é’\u{a0}\u{2003}語言\n\t]{0,80}",
+        ) {
+            let lower: String = text.chars().flat_map(char::to_lowercase).collect();
+            let folded: Vec<&str> = lower.split_whitespace().collect();
+            let mut content = Vec::new();
+            words(&text, |word| content.extend([word.as_bytes(), &[0]].concat()));
+            let reading = read(&text);
+            let normalized: [u8; 32] = Sha256::digest(folded.join(" ")).into();
+            prop_assert_eq!(reading.normalized, normalized);
+            let content: [u8; 32] = Sha256::digest(&content).into();
+            prop_assert_eq!(reading.content, content);
         }
     }
 

@@ -16,11 +16,11 @@ use super::observe::Waiting;
 use super::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::dedup::{Fingerprints, Heading, Text};
 use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{FetchTask, Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
+use crate::frontier::{Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
 use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, Wishes, charset};
 use crate::robots::{self, Availability, Rules};
-use crate::url::{Identity, Url, UrlId};
+use crate::url::{HostKey, Identity, Url, UrlId};
 
 /// Bytes of the URLs that are taken from one sitemap: a full one has some 5 MB of them.
 const MAX_LISTED_BYTES: usize = 16 << 20;
@@ -94,7 +94,10 @@ impl Analysts {
                 let task = &fetched.task;
                 let (findings, fingerprints) = match task.queued.purpose {
                     Purpose::Robots => (self.read_robots(exchange, &mut notes), None),
-                    Purpose::Page => self.read_page(exchange, task, &mut notes),
+                    Purpose::Page => {
+                        let is_seed = task.queued.depth == 0;
+                        self.read_page(exchange, &task.url, is_seed, &mut notes)
+                    }
                     Purpose::Sitemap { .. } => {
                         (self.read_sitemap(exchange, &task.url, &mut notes), None)
                     }
@@ -141,14 +144,14 @@ impl Analysts {
         }
     }
 
-    /// Reads a page, and signs it if it is whole.
-    fn read_page(
+    /// Reads a page, and signs it if it is whole; of a seed, a feed is read as a sitemap.
+    pub(super) fn read_page(
         &self,
         exchange: &Exchange,
-        task: &FetchTask,
+        url: &Url,
+        is_seed: bool,
         notes: &mut Vec<String>,
     ) -> (Findings, Option<Fingerprints>) {
-        let url = &task.url;
         notes.extend(exchange.cut.map(cut_note));
         if !exchange.is_success() || exchange.body.is_empty() {
             return (Findings::Nothing, None);
@@ -166,7 +169,7 @@ impl Analysts {
                 let text = charset::to_text(&body, content_type);
                 Page::plain_text(&text.text, &self.page)
             }
-            BodyKind::Other if self.is_sitemap(&body, task) => {
+            BodyKind::Other if self.is_sitemap(&body, url, is_seed) => {
                 return (self.list(&body, url, notes), None);
             }
             BodyKind::Other => {
@@ -192,13 +195,13 @@ impl Analysts {
 
     /// Whether a page that is none is read as a sitemap: one by its form; a feed, of which there are
     /// many that list what is linked anyway, if a person asked for it.
-    fn is_sitemap(&self, body: &[u8], task: &FetchTask) -> bool {
-        let wanted = self.policies.load().of(&task.host).sitemaps != SitemapMode::Off;
+    fn is_sitemap(&self, body: &[u8], url: &Url, is_seed: bool) -> bool {
+        let wanted = self.policies.load().of(&HostKey::of(url)).sitemaps != SitemapMode::Off;
         wanted
             && match sitemap::recognize(body) {
                 None => false,
                 Some(SitemapForm::UrlSet | SitemapForm::Index) => true,
-                Some(_) => task.queued.depth == 0,
+                Some(_) => is_seed,
             }
     }
 

@@ -133,6 +133,7 @@ impl Committer {
             match entry {
                 Entry::Visit(visit) => self.visit(*visit, &mut group)?,
                 Entry::Seeds(seeds) => self.seeds(seeds, &mut group)?,
+                Entry::Known(known) => self.know(known, &mut group)?,
                 Entry::Settings(settings, reply) => {
                     self.change(*settings)?;
                     // Whoever asked may have gone.
@@ -239,7 +240,7 @@ impl Committer {
 fn latest(entries: &[Entry]) -> Moment {
     let finished = entries.iter().filter_map(|entry| match entry {
         Entry::Visit(visit) => Some(visit.fetched.finished),
-        Entry::Seeds(_) | Entry::Settings(..) => None,
+        Entry::Seeds(_) | Entry::Known(_) | Entry::Settings(..) => None,
     });
     finished.max().unwrap_or_else(|| Clock::start().now())
 }

@@ -125,11 +125,12 @@ impl Committer {
     /// Whether the record of a document is in the acknowledged archive.
     fn is_archived(&self, document: &Document) -> bool {
         let (stored, tail) = (&document.stored, &self.state.archive);
-        (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
+        stored.is_elsewhere()
+            || (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
     }
 
     /// Whether the page of a document is committed, as that document.
-    fn is_committed(&self, document: &Document) -> Result<bool, Error> {
+    pub(super) fn is_committed(&self, document: &Document) -> Result<bool, Error> {
         let Some(row) = self.store.get(Table::Pages, document.url_id.as_bytes())? else {
             return Ok(false);
         };
@@ -268,7 +269,7 @@ impl Committer {
                     Some(PendingLine::of(judged, places, &self.identity, group))
                 }
                 Fate::Sitemap { .. } => Some(PendingLine::of_no_page(places, group)),
-                Fate::Failed { .. } => None,
+                Fate::Failed { .. } | Fate::Known { .. } => None,
             };
             group.page_lines.extend(line);
             self.keep(judged, record, document, group);

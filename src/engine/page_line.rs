@@ -85,14 +85,17 @@ impl RecordPlace {
         }
     }
 
-    /// The place of a document's response.
-    pub(super) fn of_stored(stored: &Stored) -> Self {
+    /// The place of a document's response, if it is in this archive.
+    pub(super) fn of_stored(stored: &Stored) -> Option<Self> {
+        if stored.is_elsewhere() {
+            return None;
+        }
         let location = Location {
             segment: stored.segment,
             offset: stored.offset,
             length: stored.length,
         };
-        Self::of(RecordKind::Response, &location)
+        Some(Self::of(RecordKind::Response, &location))
     }
 }
 
@@ -237,9 +240,7 @@ impl PendingLine {
                 .map(|(kind, location)| RecordPlace::of(kind, &location)),
             text: match self.places.text {
                 Some(Source::Own(kind, at)) => own((kind, at)),
-                Some(Source::Same(stored)) => {
-                    Some(RecordPlace::of_stored(&group.place_of(&stored)))
-                }
+                Some(Source::Same(stored)) => RecordPlace::of_stored(&group.place_of(&stored)),
                 None => None,
             },
             ..self.page.clone()

@@ -92,21 +92,18 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         records.main = Some(records.all.len());
         records.all.push(main);
     }
-    if let Some((original, _, distance)) = repeats
+    if let Some((repeated, _, distance)) = repeats
         // The revisit says as much of a byte-for-byte copy of a stored payload.
         && (judged.same_payload.is_none() || inexact)
     {
-        let relation = records
-            .response
-            .map_or(Relation::RefersTo(record_id(original)), |(_, id)| {
-                Relation::ConcurrentTo(id)
-            });
-        let fields = fields(judged, original, distance);
+        let own = records.response.map(|(_, id)| Relation::ConcurrentTo(id));
+        let relation = own.or(original(repeated).record.map(Relation::RefersTo));
+        let fields = fields(judged, repeated, distance);
         let fields: Vec<_> = fields
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        let metadata = Record::metadata(&capture, Some(relation), &fields);
+        let metadata = Record::metadata(&capture, relation, &fields);
         let metadata_id = metadata.id();
         records.main.get_or_insert(records.all.len());
         records.all.push(metadata);
@@ -126,11 +123,13 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
 
 /// A document as the archive refers to it.
 fn original(document: &Document) -> Original {
-    Original {
-        record: record_id(document),
-        target_uri: document.url.clone(),
-        date: Timestamp::from_microsecond(document.fetched).unwrap_or_default(),
+    let date = Timestamp::from_microsecond(document.fetched).unwrap_or_default();
+    let record = document.stored.record;
+    let mut original = Original::new(RecordId::from_bytes(record), document.url.clone(), date);
+    if record == [0; 16] {
+        original.record = None;
     }
+    original
 }
 
 /// The verdict and what it rests on, so that it can be checked without the body.
@@ -140,9 +139,13 @@ fn fields(judged: &Judged, document: &Document, distance: u8) -> Vec<(&'static s
         ("verdict", judged.verdict.name().to_owned()),
         ("distance", distance.to_string()),
         ("original", original.target_uri),
-        ("original-record", original.record.to_string()),
-        ("original-date", original.date.to_string()),
+        ("original-date", original.date),
     ];
+    fields.extend(
+        original
+            .record
+            .map(|id| ("original-record", id.to_string())),
+    );
     if let Findings::Page(page) = &judged.analysed.findings {
         fields.extend(page.title.clone().map(|title| ("title", title)));
         fields.extend(page.language.clone().map(|language| ("language", language)));
@@ -169,8 +172,4 @@ fn prefixed(fingerprints: &Fingerprints) -> impl Iterator<Item = (&'static str, 
         };
         (name, value)
     })
-}
-
-fn record_id(document: &Document) -> RecordId {
-    RecordId::new(u128::from_be_bytes(document.stored.record))
 }

@@ -82,6 +82,15 @@ pub enum Fate {
         /// What happened.
         message: String,
     },
+    /// An earlier crawl was answered: it is not fetched again.
+    Known {
+        /// HTTP status; 0 if that was not kept.
+        status: u16,
+        /// Media type as declared.
+        mime: Option<String>,
+        /// Name of the WARC file that says so.
+        archive: String,
+    },
 }
 
 /// A verdict, as it is kept.
@@ -165,6 +174,8 @@ pub struct Counters {
     pub links: BTreeMap<String, u64>,
     /// Bytes of archive files.
     pub archived_bytes: u64,
+    /// URLs that are known from earlier crawls.
+    pub known: u64,
     /// Further visits of pages, by what they found. Pages, verdicts and statuses count first
     /// visits only, so that they are numbers of URLs.
     pub revisits: BTreeMap<String, u64>,

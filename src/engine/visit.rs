@@ -5,8 +5,9 @@
 //! The schedule hands out a task; a fetcher makes an outcome of it; an analyst reads the body, once,
 //! into plain data; the committer judges it, archives it and commits everything it learned in one
 //! batch; the receipt tells the schedule that the visit is over. robots.txt takes the same way and
-//! ends in its host's state, a sitemap ends in the URLs that it lists; a URL that robots.txt forbids takes it with a failure in place of an
-//! exchange; seeds enter at the commit, as a visit without a fetch.
+//! ends in its host's state, a sitemap ends in the URLs that it lists; a URL that robots.txt forbids takes
+//! it with a failure in place of an exchange; seeds enter at the commit, as a visit without a fetch, and
+//! so does what earlier crawls know.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,8 +121,51 @@ pub enum Entry {
     Visit(Box<Analysed>),
     /// Seeds.
     Seeds(Seeds),
+    /// What earlier crawls know.
+    Known(KnownPages),
     /// Settings that hold from now on, and who waits for them to.
     Settings(Box<LiveOptions>, oneshot::Sender<()>),
+}
+
+/// What part of a WARC file of an earlier crawl knows.
+#[derive(Debug)]
+pub struct KnownPages {
+    /// Name of the file.
+    pub archive: String,
+    /// The URLs, in the order of the file.
+    pub pages: Vec<KnownPage>,
+    /// The row that remembers how far the file was read.
+    pub progress: Vec<u8>,
+    /// Bytes that were read of it.
+    pub through: u64,
+}
+
+/// A URL that an earlier crawl was answered at.
+#[derive(Debug)]
+pub struct KnownPage {
+    /// As it was requested.
+    pub url: String,
+    /// Its identity in this crawl.
+    pub id: UrlId,
+    /// When: microseconds since 1970.
+    pub time: i64,
+    /// HTTP status; 0 if that was not kept.
+    pub status: u16,
+    /// Media type as declared.
+    pub mime: Option<String>,
+    /// The record that has the body, if there is one.
+    pub body: Option<KnownBody>,
+}
+
+/// A body in the archive of an earlier crawl.
+#[derive(Debug)]
+pub struct KnownBody {
+    /// The id of its record; zeros if that is no UUID.
+    pub record: [u8; 16],
+    /// SHA-256 of the payload.
+    pub payload: [u8; 32],
+    /// Its signatures, if it is a page that can be an original.
+    pub fingerprints: Option<Fingerprints>,
 }
 
 /// URLs to begin from, as they were written.

@@ -69,9 +69,10 @@ pub struct Visited {
     pub depth: u16,
     /// The page on which it was found.
     pub via: Option<String>,
-    /// `unique`, a tier, `ineligible`, `sitemap`, `failed` or `forbidden`.
+    /// `unique`, a tier, `ineligible`, `sitemap`, `failed`, `forbidden`, or `known` from an earlier
+    /// crawl.
     pub verdict: String,
-    /// HTTP status; 0 if there was no answer.
+    /// HTTP status; 0 if there was no answer, or an earlier crawl did not keep it.
     pub status: u16,
     /// Entries of a sitemap.
     #[serde(default)]
@@ -94,6 +95,8 @@ pub struct Visited {
     pub next_visit: Option<String>,
     /// Where its own record is stored.
     pub record: Option<RecordPlace>,
+    /// The WARC file of an earlier crawl by which it is known.
+    pub archive: Option<String>,
 }
 
 /// Where a URL waits.
@@ -268,6 +271,16 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
         ..Visited::default()
     };
     match page.fate {
+        Fate::Known {
+            status,
+            mime,
+            archive,
+        } => {
+            "known".clone_into(&mut visited.verdict);
+            visited.status = status;
+            visited.mime = mime;
+            visited.archive = Some(archive);
+        }
         Fate::Failed { class, message } => {
             let verdict = if class == "robots" {
                 "forbidden"
@@ -302,7 +315,7 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
                     let stored = page.document.as_ref().map(|document| &document.stored);
                     // Of a page that was unchanged at its last visit, or has the bytes of another.
                     visited.original_record = stored
-                        .map(RecordPlace::of_stored)
+                        .and_then(RecordPlace::of_stored)
                         .filter(|stored| visited.record.as_ref() != Some(stored));
                 }
                 Judgement::Ineligible => "ineligible".clone_into(&mut visited.verdict),
@@ -318,7 +331,7 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
                     visited.original_record = original
                         .as_ref()
                         .and_then(|original| original.document.as_ref())
-                        .map(|document| RecordPlace::of_stored(&document.stored));
+                        .and_then(|document| RecordPlace::of_stored(&document.stored));
                     visited.original = original.map(|original| original.url);
                 }
             }

@@ -4,6 +4,7 @@
 //! came; every address passes [`Guard`] before it is connected to. What the exchange means is
 //! decided elsewhere: an error page is an [`Exchange`] like any other, a timeout a [`Failure`].
 
+mod archived;
 mod body;
 mod budget;
 mod client;

@@ -25,6 +25,8 @@ pub mod meta {
     pub const FEATURES: &[u8] = b"features";
     /// What the canonical form of URLs depends on in this crawl, as text.
     pub const URL_FORM: &[u8] = b"url-form";
+    /// Prefix of the WARC files of earlier crawls that were read, and how far.
+    pub const KNOWN: &[u8] = b"known/";
     /// Prefix of the hosts whose private addresses the user named as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }

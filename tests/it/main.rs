@@ -14,7 +14,8 @@
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
-//! - `dedup`: corpora that others crawled.
+//! - `dedup`, `dedup_kept`: corpora that others crawled.
+//! - `known`: what earlier crawls know.
 //! - `offline`: commands that read files and fetch nothing.
 //! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
@@ -50,6 +51,8 @@ mod stop;
 mod memory;
 
 mod dedup;
+mod dedup_kept;
+mod known;
 mod pages;
 mod why;
 

@@ -1,4 +1,5 @@
-//! Memory does not grow with the queue: what waits is on disk.
+//! Memory does not grow with the queue of a crawl, for what waits is on disk, nor with the bytes of a
+//! corpus, of which only digests and fingerprints are kept.
 //!
 //! Two crawls of equally many pages of equal size are compared: in one, pages link to what others
 //! link to as well, in the other each to URLs of its own. Both exceed what is sized by
@@ -6,11 +7,12 @@
 //! difference is the queue's. URLs are long: kept in memory, they would show.
 
 use std::fs;
+use std::io::Write as _;
 use std::time::Instant;
 
 use rustix::process::Pid;
 
-use crate::run::{PATIENCE, Place, Running, anchors};
+use crate::run::{PATIENCE, Place, Running, anchors, gleaner};
 use crate::web::{Answer, Site, Web};
 
 /// Pages that only link.
@@ -102,4 +104,42 @@ fn memory_does_not_grow_with_the_queue() {
         each < BYTES_PER_URL,
         "{small} bytes with {few} queued, {large} with {many}: {each} a URL"
     );
+}
+
+/// What `gleaner dedup` takes after so many documents of 400 kB, all of them different.
+fn peak_of_corpus(documents: usize) -> usize {
+    let place = Place::new();
+    let file = place.file("x", "");
+    let pipe = std::path::Path::new(&file).with_extension("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe with a name");
+    let mut command = gleaner(&["dedup", "--jsonl", "--threads", "2"]);
+    command.arg(&pipe).env("MALLOC_ARENA_MAX", "1");
+    let running = Running::start(command);
+    let mut lines = fs::OpenOptions::new()
+        .write(true)
+        .open(&pipe)
+        .expect("the other end is open");
+    for number in 0..documents {
+        let words: Vec<_> = (0..40_000)
+            .map(|at| format!("w{}", number * 40_000 + at))
+            .collect();
+        let text = words.join(" ");
+        let line = serde_json::json!({"id": number, "text": text}).to_string() + "\n";
+        lines.write_all(line.as_bytes()).expect("it reads");
+    }
+    // All but what the pipe and the batches in work hold was judged by now.
+    let peak = bytes(running.pid(), "VmHWM");
+    drop(lines);
+    let output = running.end().expect(0);
+    assert_eq!(output.stdout.lines().count(), documents);
+    peak
+}
+
+#[test]
+fn the_memory_of_a_corpus_is_that_of_its_index() {
+    // Enough to fill what is worked on at once; then four times as much.
+    let (few, many) = (peak_of_corpus(40), peak_of_corpus(160));
+    let grown = many.saturating_sub(few);
+    assert!(grown < 6 << 20, "{few} bytes, then {many}");
 }

@@ -1,0 +1,313 @@
+//! The verdicts of `gleaner dedup`: documents judged in their order, a line each, with what `--index`
+//! and `-o` keep of them.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, StdoutLock, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::Failure;
+use super::captures::{Capture, Item};
+use super::kept::{Kept, Page};
+use crate::dedup::{Corpus, Entry, Judged, Options, Saved, SavedError, Signed};
+
+/// Documents on one side, lines on the other.
+pub(super) struct Verdicts {
+    corpus: Corpus,
+    ids: Ids,
+    saved: Option<Saved>,
+    kept: Option<Kept>,
+    line: String,
+    out: BufWriter<StdoutLock<'static>>,
+}
+
+impl Verdicts {
+    /// Ready for the first document; with an index, for the next one after those that it knows.
+    /// `kept` takes the records of WARC files.
+    pub(super) fn new(
+        options: Options,
+        index: Option<&Path>,
+        kept: Option<Kept>,
+    ) -> Result<Self, Failure> {
+        let saved = index.map(|path| Saved::open(path, &options)).transpose()?;
+        let mut verdicts = Self {
+            corpus: Corpus::new(options),
+            ids: Ids::default(),
+            saved,
+            kept,
+            line: String::new(),
+            out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+        };
+        verdicts.recall()?;
+        Ok(verdicts)
+    }
+
+    /// Takes what earlier runs know.
+    fn recall(&mut self) -> Result<(), Failure> {
+        let Some(saved) = &self.saved else {
+            return Ok(());
+        };
+        saved.read(|entry| {
+            match entry {
+                Entry::Document { id, judged, kept } => {
+                    self.ids.push(&id);
+                    self.corpus.take(&judged, kept.map(|kept| *kept));
+                    if let Some(kept) = &mut self.kept {
+                        kept.skip_document();
+                    }
+                }
+                Entry::Note(note) => {
+                    let note = postcard::from_bytes(&note);
+                    let note = note.context("the index holds a note that is none")?;
+                    if let Some(kept) = &mut self.kept {
+                        kept.apply(note);
+                    }
+                }
+            }
+            Ok::<_, Failure>(())
+        })
+    }
+
+    /// Judges a document, whose id is JSON. True if it is no duplicate.
+    pub(super) fn document(&mut self, id: &str, signed: Signed) -> Result<bool, Failure> {
+        let judged = self.compare(&signed)?;
+        self.take((id, None), signed, &judged)?;
+        Ok(judged.duplicate.is_none())
+    }
+
+    /// Judges a page, or only takes a record that is none.
+    pub(super) fn item(&mut self, item: Item<Signed>) -> Result<(), Failure> {
+        let Item { page, capture } = item;
+        let Some((id, url, signed)) = page else {
+            return match capture {
+                Some(capture) => self.capture(&capture, None),
+                None => Ok(()),
+            };
+        };
+        let judged = self.compare(&signed)?;
+        if let Some(capture) = capture {
+            self.capture(&capture, Some(&judged))?;
+        }
+        self.take((&id, Some(&url)), signed, &judged)
+    }
+
+    fn capture(&mut self, capture: &Capture, judged: Option<&Judged>) -> Result<(), Failure> {
+        let Some(kept) = &mut self.kept else {
+            return Ok(());
+        };
+        let ids = &self.ids;
+        let page = judged.map(|judged| Page {
+            judged,
+            of: judged.duplicate.map(|duplicate| ids.get(duplicate.of)),
+        });
+        kept.take(capture, page.as_ref())?;
+        if let Some(saved) = &mut self.saved {
+            for note in kept.notes() {
+                let note = postcard::to_stdvec(&note).context("a note is plain data")?;
+                saved.append(&Entry::Note(note))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, signed: &Signed) -> Result<Judged, Failure> {
+        if self.corpus.len() == u32::MAX - 1 {
+            return Err(Failure::usage(
+                "more than 4,294,967,294 documents; part them",
+            ));
+        }
+        Ok(self.corpus.compare(signed))
+    }
+
+    /// Says what became of a document, and keeps what later ones are judged by.
+    fn take(
+        &mut self,
+        (id, url): (&str, Option<&str>),
+        signed: Signed,
+        judged: &Judged,
+    ) -> Result<(), Failure> {
+        let kept = self.corpus.worth_keeping(signed, judged);
+        let mut run = None;
+        if let Some(saved) = &mut self.saved {
+            run = judged.duplicate.map(|duplicate| saved.run_of(duplicate.of));
+            let entry = Entry::Document {
+                id: id.into(),
+                judged: judged.clone(),
+                kept: kept.clone().map(Box::new),
+            };
+            saved.append(&entry)?;
+        }
+        self.corpus.take(judged, kept);
+        self.ids.push(id);
+        self.line.clear();
+        write_verdict(&mut self.line, (id, url), judged, &self.ids, run);
+        let written = self.out.write_all(self.line.as_bytes());
+        Ok(written.map_err(anyhow::Error::from)?)
+    }
+
+    /// Gives out what was said so far.
+    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.out.flush().map_err(anyhow::Error::from)?)
+    }
+
+    /// Everything was said and written: from now on the index knows it.
+    pub(super) fn commit(self) -> Result<(), Failure> {
+        if let Some(mut kept) = self.kept {
+            kept.finish()?;
+        }
+        Ok(self.saved.map_or(Ok(()), Saved::commit)?)
+    }
+}
+
+impl From<SavedError> for Failure {
+    fn from(error: SavedError) -> Self {
+        match error {
+            SavedError::Io { path, source } => {
+                let what = format!("cannot use the index {}", path.display());
+                Self::Io(anyhow::Error::new(source).context(what))
+            }
+            error => Self::usage(error.to_string()),
+        }
+    }
+}
+
+/// The lines that are no duplicates, in a file that is there when all of them are in it.
+pub(super) struct KeptLines {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl KeptLines {
+    /// Begins the file under another name.
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(beside(path)).map_err(|error| {
+            let path = path.display();
+            Failure::usage(format!("cannot write {path}: {error}; give a file with -o"))
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: BufWriter::with_capacity(1 << 18, file),
+        })
+    }
+
+    pub(super) fn write(&mut self, line: &[u8]) -> Result<(), Failure> {
+        let written = self.file.write_all(line);
+        let written = written.and_then(|()| self.file.write_all(b"\n"));
+        Ok(written.with_context(|| format!("cannot write {}", self.path.display()))?)
+    }
+
+    /// Gives the file its name.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        let finished = self.file.flush();
+        let finished = finished
+            .and_then(|()| self.file.get_ref().sync_all())
+            .and_then(|()| fs::rename(beside(&self.path), &self.path));
+        Ok(finished.with_context(|| format!("cannot write {}", self.path.display()))?)
+    }
+}
+
+/// Where a file is written before it is whole.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+/// The ids of all documents, as they stand in the input.
+#[derive(Debug, Default)]
+struct Ids {
+    text: String,
+    ends: Vec<u64>,
+}
+
+impl Ids {
+    fn push(&mut self, id: &str) {
+        self.text.push_str(id);
+        self.ends.push(self.text.len() as u64);
+    }
+
+    fn get(&self, document: u32) -> &str {
+        let end = |at: usize| self.ends.get(at).map_or(0, |end| *end as usize);
+        let start = (document as usize).checked_sub(1).map_or(0, end);
+        self.text
+            .get(start..end(document as usize))
+            .unwrap_or("null")
+    }
+}
+
+/// `id` and `url` are JSON already; `run` is that which knew the original.
+fn write_verdict(
+    line: &mut String,
+    (id, url): (&str, Option<&str>),
+    judged: &Judged,
+    ids: &Ids,
+    run: Option<u32>,
+) {
+    // Writing to a String cannot fail.
+    let _ = write!(line, "{{\"id\":{id},");
+    if let Some(url) = url {
+        let _ = write!(line, "\"url\":{url},");
+    }
+    line.push_str("\"duplicate_of\":");
+    let Some(duplicate) = &judged.duplicate else {
+        line.push_str("null,\"kind\":null,\"distance\":null,\"similarity\":null}\n");
+        return;
+    };
+    line.push_str(ids.get(duplicate.of));
+    if let Some(run) = run {
+        let _ = write!(line, ",\"run\":{run}");
+    }
+    let _ = write!(line, ",\"kind\":\"{}\"", duplicate.tier.name());
+    match duplicate.distance {
+        Some(distance) => _ = write!(line, ",\"distance\":{distance}"),
+        None => line.push_str(",\"distance\":null"),
+    }
+    match duplicate.similarity {
+        Some(similarity) => {
+            let _ = write!(line, ",\"similarity\":{}", (similarity * 1e4).round() / 1e4);
+        }
+        None => line.push_str(",\"similarity\":null"),
+    }
+    if !judged.joins.is_empty() {
+        let joins: Vec<_> = judged.joins.iter().map(|of| ids.get(*of)).collect();
+        let _ = write!(line, ",\"joins\":[{}]", joins.join(","));
+    }
+    line.push_str("}\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dedup::{Duplicate, Tier};
+
+    #[test]
+    fn a_verdict_line_names_ids_as_they_were_given() {
+        let mut ids = Ids::default();
+        ids.push("\"a\\u00e4\"");
+        ids.push("7");
+        let check = |judged: &Judged, expected: &str| {
+            let mut line = String::new();
+            write_verdict(&mut line, ("7", None), judged, &ids, None);
+            assert_eq!(line, expected);
+        };
+        check(
+            &Judged::default(),
+            "{\"id\":7,\"duplicate_of\":null,\"kind\":null,\"distance\":null,\"similarity\":null}\n",
+        );
+        let duplicate = Duplicate {
+            of: 0,
+            tier: Tier::Near,
+            distance: Some(4),
+            similarity: Some(0.912_345),
+        };
+        check(
+            &Judged {
+                duplicate: Some(duplicate),
+                joins: vec![1],
+            },
+            "{\"id\":7,\"duplicate_of\":\"a\\u00e4\",\"kind\":\"near\",\"distance\":4,\"similarity\":0.9123,\"joins\":[7]}\n",
+        );
+    }
+}

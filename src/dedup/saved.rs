@@ -1,0 +1,491 @@
+//! A corpus that is kept between runs: what `gleaner dedup --index` keeps in its directory.
+//!
+//! `entries` holds what became of each document and what later ones are judged by, in their order;
+//! `index.json` says how they were made, and for each run how many bytes it added and their
+//! checksum. A run appends, syncs, and then replaces `index.json` by rename: a run that is killed
+//! leaves the index as it was before, or as it is after, and bytes that no run vouches for are cut
+//! off. Reading goes through all entries once, from the first to the last.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{FEATURES, Judged, Options, Signed};
+
+/// The form of the two files. It rises when one of them changes.
+const FORMAT: u32 = 1;
+
+/// Bytes of one entry at most: a document of 64 MiB has no more shingles.
+const MAX_ENTRY: u32 = 256 << 20;
+
+/// One entry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Entry {
+    /// The next document.
+    Document {
+        /// Its id, as its owner writes it.
+        id: Box<str>,
+        /// What became of it.
+        judged: Judged,
+        /// What later documents are judged by.
+        kept: Option<Box<Signed>>,
+    },
+    /// Something that whoever keeps the index wants to know again, between two documents.
+    Note(Vec<u8>),
+}
+
+/// An index on disk, ours until it is dropped.
+pub struct Saved {
+    path: PathBuf,
+    manifest: Manifest,
+    /// Where what is new goes.
+    entries: BufWriter<File>,
+    /// Of what is new.
+    added: Run,
+    hash: Xxh3,
+    buffer: Vec<u8>,
+    _lock: File,
+}
+
+/// `index.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Manifest {
+    format: u32,
+    /// How its fingerprints are made, and which of them count as alike.
+    settings: BTreeMap<String, String>,
+    runs: Vec<Run>,
+}
+
+/// What a run added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Run {
+    documents: u64,
+    bytes: u64,
+    /// Of the bytes, 16 hexadecimal digits.
+    xxh3: String,
+}
+
+impl Saved {
+    /// Opens the index in a directory for a run with these options, or begins one there.
+    pub fn open(path: &Path, options: &Options) -> Result<Self, SavedError> {
+        let failed = |source| SavedError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let manifest = path.join("index.json");
+        fs::create_dir_all(path).map_err(failed)?;
+        if !manifest.exists() && has_foreign_entries(path).map_err(failed)? {
+            return Err(SavedError::Foreign(path.to_owned()));
+        }
+        let lock = open_file(&path.join("lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(SavedError::InUse(path.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let settings = settings(options);
+        let manifest = match fs::read(&manifest) {
+            Ok(bytes) => read_manifest(path, &bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Manifest {
+                format: FORMAT,
+                settings: settings.clone(),
+                runs: Vec::new(),
+            },
+            Err(error) => return Err(failed(error)),
+        };
+        check_settings(path, &manifest.settings, &settings)?;
+        let mut entries = open_file(&path.join("entries")).map_err(failed)?;
+        let vouched = manifest.bytes();
+        if entries.metadata().map_err(failed)?.len() < vouched {
+            return Err(SavedError::damaged(path, "its end is missing"));
+        }
+        // What a killed run left.
+        entries.set_len(vouched).map_err(failed)?;
+        entries.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(Self {
+            path: path.to_owned(),
+            manifest,
+            entries: BufWriter::with_capacity(1 << 18, entries),
+            added: Run::default(),
+            hash: Xxh3::new(),
+            buffer: Vec::new(),
+            _lock: lock,
+        })
+    }
+
+    /// Visits what the runs before added, in order.
+    pub fn read<E: From<SavedError>>(
+        &self,
+        mut visit: impl FnMut(Entry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let path = self.path.join("entries");
+        let file = File::open(&path).map_err(|source| self.io(source))?;
+        let mut file = BufReader::with_capacity(1 << 18, file);
+        let mut bytes = Vec::new();
+        for (at, run) in self.manifest.runs.iter().enumerate() {
+            let damaged = |what: &str| {
+                let what = format!("what run {} added {what}", at + 1);
+                SavedError::damaged(&self.path, &what)
+            };
+            let mut hash = Xxh3::new();
+            let mut left = run.bytes;
+            while left > 0 {
+                let mut length = [0; 4];
+                file.read_exact(&mut length).map_err(|it| self.io(it))?;
+                hash.update(&length);
+                let length = u32::from_le_bytes(length);
+                left = left
+                    .checked_sub(4 + u64::from(length))
+                    .filter(|_| length <= MAX_ENTRY)
+                    .ok_or_else(|| damaged("has another length"))?;
+                bytes.resize(length as usize, 0);
+                file.read_exact(&mut bytes).map_err(|it| self.io(it))?;
+                hash.update(&bytes);
+                let entry = postcard::from_bytes(&bytes);
+                visit(entry.map_err(|_| damaged("cannot be read"))?)?;
+            }
+            if format!("{:016x}", hash.digest()) != run.xxh3 {
+                return Err(damaged("has another checksum").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The run, from 1, that added a document, or will have.
+    pub fn run_of(&self, document: u32) -> u32 {
+        let mut left = u64::from(document);
+        for (at, run) in self.manifest.runs.iter().enumerate() {
+            if left < run.documents {
+                return at as u32 + 1;
+            }
+            left -= run.documents;
+        }
+        self.manifest.runs.len() as u32 + 1
+    }
+
+    /// Appends an entry. It counts when the run is [committed](Self::commit).
+    #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
+    pub fn append(&mut self, entry: &Entry) -> Result<(), SavedError> {
+        self.buffer.clear();
+        self.buffer.extend([0; 4]);
+        let buffer = std::mem::take(&mut self.buffer);
+        self.buffer = postcard::to_extend(entry, buffer).expect("entries are plain data");
+        let length = (self.buffer.len() - 4) as u32;
+        if let Some(head) = self.buffer.first_chunk_mut() {
+            *head = length.to_le_bytes();
+        }
+        self.hash.update(&self.buffer);
+        self.added.bytes += self.buffer.len() as u64;
+        self.added.documents += u64::from(matches!(entry, Entry::Document { .. }));
+        let written = self.entries.write_all(&self.buffer);
+        written.map_err(|source| self.io(source))
+    }
+
+    /// Makes what was appended part of the index, for good.
+    pub fn commit(mut self) -> Result<(), SavedError> {
+        let is_begun = self.path.join("index.json").exists();
+        if self.added.bytes == 0 && is_begun {
+            return Ok(());
+        }
+        self.added.xxh3 = format!("{:016x}", self.hash.digest());
+        if self.added.bytes > 0 {
+            self.manifest.runs.push(std::mem::take(&mut self.added));
+        }
+        self.write_manifest().map_err(|source| self.io(source))
+    }
+
+    fn write_manifest(&mut self) -> io::Result<()> {
+        self.entries.flush()?;
+        self.entries.get_ref().sync_all()?;
+        let temporary = self.path.join("index.json.new");
+        let text = serde_json::to_vec_pretty(&self.manifest).expect("names and numbers");
+        let mut file = File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&temporary, self.path.join("index.json"))?;
+        File::open(&self.path)?.sync_all()
+    }
+
+    fn io(&self, source: io::Error) -> SavedError {
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => SavedError::damaged(&self.path, "its end is missing"),
+            _ => SavedError::Io {
+                path: self.path.clone(),
+                source,
+            },
+        }
+    }
+}
+
+impl Manifest {
+    fn bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.bytes).sum()
+    }
+}
+
+/// What documents must have in common to be compared.
+fn settings(options: &Options) -> BTreeMap<String, String> {
+    let mut settings = options.settings();
+    settings.push(("features", FEATURES.to_owned()));
+    let pairs = settings.into_iter();
+    pairs
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn read_manifest(path: &Path, bytes: &[u8]) -> Result<Manifest, SavedError> {
+    let manifest: Manifest = serde_json::from_slice(bytes)
+        .map_err(|error| SavedError::damaged(path, &format!("its index.json is none: {error}")))?;
+    match manifest.format {
+        FORMAT => Ok(manifest),
+        found => Err(SavedError::Format {
+            path: path.to_owned(),
+            found,
+        }),
+    }
+}
+
+fn check_settings(
+    path: &Path,
+    then: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Result<(), SavedError> {
+    let names = then.keys().chain(now.keys());
+    for name in names {
+        let value = |of: &BTreeMap<String, String>| of.get(name).cloned().unwrap_or_default();
+        let (then, now) = (value(then), value(now));
+        if then != now {
+            return Err(SavedError::Settings {
+                path: path.to_owned(),
+                name: name.clone(),
+                then,
+                now,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    options.open(path)
+}
+
+/// Whether there is something that no index ever left.
+fn has_foreign_entries(path: &Path) -> io::Result<bool> {
+    const OWN: [&str; 4] = ["lock", "entries", "index.json.new", "lost+found"];
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        if !OWN.iter().any(|own| name == *own) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Why an index cannot be used. Nothing in it was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SavedError {
+    /// The file system refused.
+    #[error("cannot use the index {}: {source}", path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another process has it.
+    #[error("the index {} is in use by another gleaner; wait for it, or give another --index", .0.display())]
+    InUse(PathBuf),
+    /// It holds something else.
+    #[error("{} is not empty and holds no index; give a new or empty directory with --index", .0.display())]
+    Foreign(PathBuf),
+    /// Another version wrote it.
+    #[error(
+        "the index {} has format {found}, and this gleaner reads format {FORMAT}; use the gleaner that wrote it, or begin another with --index",
+        path.display()
+    )]
+    Format {
+        /// The directory.
+        path: PathBuf,
+        /// What it has.
+        found: u32,
+    },
+    /// It was made in another way: what is in it and what is new would never meet.
+    #[error(
+        "the index {} was made with {name} {then:?}, and this run has {now:?}; give the same flags as then, or begin another with --index",
+        path.display()
+    )]
+    Settings {
+        /// The directory.
+        path: PathBuf,
+        /// What differs.
+        name: String,
+        /// What it was.
+        then: String,
+        /// What it is.
+        now: String,
+    },
+    /// Its bytes are not those that were written.
+    #[error(
+        "the index {} is damaged: {what}; put it back from a backup, or remove the directory and give all documents again",
+        path.display()
+    )]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl SavedError {
+    fn damaged(path: &Path, what: &str) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            what: what.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dedup::{Corpus, Signer};
+
+    fn text(seed: u64) -> String {
+        let words: Vec<_> = (0..120).map(|at| format!("w{}", at * seed % 977)).collect();
+        words.join(" ")
+    }
+
+    /// Judges texts with an index; gives the ids of what they repeat.
+    fn run(path: &Path, options: &Options, texts: &[String], is_committed: bool) -> Vec<String> {
+        let mut saved = Saved::open(path, options).unwrap();
+        let mut corpus = Corpus::new(options.clone());
+        let mut ids = Vec::new();
+        saved
+            .read(|entry| {
+                if let Entry::Document { id, judged, kept } = entry {
+                    ids.push(id);
+                    corpus.take(&judged, kept.map(|kept| *kept));
+                }
+                Ok::<_, SavedError>(())
+            })
+            .unwrap();
+        let signer = Signer::new(options);
+        let mut found = Vec::new();
+        for text in texts {
+            let signed = signer.sign(text.as_bytes(), &signer.text(text, text));
+            let judged = corpus.compare(&signed);
+            let kept = corpus.worth_keeping(signed, &judged);
+            corpus.take(&judged, kept.clone());
+            let of = judged.duplicate.map(|it| ids[it.of as usize].to_string());
+            let id: Box<str> = format!("{}", ids.len()).into();
+            ids.push(id.clone());
+            found.push(format!("{id}:{}{:?}", of.unwrap_or_default(), judged.joins));
+            let kept = kept.map(Box::new);
+            saved.append(&Entry::Document { id, judged, kept }).unwrap();
+        }
+        if is_committed {
+            saved.commit().unwrap();
+        }
+        found
+    }
+
+    fn texts() -> Vec<String> {
+        let edited = |seed, edit: &str| format!("{} {edit}", text(seed));
+        vec![
+            text(3),
+            text(5),
+            edited(3, "once"),
+            "a notice of eight words and no more".to_owned(),
+            text(5).to_uppercase(),
+            edited(5, "at last"),
+            "a notice of eight words and no more indeed".to_owned(),
+            edited(3, "once more"),
+        ]
+    }
+
+    #[test]
+    fn many_runs_find_what_one_finds() {
+        let mut minhash = Options::minhash(0.8);
+        minhash.clusters = crate::dedup::Clusters::FirstFit;
+        for options in [Options::witness(), Options::hamming(3), minhash] {
+            let directory = tempfile::tempdir().unwrap();
+            let whole = run(&directory.path().join("whole"), &options, &texts(), true);
+            let parts = directory.path().join("parts");
+            let mut found = Vec::new();
+            for part in texts().chunks(3) {
+                found.extend(run(&parts, &options, part, true));
+            }
+            assert_eq!(found, whole);
+            assert!(run(&parts, &options, &[], true).is_empty());
+            let saved = Saved::open(&parts, &options).unwrap();
+            assert_eq!([0, 2, 3, 7, 8].map(|at| saved.run_of(at)), [1, 1, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn a_run_that_did_not_end_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, options) = (directory.path(), Options::witness());
+        run(path, &options, &texts()[..2], true);
+        let before = (
+            fs::read(path.join("entries")).unwrap(),
+            fs::read(path.join("index.json")).unwrap(),
+        );
+        run(path, &options, &texts()[2..], false);
+        assert!(fs::read(path.join("entries")).unwrap().len() > before.0.len());
+        fs::write(path.join("index.json.new"), "{\"format\":").unwrap();
+        assert!(run(path, &options, &[], true).is_empty());
+        assert_eq!(fs::read(path.join("entries")).unwrap(), before.0);
+        assert_eq!(fs::read(path.join("index.json")).unwrap(), before.1);
+    }
+
+    #[test]
+    fn an_index_of_another_kind_or_in_other_hands_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, options) = (directory.path(), Options::witness());
+        run(path, &options, &texts(), true);
+        let says = |options: &Options| Saved::open(path, options).err().unwrap().to_string();
+        assert!(says(&Options::minhash(0.84)).contains("\"simhash"));
+        let stricter = Options {
+            threshold: 0.9,
+            ..options.clone()
+        };
+        assert!(says(&stricter).contains("threshold \"0.84\", and this run has \"0.9\""));
+        let held = Saved::open(path, &options).unwrap();
+        assert!(says(&options).contains("in use"));
+        drop(held);
+        fs::write(directory.path().join("thesis.txt"), "").unwrap();
+        assert!(Saved::open(path, &options).is_ok(), "there is an index");
+        fs::remove_file(path.join("index.json")).unwrap();
+        assert!(says(&options).contains("holds no index"));
+    }
+
+    #[test]
+    fn damage_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, options) = (directory.path(), Options::witness());
+        run(path, &options, &texts(), true);
+        let entries = fs::read(path.join("entries")).unwrap();
+        let read = || {
+            let saved = Saved::open(path, &options)?;
+            saved.read(|_| Ok::<_, SavedError>(()))
+        };
+        assert!(read().is_ok());
+        for at in (0..entries.len()).step_by(97) {
+            let mut damaged = entries.clone();
+            damaged[at] ^= 0x20;
+            fs::write(path.join("entries"), &damaged).unwrap();
+            assert!(matches!(read(), Err(SavedError::Damaged { .. })), "{at}");
+        }
+        fs::write(path.join("entries"), &entries[..entries.len() - 1]).unwrap();
+        assert!(matches!(read(), Err(SavedError::Damaged { .. })));
+    }
+}

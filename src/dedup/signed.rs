@@ -1,0 +1,278 @@
+//! What a document of a corpus is judged by, and how it is made: [`Signer`] turns a text into
+//! [`Signed`], a plain value, on any thread, as the [`Options`] say.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::bottom::Bottom;
+use super::guard::Guard;
+use super::minhash::{self, HASHES, Permutations, Sketch};
+use super::shingle::{Shingle, Unit};
+use super::short::{self, KEPT_WORDS, SHORT_WORDS, Set};
+use super::weights::Weights;
+use super::{Text, bands, shingle, sketch_bytes};
+
+/// Fewer words say too little about a page to tell it from another by its text alone.
+const MIN_WORDS: u32 = 5;
+
+/// How a corpus is deduplicated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// How near duplicates are told.
+    pub near: Near,
+    /// Similarity that makes a near duplicate, 0 to 1: of sketches, of signatures, of the sets of
+    /// short pages.
+    pub threshold: f64,
+    /// What makes a shingle of the method's features.
+    pub shingle: Shingle,
+    /// How the shingles of a SimHash vote.
+    pub weights: Weights,
+    /// What a document is compared with.
+    pub clusters: Clusters,
+    /// Another seed gives other hash functions, and with them other errors.
+    pub seed: u64,
+}
+
+/// How near duplicates are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Near {
+    /// SimHash finds candidates, the sketch decides.
+    Witness,
+    /// SimHash alone, at most so many bits apart; at most [`super::tables::MAX_GUARANTEED`].
+    Hamming(u8),
+    /// `MinHash` signatures, found by bands.
+    MinHash {
+        /// Bands of a signature.
+        bands: u32,
+        /// Values in each.
+        rows: u32,
+        /// Whether estimates near the threshold give way to the exact similarity.
+        exact: bool,
+    },
+}
+
+/// What a document is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clusters {
+    /// Every document before it, duplicates too: what is linked, directly or through others, is a
+    /// cluster.
+    Components,
+    /// The documents before it that are not duplicates.
+    FirstFit,
+}
+
+impl Options {
+    /// SimHash with the sketch as witness.
+    pub fn witness() -> Self {
+        Self {
+            near: Near::Witness,
+            threshold: 0.84,
+            shingle: Shingle::words(2),
+            weights: Weights::Count,
+            clusters: Clusters::Components,
+            seed: 0,
+        }
+    }
+
+    /// SimHash alone.
+    /// Short pages need more, since a distance of 3 means as much.
+    pub fn hamming(distance: u8) -> Self {
+        Self {
+            near: Near::Hamming(distance),
+            threshold: 0.9,
+            ..Self::witness()
+        }
+    }
+
+    /// `MinHash` with the bands that the threshold asks for.
+    pub fn minhash(threshold: f64) -> Self {
+        let (bands, rows) = minhash::bands_for(threshold);
+        Self {
+            near: Near::MinHash {
+                bands,
+                rows,
+                exact: false,
+            },
+            threshold,
+            shingle: Shingle::words(5),
+            ..Self::witness()
+        }
+    }
+}
+
+impl Options {
+    /// What documents must have in common to be compared, by name: all options, spelled out.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let method = match self.near {
+            Near::Witness => "simhash with a sketch".to_owned(),
+            Near::Hamming(distance) => format!("simhash within {distance} bits"),
+            Near::MinHash { bands, rows, exact } => {
+                let verified = if exact { "exactly" } else { "by estimate" };
+                format!("minhash of {bands} bands of {rows}, verified {verified}")
+            }
+        };
+        let Shingle { unit, length } = self.shingle;
+        let unit = match unit {
+            Unit::Words => "words",
+            Unit::Characters => "chars",
+        };
+        let clusters = match self.clusters {
+            Clusters::Components => "components",
+            Clusters::FirstFit => "first-fit",
+        };
+        vec![
+            ("method", method),
+            ("threshold", self.threshold.to_string()),
+            ("shingle", format!("{unit}:{length}")),
+            ("weights", self.weights.name()),
+            ("clusters", clusters.to_owned()),
+            ("seed", self.seed.to_string()),
+        ]
+    }
+}
+
+/// What a document is judged by.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Signed {
+    /// The first half of the SHA-256 of its bytes.
+    pub(super) raw: u128,
+    /// That of its visible text, case and white space folded.
+    pub(super) normalized: Option<u128>,
+    /// That of the word sequence of its main text.
+    pub(super) content: Option<u128>,
+    /// Its shingles, if it is short enough to be found by them.
+    pub(super) set: Option<Set>,
+    /// Its fingerprint, if it is long enough.
+    pub(super) near: Option<Features>,
+    /// The keys of its bands, by which a `MinHash` is found.
+    pub(super) bands: Box<[u32]>,
+    /// All its shingles, if candidates are to be compared exactly.
+    pub(super) exact: Option<Set>,
+    /// What forbids that it is the same as another.
+    pub(super) guard: Guard,
+}
+
+/// What is measured of candidates.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Features {
+    SimHash(u64),
+    Witnessed(u64, #[serde(with = "sketch_bytes")] Box<Sketch>),
+    MinHash(#[serde(with = "sketch_bytes")] Box<Sketch>, Bottom),
+}
+
+/// Signs documents. Shared by threads.
+#[derive(Debug)]
+pub struct Signer {
+    options: Options,
+    permutations: Permutations,
+}
+
+impl Signer {
+    /// A signer for these options.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            options: options.clone(),
+            permutations: Permutations::new(options.seed),
+        }
+    }
+
+    /// The text of a document, ready to be signed: its main text, and all of its text.
+    pub fn text(&self, main: &str, visible: &str) -> Text {
+        let mut text = Text::new(main, visible);
+        if self.options.shingle.unit == Unit::Characters {
+            text = text.with_characters(main, visible);
+        }
+        text
+    }
+
+    /// The shingles of a text that the options want, in order.
+    fn features(&self, text: &Text) -> Vec<u64> {
+        let Options { shingle, seed, .. } = &self.options;
+        let units = match shingle.unit {
+            Unit::Words => text.word_hashes(),
+            Unit::Characters => text.characters(),
+        };
+        shingle::hashes(units, shingle.length, *seed)
+    }
+
+    /// The distinct shingles of a text that the options want, if it is long enough to have a SimHash.
+    pub fn distinct_features(&self, text: &Text) -> Option<Vec<u64>> {
+        (text.word_count() >= SHORT_WORDS).then(|| {
+            let mut features = self.features(text);
+            features.sort_unstable();
+            features.dedup();
+            features
+        })
+    }
+
+    /// The SimHash of a text, if it is long enough to have one.
+    pub(super) fn simhash(&self, text: &Text) -> Option<u64> {
+        (text.word_count() >= SHORT_WORDS)
+            .then(|| self.options.weights.simhash(&self.features(text)))
+    }
+
+    /// The functions of its `MinHash` values.
+    pub(super) fn permutations(&self) -> &Permutations {
+        &self.permutations
+    }
+
+    /// Signs a document: `raw` are its bytes.
+    pub fn sign(&self, raw: &[u8], text: &Text) -> Signed {
+        let words = text.word_count();
+        let features = || self.features(text);
+        let five_words = || shingle::hashes(text.word_hashes(), 5, self.options.seed);
+        let is_long = words >= SHORT_WORDS;
+        let (mut near, mut bands, mut exact) = (None, Box::default(), None);
+        if is_long {
+            near = Some(match self.options.near {
+                Near::Witness => {
+                    let minima = self.permutations.minima::<HASHES>(&five_words());
+                    let sketch = Box::new(minhash::sketch(&minima));
+                    Features::Witnessed(self.options.weights.simhash(&features()), sketch)
+                }
+                Near::Hamming(_) => Features::SimHash(self.options.weights.simhash(&features())),
+                Near::MinHash {
+                    bands: count,
+                    rows,
+                    exact: is_exact,
+                } => {
+                    let features = features();
+                    exact = is_exact.then(|| short::set(&features));
+                    let minima = self.permutations.minima(&features);
+                    bands = bands::keys(&minima, count, rows);
+                    Features::MinHash(Box::new(minhash::sketch(&minima)), Bottom::of(&features))
+                }
+            });
+        }
+        let set = (MIN_WORDS..KEPT_WORDS)
+            .contains(&words)
+            .then(|| short::set(&five_words()));
+        Signed {
+            raw: half(&Sha256::digest(raw).into()),
+            normalized: text
+                .normalized()
+                .filter(|_| text.visible_words() >= MIN_WORDS)
+                .as_ref()
+                .map(half),
+            content: text
+                .content()
+                .filter(|_| text.main_words() >= MIN_WORDS)
+                .as_ref()
+                .map(half),
+            set,
+            near,
+            bands,
+            exact,
+            guard: Guard::of(text, &self.permutations),
+        }
+    }
+}
+
+/// 128 bits of a SHA-256 are enough: among 10^12 documents two would share them by chance once in
+/// 680 million million corpora.
+fn half(digest: &[u8; 32]) -> u128 {
+    digest
+        .iter()
+        .take(16)
+        .fold(0, |half, byte| half << 8 | u128::from(*byte))
+}

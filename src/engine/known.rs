@@ -1,0 +1,323 @@
+//! What earlier crawls know: the URLs in their WARC files are not fetched again, and their pages are
+//! what new ones are compared with.
+//!
+//! Goes through the commit like everything else. A file is read record by record; each commit says
+//! how far, so an import that was killed goes on there, and one that is done is not begun again. A
+//! URL that is known already, from wherever, is passed over.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::analysts::Analysts;
+use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
+use super::control::StopHandle;
+use super::effects::{Group, PendingDocument};
+use super::observe::Waiting;
+use super::rows::{Fate, PageRecord};
+use super::visit::{Entry, KnownBody, KnownPage, KnownPages};
+use super::{Crawl, Error};
+use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
+use crate::dedup::{Document, Fingerprints, Stored, Verdict};
+use crate::fetch::{Cut, Exchange};
+use crate::robots;
+use crate::store::{Table, decode, encode, keys};
+use crate::url;
+
+/// Records, and bytes of their blocks, that are worked on at once and share a commit.
+const CHUNK_RECORDS: usize = 256;
+const CHUNK_BYTES: usize = 32 << 20;
+
+/// Bytes at the beginning of a file by which it is known again under any name: they hold the id of its
+/// first record, which no other file has.
+const MARK_BYTES: u64 = 64 << 10;
+
+/// The WARC files that a path names: a file itself, of a data directory those in `warc`, of any other
+/// directory those in it; in order of their names.
+pub fn known_files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return File::open(path).map(|_| vec![path.to_owned()]);
+    }
+    let archive = path.join("warc");
+    let directory = if archive.is_dir() { &archive } else { path };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let file = entry?.path();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".warc.gz") {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        return Err(io::Error::other("there is no .warc.gz in it"));
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl Crawl {
+    /// Takes what a WARC file of an earlier crawl knows, until asked to stop. A file whose last record
+    /// is incomplete, as that of a crawl that goes on, is read up to there.
+    pub fn know(&mut self, file: &Path, stop: &StopHandle) -> Result<(), Error> {
+        let progress = progress_key(file)?;
+        let store = &self.committer.store;
+        let from: u64 = match store.get(Table::Meta, &progress)? {
+            Some(row) => decode(Table::Meta, &row)?,
+            None => 0,
+        };
+        let analysts = Analysts {
+            identity: self.committer.identity.clone(),
+            policies: self.committer.policies.clone(),
+            page: self.options.page.clone(),
+            max_decoded_bytes: self.options.fetch.max_decoded_bytes,
+            product_token: robots::product_token(&self.options.fetch.user_agent).to_owned(),
+            waiting: Waiting::default(),
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let mut records = SegmentReader::open_at(file, from, Limits::default())?;
+        loop {
+            let chunk = next_chunk(&mut records)?;
+            let Some(last) = chunk.last() else {
+                return Ok(());
+            };
+            let through = last.offset + last.length;
+            let chunk: Vec<_> = chunk
+                .into_iter()
+                .filter(|record| self.is_new(record, &analysts))
+                .collect();
+            let known = KnownPages {
+                archive: name.clone().into_owned(),
+                pages: read_pages(&chunk, &analysts)?,
+                progress: progress.clone(),
+                through,
+            };
+            self.committer.commit(vec![Entry::Known(known)])?;
+            self.committer.checkpoint_if_due()?;
+            if stop.is_stopped() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether a record is of a URL that is not known: others need not be parsed.
+    fn is_new(&mut self, record: &ReadRecord, analysts: &Analysts) -> bool {
+        let Some(url) = target(record) else {
+            return false;
+        };
+        let Committer { seen, catalog, .. } = &mut self.committer;
+        !seen.contains(analysts.identity.id(&url), &catalog[SEEN_RUNS])
+    }
+}
+
+/// The row that remembers how far a file was read.
+fn progress_key(file: &Path) -> Result<Vec<u8>, archive::Error> {
+    let failed = |source| archive::Error::Io {
+        action: "read",
+        path: file.to_owned(),
+        source,
+    };
+    let mut mark = Vec::new();
+    let open = File::open(file).map_err(failed)?;
+    open.take(MARK_BYTES)
+        .read_to_end(&mut mark)
+        .map_err(failed)?;
+    let mark = hex::encode(xxh3_128(&mark).to_be_bytes());
+    Ok([keys::meta::KNOWN, mark.as_bytes()].concat())
+}
+
+/// The next records; none at the end.
+fn next_chunk(records: &mut SegmentReader) -> Result<Vec<ReadRecord>, archive::Error> {
+    let mut chunk: Vec<ReadRecord> = Vec::new();
+    let mut bytes = 0;
+    while chunk.len() < CHUNK_RECORDS && bytes < CHUNK_BYTES {
+        match records.next() {
+            Some(Ok(record)) => {
+                bytes += record.block.len();
+                chunk.push(record);
+            }
+            Some(Err(error @ archive::Error::Torn { .. })) => {
+                tracing::warn!(%error, "what follows is not read");
+                break;
+            }
+            Some(Err(error)) => return Err(error),
+            None => break,
+        }
+    }
+    Ok(chunk)
+}
+
+/// Reads pages on all cores; in the order of their records.
+fn read_pages(records: &[ReadRecord], analysts: &Analysts) -> Result<Vec<KnownPage>, Error> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = records.len().div_ceil(threads).max(1);
+    let parts: Vec<_> = thread::scope(|scope| {
+        let helpers: Vec<_> = records
+            .chunks(share)
+            .map(|part| {
+                scope.spawn(move || -> Vec<_> {
+                    part.iter()
+                        .filter_map(|record| page(record, analysts))
+                        .collect()
+                })
+            })
+            .collect();
+        helpers
+            .into_iter()
+            .map(thread::ScopedJoinHandle::join)
+            .collect()
+    });
+    let mut pages = Vec::new();
+    for part in parts {
+        pages.extend(part.map_err(|_| Error::Internal("reading a WARC file failed".to_owned()))?);
+    }
+    Ok(pages)
+}
+
+/// The URL of a record, if it can be one of a crawl.
+fn target(record: &ReadRecord) -> Option<url::Url> {
+    let uri = record.header("WARC-Target-URI")?;
+    let url = url::parse(uri.trim_matches(['<', '>'])).ok()?;
+    matches!(url.scheme(), "http" | "https").then_some(url)
+}
+
+/// What a record says of its URL; `None` if that has to be asked again.
+fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
+    let url = target(record)?;
+    let date: Timestamp = record.header("WARC-Date")?.parse().ok()?;
+    let mut known = KnownPage {
+        id: analysts.identity.id(&url),
+        url: url.to_string(),
+        time: date.as_microsecond(),
+        status: 0,
+        mime: None,
+        body: None,
+    };
+    let kind = record.header("WARC-Type")?;
+    let is_verdict = kind == "metadata"
+        && record
+            .block
+            .split(|byte| *byte == b'\n')
+            .any(|line| line.starts_with(b"verdict:"));
+    if !is_verdict && !matches!(kind, "response" | "revisit") {
+        return None;
+    }
+    let exchange = record.http_parts().and_then(|(head, payload)| {
+        let cut = record.header("WARC-Truncated").map(|reason| match reason {
+            "length" => Cut::Length,
+            "time" => Cut::Time,
+            _ => Cut::Disconnect,
+        });
+        Exchange::from_archive(head, payload, date, cut)
+    });
+    if let Some(exchange) = &exchange {
+        // It may say something else next time; a revisit is marked as cut by its nature.
+        let is_broken = kind == "response" && exchange.cut == Some(Cut::Disconnect);
+        if exchange.status >= 500 || exchange.asks_for_time() || is_broken {
+            return None;
+        }
+        known.status = exchange.status;
+        known.mime = exchange.header("content-type").map(str::to_owned);
+    }
+    if let (Some(exchange), "response") = (exchange, kind) {
+        let id = record.header("WARC-Record-ID").and_then(RecordId::parse);
+        let fingerprints = catch_unwind(AssertUnwindSafe(|| {
+            analysts
+                .read_page(&exchange, &url, false, &mut Vec::new())
+                .1
+        }));
+        known.body = Some(KnownBody {
+            record: id.map_or([0; 16], |id| *id.as_bytes()),
+            payload: Sha256::digest(&exchange.body).into(),
+            fingerprints: fingerprints.unwrap_or_default(),
+        });
+    }
+    Some(known)
+}
+
+impl Committer {
+    /// Takes what an earlier crawl knows.
+    pub(super) fn know(&mut self, known: KnownPages, group: &mut Group) -> Result<(), Error> {
+        let (archive, progress, through) = (known.archive, known.progress, known.through);
+        for page in known.pages {
+            if !self.seen.insert(page.id, &mut self.catalog[SEEN_RUNS]) {
+                continue;
+            }
+            group.delta.seen.push(page.id.key());
+            self.state.counters.known += 1;
+            let document = match &page.body {
+                Some(body) => self.known_document(&page, body, group)?,
+                None => None,
+            };
+            let record = PageRecord {
+                url: page.url,
+                via: None,
+                depth: 0,
+                time: page.time,
+                attempts: 0,
+                fate: Fate::Known {
+                    status: page.status,
+                    mime: page.mime,
+                    archive: archive.clone(),
+                },
+                revisit: None,
+                document: None,
+                record: None,
+            };
+            group.pages.push((page.id, record, document));
+        }
+        group.batch.put(Table::Meta, progress, encode(&through));
+        Ok(())
+    }
+
+    /// The document of a known page, if there is nothing like it yet: its position in the group.
+    fn known_document(
+        &mut self,
+        page: &KnownPage,
+        body: &KnownBody,
+        group: &mut Group,
+    ) -> Result<Option<usize>, Error> {
+        let runs = &self.catalog[DEDUP_RUNS..];
+        let verdict = match &body.fingerprints {
+            Some(fingerprints) => self.index.judge(page.id, fingerprints, runs, |original| {
+                Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
+            })?,
+            None => Verdict::Ineligible,
+        };
+        let fingerprints = match (&verdict, &body.fingerprints) {
+            (Verdict::Unique, Some(fingerprints)) => fingerprints.clone(),
+            _ if self.index.find_payload(&body.payload, runs)?.is_some() => return Ok(None),
+            _ => Fingerprints::default(),
+        };
+        self.state.last_document += 1;
+        let document = Document {
+            id: self.state.last_document,
+            url_id: page.id,
+            url: page.url.clone(),
+            fetched: page.time,
+            stored: Stored {
+                record: body.record,
+                segment: Stored::ELSEWHERE,
+                ..Stored::default()
+            },
+            payload: body.payload,
+            fingerprints,
+        };
+        let postings = self
+            .index
+            .insert(Arc::new(document.clone()), &mut self.catalog[DEDUP_RUNS..]);
+        group.delta.postings.extend(postings);
+        group.documents.push(PendingDocument {
+            document,
+            record: None,
+            robots: None,
+        });
+        Ok(Some(group.documents.len() - 1))
+    }
+}

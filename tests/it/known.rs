@@ -1,0 +1,260 @@
+//! `gleaner crawl --known`: what earlier crawls know is not fetched again, and what is like it is a
+//! duplicate of it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use gleaner::archive::{
+    self, Archive as _, Capture, Digest, ReadRecord, Record, WarcArchive, WarcOptions,
+};
+use jiff::Timestamp;
+
+use crate::run::{Place, gleaner, run};
+use crate::web::{Answer, Site, Web};
+
+fn article(seed: u64) -> String {
+    let word = |at: u64| format!("word{}", (at * at * 7 + at * 13 + seed * 1_013) % 4_001);
+    (0..200).map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn page(links: &[&str], text: &str) -> Answer {
+    let link = |to: &&str| format!("<a href='{to}'>more</a>");
+    let links = links.iter().map(link).collect::<Vec<_>>().join(" ");
+    Answer::html(format!(
+        "<title>T</title><nav>{links}</nav><main><p>{text}</main>"
+    ))
+}
+
+/// A site that was crawled, and has grown: /new links to old and new pages.
+fn site() -> Site {
+    let near = format!("{} indeed", article(1));
+    Site::new()
+        .page("/", page(&["/a", "/b", "/moved", "/missing"], &article(0)))
+        .page("/a", page(&[], &article(1)))
+        .page("/b", page(&[], &article(2)))
+        .page("/moved", Answer::redirect(301, "/a"))
+        .page("/missing", Answer::status(404))
+        .page(
+            "/new",
+            page(&["/", "/a", "/b", "/copy", "/near", "/fresh"], &article(3)),
+        )
+        .page("/copy", page(&[], &article(1)))
+        .page("/near", page(&[], &near))
+        .page("/fresh", page(&[], &article(4)))
+}
+
+fn asked(web: &Web) -> BTreeSet<String> {
+    let paths = web.requests().into_iter().map(|request| request.path);
+    paths.filter(|path| path != "/robots.txt").collect()
+}
+
+/// Records, of which some refer to another archive.
+fn records(data: &Path) -> Vec<ReadRecord> {
+    let file = data.join("warc/gleaner-00000000.warc.gz");
+    let records = archive::records(file).expect("it is there");
+    records.collect::<Result<_, _>>().expect("whole records")
+}
+
+fn field<'a>(record: &'a ReadRecord, name: &str) -> &'a str {
+    record.header(name).unwrap_or_default()
+}
+
+/// The record of a kind about a URL.
+fn about<'a>(records: &'a [ReadRecord], kind: &str, url: &str) -> &'a ReadRecord {
+    let mut found = records
+        .iter()
+        .filter(|it| field(it, "WARC-Type") == kind && field(it, "WARC-Target-URI") == url);
+    found.next().unwrap_or_else(|| panic!("no {kind} of {url}"))
+}
+
+fn set(paths: &[&str]) -> BTreeSet<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+/// Crawls the site, then forgets what was asked.
+fn first_crawl() -> (Web, Place) {
+    let web = Web::start(vec![site()]);
+    let first = Place::new();
+    first.crawl(&[&web.url(0, "/"), "--allow-private"]);
+    assert_eq!(asked(&web), set(&["/", "/a", "/b", "/moved", "/missing"]));
+    web.clear_log();
+    (web, first)
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().expect("temporary paths are ASCII").to_owned()
+}
+
+#[test]
+fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
+    let (web, first) = first_crawl();
+    let known: [PathBuf; 3] = [
+        first.data(),
+        first.data().join("warc"),
+        first.data().join("warc/gleaner-00000000.warc.gz"),
+    ];
+    for known in known {
+        let second = Place::new();
+        let known = text(&known);
+        let new = web.url(0, "/new");
+        let output = second.crawl(&[&new, "--allow-private", "--known", &known]);
+        assert_eq!(
+            asked(&web),
+            set(&["/new", "/copy", "/near", "/fresh"]),
+            "{known}"
+        );
+        web.clear_log();
+        // Five pages, and robots.txt, which is in the archive as well.
+        assert!(
+            output.stderr.contains("known: 6 new URLs from"),
+            "{output:?}"
+        );
+        assert_eq!(second.status().counters.known, 6);
+
+        let pages = second.pages();
+        let url = |path: &str| web.url(0, path);
+        assert_eq!(pages[&url("/new")].verdict, "unique");
+        assert_eq!(pages[&url("/fresh")].verdict, "unique");
+        let original = Some(url("/a"));
+        let copy = &pages[&url("/copy")];
+        assert_eq!((&*copy.verdict, &copy.original), ("raw", &original));
+        let near = &pages[&url("/near")];
+        assert_eq!((&*near.verdict, &near.original), ("near", &original));
+
+        let (before, records) = (records(&first.data()), records(&second.data()));
+        let original = about(&before, "response", &url("/a"));
+        let revisit = about(&records, "revisit", &url("/copy"));
+        let same = |name: &str, of: &str| assert_eq!(field(revisit, name), field(original, of));
+        same("WARC-Refers-To", "WARC-Record-ID");
+        same("WARC-Refers-To-Target-URI", "WARC-Target-URI");
+        same("WARC-Refers-To-Date", "WARC-Date");
+        same("WARC-Payload-Digest", "WARC-Payload-Digest");
+        let metadata = about(&records, "metadata", &url("/near"));
+        let fields = String::from_utf8_lossy(&metadata.block).into_owned();
+        for value in [
+            format!("original: {}\r\n", url("/a")),
+            format!("original-date: {}\r\n", field(original, "WARC-Date")),
+            format!("original-record: {}\r\n", field(original, "WARC-Record-ID")),
+        ] {
+            assert!(fields.contains(&value), "{value} in {fields}");
+        }
+        assert!(fields.contains("original-sha256-raw"), "{fields}");
+
+        // It can be asked, and its pages can be read, although the bodies are elsewhere.
+        let mut why = gleaner(&["why", &url("/a"), "--data-dir"]);
+        why.arg(second.data());
+        let why = run(why).expect(0);
+        assert!(
+            why.stdout
+                .contains("known: status 200, as gleaner-00000000.warc.gz"),
+            "{why:?}"
+        );
+        let mut all = gleaner(&["pages", "--data-dir"]);
+        all.arg(second.data());
+        assert_eq!(run(all).expect(0).stdout.lines().count(), 4);
+    }
+}
+
+#[test]
+fn known_twice_adds_nothing_and_a_killed_import_goes_on() {
+    let (web, first) = first_crawl();
+    let known = text(&first.data());
+    let new = web.url(0, "/new");
+    let arguments = [&*new, "--allow-private", "--known", &known];
+    for step in ["judged", "synced", "committed"] {
+        let second = Place::new();
+        let killed = second.command(&[&arguments[..], &["--failpoint", step]].concat());
+        let killed = run(killed);
+        assert!(killed.code > 128, "{killed:?}");
+        assert_eq!(asked(&web), set(&[]), "it dies before anything is fetched");
+        second.crawl(&arguments);
+        assert_eq!(
+            asked(&web),
+            set(&["/new", "/copy", "/near", "/fresh"]),
+            "{step}"
+        );
+        web.clear_log();
+        let before = second.status().counters;
+        assert_eq!(before.known, 6, "{step}");
+        let again = second.crawl(&[&arguments[..], &["--known", &known]].concat());
+        assert!(again.stderr.contains("known: 0 new URLs"), "{again:?}");
+        let after = second.status().counters;
+        assert_eq!((after.known, after.pages), (before.known, before.pages));
+        assert_eq!(asked(&web), set(&[]));
+    }
+}
+
+#[test]
+fn a_killed_import_goes_on_where_it_was() {
+    const URLS: i64 = 600;
+    let place = Place::new();
+    let archive = place.file("x", "");
+    let archive = Path::new(&archive).with_extension("warc");
+    let (mut warc, _) = WarcArchive::open(WarcOptions::new(&archive), None).expect("an archive");
+    let records: Vec<Record> = (0..URLS)
+        .map(|at| {
+            let target = format!("http://example.org/{at}");
+            let capture = Capture {
+                target: &target,
+                date: Timestamp::from_second(1_700_000_000 + at).expect("a time"),
+                ip: None,
+                protocols: &[],
+            };
+            let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec();
+            let body = format!("{at} {}", article(at.unsigned_abs()));
+            let digest = Digest::of(body.as_bytes());
+            Record::response(&capture, head, body.into(), digest, None)
+        })
+        .collect();
+    warc.append(&records).expect("room for it");
+    warc.sync().expect("a disk");
+    let known = text(&archive);
+    let arguments = ["http://example.org/1", "--allow-private", "--known", &known];
+    let agent = ["--user-agent", "test/1.0 (+http://example.org/)"];
+    let arguments = [&arguments[..], &agent].concat();
+    let killed = run(place.command(&[&arguments[..], &["--failpoint", "judged:2"]].concat()));
+    assert!(killed.code > 128, "{killed:?}");
+    let before = place.status().counters.known;
+    assert!(0 < before && before < URLS.unsigned_abs(), "{before}");
+    let output = place.crawl(&arguments);
+    let rest = format!("known: {} new URLs", URLS.unsigned_abs() - before);
+    assert!(output.stderr.contains(&rest), "{output:?}");
+    assert_eq!(place.status().counters.known, URLS.unsigned_abs());
+}
+
+#[test]
+fn what_is_known_survives_the_loss_of_what_is_derived_from_it() {
+    let (web, first) = first_crawl();
+    let second = Place::new();
+    let known = text(&first.data());
+    let b = web.url(0, "/b");
+    // Nothing is to be fetched: all of it is known.
+    let output = second.crawl(&[&b, "--allow-private", "--known", &known]);
+    assert!(
+        output.stderr.contains("give seeds that are new"),
+        "{output:?}"
+    );
+    assert_eq!(asked(&web), set(&[]));
+    second.crawl(&[&web.url(0, "/fresh"), "--allow-private"]);
+    for lost in ["documents", "runs"] {
+        std::fs::remove_dir_all(second.data().join(lost)).expect("it is there");
+    }
+    second.crawl(&[&web.url(0, "/new"), "--allow-private"]);
+    assert_eq!(asked(&web), set(&["/fresh", "/new", "/copy", "/near"]));
+    assert_eq!(second.pages()[&web.url(0, "/copy")].verdict, "raw");
+}
+
+#[test]
+fn what_is_no_archive_is_refused() {
+    let place = Place::new();
+    let file = place.file("notes.txt", "no archive");
+    let check = |known: &str, code: i32, says: &str| {
+        let command = place.command(&["http://127.0.0.1:9/", "--allow-private", "--known", known]);
+        run(command).expect(code).says(&[says]);
+    };
+    check("no/such/place", 2, "no/such/place");
+    let empty = place.file("x", "");
+    let parent = Path::new(&empty).parent().expect("a directory");
+    check(&text(parent), 2, "there is no .warc.gz in it");
+    check(&file, 1, "no WARC record");
+}
