@@ -2,7 +2,7 @@
 //!
 //! One walk over the tree, the only one: elements and texts in two vectors, a subtree is a range of
 //! each, and sums over subtrees are one pass backwards. Scripts, styles, templates and drawings are
-//! left out here, once. Invariant: a parent stands before its children, and the ranges of an
+//! left out here, once; what they hold is mostly not in the tree (`unread.rs`). Invariant: a parent stands before its children, and the ranges of an
 //! element hold exactly its descendants.
 
 use html5ever::{LocalName, local_name, ns};
@@ -11,6 +11,7 @@ use scraper::node::{Element, Node};
 
 use super::tag::Tag;
 use super::traits::{self, Traits};
+use super::unread;
 
 /// A page's elements and texts in document order.
 #[derive(Default)]
@@ -153,8 +154,9 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The value of an attribute without namespace.
+/// The value of an attribute without namespace; of one that `unread.rs` does not leave out.
 pub(super) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'a str> {
+    debug_assert!(unread::read_attribute(name).is_some(), "{name} is left out");
     let found = element
         .attrs
         .iter()
@@ -240,11 +242,7 @@ impl<'a> Builder<'a> {
 
     /// Keeps what a script says if it is data about the page.
     fn script(&mut self, element: &Element, content: Option<&'a Node>) {
-        let is_data = attribute(element, &local_name!("type")).is_some_and(|media_type| {
-            media_type
-                .trim()
-                .eq_ignore_ascii_case("application/ld+json")
-        });
+        let is_data = attribute(element, &local_name!("type")).is_some_and(unread::is_data);
         if is_data && let Some(Node::Text(text)) = content {
             self.outline.data.push(text);
         }

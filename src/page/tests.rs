@@ -471,6 +471,24 @@ fn hostile_pages_are_cut_not_endured() {
             format!("{}{}", "<div>".repeat(500), "<p></p>".repeat(140_000)),
             None,
         ),
+        // What is read ahead, and then again.
+        ("<!--".repeat(250_000), Some(Note::TagCut)),
+        ("<p a='\0".repeat(140_000), Some(Note::TagCut)),
+        ("<script><!--<script ".repeat(50_000), None),
+        ("<title>\0</title>".repeat(60_000), None),
+        (
+            "<frameset>".to_owned() + &"<script>".repeat(120_000) + "</script>",
+            None,
+        ),
+        ("<svg><g></p>".repeat(80_000), None),
+        (
+            "<svg>".to_owned() + &"<g></g><svg>".repeat(80_000),
+            Some(Note::DepthCut),
+        ),
+        (
+            "<div>".repeat(600) + &"<svg><g></g>".repeat(80_000),
+            Some(Note::DepthCut),
+        ),
     ];
     for (html, note) in cases {
         let start = html.chars().take(40).collect::<String>();

@@ -3,40 +3,50 @@
 //! html5ever follows the standard, and the standard lets a small page cost a lot: scope checks walk
 //! the stack of open elements (quadratic in nesting depth: 128 KB of `<ul><li>` took 2.2 s),
 //! unclosed formatting elements are opened anew in every paragraph (128 KB made 3.3 million nodes),
-//! and attribute names of one tag are compared with one another (1 MB took 4 s). So the text is fed
-//! in pieces, through a sink that stands between tokenizer and tree builder and drops what is over
-//! budget. Budgets are counts, never times: the same text gives the same tree everywhere.
+//! and attribute names of one tag are compared with one another (1 MB took 4 s). So a sink stands
+//! before the tree builder and drops what is over budget; what the tokens are is read in `tokens.rs`.
+//! Budgets are counts, never times: the same text gives the same tree everywhere.
 
 use std::cell::{Cell, RefCell};
 
+use html5ever::local_name;
 use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::{
-    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
+use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::tree_builder::{Tracer, TreeBuilder, TreeBuilderOpts, TreeSink};
-use html5ever::{TokenizerResult, local_name};
+use memchr::memchr;
 use scraper::{Html, HtmlTreeSink};
 
-use super::{Note, PageOptions, floor_char_boundary};
+use super::{Note, PageOptions, floor_char_boundary, tokens};
 
-/// Bytes handed to the tokenizer at once: the grain of `max_tag_bytes`.
-const PIECE: usize = 16 * 1024;
+/// Bytes of a page at all: places in the tree's texts are numbers of 32 bits.
+const MAX_BYTES: usize = 1 << 30;
 
 /// Later `<html>` and `<body>` tags whose attributes are still merged into the first one. Each
 /// merge inserts into a sorted vector, so a page of nothing else would be quadratic.
 const MERGED_TAGS: u32 = 16;
 
 /// Attributes kept of one element. Real elements have fewer than forty.
-const MAX_ATTRIBUTES: usize = 256;
-
-/// What ends a tag, a comment or a doctype in whatever state the tokenizer is: a double and a single
-/// quote end a quoted value, `-->` a comment, and its `>` everything else.
-const TERMINATOR: &str = "\"'-->";
+pub(super) const MAX_ATTRIBUTES: usize = 256;
 
 type HtmlBuilder = TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>;
 
-/// Parses `html`; the second value lists the bounds that cut something.
+/// Parses `html`; the second value lists the bounds that cut something. What nobody reads is left out
+/// (`unread.rs`).
 pub(super) fn parse(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
+    parse_with(html, options, tokens::feed)
+}
+
+/// The same with nothing left out: what [`parse`] is compared with.
+#[cfg(test)]
+pub(super) fn parse_all(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
+    parse_with(html, options, tokens::feed_to_tokenizer)
+}
+
+fn parse_with(
+    html: &str,
+    options: &PageOptions,
+    feed: impl FnOnce(&StrTendril, BoundedSink, usize) -> BoundedSink,
+) -> (Html, Vec<Note>) {
     let builder = TreeBuilder::new(
         HtmlTreeSink::new(Html::new_document()),
         TreeBuilderOpts {
@@ -46,63 +56,38 @@ pub(super) fn parse(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
             ..TreeBuilderOpts::default()
         },
     );
-    let tokenizer = Tokenizer::new(BoundedSink::new(builder, options), TokenizerOpts::default());
-    feed(&tokenizer, html, options.max_tag_bytes);
-    tokenizer.end();
-    let sink = tokenizer.sink;
+    let sink = BoundedSink::new(builder, options);
+    let page = normalized(html, &sink);
+    let sink = feed(&page, sink, options.max_tag_bytes);
     (sink.builder.sink.finish(), sink.notes.into_inner())
 }
 
-/// Feeds `html` piece by piece until its end or the end of the node budget.
-fn feed(tokenizer: &Tokenizer<BoundedSink>, html: &str, max_tag_bytes: usize) {
-    let queue = BufferQueue::default();
-    let run = |piece: StrTendril| {
-        queue.push_back(piece);
-        // A script or an encoding hint only interrupts: there is nothing to run or to decode anew.
-        while !matches!(tokenizer.feed(&queue), TokenizerResult::Done) {}
-    };
-    let mut rest = html;
-    let mut silent_bytes = 0;
-    while !rest.is_empty() && !tokenizer.sink.is_spent() {
-        let tokens_before = tokenizer.sink.tokens.get();
-        let (piece, after) = rest.split_at(floor_char_boundary(rest, PIECE));
-        rest = after;
-        run(StrTendril::from_slice(piece));
-        // No token out of a whole piece: the tokenizer is inside one tag or comment.
-        if tokenizer.sink.tokens.get() > tokens_before {
-            silent_bytes = 0;
-            continue;
-        }
-        silent_bytes += piece.len();
-        if silent_bytes >= max_tag_bytes {
-            tokenizer.sink.note(Note::TagCut);
-            run(StrTendril::from_slice(TERMINATOR));
-            silent_bytes = 0;
-            // What is left of a tag has most often no `>` before its own end (data: URLs do not).
-            let end = if tokenizer.sink.in_comment.get() {
-                "-->"
-            } else {
-                ">"
-            };
-            rest = rest
-                .find(end)
-                .and_then(|at| rest.get(at + end.len()..))
-                .unwrap_or_default();
-        }
+/// The text without byte order mark and with line feeds for line ends (HTML standard, section
+/// 13.2.3.5), in a buffer that the texts of the tree share.
+fn normalized(html: &str, sink: &BoundedSink) -> StrTendril {
+    let mut rest = html.strip_prefix('\u{FEFF}').unwrap_or(html);
+    if rest.len() > MAX_BYTES {
+        sink.note(Note::NodesCut);
+        rest = &rest[..floor_char_boundary(rest, MAX_BYTES)];
     }
-    if !rest.is_empty() {
-        tokenizer.sink.note(Note::NodesCut);
+    let mut page = StrTendril::with_capacity(rest.len() as u32);
+    while let Some(end) = memchr(b'\r', rest.as_bytes()) {
+        page.push_slice(&rest[..end]);
+        page.push_char('\n');
+        rest = &rest[end + 1..];
+        rest = rest.strip_prefix('\n').unwrap_or(rest);
     }
+    page.push_slice(rest);
+    page
 }
 
 /// The tree builder behind its budgets.
-struct BoundedSink {
+pub(super) struct BoundedSink {
     builder: HtmlBuilder,
     max_depth: usize,
     max_nodes: usize,
     tokens: Cell<u64>,
-    /// Whether the last token was a comment.
-    in_comment: Cell<bool>,
+    last: Cell<Last>,
     merged_tags: Cell<u32>,
     depth: Cell<Depth>,
     notes: RefCell<Vec<Note>>,
@@ -118,6 +103,19 @@ struct Depth {
     stale: bool,
 }
 
+/// The last token of a piece, as far as it tells in what state the tokenizer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// None, or characters.
+    Other,
+    /// A comment.
+    Comment,
+    /// A doctype or a tag that is followed by markup.
+    Tag,
+    /// A tag that is followed by text without markup.
+    RawTextTag,
+}
+
 impl BoundedSink {
     fn new(builder: HtmlBuilder, options: &PageOptions) -> Self {
         Self {
@@ -125,14 +123,34 @@ impl BoundedSink {
             max_depth: options.max_depth,
             max_nodes: options.max_nodes,
             tokens: Cell::new(0),
-            in_comment: Cell::new(false),
+            last: Cell::new(Last::Other),
             merged_tags: Cell::new(0),
             depth: Cell::default(),
             notes: RefCell::default(),
         }
     }
 
-    fn note(&self, note: Note) {
+    /// Forgets the tokens of the piece before.
+    pub(super) fn begin_piece(&self) {
+        self.last.set(Last::Other);
+    }
+
+    /// Tokens so far.
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens.get()
+    }
+
+    /// Whether the last token was a comment.
+    pub(super) fn is_after_comment(&self) -> bool {
+        self.last.get() == Last::Comment
+    }
+
+    /// Whether the last token was a tag, comment or doctype that markup follows.
+    pub(super) fn has_ended_markup(&self) -> bool {
+        matches!(self.last.get(), Last::Comment | Last::Tag)
+    }
+
+    pub(super) fn note(&self, note: Note) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
             notes.push(note);
@@ -143,7 +161,7 @@ impl BoundedSink {
         self.builder.sink.0.borrow().tree.values().len()
     }
 
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.nodes() >= self.max_nodes
     }
 
@@ -213,14 +231,19 @@ impl TokenSink for BoundedSink {
     type Handle = <HtmlTreeSink as TreeSink>::Handle;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
-        self.tokens.set(self.tokens.get() + 1);
-        if !matches!(token, Token::ParseError(_)) {
-            self.in_comment.set(matches!(token, Token::CommentToken(_)));
+        if matches!(token, Token::ParseError(_)) {
+            return TokenSinkResult::Continue;
         }
+        self.tokens.set(self.tokens.get() + 1);
+        self.last.set(match token {
+            Token::CommentToken(_) => Last::Comment,
+            Token::TagToken(_) | Token::DoctypeToken(_) => Last::Tag,
+            _ => Last::Other,
+        });
         let token = match token {
             Token::EOFToken => token,
             // Nobody reads comments here, and every one would be a node.
-            Token::ParseError(_) | Token::CommentToken(_) => return TokenSinkResult::Continue,
+            Token::CommentToken(_) => return TokenSinkResult::Continue,
             _ if self.is_spent() => {
                 self.note(Note::NodesCut);
                 return TokenSinkResult::Continue;
@@ -241,7 +264,14 @@ impl TokenSink for BoundedSink {
             }
             other => other,
         };
-        self.builder.process_token(token, line)
+        let outcome = self.builder.process_token(token, line);
+        if matches!(
+            outcome,
+            TokenSinkResult::RawData(_) | TokenSinkResult::Plaintext
+        ) {
+            self.last.set(Last::RawTextTag);
+        }
+        outcome
     }
 
     fn end(&self) {

@@ -1,0 +1,266 @@
+//! The plain parts of HTML's syntax, read as html5ever's tokenizer reads them (HTML standard,
+//! section 13.2.5), but by looking for their ends instead of character by character.
+//!
+//! Every function reads one thing that begins at a known place of a text with line feeds for line
+//! ends, and says where it ends. `None` means that it is not plain or not complete before `limit`;
+//! then the tokenizer itself has to read it. Says nothing about what a page means.
+
+use std::ops::Range;
+
+use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
+use html5ever::tendril::StrTendril;
+use memchr::{memchr, memchr_iter, memchr2};
+
+/// Where a tag ends, and whether with `/>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TagEnd {
+    pub(super) at: usize,
+    pub(super) self_closing: bool,
+}
+
+/// The end of the name of a tag that begins at `at`, which must be a letter.
+pub(super) fn tag_name(text: &str, at: usize, limit: usize) -> Option<usize> {
+    let bytes = text.as_bytes().get(..limit)?;
+    let length = bytes.get(at..)?.iter().position(|&byte| ends_name(byte))?;
+    (bytes.get(at + length) != Some(&0)).then_some(at + length)
+}
+
+/// Reads attributes from behind a tag's name to its end, and hands over each name, as it is written,
+/// and the place of its value; it is for `each` to know that the first of one name counts, and to
+/// stop all with `None`.
+pub(super) fn attributes<'t>(
+    text: &'t str,
+    mut at: usize,
+    limit: usize,
+    mut each: impl FnMut(&'t str, Range<usize>) -> Option<()>,
+) -> Option<TagEnd> {
+    let bytes = text.as_bytes().get(..limit)?;
+    loop {
+        match *bytes.get(at)? {
+            byte if is_space(byte) => at += 1,
+            b'>' => {
+                return Some(TagEnd {
+                    at: at + 1,
+                    self_closing: false,
+                });
+            }
+            b'/' if *bytes.get(at + 1)? == b'>' => {
+                return Some(TagEnd {
+                    at: at + 2,
+                    self_closing: true,
+                });
+            }
+            b'/' => at += 1,
+            0 => return None,
+            _ => {
+                let start = at;
+                // The first character may be anything, also `=`.
+                at += 1;
+                while !(ends_name(*bytes.get(at)?) || bytes[at] == b'=') {
+                    at += 1;
+                }
+                if bytes[at] == 0 {
+                    return None;
+                }
+                let name = text.get(start..at)?;
+                at = skip_space(bytes, at)?;
+                let mut value = at..at;
+                if bytes[at] == b'=' {
+                    at = skip_space(bytes, at + 1)?;
+                    match bytes[at] {
+                        b'>' => {}
+                        quote @ (b'"' | b'\'') => {
+                            let length = memchr(quote, &bytes[at + 1..])?;
+                            value = at + 1..at + 1 + length;
+                            at = value.end + 1;
+                        }
+                        _ => {
+                            let ends = |&byte: &u8| byte == b'>' || is_space(byte);
+                            let length = bytes[at..].iter().position(ends)?;
+                            value = at..at + length;
+                            at = value.end;
+                        }
+                    }
+                }
+                each(name, value)?;
+            }
+        }
+    }
+}
+
+/// The end of the comment that begins with the `<!--` at `at`.
+pub(super) fn comment(text: &str, at: usize, limit: usize) -> Option<usize> {
+    let content = text.as_bytes().get(at..limit)?.strip_prefix(b"<!--")?;
+    let begin = at + 4;
+    if content.starts_with(b">") {
+        return Some(begin + 1);
+    }
+    if content.starts_with(b"->") {
+        return Some(begin + 2);
+    }
+    let mut closings = memchr_iter(b'>', content);
+    let end = closings.find(|&end| {
+        let before = &content[..end];
+        before.ends_with(b"--") || before.ends_with(b"--!")
+    })?;
+    Some(begin + end + 1)
+}
+
+/// The place of the next `</name` from `at` on that ends an element of raw text.
+pub(super) fn raw_text_end(text: &str, at: usize, name: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let rest = bytes.get(at..)?;
+    let mut markers = memchr_iter(b'<', rest);
+    let end = markers.find(|&place| {
+        let tag = rest[place + 1..].strip_prefix(b"/").unwrap_or_default();
+        begins_with_name(tag, name)
+    })?;
+    Some(at + end)
+}
+
+/// Whether a script that ends at the first `</script` would not: one that opens a comment and in
+/// it another script (the standard's double escaped states).
+pub(super) fn escapes_its_end(script: &str) -> bool {
+    let Some(comment) = memchr::memmem::find(script.as_bytes(), b"<!--") else {
+        return false;
+    };
+    let rest = &script.as_bytes()[comment..];
+    memchr_iter(b'<', rest).any(|place| begins_with_name(&rest[place + 1..], "script"))
+}
+
+/// Whether a tag of this name begins here, behind its `<` or `</`.
+fn begins_with_name(tag: &[u8], name: &str) -> bool {
+    let Some((begin, rest)) = tag.split_at_checked(name.len()) else {
+        return false;
+    };
+    begin.eq_ignore_ascii_case(name.as_bytes())
+        && matches!(rest.first(), Some(&byte) if is_space(byte) || byte == b'/' || byte == b'>')
+}
+
+/// An attribute's value, with the references in it resolved.
+pub(super) fn value(page: &StrTendril, place: Range<usize>) -> Option<StrTendril> {
+    let written = page.get(place.clone())?;
+    if memchr2(b'&', 0, written.as_bytes()).is_none() {
+        let value = page.try_subtendril(place.start as u32, place.len() as u32);
+        return value.ok();
+    }
+    if written.contains('\0') {
+        return None;
+    }
+    let mut value = StrTendril::new();
+    let mut at = 0;
+    while let Some(length) = memchr(b'&', &written.as_bytes()[at..]) {
+        value.push_slice(&written[at..at + length]);
+        at += length + 1;
+        match reference(written, at, true) {
+            Some(reference) => {
+                reference.push_to(&mut value);
+                at = reference.end;
+            }
+            None => value.push_char('&'),
+        }
+    }
+    value.push_slice(&written[at..]);
+    Some(value)
+}
+
+/// A character reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reference {
+    /// What it stands for; the second is often none.
+    characters: (char, Option<char>),
+    /// Where it ends.
+    pub(super) end: usize,
+}
+
+impl Reference {
+    /// Writes what it stands for.
+    pub(super) fn push_to(&self, text: &mut StrTendril) {
+        text.push_char(self.characters.0);
+        if let Some(second) = self.characters.1 {
+            text.push_char(second);
+        }
+    }
+}
+
+/// Reads the reference behind the `&` before `at`; `None` if the `&` is just that. The text must
+/// not be cut within a reference.
+pub(super) fn reference(text: &str, at: usize, in_attribute: bool) -> Option<Reference> {
+    let rest = text.get(at..)?;
+    match rest.as_bytes().first()? {
+        b'#' => numeric_reference(rest, at),
+        byte if byte.is_ascii_alphanumeric() => named_reference(rest, at, in_attribute),
+        _ => None,
+    }
+}
+
+fn numeric_reference(rest: &str, at: usize) -> Option<Reference> {
+    let (radix, prefix) = match rest.as_bytes().get(1) {
+        Some(b'x' | b'X') => (16, 2),
+        _ => (10, 1),
+    };
+    let digits = rest.get(prefix..)?;
+    let length = digits
+        .bytes()
+        .take_while(|&byte| char::from(byte).is_digit(radix))
+        .count();
+    if length == 0 {
+        return None;
+    }
+    let number = digits[..length].chars().fold(0_u32, |number, digit| {
+        let digit = digit.to_digit(radix).unwrap_or_default();
+        number.saturating_mul(radix).saturating_add(digit)
+    });
+    let character = match number {
+        0 => None,
+        0x80..=0x9F => C1_REPLACEMENTS[number as usize - 0x80].or(char::from_u32(number)),
+        _ => char::from_u32(number),
+    };
+    let end = at + prefix + length;
+    Some(Reference {
+        characters: (character.unwrap_or(char::REPLACEMENT_CHARACTER), None),
+        end: end + usize::from(digits[length..].starts_with(';')),
+    })
+}
+
+fn named_reference(rest: &str, at: usize, in_attribute: bool) -> Option<Reference> {
+    // The longest name counts. The table has every beginning of a name as well.
+    let mut found = None;
+    for length in 1..=rest.len() {
+        let Some(&(first, second)) = rest.get(..length).and_then(|name| NAMED_ENTITIES.get(name))
+        else {
+            break;
+        };
+        if first != 0 {
+            found = Some((length, first, second));
+        }
+    }
+    let (length, first, second) = found?;
+    let is_terminated = rest[..length].ends_with(';');
+    let next = rest.as_bytes().get(length).copied().unwrap_or_default();
+    if in_attribute && !is_terminated && (next == b'=' || next.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let second = char::from_u32(second).filter(|&second| second != '\0');
+    Some(Reference {
+        characters: (char::from_u32(first)?, second),
+        end: at + length,
+    })
+}
+
+/// White space of the markup; line ends are line feeds by now.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\t' | 0xC)
+}
+
+/// What ends a name, or is no plain part of one.
+fn ends_name(byte: u8) -> bool {
+    is_space(byte) || matches!(byte, b'>' | b'/' | 0)
+}
+
+fn skip_space(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while is_space(*bytes.get(at)?) {
+        at += 1;
+    }
+    Some(at)
+}

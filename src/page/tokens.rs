@@ -1,0 +1,393 @@
+//! From text to tokens, the short way where a page is plain.
+//!
+//! What is plain (`lexer.rs`) becomes tokens here, without what nobody reads (`unread.rs`). All else
+//! goes to html5ever's tokenizer, up to the end of the next tag or comment: doctypes, declarations,
+//! CDATA, scripts in comments in scripts, tags with NULs, whatever is not complete, and tags that
+//! are too long. Both ways give the same tree but for what is left out; a test compares them.
+//!
+//! Invariant: when something is read here, the tokenizer is in its data state and holds nothing.
+
+#[cfg(test)]
+mod tests;
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use html5ever::{Attribute, LocalName, QualName, TokenizerResult, local_name, ns};
+use memchr::{memchr, memchr2};
+
+use super::tree::{BoundedSink, MAX_ATTRIBUTES};
+use super::{Note, floor_char_boundary, lexer, unread};
+
+/// Bytes handed to the tokenizer at once, at most: the grain of `max_tag_bytes`.
+const PIECE: usize = 16 * 1024;
+
+/// What ends a tag, a comment or a doctype in whatever state the tokenizer is: a double and a single
+/// quote end a quoted value, `-->` a comment, and its `>` everything else.
+const TERMINATOR: &str = "\"'-->";
+
+/// Feeds `page`, whose line ends are line feeds, to the sink, until its end or the end of the node
+/// budget. Tags and comments of `max_tag_bytes` are cut.
+pub(super) fn feed(page: &StrTendril, sink: BoundedSink, max_tag_bytes: usize) -> BoundedSink {
+    let mut reader = Reader::new(page, sink, max_tag_bytes);
+    reader.read();
+    reader.finish()
+}
+
+/// The same without any short way: what [`feed`] is compared with.
+#[cfg(test)]
+pub(super) fn feed_to_tokenizer(
+    page: &StrTendril,
+    sink: BoundedSink,
+    max_tag_bytes: usize,
+) -> BoundedSink {
+    let mut reader = Reader::new(page, sink, max_tag_bytes);
+    while reader.at < page.len() && !reader.sink().is_spent() {
+        reader.read_by_tokenizer();
+    }
+    reader.finish()
+}
+
+struct Reader<'t> {
+    page: &'t StrTendril,
+    /// How far it is read.
+    at: usize,
+    max_tag_bytes: usize,
+    tokenizer: Tokenizer<BoundedSink>,
+    names: Names<'t>,
+    /// For each kind of raw text, where its end was looked for last, and found.
+    ends: [Option<(usize, Option<usize>)>; KINDS],
+    /// Whether such an element did not become one, as in a frame set. Then none is read ahead.
+    is_without_raw_text: bool,
+}
+
+/// How many elements have raw text.
+const KINDS: usize = 8;
+
+/// Elements whose content is not markup, but in SVG and `MathML`.
+static RAW_TEXT: [LocalName; KINDS] = [
+    local_name!("script"),
+    local_name!("style"),
+    local_name!("title"),
+    local_name!("textarea"),
+    local_name!("iframe"),
+    local_name!("noframes"),
+    local_name!("noembed"),
+    local_name!("xmp"),
+];
+
+impl<'t> Reader<'t> {
+    fn new(page: &'t StrTendril, sink: BoundedSink, max_tag_bytes: usize) -> Self {
+        let options = TokenizerOpts {
+            // It would drop a U+FEFF from the beginning of every piece.
+            discard_bom: false,
+            ..TokenizerOpts::default()
+        };
+        Self {
+            page,
+            at: 0,
+            max_tag_bytes,
+            tokenizer: Tokenizer::new(sink, options),
+            names: Names::default(),
+            ends: [None; KINDS],
+            is_without_raw_text: false,
+        }
+    }
+
+    fn read(&mut self) {
+        let bytes = self.page.as_bytes();
+        while self.at < bytes.len() && !self.sink().is_spent() {
+            let rest = &bytes[self.at..];
+            if rest[0] != b'<' {
+                let end = self.at + memchr(b'<', rest).unwrap_or(rest.len());
+                self.read_characters(end);
+            } else if let Some(end) = self.read_markup() {
+                self.at = end;
+            } else {
+                self.read_by_tokenizer();
+            }
+        }
+    }
+
+    fn finish(self) -> BoundedSink {
+        if self.at < self.page.len() {
+            self.sink().note(Note::NodesCut);
+        }
+        self.tokenizer.end();
+        self.tokenizer.sink
+    }
+
+    fn sink(&self) -> &BoundedSink {
+        &self.tokenizer.sink
+    }
+
+    /// Hands a token to the tree builder; tells whether it wants raw text next.
+    fn emit(&self, token: Token) -> bool {
+        // Lines are counted for error messages alone.
+        let outcome = self.sink().process_token(token, 1);
+        matches!(outcome, TokenSinkResult::RawData(_))
+    }
+
+    /// Whether what is open now is SVG or `MathML`.
+    fn is_foreign(&self) -> bool {
+        self.sink()
+            .adjusted_current_node_present_but_not_in_html_namespace()
+    }
+
+    /// The end of what may be one tag or comment that begins at `at`; longer ones are cut.
+    fn limit(&self, at: usize) -> usize {
+        at.saturating_add(self.max_tag_bytes)
+            .saturating_add(PIECE)
+            .min(self.page.len())
+    }
+
+    /// Reads characters up to `end`, and the references in them.
+    fn read_characters(&mut self, end: usize) {
+        let bytes = self.page.as_bytes();
+        let mut from = self.at;
+        while let Some(length) = memchr2(b'&', 0, &bytes[from..end]) {
+            let place = from + length;
+            let (token, after) = if bytes[place] == 0 {
+                (Token::NullCharacterToken, place + 1)
+            } else if let Some(reference) = lexer::reference(self.page, place + 1, false) {
+                let mut characters = StrTendril::new();
+                reference.push_to(&mut characters);
+                (Token::CharacterTokens(characters), reference.end)
+            } else {
+                from = place + 1;
+                continue;
+            };
+            self.pass(place);
+            self.emit(token);
+            (self.at, from) = (after, after);
+        }
+        self.pass(end);
+    }
+
+    /// Passes on characters up to `end` as they are.
+    fn pass(&mut self, end: usize) {
+        let length = end - self.at;
+        let characters = self.page.try_subtendril(self.at as u32, length as u32);
+        if let Ok(characters) = characters
+            && length > 0
+        {
+            self.emit(Token::CharacterTokens(characters));
+        }
+        self.at = end;
+    }
+
+    /// Reads the tag or comment that begins here; gives its end, or nothing if the tokenizer must
+    /// read it.
+    fn read_markup(&mut self) -> Option<usize> {
+        let bytes = self.page.as_bytes();
+        let limit = self.limit(self.at);
+        match *bytes.get(self.at + 1)? {
+            b'!' => lexer::comment(self.page, self.at, limit),
+            b'/' if bytes.get(self.at + 2)?.is_ascii_alphabetic() => {
+                let begin = self.at + 2;
+                let end = lexer::tag_name(self.page, begin, limit)?;
+                let name = self.names.get(self.page.get(begin..end)?);
+                let end = lexer::attributes(self.page, end, limit, |_, _| Some(()))?;
+                self.emit(end_tag(name));
+                Some(end.at)
+            }
+            byte if byte.is_ascii_alphabetic() => self.read_start_tag(limit),
+            _ => None,
+        }
+    }
+
+    fn read_start_tag(&mut self, limit: usize) -> Option<usize> {
+        let page = self.page;
+        let begin = self.at + 1;
+        let end = lexer::tag_name(page, begin, limit)?;
+        let name = self.names.get(page.get(begin..end)?);
+        let raw_text = RAW_TEXT.iter().position(|raw_text| *raw_text == name);
+        let is_left = name == local_name!("plaintext")
+            || (raw_text.is_some() && (self.is_without_raw_text || self.is_foreign()));
+        if is_left {
+            return None;
+        }
+        let keeps_all = unread::keeps_all_attributes(&name);
+        let mut attrs: Vec<Attribute> = Vec::new();
+        let mut count = 0;
+        let end = lexer::attributes(page, end, limit, |name, value| {
+            count += 1;
+            let name = match unread::read_attribute(name) {
+                Some(name) => name,
+                None if keeps_all => LocalName::from(name.to_ascii_lowercase()),
+                None => return Some(()),
+            };
+            if !attrs.iter().any(|attribute| attribute.name.local == name) {
+                attrs.push(Attribute {
+                    name: QualName::new(None, ns!(), name),
+                    value: lexer::value(page, value)?,
+                });
+            }
+            Some(())
+        })?;
+        // The sink cuts those that have more.
+        if count > MAX_ATTRIBUTES {
+            return None;
+        }
+        let is_drawing = name == local_name!("svg") && !end.self_closing && !self.is_foreign();
+        let tag = Tag {
+            kind: TagKind::StartTag,
+            name,
+            self_closing: end.self_closing,
+            attrs,
+            had_duplicate_attributes: false,
+        };
+        if let Some(kind) = raw_text {
+            return self.read_raw_text(kind, tag, end.at);
+        }
+        self.emit(Token::TagToken(tag));
+        if is_drawing
+            && self.is_foreign()
+            && let Some(drawing) = unread::drawing(page, end.at, self.max_tag_bytes)
+        {
+            if drawing.has_text {
+                self.emit(Token::CharacterTokens(StrTendril::from_char('x')));
+            }
+            return Some(drawing.end);
+        }
+        Some(end.at)
+    }
+
+    /// Reads an element of raw text whose start tag ends before `begin`.
+    fn read_raw_text(&mut self, kind: usize, tag: Tag, begin: usize) -> Option<usize> {
+        let name = tag.name.clone();
+        let end = self.raw_text_end(kind, begin)?;
+        let content = self.page.get(begin..end)?;
+        let is_script = name == local_name!("script");
+        let is_read = match is_script {
+            true => unread::is_data_script(&tag.attrs),
+            false => name != local_name!("style"),
+        };
+        if (is_script && lexer::escapes_its_end(content)) || (is_read && content.contains('\0')) {
+            return None;
+        }
+        let after = lexer::attributes(self.page, end + 2 + name.len(), self.limit(end), |_, _| {
+            Some(())
+        })?;
+        if !self.emit(Token::TagToken(tag)) {
+            self.is_without_raw_text = true;
+            return Some(begin);
+        }
+        if is_read {
+            self.at = begin;
+            match name {
+                local_name!("title") | local_name!("textarea") => self.read_characters(end),
+                _ => self.pass(end),
+            }
+        }
+        self.emit(end_tag(name));
+        Some(after.at)
+    }
+
+    /// Where raw text ends; looked for once.
+    fn raw_text_end(&mut self, kind: usize, at: usize) -> Option<usize> {
+        if let Some((from, end)) = self.ends[kind]
+            && from <= at
+            && end.is_none_or(|end| at <= end)
+        {
+            return end;
+        }
+        let end = lexer::raw_text_end(self.page, at, &RAW_TEXT[kind]);
+        self.ends[kind] = Some((at, end));
+        end
+    }
+
+    /// Has the tokenizer read up to the end of a tag or comment after which it is in its data state,
+    /// or to the end.
+    fn read_by_tokenizer(&mut self) {
+        let mut silent_bytes = 0;
+        while self.at < self.page.len() && !self.sink().is_spent() {
+            let begin = self.at;
+            let end = floor_char_boundary(self.page, begin + PIECE);
+            let piece = &self.page.as_bytes()[begin..end];
+            // Tags and comments end with this character only.
+            self.at = memchr(b'>', piece).map_or(end, |length| begin + length + 1);
+            let length = self.at - begin;
+            let tokens_before = self.sink().tokens();
+            self.feed_tokenizer(self.page.subtendril(begin as u32, length as u32));
+            if self.sink().has_ended_markup() {
+                return;
+            }
+            if self.sink().tokens() > tokens_before {
+                silent_bytes = 0;
+                continue;
+            }
+            // No token: the tokenizer is inside one tag or comment.
+            silent_bytes += length;
+            if silent_bytes >= self.max_tag_bytes {
+                self.cut();
+                silent_bytes = 0;
+                if self.sink().has_ended_markup() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Ends the tag or comment that the tokenizer is in, and skips the rest of it.
+    fn cut(&mut self) {
+        self.sink().note(Note::TagCut);
+        self.feed_tokenizer(StrTendril::from_slice(TERMINATOR));
+        // What is left of a tag has most often no `>` before its own end (data: URLs do not).
+        let end = match self.sink().is_after_comment() {
+            true => "-->",
+            false => ">",
+        };
+        let rest = &self.page[self.at..];
+        self.at += rest.find(end).map_or(rest.len(), |at| at + end.len());
+    }
+
+    fn feed_tokenizer(&self, piece: StrTendril) {
+        self.sink().begin_piece();
+        let queue = BufferQueue::default();
+        queue.push_back(piece);
+        // A script or an encoding hint only interrupts: there is nothing to run or to decode anew.
+        while !matches!(self.tokenizer.feed(&queue), TokenizerResult::Done) {}
+    }
+}
+
+fn end_tag(name: LocalName) -> Token {
+    Token::TagToken(Tag {
+        kind: TagKind::EndTag,
+        name,
+        self_closing: false,
+        attrs: Vec::new(),
+        had_duplicate_attributes: false,
+    })
+}
+
+/// Names of tags that were met lately: interning one takes longer than comparing it.
+struct Names<'t>([Option<(&'t str, LocalName)>; 64]);
+
+impl Default for Names<'_> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| None))
+    }
+}
+
+impl<'t> Names<'t> {
+    /// The name that is written as `name`.
+    fn get(&mut self, name: &'t str) -> LocalName {
+        let bytes = name.as_bytes();
+        let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());
+        let place = byte(0) + 7 * byte(1) + 13 * byte(bytes.len().saturating_sub(1)) + bytes.len();
+        let slots = self.0.len();
+        let slot = &mut self.0[place % slots];
+        match slot {
+            Some((known, local)) if *known == name => local.clone(),
+            _ => {
+                let local = match bytes.iter().any(u8::is_ascii_uppercase) {
+                    true => LocalName::from(name.to_ascii_lowercase()),
+                    false => LocalName::from(name),
+                };
+                slot.insert((name, local)).1.clone()
+            }
+        }
+    }
+}

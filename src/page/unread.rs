@@ -1,0 +1,189 @@
+//! What nobody reads of a page, and what therefore never becomes part of the tree: most attributes,
+//! scripts that are no data, style sheets, and what drawings are made of.
+//!
+//! To leave something out must not change the rest of the tree. Where that is not certain, nothing
+//! is left out.
+
+use html5ever::{Attribute, LocalName, local_name};
+
+use super::lexer;
+
+/// The name of an attribute that somebody reads: `links.rs`, `metadata.rs`, `traits.rs`,
+/// `features.rs`, `outline.rs`, `markdown.rs`, or the tree builder (`type` of `<input>`, `encoding` of
+/// `<annotation-xml>`; in `<font>` it reads more, see [`keeps_all_attributes`]).
+pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
+    const LONGEST: usize = "aria-hidden".len();
+    let mut lower = [0; LONGEST];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    Some(match &*lower {
+        b"id" => local_name!("id"),
+        b"rel" => local_name!("rel"),
+        b"src" => local_name!("src"),
+        b"href" => local_name!("href"),
+        b"lang" => local_name!("lang"),
+        b"name" => local_name!("name"),
+        b"open" => local_name!("open"),
+        b"role" => local_name!("role"),
+        b"type" => local_name!("type"),
+        b"class" => local_name!("class"),
+        b"style" => local_name!("style"),
+        b"hidden" => local_name!("hidden"),
+        b"content" => local_name!("content"),
+        b"encoding" => local_name!("encoding"),
+        b"hreflang" => local_name!("hreflang"),
+        b"itemprop" => local_name!("itemprop"),
+        b"property" => local_name!("property"),
+        b"xml:lang" => local_name!("xml:lang"),
+        b"http-equiv" => local_name!("http-equiv"),
+        b"aria-hidden" => local_name!("aria-hidden"),
+        _ => return None,
+    })
+}
+
+/// Whether a tag stays as it is: the tree builder compares the attributes of formatting elements
+/// (HTML standard, section 13.2.4.3, "Noah's Ark clause"), and looks for three of `<font>`. Of `<a>`
+/// there is never more than one to compare.
+pub(super) fn keeps_all_attributes(tag: &LocalName) -> bool {
+    matches!(
+        *tag,
+        local_name!("b")
+            | local_name!("big")
+            | local_name!("code")
+            | local_name!("em")
+            | local_name!("font")
+            | local_name!("i")
+            | local_name!("nobr")
+            | local_name!("s")
+            | local_name!("small")
+            | local_name!("strike")
+            | local_name!("strong")
+            | local_name!("tt")
+            | local_name!("u")
+    )
+}
+
+/// Whether a script with these attributes holds data about the page. Others are not read.
+pub(super) fn is_data_script(attributes: &[Attribute]) -> bool {
+    let mut types = attributes
+        .iter()
+        .filter(|attribute| attribute.name.local == local_name!("type"));
+    types
+        .next()
+        .is_some_and(|attribute| is_data(&attribute.value))
+}
+
+/// Whether a script's type says that it is data about the page.
+pub(super) fn is_data(media_type: &str) -> bool {
+    media_type
+        .trim()
+        .eq_ignore_ascii_case("application/ld+json")
+}
+
+/// What an `<svg>` holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Drawing {
+    /// The place of its `</svg>`.
+    pub(super) end: usize,
+    /// Whether there is any text in it. It forbids a later `<frameset>`, like all text.
+    pub(super) has_text: bool,
+}
+
+/// Levels of a drawing that is left out, far below those of [`super::PageOptions::max_depth`].
+const MAX_LEVELS: usize = 24;
+
+/// The drawing whose start tag ends before `at`, if it holds only known shapes, well nested: then
+/// the tree builder is after it as it was before it.
+pub(super) fn drawing(text: &str, mut at: usize, max_tag_bytes: usize) -> Option<Drawing> {
+    let mut open = [""; MAX_LEVELS];
+    let mut levels = 0_usize;
+    let mut has_text = false;
+    loop {
+        let length = memchr::memchr(b'<', text.as_bytes().get(at..)?)?;
+        let characters = &text[at..at + length];
+        // References and NULs may be white space or vanish.
+        if memchr::memchr2(b'&', 0, characters.as_bytes()).is_some() {
+            return None;
+        }
+        has_text |= !characters.bytes().all(|byte| byte.is_ascii_whitespace());
+        at += length;
+        let limit = text.len().min(at.saturating_add(max_tag_bytes));
+        let begin = at + 1;
+        match *text.as_bytes().get(begin)? {
+            b'!' => at = lexer::comment(text, at, limit)?,
+            b'/' => {
+                let end = lexer::tag_name(text, begin + 1, limit)?;
+                let name = text.get(begin + 1..end)?;
+                let expected = levels.checked_sub(1).map_or("svg", |level| open[level]);
+                if !name.eq_ignore_ascii_case(expected) {
+                    return None;
+                }
+                let Some(level) = levels.checked_sub(1) else {
+                    return Some(Drawing { end: at, has_text });
+                };
+                levels = level;
+                at = lexer::attributes(text, end, limit, |_, _| Some(()))?.at;
+            }
+            byte if byte.is_ascii_alphabetic() => {
+                let end = lexer::tag_name(text, begin, limit)?;
+                let name = text.get(begin..end)?;
+                // What is in these is HTML again.
+                let around = levels.checked_sub(1).map_or("", |level| open[level]);
+                let is_html = ["title", "desc"]
+                    .iter()
+                    .any(|it| around.eq_ignore_ascii_case(it));
+                if is_html || !is_shape(name) {
+                    return None;
+                }
+                let end = lexer::attributes(text, end, limit, |_, _| Some(()))?;
+                if !end.self_closing {
+                    *open.get_mut(levels)? = name;
+                    levels += 1;
+                }
+                at = end.at;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Elements of SVG that stay within the drawing whatever stands around them. Others may be names of
+/// HTML, which end it, or hold scripts or HTML.
+fn is_shape(name: &str) -> bool {
+    const SHAPES: [&str; 32] = [
+        "path",
+        "g",
+        "use",
+        "rect",
+        "circle",
+        "polygon",
+        "line",
+        "polyline",
+        "ellipse",
+        "defs",
+        "clippath",
+        "stop",
+        "lineargradient",
+        "radialgradient",
+        "mask",
+        "symbol",
+        "svg",
+        "title",
+        "desc",
+        "text",
+        "tspan",
+        "style",
+        "filter",
+        "fegaussianblur",
+        "feoffset",
+        "feblend",
+        "fecolormatrix",
+        "feflood",
+        "femerge",
+        "femergenode",
+        "animate",
+        "animatetransform",
+    ];
+    SHAPES.iter().any(|shape| name.eq_ignore_ascii_case(shape))
+}
