@@ -259,7 +259,7 @@ fn report(failure: &Failure) -> Exit {
             (output::chain(error), Exit::Usage)
         }
         Failure::Engine(
-            error @ (engine::Error::StoreMissing { .. } | engine::Error::Features { .. }),
+            error @ (engine::Error::StoreMissing { .. } | engine::Error::Refingerprint { .. }),
         ) => (output::chain(error), Exit::Directory),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {

@@ -12,22 +12,21 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::observe::Waiting;
+use super::reading::{Answer, Reader};
 use super::visit::{Analysed, Entry, Fetched, Findings};
-use crate::dedup::{Fingerprints, Heading, Text};
-use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
+use crate::dedup::{Fingerprints, Ineligible};
+use crate::fetch::{self, Cut, DECODED_LENGTH, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsVerdict};
-use crate::page::{self, BodyKind, Note, Page, PageOptions, RobotsMeta, charset};
 use crate::robots::{self, Availability, Rules};
-use crate::url::{Identity, Url};
+use crate::url::Url;
+
+/// What a body says, and its signatures, or why it has none.
+type Analysis = (Findings, Result<Fingerprints, Ineligible>);
 
 /// What an analyst needs besides its visits.
 #[derive(Clone)]
 pub(super) struct Analysts {
-    pub(super) identity: Identity,
-    pub(super) page: PageOptions,
-    pub(super) max_decoded_bytes: usize,
-    /// robots.txt rules and X-Robots-Tag values for this token are ours.
-    pub(super) product_token: String,
+    pub(super) reader: Reader,
     /// Those that wait for the committer.
     pub(super) waiting: Waiting,
 }
@@ -72,13 +71,16 @@ impl Analysts {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
-        let mut fingerprints = None;
+        let mut fingerprints = Err(Ineligible::Status);
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             payload = Sha256::digest(&exchange.body).into();
             let read = catch_unwind(AssertUnwindSafe(|| {
                 let mut notes = Vec::new();
                 let (findings, fingerprints) = match fetched.task.purpose {
-                    Purpose::Robots => (self.read_robots(exchange, &mut notes), None),
+                    Purpose::Robots => {
+                        let findings = self.read_robots(exchange, &mut notes);
+                        (findings, Err(Ineligible::Status))
+                    }
                     Purpose::Page => self.read_page(exchange, &fetched.task.url, &mut notes),
                 };
                 (findings, fingerprints, notes)
@@ -117,58 +119,24 @@ impl Analysts {
     }
 
     /// Reads a page, and signs it if it is whole.
-    fn read_page(
-        &self,
-        exchange: &Exchange,
-        url: &Url,
-        notes: &mut Vec<String>,
-    ) -> (Findings, Option<Fingerprints>) {
+    fn read_page(&self, exchange: &Exchange, url: &Url, notes: &mut Vec<String>) -> Analysis {
         match exchange.cut {
             None => {}
             Some(Cut::Length) => notes.push("cut:length".to_owned()),
             Some(Cut::Time) => notes.push("cut:time".to_owned()),
             Some(Cut::Disconnect) => notes.push("cut:disconnect".to_owned()),
         }
-        if !exchange.is_success() || exchange.body.is_empty() {
-            return (Findings::Nothing, None);
+        if !exchange.is_success() {
+            return (Findings::Nothing, Err(Ineligible::Status));
         }
-        let decoded = self.decode(exchange, notes);
-        let is_whole = exchange.cut.is_none() && decoded.note.is_none();
-        let body = decoded.bytes;
-        let content_type = exchange.header("content-type");
-        let mut page = match page::kind(content_type, &body) {
-            BodyKind::Html => {
-                let text = charset::to_text(&body, content_type);
-                Page::parse_html(&text.text, url, &self.identity, &self.page)
-            }
-            BodyKind::Text => {
-                let text = charset::to_text(&body, content_type);
-                Page::plain_text(&text.text, &self.page)
-            }
-            BodyKind::Other => {
-                let fingerprints = is_whole.then(|| Fingerprints::of_bytes(&body));
-                return (Findings::Nothing, fingerprints);
-            }
+        let answer = Answer {
+            headers: &exchange.headers,
+            body: &exchange.body,
+            is_cut: exchange.cut.is_some(),
         };
-        let header = RobotsMeta::from_header_values(
-            exchange.header_values("x-robots-tag"),
-            &self.product_token,
-        );
-        page.robots = page.robots.merge(header);
-        notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
-        // A text that a bound cut says nothing about what stood behind the cut.
-        let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
-        let text = match is_read_whole {
-            true => Text::new(&page.main_text, &page.full_text).with_heading(&Heading {
-                host: url.host_str().map(str::to_owned),
-                title: page.title.clone(),
-                h1: page.metadata.h1.clone(),
-                language: page.detected_language,
-            }),
-            false => Text::default(),
-        };
-        let fingerprints = is_whole.then(|| Fingerprints::of(&body, &text));
-        (Findings::Page(Box::new(page)), fingerprints)
+        let (page, fingerprints) = self.reader.read(&answer, url, notes);
+        let page = page.map(|page| Findings::Page(Box::new(page)));
+        (page.unwrap_or(Findings::Nothing), fingerprints)
     }
 
     fn read_robots(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Findings {
@@ -178,7 +146,10 @@ impl Analysts {
                 None
             }
             Availability::Found => {
-                let mut decoded = self.decode(exchange, notes);
+                let encodings = exchange.header_values("content-encoding");
+                let most = self.reader.max_decoded_bytes;
+                let mut decoded = fetch::decode(encodings, &exchange.body, most);
+                notes.extend(decoded.note.map(str::to_owned));
                 decoded.bytes.truncate(robots::MAX_BODY);
                 Some(match decoded.note {
                     None | Some(DECODED_LENGTH) => RobotsVerdict::Text(decoded.bytes.to_vec()),
@@ -191,7 +162,7 @@ impl Analysts {
         };
         let crawl_delay = match &verdict {
             Some(RobotsVerdict::Text(body)) => {
-                Rules::parse(body, &self.product_token).crawl_delay()
+                Rules::parse(body, &self.reader.product_token).crawl_delay()
             }
             _ => None,
         };
@@ -199,12 +170,5 @@ impl Analysts {
             verdict,
             crawl_delay,
         }
-    }
-
-    fn decode(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Decoded {
-        let encodings = exchange.header_values("content-encoding");
-        let decoded = fetch::decode(encodings, &exchange.body, self.max_decoded_bytes);
-        notes.extend(decoded.note.map(str::to_owned));
-        decoded
     }
 }

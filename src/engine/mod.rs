@@ -21,8 +21,11 @@ mod judge;
 mod observe;
 mod options;
 mod page_line;
+mod reading;
 mod records;
 mod recover;
+mod refingerprint;
+mod refusals;
 mod revisit;
 mod rows;
 mod run_hosts;
@@ -59,6 +62,7 @@ pub use scheduler::Ending;
 pub use texts::Texts;
 pub use why::{AdmissionNow, HostNow, QueuedNow, Reading, RobotsNow, UrlState, Visited, Why, why};
 
+use crate::dedup::Fingerprinter;
 use crate::fetch::Fetcher;
 use crate::frontier::{Schedule, ScheduleOptions};
 use crate::store::{Batch, Durability, Table, keys};
@@ -71,6 +75,7 @@ use committer::Committer;
 use control::Command;
 use fetchers::Fetchers;
 use observe::Waiting;
+use reading::Reader;
 use scheduler::{Event, Scheduler};
 use turns::Turns;
 use visit::{Entry, Seeds};
@@ -250,10 +255,13 @@ impl Crawl {
         let (analysed, analysed_queue) = sync_channel(32);
 
         let analysts = Analysts {
-            identity: committer.identity.clone(),
-            page: options.page.clone(),
-            max_decoded_bytes: options.fetch.max_decoded_bytes,
-            product_token: product_token.clone(),
+            reader: Reader {
+                identity: committer.identity.clone(),
+                options: options.page.clone(),
+                max_decoded_bytes: options.fetch.max_decoded_bytes,
+                product_token: product_token.clone(),
+                fingerprinter: Fingerprinter::new(options.features.clone()),
+            },
             waiting: Waiting::default(),
         };
         let waiting = analysts.waiting.clone();
@@ -498,14 +506,13 @@ pub enum Error {
     /// Nothing runs any more that could be asked.
     #[error(transparent)]
     Over(#[from] Over),
-    /// Another gleaner made the fingerprints.
+    /// Other fingerprints are asked for, and what they would be made of is not all there.
     #[error(
-        "the fingerprints of this crawl are made in another way ({found:?}) than those of this gleaner ({own:?}), and cannot be compared with them; go on with the gleaner that began it, or begin in another directory",
-        own = dedup::FEATURES
+        "the settings of [dedup], or this version, ask for other fingerprints than this crawl has, and {file} is missing, from which they are made again; put it back, or take the change back"
     )]
-    Features {
-        /// What they are made of.
-        found: String,
+    Refingerprint {
+        /// A file of the archive.
+        file: PathBuf,
     },
     /// A mistake of ours.
     #[error(

@@ -71,6 +71,8 @@ pub struct Visited {
     pub via: Option<String>,
     /// `unique`, a tier, `ineligible`, `failed` or `forbidden`.
     pub verdict: String,
+    /// Why it can be neither original nor duplicate, where it is ineligible.
+    pub reason: Option<String>,
     /// HTTP status; 0 if there was no answer.
     pub status: u16,
     /// Class and message of the failure.
@@ -292,7 +294,10 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
                         .map(RecordPlace::of_stored)
                         .filter(|stored| visited.record.as_ref() != Some(stored));
                 }
-                Judgement::Ineligible => "ineligible".clone_into(&mut visited.verdict),
+                Judgement::Ineligible(reason) => {
+                    "ineligible".clone_into(&mut visited.verdict);
+                    visited.reason = Some(reason.name().to_owned());
+                }
                 Judgement::Duplicate {
                     page: original,
                     kind,

@@ -23,6 +23,8 @@ pub(super) struct Outline<'a> {
     pub(super) pointers: Vec<usize>,
     /// Texts of scripts that hold data: JSON-LD.
     pub(super) data: Vec<&'a str>,
+    /// Addresses of all other scripts, and their texts.
+    pub(super) scripts: Vec<&'a str>,
 }
 
 /// One element.
@@ -238,15 +240,23 @@ impl<'a> Builder<'a> {
         self.preformatted -= usize::from(tag == Tag::Pre);
     }
 
-    /// Keeps what a script says if it is data about the page.
-    fn script(&mut self, element: &Element, content: Option<&'a Node>) {
+    /// Keeps what a script says, apart if it is data about the page.
+    fn script(&mut self, element: &'a Element, content: Option<&'a Node>) {
         let is_data = attribute(element, &local_name!("type")).is_some_and(|media_type| {
             media_type
                 .trim()
                 .eq_ignore_ascii_case("application/ld+json")
         });
-        if is_data && let Some(Node::Text(text)) = content {
-            self.outline.data.push(text);
+        let texts = match is_data {
+            true => &mut self.outline.data,
+            false => {
+                let scripts = &mut self.outline.scripts;
+                scripts.extend(attribute(element, &local_name!("src")));
+                scripts
+            }
+        };
+        if let Some(Node::Text(text)) = content {
+            texts.push(text);
         }
     }
 }

@@ -8,12 +8,16 @@ mod host;
 mod id;
 mod pattern;
 mod rules;
+mod series;
+mod url_pattern;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
 pub use host::{HostKey, Site};
 pub use id::{Secret, UrlId};
 pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};
+pub use series::series;
+pub use url_pattern::{UrlMap, UrlPattern, UrlPatternError};
 
 pub use ::url::Url;
 

@@ -13,6 +13,7 @@
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `dedup`: corpora that others crawled.
+//! - `rules`: what a crawl calls a duplicate, and what no page.
 //! - `offline`: commands that read files and fetch nothing.
 //! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
@@ -47,6 +48,7 @@ mod memory;
 
 mod dedup;
 mod pages;
+mod rules;
 mod why;
 
 mod offline;
