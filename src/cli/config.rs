@@ -199,11 +199,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .filter(|(.., origin)| **origin != Origin::Default)
                 .count();
             let path = config.display();
-            let entries: String = lists(&effective)
-                .into_iter()
-                .map(|(list, entries)| format!(", entries of [[{list}]]: {}", entries.len()))
-                .collect();
-            output::say(&format!("{path} is in order; keys set: {set}{entries}"));
+            let mut counts = String::new();
+            for (list, entries) in lists(&effective) {
+                let _ = write!(counts, ", entries of [[{list}]]: {}", entries.len());
+            }
+            output::say(&format!("{path} is in order; keys set: {set}{counts}"));
         }
     }
     Ok(())

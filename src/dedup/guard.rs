@@ -196,7 +196,7 @@ fn short(id: UrlId) -> u32 {
 
 /// A set of pages by 32 bits, whatever their order.
 fn all_of(pages: &[UrlId]) -> u32 {
-    let mut keys: Vec<u64> = pages.iter().map(|id| id.key()).collect();
+    let mut keys: Vec<u64> = pages.iter().map(UrlId::key).collect();
     keys.sort_unstable();
     keys.dedup();
     let bytes: Vec<u8> = keys.into_iter().flat_map(u64::to_be_bytes).collect();

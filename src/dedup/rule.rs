@@ -12,7 +12,7 @@ use crate::url::{UrlMap, UrlPattern, parse};
 /// be found from here on.
 pub const MIN_SIMILARITY: f64 = 0.8;
 
-/// The most bits in which the SimHashes of near duplicates may differ.
+/// The most bits in which the `SimHash`es of near duplicates may differ.
 pub const MAX_HAMMING: u8 = REACH;
 
 /// How a page is compared with others.

@@ -62,7 +62,6 @@ pub use scheduler::Ending;
 pub use texts::Texts;
 pub use why::{AdmissionNow, HostNow, QueuedNow, Reading, RobotsNow, UrlState, Visited, Why, why};
 
-use crate::dedup::Fingerprinter;
 use crate::fetch::Fetcher;
 use crate::frontier::{Schedule, ScheduleOptions};
 use crate::store::{Batch, Durability, Table, keys};
@@ -255,13 +254,7 @@ impl Crawl {
         let (analysed, analysed_queue) = sync_channel(32);
 
         let analysts = Analysts {
-            reader: Reader {
-                identity: committer.identity.clone(),
-                options: options.page.clone(),
-                max_decoded_bytes: options.fetch.max_decoded_bytes,
-                product_token: product_token.clone(),
-                fingerprinter: Fingerprinter::new(options.features.clone()),
-            },
+            reader: Reader::new(&committer.identity, &options),
             waiting: Waiting::default(),
         };
         let waiting = analysts.waiting.clone();

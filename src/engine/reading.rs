@@ -3,20 +3,22 @@
 
 use bytes::Bytes;
 
+use super::Options;
 use crate::dedup::{Fingerprinter, Fingerprints, Heading, Ineligible, Text};
 use crate::fetch::{self, Decoded};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, RobotsMeta, charset};
+use crate::robots;
 use crate::url::{self, Identity, Url, UrlId};
 
 /// Reads pages.
 #[derive(Clone)]
 pub(super) struct Reader {
-    pub(super) identity: Identity,
-    pub(super) options: PageOptions,
+    identity: Identity,
+    options: PageOptions,
     pub(super) max_decoded_bytes: usize,
     /// X-Robots-Tag values for this token are ours.
     pub(super) product_token: String,
-    pub(super) fingerprinter: Fingerprinter,
+    fingerprinter: Fingerprinter,
 }
 
 /// A server's answer with success, wherever it is from.
@@ -40,6 +42,17 @@ impl<'a> Answer<'a> {
 }
 
 impl Reader {
+    /// One that reads as a run with these options does.
+    pub(super) fn new(identity: &Identity, options: &Options) -> Self {
+        Self {
+            identity: identity.clone(),
+            options: options.page.clone(),
+            max_decoded_bytes: options.fetch.max_decoded_bytes,
+            product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
+            fingerprinter: Fingerprinter::new(options.features.clone()),
+        }
+    }
+
     /// Reads the page at `url`, and signs it if it is whole. `notes` get what kept it from being so.
     pub(super) fn read(&self, answer: &Answer<'_>, url: &Url, notes: &mut Vec<String>) -> Read {
         if answer.body.is_empty() {

@@ -14,8 +14,7 @@ use super::reading::{Answer, Reader};
 use super::rows::PageRecord;
 use super::{Error, Options};
 use crate::archive::{self, Limits, Location, ReadRecord, RecordKind, SegmentReader, WarcOptions};
-use crate::dedup::{Document, Fingerprinter, Fingerprints};
-use crate::robots;
+use crate::dedup::{Document, Fingerprints};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::{self, Identity};
 
@@ -49,13 +48,7 @@ impl<'a> Refingerprint<'a> {
         Self {
             store,
             directory,
-            reader: Reader {
-                identity: identity.clone(),
-                options: options.page.clone(),
-                max_decoded_bytes: options.fetch.max_decoded_bytes,
-                product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
-                fingerprinter: Fingerprinter::new(options.features.clone()),
-            },
+            reader: Reader::new(identity, options),
         }
     }
 
