@@ -42,232 +42,64 @@ const MAX_CONSENT_LINKS: usize = 15;
 const MAX_SCRIPT: usize = 4_096;
 
 /// What tests say.
-const TEST: &[&str] = &[
-    "verify you are human",
-    "verify that you are human",
-    "verifying you are human",
-    "verify you're human",
-    "verify you are not a robot",
-    "verify that you are not a robot",
-    "confirm you are human",
-    "confirm that you are human",
-    "confirm you are not a robot",
-    "prove you are human",
-    "prove you are not a robot",
-    "are you a robot",
-    "are you human",
-    "i'm not a robot",
-    "i am not a robot",
-    "human verification",
-    "checking your browser",
-    "just a moment",
-    "complete the security check",
-    "complete the captcha",
-    "solve the captcha",
-    "enable javascript and cookies to continue",
-    "unusual traffic from your",
-    "attention required",
-    "security check",
-    "press & hold",
-    "pardon our interruption",
-    "dass sie ein mensch sind",
-    "sind sie ein mensch",
-    "kein roboter",
-    "sicherheitsüberprüfung",
-    "ihr browser wird überprüft",
-    "einen moment",
-    "que vous êtes humain",
-    "êtes-vous un robot",
-    "vous n'êtes pas un robot",
-    "je ne suis pas un robot",
-    "vérification de sécurité",
-    "vérification de votre navigateur",
-    "que eres humano",
-    "que es humano",
-    "no soy un robot",
-    "no eres un robot",
-    "comprobando su navegador",
-    "verificación de seguridad",
-    "un momento",
-    "di essere umano",
-    "non sono un robot",
-    "verifica di sicurezza",
-    "se você é humano",
-    "que você é humano",
-    "não sou um robô",
-    "verificação de segurança",
-    "dat u een mens bent",
-    "dat je een mens bent",
-    "geen robot",
-    "nie jestem robotem",
-    "że jesteś człowiekiem",
-    "я не робот",
-    "что вы не робот",
-    "что вы человек",
-    "проверка браузера",
-    "ロボットではありません",
-    "ロボットではない",
-    "人間であることを確認",
-    "验证您是真人",
-    "确认您是真人",
-    "安全验证",
-    "人机验证",
-    "不是机器人",
-];
+const TEST: &str = "verify you are human | verify that you are human | verifying you are human | \
+    verify you're human | verify you are not a robot | verify that you are not a robot | \
+    confirm you are human | confirm that you are human | confirm you are not a robot | \
+    prove you are human | prove you are not a robot | are you a robot | are you human | \
+    i'm not a robot | i am not a robot | human verification | checking your browser | \
+    just a moment | complete the security check | complete the captcha | solve the captcha | \
+    enable javascript and cookies to continue | unusual traffic from your | attention required | \
+    security check | press & hold | pardon our interruption | dass sie ein mensch sind | \
+    sind sie ein mensch | kein roboter | sicherheitsüberprüfung | ihr browser wird überprüft | \
+    einen moment | que vous êtes humain | êtes-vous un robot | vous n'êtes pas un robot | \
+    je ne suis pas un robot | vérification de sécurité | vérification de votre navigateur | \
+    que eres humano | que es humano | no soy un robot | no eres un robot | \
+    comprobando su navegador | verificación de seguridad | un momento | di essere umano | \
+    non sono un robot | verifica di sicurezza | se você é humano | que você é humano | \
+    não sou um robô | verificação de segurança | dat u een mens bent | dat je een mens bent | \
+    geen robot | nie jestem robotem | że jesteś człowiekiem | я не робот | что вы не робот | \
+    что вы человек | проверка браузера | ロボットではありません | ロボットではない | 人間であることを確認 | 验证您是真人 | 确认您是真人 | \
+    安全验证 | 人机验证 | 不是机器人";
 
 /// What belongs to tests, in addresses of scripts and frames, in scripts, in names of elements.
-const TEST_MARKS: &[&str] = &[
-    "/cdn-cgi/challenge-platform/",
-    "_cf_chl_opt",
-    "challenges.cloudflare.com",
-    "cf-turnstile",
-    "captcha-delivery.com",
-    "px-captcha",
-    "_pxappid",
-    "_incapsula_resource",
-    "hcaptcha",
-    "h-captcha",
-    "recaptcha",
-    "geetest",
-    "arkoselabs.com",
-    "funcaptcha",
-    "awswaf",
-    "/_sec/cp_challenge",
-    "perfdrive.com",
-    "sgcaptcha",
-    "captcha",
-];
+const TEST_MARKS: &str = "/cdn-cgi/challenge-platform/ | _cf_chl_opt | challenges.cloudflare.com | cf-turnstile | \
+    captcha-delivery.com | px-captcha | _pxappid | _incapsula_resource | hcaptcha | h-captcha | \
+    recaptcha | geetest | arkoselabs.com | funcaptcha | awswaf | /_sec/cp_challenge | \
+    perfdrive.com | sgcaptcha | captcha";
 
 /// How the headline of a refusal begins.
-const DENIED: &[&str] = &[
-    "access denied",
-    "access to this page has been denied",
-    "access to this page is denied",
-    "access blocked",
-    "403 forbidden",
-    "403 - forbidden",
-    "error 403",
-    "forbidden",
-    "you have been blocked",
-    "sorry, you have been blocked",
-    "request blocked",
-    "request rejected",
-    "the request could not be satisfied",
-    "zugriff verweigert",
-    "zugriff gesperrt",
-    "accès refusé",
-    "accès interdit",
-    "acceso denegado",
-    "acceso prohibido",
-    "accesso negato",
-    "acesso negado",
-    "toegang geweigerd",
-    "odmowa dostępu",
-    "dostęp zabroniony",
-    "доступ запрещен",
-    "доступ запрещён",
-    "アクセスが拒否されました",
-    "访问被拒绝",
-    "拒绝访问",
-];
+const DENIED: &str = "access denied | access to this page has been denied | access to this page is denied | \
+    access blocked | 403 forbidden | 403 - forbidden | error 403 | forbidden | \
+    you have been blocked | sorry, you have been blocked | request blocked | request rejected | \
+    the request could not be satisfied | zugriff verweigert | zugriff gesperrt | accès refusé | \
+    accès interdit | acceso denegado | acceso prohibido | accesso negato | acesso negado | \
+    toegang geweigerd | odmowa dostępu | dostęp zabroniony | доступ запрещен | доступ запрещён | \
+    アクセスが拒否されました | 访问被拒绝 | 拒绝访问";
 
 /// What a refusal says besides: who was refused, and under what number.
-const DENIED_MARKS: &[&str] = &[
-    "reference #",
-    "reference id",
-    "ray id",
-    "incident id",
-    "support id",
-    "request id",
-    "reference number",
-    "event id",
-    "your ip",
-    "ip address",
-    "ihre ip",
-    "ip-adresse",
-    "adresse ip",
-    "su ip",
-    "indirizzo ip",
-    "endereço ip",
-    "ip-adres",
-    "adres ip",
-    "ваш ip",
-    "don't have permission",
-    "do not have permission",
-    "has been blocked",
-    "was blocked",
-    "you are unable to access",
-    "keine berechtigung",
-    "n'avez pas la permission",
-    "no tiene permiso",
-    "non hai il permesso",
-];
+const DENIED_MARKS: &str = "reference # | reference id | ray id | incident id | support id | request id | \
+    reference number | event id | your ip | ip address | ihre ip | ip-adresse | adresse ip | \
+    su ip | indirizzo ip | endereço ip | ip-adres | adres ip | ваш ip | don't have permission | \
+    do not have permission | has been blocked | was blocked | you are unable to access | \
+    keine berechtigung | n'avez pas la permission | no tiene permiso | non hai il permesso";
 
 /// How the headline of a question for consent begins.
-const CONSENT: &[&str] = &[
-    "before you continue",
-    "we value your privacy",
-    "your privacy matters",
-    "we care about your privacy",
-    "bevor sie fortfahren",
-    "bevor sie weitermachen",
-    "bevor du fortfährst",
-    "ihre privatsphäre",
-    "deine privatsphäre",
-    "wir brauchen ihre zustimmung",
-    "avant de continuer",
-    "avant d'accéder",
-    "votre vie privée",
-    "nous respectons votre vie privée",
-    "antes de continuar",
-    "tu privacidad",
-    "su privacidad",
-    "valoramos tu privacidad",
-    "prima di continuare",
-    "la tua privacy",
-    "rispettiamo la tua privacy",
-    "antes de prosseguir",
-    "a sua privacidade",
-    "voordat je verdergaat",
-    "voordat u verdergaat",
-    "jouw privacy",
-    "uw privacy",
-    "zanim przejdziesz",
-    "szanujemy twoją prywatność",
-    "прежде чем продолжить",
-    "続行する前に",
-    "继续之前",
-];
+const CONSENT: &str = "before you continue | we value your privacy | your privacy matters | \
+    we care about your privacy | bevor sie fortfahren | bevor sie weitermachen | \
+    bevor du fortfährst | ihre privatsphäre | deine privatsphäre | wir brauchen ihre zustimmung | \
+    avant de continuer | avant d'accéder | votre vie privée | nous respectons votre vie privée | \
+    antes de continuar | tu privacidad | su privacidad | valoramos tu privacidad | \
+    prima di continuare | la tua privacy | rispettiamo la tua privacy | antes de prosseguir | \
+    a sua privacidade | voordat je verdergaat | voordat u verdergaat | jouw privacy | uw privacy | \
+    zanim przejdziesz | szanujemy twoją prywatność | прежде чем продолжить | 続行する前に | 继续之前";
 
 /// What the button says that gives it.
-const ACCEPT: &[&str] = &[
-    "accept",
-    "agree",
-    "allow all",
-    "akzeptieren",
-    "zustimmen",
-    "einverstanden",
-    "accepter",
-    "j'accepte",
-    "aceptar",
-    "acepto",
-    "accetta",
-    "accetto",
-    "aceitar",
-    "aceito",
-    "accepteren",
-    "akkoord",
-    "akceptuj",
-    "zgadzam",
-    "zaakceptuj",
-    "принять",
-    "согласен",
-    "同意",
-    "接受",
-];
+const ACCEPT: &str = "accept | agree | allow all | akzeptieren | zustimmen | einverstanden | accepter | j'accepte | \
+    aceptar | acepto | accetta | accetto | aceitar | aceito | accepteren | akkoord | akceptuj | \
+    zgadzam | zaakceptuj | принять | согласен | 同意 | 接受";
 
 /// What consent is asked for.
-const SUBJECT: &[&str] = &["cookie", "cookies", "クッキー", "数据", "データ"];
+const SUBJECT: &str = "cookie | cookies | クッキー | 数据 | データ";
 
 /// The visible text is looked at only if it has no more bytes: every character has four at most.
 const MAX_BYTES: usize = 4 * MAX_CONSENT;
@@ -285,14 +117,14 @@ pub(super) fn refusal(
     let length = visible.chars().count();
     let headlines = headlines.map(|text| plain(text.unwrap_or_default()));
     let text = plain(visible);
-    let says = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
-    let begins = |phrases: &[&str]| {
-        let begins = |text: &String| phrases.iter().any(|phrase| text.starts_with(phrase));
+    let says = |list: &str| phrases(list).any(|phrase| text.contains(phrase));
+    let begins = |list: &str| {
+        let begins = |text: &String| phrases(list).any(|phrase| text.starts_with(phrase));
         headlines.iter().any(begins)
     };
     let is_titled_test = headlines
         .iter()
-        .any(|headline| TEST.iter().any(|phrase| headline.contains(phrase)));
+        .any(|headline| phrases(TEST).any(|phrase| headline.contains(phrase)));
     if length <= MAX_TEST && links <= MAX_TEST_LINKS && (is_titled_test || says(TEST)) {
         let is_bare = length <= MAX_UNMARKED_TEST && links <= MAX_UNMARKED_LINKS;
         if has_own_form(outline) {
@@ -310,6 +142,11 @@ pub(super) fn refusal(
     }
     let asks = length <= MAX_CONSENT && links <= MAX_CONSENT_LINKS && begins(CONSENT);
     (asks && says(SUBJECT) && can_accept(outline)).then_some(Refusal::Consent)
+}
+
+/// The phrases of a list, which bars part.
+fn phrases(list: &str) -> impl Iterator<Item = &str> {
+    list.split('|').map(str::trim)
 }
 
 /// In lower case, with one kind of apostrophe and of space.
@@ -333,7 +170,7 @@ fn plain(text: &str) -> String {
 fn has_marks(outline: &Outline<'_>) -> bool {
     let has = |text: &str| {
         let text = text.to_ascii_lowercase();
-        TEST_MARKS.iter().any(|mark| text.contains(mark))
+        phrases(TEST_MARKS).any(|mark| text.contains(mark))
     };
     let scripts = outline.scripts.iter();
     let mut scripts = scripts.map(|text| &text[..super::floor_char_boundary(text, MAX_SCRIPT)]);
@@ -387,7 +224,7 @@ fn has_own_form(outline: &Outline<'_>) -> bool {
 fn can_accept(outline: &Outline<'_>) -> bool {
     let accepts = |text: &str| {
         let text = plain(text);
-        ACCEPT.iter().any(|word| text.contains(word))
+        phrases(ACCEPT).any(|word| text.contains(word))
     };
     outline.elements.iter().enumerate().any(|(index, item)| {
         let value = || attribute(item.element, &local_name!("value")).unwrap_or_default();
