@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use gleaner::archive::{self, Limits, Location, RecordId, WarcOptions};
-use gleaner::dedup::{Documents, Fingerprints, Kind, Signature, Text, structures};
+use gleaner::dedup::{Documents, Features, Fingerprints, Kind, Signature, Text, structures};
 use gleaner::engine::{DataDirectory, Fate, Judgement, PageRecord, Step};
 use gleaner::frontier::SEEN;
 use gleaner::runs::{Catalog, Options};
@@ -130,7 +130,8 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
         round += 1;
         let chance = next(&mut random);
         let mut child = if round % 2 == 0 {
-            let step = Step::ALL[(round / 2) % Step::ALL.len()];
+            let [steps @ .., _, _] = &Step::ALL;
+            let step = steps[(round / 2) % steps.len()];
             gleaner(
                 "disturbed",
                 Some(format!("{}:{}", step.name(), 1 + chance % 3)),
@@ -330,7 +331,7 @@ fn left(data: &Path) -> Left {
                 record.header("WARC-Record-ID"),
                 Some(own.to_string().as_str())
             );
-            for posting in gleaner::dedup::postings(document) {
+            for posting in gleaner::dedup::postings(document, &Features::default()) {
                 let mut found = Vec::new();
                 catalog[1 + usize::from(posting.structure)].find(posting.key, &mut found);
                 assert!(found.contains(&document.id), "{posting:?} is lost");
@@ -340,7 +341,7 @@ fn left(data: &Path) -> Left {
             let original = match judgement {
                 Judgement::Unique => *id,
                 Judgement::Duplicate { page, .. } => *page,
-                Judgement::Ineligible => continue,
+                Judgement::Ineligible(_) => continue,
             };
             members
                 .entry(original)

@@ -3,6 +3,7 @@
 //! This is where the process's environment is read: below, it is data.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Failure, output};
-use crate::config::{self, DomainSettings, Effective, Flag, Origin, Span};
+use crate::config::{self, Effective, Flag, Origin, Span};
 use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
@@ -39,8 +40,8 @@ enum Command {
 struct Show {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Print what holds at one host, given by its name, `name:port` or a URL, where entries of
-    /// `[[domain]]` may differ
+    /// Print what holds for all pages of one host, given by its name, `name:port` or a URL, where
+    /// entries of `[[domain]]` and `[[dedup.rule]]` may differ
     #[arg(long, value_name = "HOST", value_parser = host)]
     host: Option<HostKey>,
     /// Print one JSON object instead of lines of TOML
@@ -177,15 +178,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             json,
         }) => {
             let effective = settings.load()?;
-            let domains = effective.config.domain.as_slice();
-            let from = effective.domains_origin();
-            let (settings, domains) = match (host, from) {
+            let (settings, entries) = match (host, effective.entries_origin()) {
                 (Some(host), _) => (effective.settings_at(host), None),
-                (None, from) => (crawl_wide(&effective), from.map(|from| (domains, from))),
+                (None, from) => (
+                    crawl_wide(&effective),
+                    from.map(|from| (lists(&effective), from)),
+                ),
             };
             let text = match json {
-                true => to_json(&settings, domains),
-                false => to_toml(&settings, domains),
+                true => to_json(&settings, entries),
+                false => to_toml(&settings, entries),
             };
             output::print(&text)?;
         }
@@ -197,11 +199,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .filter(|(.., origin)| **origin != Origin::Default)
                 .count();
             let path = config.display();
-            let domains = match effective.config.domain.len() {
-                0 => String::new(),
-                count => format!(", entries of [[domain]]: {count}"),
-            };
-            output::say(&format!("{path} is in order; keys set: {set}{domains}"));
+            let mut counts = String::new();
+            for (list, entries) in lists(&effective) {
+                let _ = write!(counts, ", entries of [[{list}]]: {}", entries.len());
+            }
+            output::say(&format!("{path} is in order; keys set: {set}{counts}"));
         }
     }
     Ok(())
@@ -218,23 +220,55 @@ fn crawl_wide(effective: &Effective) -> Vec<Setting> {
         .collect()
 }
 
+/// An entry of a list: its name, what it matches, what it sets.
+struct Entry<'a> {
+    name: Option<&'a str>,
+    matches: Value,
+    settings: BTreeMap<String, Value>,
+}
+
+/// The lists of what differs at some hosts and for some pages that have entries.
+fn lists(effective: &Effective) -> Vec<(&'static str, Vec<Entry<'_>>)> {
+    let domains = effective.config.domain.iter().map(|entry| Entry {
+        name: entry.name.as_deref(),
+        matches: json!(entry.hosts),
+        settings: entry.settings(),
+    });
+    let rules = effective.config.dedup.rule.iter().map(|entry| Entry {
+        name: entry.name.as_deref(),
+        matches: json!(entry.pages),
+        settings: entry.settings(),
+    });
+    let lists = [
+        ("domain", domains.collect::<Vec<_>>()),
+        ("dedup.rule", rules.collect()),
+    ];
+    let lists = lists.into_iter();
+    lists.filter(|(_, entries)| !entries.is_empty()).collect()
+}
+
+/// Lists of entries, and where they come from.
+type Lists<'a> = Option<(Vec<(&'static str, Vec<Entry<'a>>)>, Origin)>;
+
 /// A line for each key, together a configuration file; what is unset is a comment.
-fn to_toml(settings: &[Setting], domains: Option<(&[DomainSettings], Origin)>) -> String {
+fn to_toml(settings: &[Setting], lists: Lists<'_>) -> String {
     let mut text = String::new();
     for (key, value, origin) in settings {
         text.push_str(&line(key, value, origin));
     }
-    let Some((domains, origin)) = domains else {
+    let Some((lists, origin)) = lists else {
         return text;
     };
-    for entry in domains {
-        text.push_str("\n[[domain]]\n");
-        if let Some(name) = &entry.name {
-            text.push_str(&line("name", &json!(name), &origin));
-        }
-        text.push_str(&line("match", &json!(entry.hosts), &origin));
-        for (key, value) in entry.settings() {
-            text.push_str(&line(&key, &value, &origin));
+    for (list, entries) in lists {
+        for entry in entries {
+            let _ = write!(text, "\n[[{list}]]\n");
+            if let Some(name) = &entry.name {
+                text.push_str(&line("name", &json!(name), &origin));
+            }
+            text.push_str(&line("match", &entry.matches, &origin));
+            for (key, value) in entry.settings {
+                text.push_str(&line(&key, &value, &origin));
+            }
         }
     }
     text
@@ -267,8 +301,8 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// An object with a member for each key, and one for the entries of `[[domain]]` if there are any.
-fn to_json(settings: &[Setting], domains: Option<(&[DomainSettings], Origin)>) -> String {
+/// An object with a member for each key, and one for each list that has entries.
+fn to_json(settings: &[Setting], lists: Lists<'_>) -> String {
     let told = |value: &Value, origin: &Origin| {
         let from = origin.to_string();
         json!({"value": value, "layer": origin.layer(), "from": from})
@@ -277,12 +311,14 @@ fn to_json(settings: &[Setting], domains: Option<(&[DomainSettings], Origin)>) -
         .iter()
         .map(|(key, value, origin)| (key.clone(), told(value, origin)))
         .collect();
-    if let Some((domains, origin)) = domains {
-        let entries = domains.iter().map(
-            |entry| json!({"name": entry.name, "match": entry.hosts, "settings": entry.settings()}),
-        );
-        let entries = Value::Array(entries.collect());
-        members.insert("domain".to_owned(), told(&entries, &origin));
+    if let Some((lists, origin)) = lists {
+        for (list, entries) in lists {
+            let entries = entries.iter().map(|entry| {
+                json!({"name": entry.name, "match": entry.matches, "settings": entry.settings})
+            });
+            let entries = Value::Array(entries.collect());
+            members.insert(list.to_owned(), told(&entries, &origin));
+        }
     }
     format!("{}\n", json!(members))
 }

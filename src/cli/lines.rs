@@ -126,6 +126,7 @@ impl Extraction {
                 title: page.title,
                 h1: page.metadata.h1,
                 language: page.detected_language,
+                ..Heading::default()
             },
         }
     }

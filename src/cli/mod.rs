@@ -263,7 +263,7 @@ fn report(failure: &Failure) -> Exit {
         }
         Failure::Engine(
             error @ (engine::Error::StoreMissing { .. }
-            | engine::Error::Features { .. }
+            | engine::Error::Refingerprint { .. }
             | engine::Error::UrlForm { .. }),
         ) => (output::chain(error), Exit::Directory),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {

@@ -146,6 +146,17 @@ pub(super) fn counters(counters: &Counters) -> String {
     let by_tier = list(&mut duplicates(counters).map(|(name, count)| (name.to_owned(), count)));
     let sum = duplicates(counters).map(|(_, count)| count).sum();
     line("duplicates", sum, &by_tier);
+    let refusals = || {
+        let reasons = ["challenge", "denied", "consent", "repeated"];
+        let count = |name: &str| counters.ineligible.get(name).copied().unwrap_or(0);
+        reasons
+            .map(|name| (name.to_owned(), count(name)))
+            .into_iter()
+    };
+    let sum: u64 = refusals().map(|(_, count)| count).sum();
+    if sum > 0 {
+        line("refusals", sum, &list(&mut refusals()));
+    }
     let failures = list(
         &mut counters
             .failures

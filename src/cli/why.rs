@@ -161,10 +161,29 @@ fn fate(visit: &Visited) -> String {
             "done: {answer}, a {} duplicate (distance {distance}) of {original}",
             visit.verdict
         ),
-        _ => match visit.entries {
-            Some(entries) => format!("done: {answer}, {} of {entries} URLs", visit.verdict),
-            None => format!("done: {answer}, {}", visit.verdict),
+        _ => match (&visit.reason, visit.entries) {
+            (Some(reason), _) => {
+                format!("done: {answer}, {} ({})", visit.verdict, in_full(reason))
+            }
+            (None, Some(entries)) => {
+                format!("done: {answer}, {} of {entries} URLs", visit.verdict)
+            }
+            (None, None) => format!("done: {answer}, {}", visit.verdict),
         },
+    }
+}
+
+/// What a reason for being ineligible means.
+fn in_full(reason: &str) -> &str {
+    match reason {
+        "status" => "no success",
+        "empty" => "it has no body",
+        "cut" => "it was not received whole",
+        "challenge" => "challenge: a CAPTCHA, or another test for machines, in place of the page",
+        "denied" => "denied: a refusal in place of the page",
+        "consent" => "consent: a question for consent in place of the page",
+        "repeated" => "repeated: a short text that the host gives under many URLs",
+        other => other,
     }
 }
 

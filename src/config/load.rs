@@ -12,7 +12,8 @@ use std::{fmt, fs};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
-use super::{Config, DomainSettings, Error, domains, urls};
+use super::dedup::{self, RULE};
+use super::{Config, Error, domains, urls};
 use crate::url::HostKey;
 
 /// What the names of environment variables that set something begin with: `GLEANER_`, the section,
@@ -27,7 +28,7 @@ const NOT_SETTINGS: [&str; 2] = [
     "GLEANER_PORT",
 ];
 
-/// The list of what differs at some hosts.
+/// The list of what differs at some hosts. That of what differs for some pages is [`RULE`].
 const DOMAIN: &str = "domain";
 
 /// The same for what of the canonical form differs.
@@ -59,7 +60,8 @@ pub enum Origin {
     Environment(String),
     /// A flag, with its dashes.
     Flag(&'static str),
-    /// An entry of `[[domain]]`: its file, its number and name, what in it matches the host.
+    /// An entry of `[[domain]]` or `[[dedup.rule]]`: its file, its number and name, what in it matches
+    /// the host.
     Domain(String),
 }
 
@@ -132,40 +134,44 @@ impl Effective {
         settings
     }
 
-    /// Every setting as it holds for one host.
+    /// Every setting as it holds for one host, for all of its pages.
     pub fn settings_at(&self, host: &HostKey) -> Vec<(String, Value, Origin)> {
         let mut own = domains::at_host(&self.config.domain, host);
+        let mut rules = self.config.dedup.at_host(host);
         let file = self.file.clone().unwrap_or_default();
+        let place = |entry: &str, pattern| {
+            Origin::Domain(format!("{}, {entry}, {pattern}", file.display()))
+        };
         self.settings()
             .into_iter()
-            .map(|(key, value, origin)| match own.remove(&key) {
-                Some((value, at, pattern)) => {
+            .map(|(key, value, origin)| {
+                if let Some((value, at, pattern)) = own.remove(&key) {
                     let entry = domains::label(&self.config.domain, at);
-                    let place = format!("{}, {entry}, {pattern}", file.display());
-                    (key, value, Origin::Domain(place))
-                }
-                None if key == URL_RULE => {
+                    (key, value, place(&entry, pattern))
+                } else if let Some((value, at, pattern)) = rules.remove(&key) {
+                    let entry = self.config.dedup.label(at);
+                    (key, value, place(&entry, pattern))
+                } else if key == URL_RULE {
                     let entries = urls::at_host(&self.config.url, host);
-                    (
-                        key,
-                        serde_json::to_value(entries).unwrap_or_default(),
-                        origin.clone(),
-                    )
+                    let entries = serde_json::to_value(entries).unwrap_or_default();
+                    (key, entries, origin.clone())
+                } else {
+                    (key, value, origin.clone())
                 }
-                None => (key, value, origin.clone()),
             })
             .collect()
     }
 
-    /// Where the entries of `[[domain]]` come from, if there are any.
-    pub fn domains_origin(&self) -> Option<Origin> {
+    /// Where the entries of `[[domain]]` and of `[[dedup.rule]]` come from, if there are any.
+    pub fn entries_origin(&self) -> Option<Origin> {
         let file = self.file.clone().map(Origin::File);
-        file.filter(|_| !self.config.domain.is_empty())
+        let config = &self.config;
+        file.filter(|_| !config.domain.is_empty() || !config.dedup.rule.is_empty())
     }
 }
 
 /// What the layers that were read so far have set.
-struct Layers {
+pub(super) struct Layers {
     /// The default of every key, by `section.key`.
     defaults: BTreeMap<String, Value>,
     set: toml::Table,
@@ -173,12 +179,13 @@ struct Layers {
     file: Option<PathBuf>,
     /// The lines of the file at which the entries of `[[domain]]` begin.
     entries: Vec<usize>,
-    /// The same for those of `[[url.rule]]`.
+    /// And those of `[[dedup.rule]]`, and of `[[url.rule]]`.
     rules: Vec<usize>,
+    url_rules: Vec<usize>,
 }
 
 impl Layers {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let defaults = values(&Config::default());
         Self {
             origins: defaults
@@ -190,6 +197,7 @@ impl Layers {
             file: None,
             entries: Vec::new(),
             rules: Vec::new(),
+            url_rules: Vec::new(),
         }
     }
 
@@ -219,6 +227,9 @@ impl Layers {
             }
             for key in value.as_table().into_iter().flat_map(toml::Table::keys) {
                 let key = format!("{section}.{key}");
+                if key == RULE {
+                    continue;
+                }
                 if !self.defaults.contains_key(&key) {
                     let known: Vec<&str> = self.defaults.keys().map(String::as_str).collect();
                     return Err(unknown(path, text, &key, &known));
@@ -226,12 +237,10 @@ impl Layers {
                 self.origins.insert(key, Origin::File(path.to_owned()));
             }
         }
-        if table.contains_key(DOMAIN) {
-            self.entries = entries(text, path)?;
-        }
+        (self.entries, self.rules) = entries(text, path, &table)?;
         // The text rather than the table, because its errors have lines.
         toml::from_str::<Config>(text).map_err(syntax)?;
-        self.rules = rules(text);
+        self.url_rules = url_rules(text);
         self.set = table;
         self.file = Some(path.to_owned());
         Ok(())
@@ -279,7 +288,7 @@ impl Layers {
     }
 
     /// Sets a key to a value that is written as text.
-    fn set(&mut self, key: &str, text: &str, origin: Origin) -> Result<(), Error> {
+    pub(super) fn set(&mut self, key: &str, text: &str, origin: Origin) -> Result<(), Error> {
         let (Some(default), Some((section, name))) = (self.defaults.get(key), key.split_once('.'))
         else {
             return Err(Error::UnknownKey {
@@ -315,7 +324,7 @@ impl Layers {
     }
 
     /// Checks what types cannot, once no later layer can mend it.
-    fn finish(self) -> Result<Effective, Error> {
+    pub(super) fn finish(self) -> Result<Effective, Error> {
         let config = Config::deserialize(self.set).expect("each value was taken before");
         if let Err((key, expected)) = config.check() {
             return Err(Error::Refused {
@@ -327,11 +336,15 @@ impl Layers {
         }
         if let Err((at, reason)) = domains::check(&config.domain) {
             let path = self.file.as_deref().unwrap_or(Path::new(""));
-            return Err(bad_entry(DOMAIN, path, &self.entries, at, reason));
+            return Err(bad_entry(path, DOMAIN, &self.entries, at, reason));
+        }
+        if let Err((at, reason)) = config.dedup.check_rules() {
+            let path = self.file.as_deref().unwrap_or(Path::new(""));
+            return Err(bad_entry(path, RULE, &self.rules, at, reason));
         }
         if let Err((at, reason)) = urls::check_entries(&config.url) {
             return Err(match self.origins.get(URL_RULE) {
-                Some(Origin::File(path)) => bad_entry(URL_RULE, path, &self.rules, at, reason),
+                Some(Origin::File(path)) => bad_entry(path, URL_RULE, &self.url_rules, at, reason),
                 origin => Error::Domain {
                     entry: format!(
                         "{}, [[{URL_RULE}]] {}",
@@ -350,29 +363,61 @@ impl Layers {
     }
 }
 
-/// The lines at which the entries of `[[domain]]` begin; those that are none, or have keys that
-/// they cannot have, are refused.
-fn entries(text: &str, path: &Path) -> Result<Vec<usize>, Error> {
+/// The lines at which the entries of `[[domain]]` and of `[[dedup.rule]]` begin; those that are none,
+/// or have keys that they cannot have, are refused.
+fn entries(
+    text: &str,
+    path: &Path,
+    table: &toml::Table,
+) -> Result<(Vec<usize>, Vec<usize>), Error> {
+    type Entries = Vec<toml::Spanned<toml::Table>>;
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Rules {
+        rule: Entries,
+    }
     #[derive(serde::Deserialize)]
-    struct Entries {
-        domain: Vec<toml::Spanned<toml::Table>>,
+    struct Domains {
+        #[serde(default)]
+        domain: Entries,
     }
-    let Ok(Entries { domain }) = toml::from_str(text) else {
-        return Err(Error::Syntax {
-            path: path.to_owned(),
-            reason: format!("`{DOMAIN}` is a list: write [[{DOMAIN}]] above each entry"),
-        });
+    #[derive(serde::Deserialize)]
+    struct Dedup {
+        #[serde(default)]
+        dedup: Rules,
+    }
+    let line = |start| {
+        let before = text.bytes().take(start);
+        before.filter(|byte| *byte == b'\n').count() + 1
     };
-    let lines = lines(text, &domain);
-    for (at, entry) in domain.iter().enumerate() {
-        domains::check_keys(entry.get_ref())
-            .map_err(|reason| bad_entry(DOMAIN, path, &lines, at, reason))?;
-    }
-    Ok(lines)
+    let lines = |name: &str,
+                 read: Option<Entries>,
+                 check: fn(&toml::Table) -> Result<(), String>| {
+        let entries = read.ok_or_else(|| Error::Syntax {
+            path: path.to_owned(),
+            reason: format!("`{name}` is a list: write [[{name}]] above each entry"),
+        })?;
+        let lines: Vec<usize> = entries.iter().map(|it| line(it.span().start)).collect();
+        for (at, entry) in entries.iter().enumerate() {
+            check(entry.get_ref()).map_err(|reason| bad_entry(path, name, &lines, at, reason))?;
+        }
+        Ok(lines)
+    };
+    let domains = toml::from_str(text).map(|Domains { domain }| domain);
+    let domains = lines(DOMAIN, domains.ok(), domains::check_keys)?;
+    // A section that is no table is left to the types.
+    let has_rules = table
+        .get("dedup")
+        .is_some_and(|it| it.get("rule").is_some());
+    let rules = match has_rules {
+        true => toml::from_str(text).map(|Dedup { dedup }| dedup.rule).ok(),
+        false => Some(Vec::new()),
+    };
+    Ok((domains, lines(RULE, rules, dedup::check_keys)?))
 }
 
 /// The lines at which the entries of `[[url.rule]]` begin.
-fn rules(text: &str) -> Vec<usize> {
+fn url_rules(text: &str) -> Vec<usize> {
     #[derive(Default, serde::Deserialize)]
     #[serde(default)]
     struct Sections {
@@ -384,16 +429,12 @@ fn rules(text: &str) -> Vec<usize> {
         rule: Vec<toml::Spanned<toml::Table>>,
     }
     let sections = toml::from_str::<Sections>(text).unwrap_or_default();
-    lines(text, &sections.url.rule)
-}
-
-/// The lines at which these begin, counted from 1.
-fn lines(text: &str, entries: &[toml::Spanned<toml::Table>]) -> Vec<usize> {
     let line = |start| text.bytes().take(start).filter(|it| *it == b'\n').count() + 1;
-    entries.iter().map(|it| line(it.span().start)).collect()
+    let entries = sections.url.rule.iter();
+    entries.map(|it| line(it.span().start)).collect()
 }
 
-fn bad_entry(list: &str, path: &Path, lines: &[usize], at: usize, reason: String) -> Error {
+fn bad_entry(path: &Path, list: &str, lines: &[usize], at: usize, reason: String) -> Error {
     let line = lines.get(at).copied().unwrap_or_default();
     let entry = format!("{}, line {line}, [[{list}]] {}", path.display(), at + 1);
     Error::Domain { entry, reason }
@@ -415,6 +456,8 @@ fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, String> {
     match default {
         Value::Bool(_) => (text.parse().map(|truth| Some(toml::Value::Boolean(truth))))
             .map_err(|_| "it must be true or false".to_owned()),
+        Value::Number(it) if it.is_f64() => (text.parse().map(|it| Some(toml::Value::Float(it))))
+            .map_err(|_| "it must be a number such as 0.9".into()),
         Value::Number(_) => (number().map(Some)).map_err(|_| "it must be a whole number".into()),
         // What is unset by default shows no kind. Today all of these are numbers.
         Value::Null if text == "none" => Ok(None),
@@ -431,7 +474,7 @@ fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, String> {
 }
 
 /// A list as JSON, which is how lists are kept and shown, or as names with commas in between.
-fn list(text: &str) -> Result<toml::Value, String> {
+pub(super) fn list(text: &str) -> Result<toml::Value, String> {
     let expected = || "it must be a list like a,b or [\"a\", \"b\"]".to_owned();
     if text.starts_with('[') {
         let list: Value = serde_json::from_str(text).map_err(|_| expected())?;
@@ -514,70 +557,6 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> S
     nearest.unwrap_or_default().to_owned()
 }
 
-/// Every setting as `section.key` and its value as text; those of some hosts as
-/// `section.key at pattern`.
-pub fn flatten(config: &Config) -> BTreeMap<String, String> {
-    let text = |value| match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    let own = config.domain.iter().flat_map(|entry| {
-        let at = |(key, value): (String, Value)| {
-            let hosts = entry.hosts.iter();
-            hosts.map(move |host| (format!("{key} at {host}"), value.clone()))
-        };
-        entry
-            .settings()
-            .into_iter()
-            .flat_map(at)
-            .collect::<Vec<_>>()
-    });
-    values(config)
-        .into_iter()
-        .chain(own)
-        .map(|(key, value)| (key, text(value)))
-        .collect()
-}
-
-/// The configuration of a run whose settings were kept by [`flatten`]. What this version does not
-/// know, or takes for something else, has its default.
-pub fn kept(settings: &BTreeMap<String, String>) -> Config {
-    let mut layers = Layers::new();
-    let mut own: BTreeMap<&str, toml::Table> = BTreeMap::new();
-    for (key, value) in settings {
-        match key.split_once(" at ") {
-            Some((key, pattern)) => {
-                let Some((section, key)) = key.split_once('.') else {
-                    continue;
-                };
-                let number = value.parse().map(toml::Value::Integer);
-                let value = match (number, value.starts_with('[')) {
-                    (Ok(number), _) => number,
-                    (Err(_), true) => list(value).unwrap_or(toml::Value::Array(Vec::new())),
-                    (Err(_), false) => toml::Value::String(value.clone()),
-                };
-                let entry = own.entry(pattern).or_default().entry(section);
-                let section = entry.or_insert_with(|| toml::Value::Table(toml::Table::new()));
-                if let Some(section) = section.as_table_mut() {
-                    section.insert(key.to_owned(), value);
-                }
-            }
-            None => {
-                let _ = layers.set(key, value, Origin::Default);
-            }
-        }
-    }
-    let effective = layers.finish();
-    let mut config = effective.map_or_else(|_| Config::default(), |it| it.config);
-    for (pattern, mut entry) in own {
-        let pattern = toml::Value::String(pattern.to_owned());
-        entry.insert("match".to_owned(), toml::Value::Array(vec![pattern]));
-        config.domain.extend(DomainSettings::deserialize(entry));
-    }
-    config
-}
-
 /// Every setting of sections as `section.key` and its value.
 pub(super) fn values(sections: &impl Serialize) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
@@ -592,6 +571,7 @@ pub(super) fn values(sections: &impl Serialize) -> BTreeMap<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flatten;
     use super::*;
 
     const SHIPPED: &str = include_str!("../../config/gleaner.toml");
@@ -697,25 +677,6 @@ mod tests {
         );
         assert_eq!(loaded.config.politeness.attempts, 4);
         assert_eq!(loaded.settings().len(), loaded.origins.len());
-    }
-
-    #[test]
-    fn settings_that_were_kept_are_the_same_again() {
-        let mut config = Config::default();
-        config.crawl.max_depth = Some(3);
-        config.crawl.scope = crate::frontier::ScopeKind::Prefix;
-        config.fetch.user_agent = "bot/1 (+https://a.example/)".to_owned();
-        config.domain = toml::from_str::<Config>(
-            "[[domain]]\nmatch = [\"a.example\"]\npoliteness = { delay = \"5s\", attempts = 2 }\n\
-             crawl.robots = \"ignore\"",
-        )
-        .unwrap()
-        .domain;
-        let mut settings = flatten(&config);
-        assert_eq!(kept(&settings), config);
-        settings.insert("no.such".to_owned(), "1".to_owned());
-        settings.insert("crawl.max_redirects".to_owned(), "many".to_owned());
-        assert_eq!(kept(&settings), config);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Configuration: every setting of every room in one place, with its default.
 //!
 //! `config/gleaner.toml` shows each key with its unit and the reason for its default; a test holds
-//! the two together. Entries of `[[domain]]` hold for some hosts. Defaults are polite and safe: a
+//! the two together. Entries of `[[domain]]` hold for some hosts, those of `[[dedup.rule]]` for some
+//! pages. Defaults are polite and safe: a
 //! stranger's first run must not hurt a site or read an internal network. Layers: defaults < file <
 //! environment < flags; [`load()`] reads them.
 
+mod dedup;
 mod domains;
 mod error;
+mod kept;
 mod load;
 mod units;
 mod urls;
@@ -16,9 +19,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use dedup::{DedupSettings, List, RuleSettings, ShingleSetting};
 pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
 pub use error::Error;
-pub use load::{Effective, Flag, Origin, flatten, kept, load, variable};
+pub use kept::{flatten, kept};
+pub use load::{Effective, Flag, Origin, load, variable};
 pub use units::{Size, Span};
 pub use urls::{UrlRuleSettings, UrlSettings};
 
@@ -47,6 +52,8 @@ pub struct Config {
     pub fetch: FetchSettings,
     /// Bounds of one page.
     pub page: PageOptions,
+    /// What may be called a duplicate, and what differs for some pages.
+    pub dedup: DedupSettings,
     /// What is kept.
     pub archive: ArchiveSettings,
     /// Memory, queues and checkpoints.
@@ -278,6 +285,12 @@ impl Config {
             entry: format!("[[url.rule]] {}", at + 1),
             reason,
         })?;
+        self.dedup
+            .check_rules()
+            .map_err(|(at, reason)| Error::Domain {
+                entry: self.dedup.label(at),
+                reason,
+            })?;
         let (crawl, politeness, fetch) = (&self.crawl, &self.politeness, &self.fetch);
         Ok(Options {
             scope: crawl.scope,
@@ -314,6 +327,8 @@ impl Config {
             concurrency: fetch.concurrency,
             max_rate: politeness.max_rate,
             page: self.page.clone(),
+            features: self.dedup.features(),
+            rules: self.dedup.rules(),
             archive: ArchiveOptions {
                 store: self.archive.store,
                 max_segment_bytes: self.archive.max_file.0,
@@ -357,6 +372,7 @@ impl Config {
 
     /// Refuses values that would stall or break a crawl: the key, and what it must be.
     fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        self.dedup.check()?;
         let refuse = |key, expected| Err((key, expected));
         match self {
             _ if self.fetch.concurrency == 0 => refuse("fetch.concurrency", "at least 1"),
@@ -409,9 +425,15 @@ const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
 /// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
 /// is built. The same of a key at some hosts, as [`flatten`] names it.
 pub fn is_live(key: &str) -> bool {
-    const LIVE: [&str; 12] = [
+    const LIVE: [&str; 18] = [
         "politeness.",
         "revisit.",
+        "dedup.tiers",
+        "dedup.hamming",
+        "dedup.similarity",
+        "dedup.cross_host_similarity",
+        "dedup.refusals",
+        "dedup.stored_members",
         "crawl.scope",
         "crawl.max_depth",
         "crawl.max_redirects",
@@ -423,7 +445,9 @@ pub fn is_live(key: &str) -> bool {
         "crawl.include",
         "crawl.exclude",
     ];
-    LIVE.iter().any(|live| key.starts_with(live))
+    // How pages are looked for is a rule's to say as well; what is kept to find them is not.
+    let is_rule = key.starts_with("dedup.") && key.contains(" at ");
+    is_rule || LIVE.iter().any(|live| key.starts_with(live))
 }
 
 /// Whether a text can be sent as User-Agent and tells something.

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Key, Kind, Match, Method, Signature, Text};
+use super::{Features, Fingerprinter, Key, Kind, Match, Method, Signature, Text};
 
 /// Fewer words say too little about a page to tell it from another by its text alone.
 const MIN_WORDS: u32 = 5;
@@ -53,11 +53,11 @@ impl Method for Exact {
         self.structures
     }
 
-    fn sign(&self, raw: &[u8], text: &Text) -> Option<Signature> {
+    fn sign(&self, raw: &[u8], text: &Text, _: &Fingerprinter) -> Option<Signature> {
         (self.digest)(raw, text).map(Signature::Digest)
     }
 
-    fn keys(&self, signature: &Signature, out: &mut Vec<Key>) {
+    fn keys(&self, signature: &Signature, _: &Features, out: &mut Vec<Key>) {
         if let Signature::Digest(digest) = signature {
             let [structure] = *self.structures;
             out.push(Key::exact(structure, key_of(digest)));
@@ -68,7 +68,7 @@ impl Method for Exact {
         key.value == found
     }
 
-    fn verify(&self, a: &Signature, b: &Signature) -> Option<Match> {
+    fn measure(&self, a: &Signature, b: &Signature) -> Option<Match> {
         (a == b).then_some(Match::EXACT)
     }
 }
@@ -77,14 +77,18 @@ impl Method for Exact {
 mod tests {
     use super::*;
 
+    fn sign(tier: &Exact, raw: &[u8], text: &Text) -> Option<Signature> {
+        tier.sign(raw, text, Fingerprinter::standard())
+    }
+
     #[test]
     fn short_texts_are_judged_by_their_bytes_only() {
         let text = Text::new("not found here", "not found here");
-        assert!(RAW.sign(b"<p>not found here", &text).is_some());
-        assert!(NORMALIZED.sign(b"", &text).is_none());
-        assert!(CONTENT.sign(b"", &text).is_none());
+        assert!(sign(&RAW, b"<p>not found here", &text).is_some());
+        assert!(sign(&NORMALIZED, b"", &text).is_none());
+        assert!(sign(&CONTENT, b"", &text).is_none());
         assert!(
-            RAW.sign(b"", &text).is_none(),
+            sign(&RAW, b"", &text).is_none(),
             "an empty body is like every other"
         );
     }
@@ -92,13 +96,13 @@ mod tests {
     #[test]
     fn a_digest_is_found_where_it_is_posted_and_verified_whole() {
         let text = Text::default();
-        let a = RAW.sign(b"a", &text).unwrap();
-        let b = RAW.sign(b"b", &text).unwrap();
+        let a = sign(&RAW, b"a", &text).unwrap();
+        let b = sign(&RAW, b"b", &text).unwrap();
         let mut keys = Vec::new();
-        RAW.keys(&a, &mut keys);
+        RAW.keys(&a, &Features::default(), &mut keys);
         assert_eq!(keys.len(), 1);
         assert_eq!((keys[0].low, keys[0].high), (keys[0].value, keys[0].value));
-        assert_eq!(RAW.verify(&a, &a), Some(Match::EXACT));
-        assert_eq!(RAW.verify(&a, &b), None);
+        assert_eq!(RAW.measure(&a, &a), Some(Match::EXACT));
+        assert_eq!(RAW.measure(&a, &b), None);
     }
 }

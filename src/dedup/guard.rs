@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::minhash::{self, Permutations, WholeSketch};
 use super::{Text, words};
+use crate::url::UrlId;
 
 /// Two pages are not the same if the texts that they are not judged by are less alike than this.
 const OTHER_TEXT: f64 = 0.5;
@@ -25,6 +26,14 @@ pub struct Heading {
     pub h1: Option<String>,
     /// The language that its main text is in, as far as that is sure.
     pub language: Option<&'static str>,
+    /// The language that it says it is in; counts where the text does not tell.
+    pub declared_language: Option<String>,
+    /// The same page in all its languages, itself among them, where there are several.
+    pub versions: Vec<UrlId>,
+    /// The pages that it names as next and previous, two at most.
+    pub neighbours: Vec<UrlId>,
+    /// The first page of the list that it is a page of by its URL, such as `/list` for `/list?page=2`.
+    pub series: Option<UrlId>,
 }
 
 /// What of a page forbids that it is the same as another.
@@ -49,6 +58,9 @@ pub(super) struct Names {
     host: Option<u32>,
     headline: Option<u32>,
     language: Option<u32>,
+    versions: Option<u32>,
+    neighbours: [Option<u32>; 2],
+    series: Option<u32>,
 }
 
 impl Guard {
@@ -76,9 +88,42 @@ impl Guard {
         texts.is_some_and(|texts| texts.is_over_trimmed)
     }
 
+    /// Whether both are from one host, as far as is known.
+    pub(super) fn is_one_host(&self, other: &Self) -> bool {
+        !differ(self.names.host, other.names.host)
+    }
+
+    /// Whether both are one page in several languages. Each names the same ones.
+    fn are_versions(&self, other: &Self) -> bool {
+        self.names.versions.is_some() && self.names.versions == other.names.versions
+    }
+
+    /// Whether the two pages with these ids are of one series: by their URLs, or because one names
+    /// the other as next or previous, or both the same one.
+    pub(super) fn are_one_series(&self, id: UrlId, other: &Self, others: UrlId) -> bool {
+        let (id, others) = (short(id), short(others));
+        let (a, b) = (&self.names, &other.names);
+        let by_url = match (a.series, b.series) {
+            (Some(a), Some(b)) => a == b,
+            (Some(a), None) => a == others,
+            (None, Some(b)) => b == id,
+            (None, None) => false,
+        };
+        let mut named = a.neighbours.iter().flatten();
+        let by_name = named.any(|named| *named == others || b.neighbours.contains(&Some(*named)))
+            || b.neighbours.contains(&Some(id));
+        self.is_one_host(other) && (by_url || by_name)
+    }
+
+    /// Whether two pages with the same visible text may be the same: one page in two languages is
+    /// not.
+    pub(super) fn allows_normalized(&self, other: &Self) -> bool {
+        !self.are_versions(other)
+    }
+
     /// Whether two pages whose main texts have the same words may be the same: their whole texts
     /// must be alike too, and where the main text is little of one, both must be known to have the
-    /// same headline.
+    /// same headline. Pages in two languages never are.
     pub(super) fn allows_content(&self, other: &Self) -> bool {
         let wholes_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
@@ -86,7 +131,13 @@ impl Guard {
         };
         let is_little = self.is_over_trimmed() || other.is_over_trimmed();
         let (own, others) = (self.names.headline, other.names.headline);
-        wholes_are_alike && (!is_little || own.is_some() && own == others)
+        wholes_are_alike
+            && (!is_little || own.is_some() && own == others)
+            && self.are_one_language(other)
+    }
+
+    fn are_one_language(&self, other: &Self) -> bool {
+        !self.are_versions(other) && !differ(self.names.language, other.names.language)
     }
 
     /// Whether two pages whose judged texts are almost the same may be the same: the texts that they
@@ -100,11 +151,9 @@ impl Guard {
             }
             _ => true,
         };
-        let (a, b) = (self.names, other.names);
-        let is_one_host = !differ(a.host, b.host);
         texts_are_alike
-            && !differ(a.language, b.language)
-            && !(is_one_host && differ(a.headline, b.headline))
+            && self.are_one_language(other)
+            && !(self.is_one_host(other) && differ(self.names.headline, other.names.headline))
     }
 }
 
@@ -124,9 +173,34 @@ impl Names {
         Self {
             host: heading.host.as_deref().map(hash),
             headline: headline(heading).map(|words| hash(&words.join(" "))),
-            language: heading.language.map(hash),
+            language: heading
+                .language
+                .or(heading.declared_language.as_deref().map(primary))
+                .map(hash),
+            versions: (heading.versions.len() > 1).then(|| all_of(&heading.versions)),
+            neighbours: [0, 1].map(|at| heading.neighbours.get(at).copied().map(short)),
+            series: heading.series.map(short),
         }
     }
+}
+
+/// The language of a tag such as `pt-br`, without what follows.
+fn primary(tag: &str) -> &str {
+    tag.split(['-', '_']).next().unwrap_or(tag)
+}
+
+/// A page by 32 bits of its id.
+fn short(id: UrlId) -> u32 {
+    (id.key() >> 32) as u32
+}
+
+/// A set of pages by 32 bits, whatever their order.
+fn all_of(pages: &[UrlId]) -> u32 {
+    let mut keys: Vec<u64> = pages.iter().map(UrlId::key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let bytes: Vec<u8> = keys.into_iter().flat_map(u64::to_be_bytes).collect();
+    (xxh3_64(&bytes) >> 32) as u32
 }
 
 /// The words of the title; only those of the `<h1>` where the title begins with them and they are most
@@ -165,13 +239,13 @@ mod tests {
             host: known(host),
             title: known(title),
             h1: known(h1),
-            language: None,
+            ..Heading::default()
         }
     }
 
     fn guard(main: &str, visible: &str, heading: &Heading) -> Guard {
         let text = Text::new(main, visible).with_heading(heading);
-        Guard::of(&text, Permutations::standard())
+        Guard::of(&text, &Permutations::new(0))
     }
 
     fn words_of(name: &str, count: usize) -> String {
@@ -218,6 +292,70 @@ mod tests {
         };
         assert!(!near(&german, &english));
         assert!(near(&german, &one));
+    }
+
+    fn id(n: u64) -> UrlId {
+        UrlId::from_bytes((u128::from(n) << 96).to_be_bytes())
+    }
+
+    fn of_heading(heading: &Heading) -> Guard {
+        let text = words_of("w", 100);
+        guard(&text, &text, heading)
+    }
+
+    #[test]
+    fn a_page_in_two_languages_is_two_pages() {
+        let versions = |ids: &[u64]| {
+            of_heading(&Heading {
+                versions: ids.iter().copied().map(id).collect(),
+                ..heading("a.example", "Home", "")
+            })
+        };
+        let (one, other) = (versions(&[1, 2, 3]), versions(&[3, 1, 1, 2]));
+        assert!(!one.allows_normalized(&other));
+        assert!(!one.allows_content(&other) && !one.allows_near(&other));
+        let copy = versions(&[1, 2, 4]);
+        assert!(one.allows_normalized(&copy) && one.allows_near(&copy));
+        let none = versions(&[]);
+        assert!(none.allows_near(&none));
+        let declared = |language: Option<&'static str>, declared: &str| {
+            of_heading(&Heading {
+                language,
+                declared_language: Some(declared.to_owned()),
+                ..Heading::default()
+            })
+        };
+        let (english, german) = (declared(None, "en-gb"), declared(None, "de"));
+        assert!(!english.allows_content(&german) && !english.allows_near(&german));
+        assert!(english.allows_near(&declared(None, "en")));
+        // The text knows better than the page.
+        assert!(english.allows_near(&declared(Some("en"), "de")));
+    }
+
+    #[test]
+    fn pages_of_a_series_know_each_other() {
+        let page = |host: &str, series: Option<u64>, neighbours: &[u64]| {
+            of_heading(&Heading {
+                series: series.map(id),
+                neighbours: neighbours.iter().copied().map(id).collect(),
+                ..heading(host, "List", "")
+            })
+        };
+        let check = |a: &Guard, own: u64, b: &Guard, other: u64, expected: bool| {
+            assert_eq!(a.are_one_series(id(own), b, id(other)), expected);
+            assert_eq!(b.are_one_series(id(other), a, id(own)), expected);
+        };
+        let first = page("a.example", None, &[]);
+        let second = page("a.example", Some(1), &[]);
+        check(&first, 1, &second, 2, true);
+        check(&second, 2, &page("a.example", Some(1), &[]), 3, true);
+        check(&second, 2, &page("a.example", Some(7), &[]), 3, false);
+        check(&second, 2, &page("b.example", Some(1), &[]), 3, false);
+        check(&first, 1, &page("a.example", None, &[]), 2, false);
+        let named = page("a.example", None, &[4, 6]);
+        check(&named, 5, &first, 6, true);
+        check(&named, 5, &page("a.example", None, &[6, 8]), 7, true);
+        check(&named, 5, &first, 8, false);
     }
 
     #[test]

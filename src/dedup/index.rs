@@ -5,8 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::exact::key_of;
+use super::minhash::SKETCH_SHORTFALL;
+use super::near::BANDS;
 use super::{
-    Document, DocumentId, Documents, Error, Fingerprints, METHODS, Match, Method, Verdict,
+    Document, DocumentId, Documents, Error, Features, Finder, Fingerprints, Kind, METHODS, Match,
+    Method, Rule, Rules, Signature, Verdict,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -43,12 +46,55 @@ pub struct Posting {
 #[derive(Debug)]
 pub struct Index {
     documents: Documents,
+    features: Features,
+}
+
+/// A page that is to be judged, and by what.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The page.
+    pub page: UrlId,
+    /// Its URL, by which its rule is found.
+    pub url: &'a str,
+    /// Its signatures.
+    pub fingerprints: &'a Fingerprints,
+    /// Where documents are looked for.
+    pub runs: &'a [Runs],
+    /// How pages are compared.
+    pub rules: &'a Rules,
+}
+
+impl Asked<'_> {
+    /// Whether the page is the same as a document that is so alike, by the rules of both and by
+    /// what else they say of themselves. `rule` is the page's own.
+    fn may_be(&self, document: &Document, kind: Kind, rule: &Rule, found: &Match) -> bool {
+        let other = &document.fingerprints;
+        // The original's rule can only ask for more.
+        let holds = |rule: &Rule| {
+            let is_near = kind == Kind::Near;
+            rule.tiers.has(kind)
+                && (!is_near || rule.accepts(found, self.fingerprints.is_one_host(other)))
+        };
+        document.url_id != self.page
+            && holds(rule)
+            && self.fingerprints.may_be_same(other, kind)
+            && !(kind == Kind::Near && self.are_one_series(document))
+            && holds(&rule.and(&self.rules.of(&document.url)))
+    }
+
+    fn are_one_series(&self, document: &Document) -> bool {
+        let (own, other) = (self.fingerprints, &document.fingerprints);
+        own.are_one_series(self.page, other, document.url_id)
+    }
 }
 
 impl Index {
-    /// An index over `documents`.
-    pub fn new(documents: Documents) -> Self {
-        Self { documents }
+    /// An index over `documents`, whose fingerprints are made of `features`.
+    pub fn new(documents: Documents, features: Features) -> Self {
+        Self {
+            documents,
+            features,
+        }
     }
 
     /// The documents.
@@ -61,17 +107,20 @@ impl Index {
         &mut self.documents
     }
 
-    /// Judges a page by all methods, cheapest first. An original counts only if `exists` says that
-    /// its page is committed: a posting is a hint, and must never swallow content by itself.
+    /// Judges a page by all methods that its rule asks for, cheapest first. An original counts only
+    /// if `exists` says that its page is committed: a posting is a hint, and must never swallow
+    /// content by itself.
     pub fn judge<E: From<Error>>(
         &self,
-        page: UrlId,
-        fingerprints: &Fingerprints,
-        runs: &[Runs],
+        page: &Asked<'_>,
         mut exists: impl FnMut(&Document) -> Result<bool, E>,
     ) -> Result<Verdict, E> {
+        let rule = page.rules.of(page.url);
         for (at, method) in METHODS.into_iter().enumerate() {
-            let best = self.best(at, method, page, fingerprints, runs, &mut exists)?;
+            if !rule.tiers.has(method.kind()) {
+                continue;
+            }
+            let best = self.best(at, method, page, &rule, &mut exists)?;
             if let Some((found, original)) = best {
                 return Ok(Verdict::Duplicate {
                     original,
@@ -88,18 +137,62 @@ impl Index {
         &self,
         at: usize,
         method: &dyn Method,
-        page: UrlId,
-        fingerprints: &Fingerprints,
-        runs: &[Runs],
+        page: &Asked<'_>,
+        rule: &Rule,
         exists: &mut impl FnMut(&Document) -> Result<bool, E>,
     ) -> Result<Option<(Match, Arc<Document>)>, E> {
+        let fingerprints = page.fingerprints;
         let Some(Some(signature)) = fingerprints.signatures.get(at) else {
             return Ok(None);
         };
+        let kind = method.kind();
+        let mut best: Option<(Match, Arc<Document>)> = None;
+        for id in self.candidates(method, signature, rule, page.runs) {
+            // Most candidates of the near tier fail by their sketches: no need to read them whole.
+            if let Some(witness) = self.documents.witness(id, kind)
+                && method.measure(signature, &witness).is_none_or(|found| {
+                    found.similarity + SKETCH_SHORTFALL < rule.least_similarity()
+                })
+            {
+                continue;
+            }
+            let Some(document) = self.documents.get(id)? else {
+                continue;
+            };
+            let Some(Some(other)) = document.fingerprints.signatures.get(at) else {
+                continue;
+            };
+            let Some(found) = method.measure(signature, other) else {
+                continue;
+            };
+            let closer = best
+                .as_ref()
+                .is_none_or(|(best, _)| found.is_closer_than(best));
+            if closer && page.may_be(&document, kind, rule, &found) && exists(&document)? {
+                best = Some((found, document));
+                if found == Match::EXACT {
+                    break;
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// The documents that a signature's keys lead to, each once, the oldest first.
+    fn candidates(
+        &self,
+        method: &dyn Method,
+        signature: &Signature,
+        rule: &Rule,
+        runs: &[Runs],
+    ) -> Vec<DocumentId> {
         let mut keys = Vec::new();
-        method.keys(signature, &mut keys);
+        method.keys(signature, &self.features, &mut keys);
         let mut candidates: Vec<DocumentId> = Vec::new();
         for key in &keys {
+            if key.structure == BANDS && rule.method == Finder::Simhash {
+                continue;
+            }
             if let Some(runs) = find_runs(runs, key.structure) {
                 if key.low == key.high {
                     let pairs = runs.pairs(key.low, key.high).take(SAME_KEY);
@@ -115,35 +208,7 @@ impl Index {
         }
         candidates.sort_unstable();
         candidates.dedup();
-        let mut best: Option<(Match, Arc<Document>)> = None;
-        for id in candidates {
-            // Most candidates of the near tier fail by their sketches: no need to read them whole.
-            if let Some(witness) = self.documents.witness(id, method.kind())
-                && method.verify(signature, &witness).is_none()
-            {
-                continue;
-            }
-            let Some(document) = self.documents.get(id)? else {
-                continue;
-            };
-            let Some(Some(other)) = document.fingerprints.signatures.get(at) else {
-                continue;
-            };
-            let Some(found) = method.verify(signature, other) else {
-                continue;
-            };
-            let closer = best
-                .as_ref()
-                .is_none_or(|(best, _)| found.is_closer_than(best));
-            let may_be_same = fingerprints.may_be_same(&document.fingerprints, method.kind());
-            if closer && may_be_same && document.url_id != page && exists(&document)? {
-                best = Some((found, document));
-                if found == Match::EXACT {
-                    break;
-                }
-            }
-        }
-        Ok(best)
+        candidates
     }
 
     /// The document whose stored payload has this digest.
@@ -168,7 +233,7 @@ impl Index {
 
     /// Adds a document and posts its keys; the postings are to be kept with the commit.
     pub fn insert(&mut self, document: Arc<Document>, runs: &mut [Runs]) -> Vec<Posting> {
-        let postings = postings(&document);
+        let postings = postings(&document, &self.features);
         for posting in &postings {
             self.post(posting, runs);
         }
@@ -185,7 +250,7 @@ impl Index {
 }
 
 /// Every key under which a document is to be found.
-pub fn postings(document: &Document) -> Vec<Posting> {
+pub fn postings(document: &Document, features: &Features) -> Vec<Posting> {
     let structures = structures();
     let mut postings = Vec::new();
     let mut post = |structure: &str, key| {
@@ -202,7 +267,7 @@ pub fn postings(document: &Document) -> Vec<Posting> {
     for (method, signature) in METHODS.into_iter().zip(&document.fingerprints.signatures) {
         if let Some(signature) = signature {
             keys.clear();
-            method.keys(signature, &mut keys);
+            method.keys(signature, features, &mut keys);
             for key in keys.iter().filter(|key| key.is_posted) {
                 post(key.structure, key.value);
             }
@@ -218,7 +283,7 @@ fn find_runs<'a>(runs: &'a [Runs], name: &str) -> Option<&'a Runs> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Kind, Stored, Text};
+    use crate::dedup::{Fingerprinter, Kind, Stored};
     use crate::runs::{Catalog, Options};
     use std::path::Path;
 
@@ -226,11 +291,17 @@ mod tests {
     struct World {
         index: Index,
         catalog: Catalog,
+        rules: Rules,
+        by: Fingerprinter,
         next: DocumentId,
     }
 
     impl World {
         fn new(directory: &Path) -> Self {
+            Self::of(directory, Features::default(), Rules::default())
+        }
+
+        fn of(directory: &Path, features: Features, rules: Rules) -> Self {
             let names: Vec<_> = structures()
                 .into_iter()
                 .map(|name| (name, Options::default()))
@@ -238,8 +309,10 @@ mod tests {
             let (catalog, _) = Catalog::open(&directory.join("runs"), &names).unwrap();
             let (documents, _) = Documents::open(&directory.join("documents"), 1 << 20, 0).unwrap();
             Self {
-                index: Index::new(documents),
+                index: Index::new(documents, features.clone()),
                 catalog,
+                rules,
+                by: Fingerprinter::new(features),
                 next: 1,
             }
         }
@@ -250,12 +323,20 @@ mod tests {
         }
 
         fn see_if(&mut self, raw: &str, main: &str, visible: &str, committed: bool) -> Verdict {
-            let fingerprints = Fingerprints::of(raw.as_bytes(), &Text::new(main, visible));
+            let text = self.by.text(main, visible);
+            let fingerprints = self.by.sign(raw.as_bytes(), &text);
             let id = self.next;
             let page = UrlId::from_bytes([id as u8; 16]);
+            let asked = Asked {
+                page,
+                url: "http://example.org/",
+                fingerprints: &fingerprints,
+                runs: &self.catalog,
+                rules: &self.rules,
+            };
             let verdict = self
                 .index
-                .judge::<Error>(page, &fingerprints, &self.catalog, |_| Ok(committed))
+                .judge::<Error>(&asked, |_| Ok(committed))
                 .unwrap();
             if matches!(verdict, Verdict::Unique) {
                 self.next += 1;
@@ -342,6 +423,53 @@ mod tests {
             &world.see("<c>", &main, &format!("{main} menu {two} {two}")),
             Some((Kind::Content, 2)),
         );
+    }
+
+    /// Whatever the distance of the fingerprints, and whether the original's row or the column of
+    /// witnesses is read first.
+    #[test]
+    fn signatures_are_found_by_their_bands() {
+        let directory = tempfile::tempdir().unwrap();
+        let features = Features {
+            method: Finder::Minhash,
+            ..Features::default()
+        };
+        let rule = |method| {
+            let rule = Rule {
+                method,
+                hamming: 0,
+                ..Rule::default()
+            };
+            Rules::new(rule, [])
+        };
+        let mut world = World::of(directory.path(), features, rule(Finder::Minhash));
+        let text = article(1);
+        check(&world.see("<a>", &text, &text), None);
+        let edited = edited(&text);
+        check(&world.see("<b>", &edited, &edited), Some((Kind::Near, 1)));
+        world.catalog.checkpoint(1).unwrap();
+        world.index.documents_mut().checkpoint().unwrap();
+        check(&world.see("<c>", &edited, &edited), Some((Kind::Near, 1)));
+        check(&world.see("<d>", &article(5), &article(5)), None);
+        world.rules = rule(Finder::Simhash);
+        let found = world.see("<e>", &edited, &edited);
+        let is_equal = matches!(found, Verdict::Duplicate { distance: 0, .. });
+        assert!(is_equal || matches!(found, Verdict::Unique), "{found:?}");
+    }
+
+    #[test]
+    fn tiers_that_do_not_count_find_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let rule = Rule {
+            tiers: [Kind::Content].into_iter().collect(),
+            ..Rule::default()
+        };
+        let mut world = World::of(directory.path(), Features::default(), Rules::new(rule, []));
+        let text = article(1);
+        check(&world.see("<a>", &text, &text), None);
+        check(&world.see("<a>", &text, &text), Some((Kind::Content, 1)));
+        let edited = edited(&text);
+        check(&world.see("<b>", &edited, &edited), None);
     }
 
     #[test]

@@ -4,8 +4,6 @@
 //! Two uses: a signature of 128 values of 32 bits, found through bands, and sketches of 8 bits a
 //! value, which are small enough to stand beside every SimHash as a second witness. Pure arithmetic.
 
-use std::sync::OnceLock;
-
 use pulp::Arch;
 
 use super::shingle::{self, mix};
@@ -69,12 +67,6 @@ impl Permutations {
     /// What they were drawn with.
     pub(super) fn seed(&self) -> u64 {
         self.seed
-    }
-
-    /// Those of seed 0.
-    pub(super) fn standard() -> &'static Self {
-        static STANDARD: OnceLock<Permutations> = OnceLock::new();
-        STANDARD.get_or_init(|| Self::new(0))
     }
 
     /// The minimum of each of the first `N` functions (a multiple of 32, at most 128) over the
@@ -149,15 +141,26 @@ fn tile(shingles: &[u32], minima: &mut [u32], factors: &[u32], summands: &[u32])
     }
 }
 
+/// Unequal minima whose bytes are equal.
+const CHANCE: f64 = 1.0 / 256.0;
+
+/// How much less a sketch may show than the signature that it was made of: equal minima have equal
+/// bytes, so the share is no less, and what chance gives is taken off.
+pub(super) const SKETCH_SHORTFALL: f64 = CHANCE / (1.0 - CHANCE);
+
 /// The bytes of minima: equal minima give equal bytes, others do so in one of 256 cases.
 pub(super) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
     minima.map(|minimum| (minimum.wrapping_mul(0x9e37_79b1) >> 24) as u8)
 }
 
+/// The similarity that two signatures show, 0 to 1: the share of equal minima.
+pub(super) fn similarity(a: &Signature, b: &Signature) -> f64 {
+    let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();
+    f64::from(equal) / HASHES as f64
+}
+
 /// The similarity that two sketches show, 0 to 1: the share of equal bytes, less what chance gives.
 pub(super) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64 {
-    /// Unequal minima whose bytes are equal.
-    const CHANCE: f64 = 1.0 / 256.0;
     const { assert!(N <= u8::MAX as usize) };
     // Counted in bytes: sixteen or more at a time.
     let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();

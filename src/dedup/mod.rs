@@ -11,11 +11,14 @@ mod bottom;
 mod corpus;
 mod documents;
 mod exact;
+mod features;
 mod figures;
 mod guard;
 mod index;
+mod mask;
 mod minhash;
 mod near;
+mod rule;
 mod saved;
 mod shingle;
 mod short;
@@ -28,10 +31,13 @@ mod witness;
 
 pub use corpus::{Corpus, Duplicate, Judged, Tier};
 pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored};
+pub use features::{Features, Finder, Fingerprinter};
 pub use figures::{Figures, sign_minhash, sign_simhash};
 pub use guard::Heading;
-pub use index::{Index, Posting, postings, structures};
+pub use index::{Asked, Index, Posting, postings, structures};
+pub use mask::{Mask, Masks};
 pub use minhash::{HASHES, Permutations, bands_for, found as chance_found};
+pub use rule::{MAX_HAMMING, MIN_SIMILARITY, Rule, RuleOverrides, Rules, Tiers};
 pub use saved::{Entry, Saved, SavedError};
 pub use shingle::{Shingle, Unit};
 pub use signed::{Clusters, Near, Options, Signed, Signer};
@@ -40,11 +46,14 @@ pub use tables::{Found, MAX_GUARANTEED, Tables};
 pub use text::{Text, words};
 pub use weights::{DfCounts, DfError, DfTable, Weights};
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use guard::Guard;
+
+use crate::url::UrlId;
 
 /// The tiers of duplication, cheapest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -90,14 +99,34 @@ pub enum Signature {
     },
     /// All word 5-shingles of a short page, ascending.
     Shingles(Vec<u32>),
+    /// A 64-bit SimHash, and a `MinHash` signature, which bears it out and is found by itself.
+    MinHashed {
+        /// SimHash of word 2-shingles.
+        simhash: u64,
+        /// `MinHash` of word 5-shingles, 32 bits a value.
+        #[serde(with = "minima_bytes")]
+        minima: Box<[u32; HASHES]>,
+    },
 }
 
-/// What the fingerprints of a crawl are made of. A data directory keeps the line it was begun with, and
-/// one with another line is refused: fingerprints of two kinds would never meet. Change it with
-/// whatever changes a fingerprint.
-pub const FEATURES: &str = "simhash-64 of word 2-shingles by count, tie 0; minhash 128x8 and \
-    (main and whole text) 32x8 of word 5-shingles; under 50 words sets of word 5-shingles; headline; \
-    seed 0; version 3";
+impl Signature {
+    /// The SimHash, if it has one.
+    pub fn simhash(&self) -> Option<u64> {
+        match self {
+            Self::Witnessed { simhash, .. } | Self::MinHashed { simhash, .. } => Some(*simhash),
+            Self::Digest(_) | Self::Shingles(_) => None,
+        }
+    }
+
+    /// The sketch, if it has one or what one is made of.
+    pub fn sketch(&self) -> Option<Cow<'_, [u8; HASHES]>> {
+        match self {
+            Self::Witnessed { sketch, .. } => Some(Cow::Borrowed(sketch)),
+            Self::MinHashed { minima, .. } => Some(Cow::Owned(minhash::sketch(minima))),
+            Self::Digest(_) | Self::Shingles(_) => None,
+        }
+    }
+}
 
 /// Serde knows arrays of up to 32 bytes; a sketch is written as a list of bytes.
 mod sketch_bytes {
@@ -119,6 +148,33 @@ mod sketch_bytes {
         bytes
             .try_into()
             .map_err(|_| D::Error::custom("a sketch of another length"))
+    }
+}
+
+/// A signature is written as its bytes, the low one of each value first.
+mod minima_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use super::HASHES;
+
+    pub(super) fn serialize<S: Serializer>(
+        minima: &[u32; HASHES],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = minima.iter().flat_map(|it| it.to_le_bytes()).collect();
+        bytes.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Box<[u32; HASHES]>, D::Error> {
+        let bytes: Vec<u8> = Vec::deserialize(deserializer)?;
+        let (values, rest) = bytes.as_chunks::<4>();
+        let minima: Box<[u32]> = values.iter().map(|it| u32::from_le_bytes(*it)).collect();
+        match minima.try_into() {
+            Ok(minima) if rest.is_empty() => Ok(minima),
+            _ => Err(D::Error::custom("a signature of another length")),
+        }
     }
 }
 
@@ -150,13 +206,15 @@ impl Key {
     }
 }
 
-/// How alike two signatures are that a method calls alike.
+/// How alike two signatures are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Match {
     /// Bits of the fingerprints that differ; 0 where there are none.
     pub distance: u8,
     /// 0 to 1; 1 for an exact tier.
     pub similarity: f64,
+    /// Whether both have a `MinHash` signature, by which they can be found whatever the distance.
+    pub by_signature: bool,
 }
 
 impl Match {
@@ -164,6 +222,7 @@ impl Match {
     pub(crate) const EXACT: Self = Self {
         distance: 0,
         similarity: 1.0,
+        by_signature: false,
     };
 
     /// Whether this is the closer of two.
@@ -180,13 +239,14 @@ pub trait Method: Send + Sync {
     /// The runs that it keeps its keys in.
     fn structures(&self) -> &'static [&'static str];
     /// The signature of a page; `None` if it is too short to be judged this way.
-    fn sign(&self, raw: &[u8], text: &Text) -> Option<Signature>;
+    fn sign(&self, raw: &[u8], text: &Text, by: &Fingerprinter) -> Option<Signature>;
     /// Where a signature looks and is to be found.
-    fn keys(&self, signature: &Signature, out: &mut Vec<Key>);
+    fn keys(&self, signature: &Signature, features: &Features, out: &mut Vec<Key>);
     /// Whether what is posted at `found` can be like what looks by `key`, before anything is read.
     fn may_match(&self, key: &Key, found: u64) -> bool;
-    /// Whether two pages are the same.
-    fn verify(&self, a: &Signature, b: &Signature) -> Option<Match>;
+    /// How alike two pages are; `None` if they cannot be compared, or differ where the tier asks for
+    /// equality. Whether that is alike enough is the [`Rule`]'s to say.
+    fn measure(&self, a: &Signature, b: &Signature) -> Option<Match>;
 }
 
 /// All methods, cheapest first.
@@ -208,30 +268,29 @@ pub struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// Signs a page by every method: `raw` is the decoded body.
+    /// Signs a page by every method, with the default features: `raw` is the decoded body.
     pub fn of(raw: &[u8], text: &Text) -> Self {
-        Self {
-            signatures: METHODS
-                .iter()
-                .map(|method| method.sign(raw, text))
-                .collect(),
-            words: text.word_count(),
-            guard: Guard::of(text, Permutations::standard()),
-        }
+        Fingerprinter::standard().sign(raw, text)
     }
 
     /// Whether nothing but what a tier compares speaks against the two pages' being the same.
     pub(crate) fn may_be_same(&self, other: &Self, kind: Kind) -> bool {
         match kind {
-            Kind::Raw | Kind::Normalized => true,
+            Kind::Raw => true,
+            Kind::Normalized => self.guard.allows_normalized(&other.guard),
             Kind::Content => self.guard.allows_content(&other.guard),
             Kind::Near => self.guard.allows_near(&other.guard),
         }
     }
 
-    /// Signs a body without text (an image, an archive) by its bytes only.
-    pub fn of_bytes(raw: &[u8]) -> Self {
-        Self::of(raw, &Text::default())
+    /// Whether the two pages, by these ids, are of one series, such as the pages of a list.
+    pub(crate) fn are_one_series(&self, id: UrlId, other: &Self, others: UrlId) -> bool {
+        self.guard.are_one_series(id, &other.guard, others)
+    }
+
+    /// Whether the two pages are from one host, as far as is known.
+    pub(crate) fn is_one_host(&self, other: &Self) -> bool {
+        self.guard.is_one_host(&other.guard)
     }
 
     /// The signature of a tier, if the page has one.
@@ -251,9 +310,9 @@ impl Fingerprints {
             .find(|kind| self.get(*kind).is_some() && self.get(*kind) == other.get(*kind))
     }
 
-    /// How alike the two pages are by the near tier, 0 to 1; `None` if it does not call them alike.
+    /// How alike the two pages are by the near tier, 0 to 1; `None` if it cannot compare them.
     pub fn similarity(&self, other: &Self) -> Option<f64> {
-        let found = near::Near.verify(self.get(Kind::Near)?, other.get(Kind::Near)?)?;
+        let found = near::Near.measure(self.get(Kind::Near)?, other.get(Kind::Near)?)?;
         Some(found.similarity)
     }
 
@@ -263,21 +322,20 @@ impl Fingerprints {
             .iter()
             .zip(&self.signatures)
             .filter_map(|(method, signature)| Some((method, signature.as_ref()?)))
-            .flat_map(|(method, signature)| match signature {
-                Signature::Digest(digest) => {
-                    let name = match method.kind() {
-                        Kind::Raw => "sha256-raw",
-                        Kind::Normalized => "sha256-normalized",
-                        Kind::Content | Kind::Near => "sha256-content",
-                    };
-                    vec![(name, hex::encode(digest))]
-                }
-                Signature::Witnessed { simhash, sketch } => vec![
-                    ("simhash-64", format!("{simhash:016x}")),
-                    ("sketch", hex::encode(&sketch[..])),
-                ],
-                // The conversion record has the whole text.
-                Signature::Shingles(_) => Vec::new(),
+            .flat_map(|(method, signature)| {
+                let digest = match (method.kind(), signature) {
+                    (Kind::Raw, Signature::Digest(digest)) => Some(("sha256-raw", digest)),
+                    (Kind::Normalized, Signature::Digest(it)) => Some(("sha256-normalized", it)),
+                    (_, Signature::Digest(digest)) => Some(("sha256-content", digest)),
+                    // The conversion record has the whole text.
+                    _ => None,
+                };
+                let digest = digest.map(|(name, digest)| (name, hex::encode(digest)));
+                let simhash = signature.simhash();
+                let simhash = simhash.map(|bits| ("simhash-64", format!("{bits:016x}")));
+                let sketch = signature.sketch();
+                let sketch = sketch.map(|bytes| ("sketch", hex::encode(&bytes[..])));
+                [digest, simhash, sketch].into_iter().flatten()
             })
     }
 }
@@ -303,8 +361,51 @@ pub enum Verdict {
         /// By which tier: never [`Kind::Near`], for a page that was edited is another one.
         kind: Kind,
     },
-    /// Not a page that can be an original or a duplicate: an error, a redirect, an empty body.
-    Ineligible,
+    /// Not a page that can be an original or a duplicate.
+    Ineligible(Ineligible),
+}
+
+/// Why an answer cannot be an original or a duplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ineligible {
+    /// It is none, or no success: an error, a redirect.
+    Status,
+    /// It has no body.
+    Empty,
+    /// Something is missing of it, so that it may differ from another where it was cut.
+    Cut,
+    /// A CAPTCHA or another test that the visitor is no machine.
+    Challenge,
+    /// A refusal that was sent as a page.
+    Denied,
+    /// A question for consent in place of the page.
+    Consent,
+    /// A short text that the host gives under many URLs.
+    Repeated,
+}
+
+impl Ineligible {
+    /// The reason's name in logs, records and counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Empty => "empty",
+            Self::Cut => "cut",
+            Self::Challenge => "challenge",
+            Self::Denied => "denied",
+            Self::Consent => "consent",
+            Self::Repeated => "repeated",
+        }
+    }
+
+    /// Whether the server gave something else in place of the page.
+    pub fn is_refusal(self) -> bool {
+        matches!(
+            self,
+            Self::Challenge | Self::Denied | Self::Consent | Self::Repeated
+        )
+    }
 }
 
 impl Verdict {
@@ -317,7 +418,7 @@ impl Verdict {
                 distance,
             } => Some((original, *kind, *distance)),
             Verdict::Unchanged { original, kind } => Some((original, *kind, 0)),
-            Verdict::Unique | Verdict::Ineligible => None,
+            Verdict::Unique | Verdict::Ineligible(_) => None,
         }
     }
 
@@ -327,7 +428,7 @@ impl Verdict {
             Verdict::Unique => "unique",
             Verdict::Duplicate { kind, .. } => kind.name(),
             Verdict::Unchanged { .. } => "unchanged",
-            Verdict::Ineligible => "ineligible",
+            Verdict::Ineligible(_) => "ineligible",
         }
     }
 }

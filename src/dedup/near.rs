@@ -5,27 +5,31 @@
 //! in common but for one: four structures hold each fingerprint, rotated so that another block leads,
 //! and the ranges of that block and of its 16 neighbours are searched (as `tables.rs` does in memory).
 
-use super::minhash::{self, HASHES, Permutations};
+use super::minhash::{self, HASHES};
+use super::shingle::mix;
 use super::short::{self, SHORT_WORDS};
 use super::simhash::{self, REACH, hamming};
-use super::{Key, Kind, Match, Method, Signature, Text, shingle};
-
-/// How alike two pages must be. A crawl leaves out the bodies of duplicates, so it wants more than
-/// `gleaner dedup` does, whose user has the corpus still.
-const THRESHOLD: f64 = 0.9;
+use super::{
+    Features, Finder, Fingerprinter, Key, Kind, MIN_SIMILARITY, Match, Method, Shingle, Signature,
+    Text, Unit, shingle,
+};
 
 /// Fewer words say too little about a page.
 const MIN_WORDS: u32 = 5;
 
-/// The structures: number n of the first four is keyed by the fingerprint rotated left by 16 n bits, the
-/// last by shingles.
-const STRUCTURES: [&str; 5] = [
+/// The structures: number n of the first four is keyed by the fingerprint rotated left by 16 n bits, then
+/// come those keyed by shingles and by the bands of `MinHash` signatures.
+const STRUCTURES: [&str; 6] = [
     "simhash-0",
     "simhash-1",
     "simhash-2",
     "simhash-3",
     "shingles",
+    BANDS,
 ];
+
+/// The structure of all bands.
+pub(super) const BANDS: &str = "bands";
 
 /// The bits of a key behind its leading block.
 const BEHIND_BLOCK: u64 = u64::MAX >> 16;
@@ -42,43 +46,63 @@ impl Method for Near {
         &STRUCTURES
     }
 
-    fn sign(&self, _: &[u8], text: &Text) -> Option<Signature> {
-        let words = text.word_hashes();
-        let five = || shingle::hashes(words, 5, 0);
+    fn sign(&self, _: &[u8], text: &Text, by: &Fingerprinter) -> Option<Signature> {
+        let features = by.features();
+        let shingles = |of: Shingle| {
+            let units = match of.unit {
+                Unit::Words => text.near_hashes(),
+                Unit::Characters => text.characters(),
+            };
+            shingle::hashes(units, of.length, features.seed)
+        };
         if text.word_count() < MIN_WORDS {
-            None
-        } else if text.word_count() < SHORT_WORDS {
-            Some(Signature::Shingles(short::set(&five()).into()))
-        } else {
-            let minima = Permutations::standard().minima::<HASHES>(&five());
-            Some(Signature::Witnessed {
-                simhash: simhash::majority(&shingle::hashes(words, 2, 0)),
-                sketch: Box::new(minhash::sketch(&minima)),
-            })
+            return None;
         }
+        let measured = shingles(features.minhash_shingle);
+        if text.word_count() < SHORT_WORDS {
+            return Some(Signature::Shingles(short::set(&measured).into()));
+        }
+        let minima = by.permutations().minima::<HASHES>(&measured);
+        let simhash = simhash::majority(&shingles(features.simhash_shingle));
+        Some(match features.method {
+            Finder::Simhash => Signature::Witnessed {
+                simhash,
+                sketch: Box::new(minhash::sketch(&minima)),
+            },
+            Finder::Minhash => Signature::MinHashed {
+                simhash,
+                minima: Box::new(minima),
+            },
+        })
     }
 
-    fn keys(&self, signature: &Signature, out: &mut Vec<Key>) {
+    fn keys(&self, signature: &Signature, features: &Features, out: &mut Vec<Key>) {
+        if let Some(simhash) = signature.simhash() {
+            for (structure, turn) in STRUCTURES.into_iter().zip([0, 16, 32, 48]) {
+                let value = simhash.rotate_left(turn);
+                let flips = (48..64).map(|bit| 1 << bit);
+                out.extend([0].into_iter().chain(flips).map(|flip: u64| Key {
+                    structure,
+                    value,
+                    is_posted: flip == 0,
+                    low: (value ^ flip) & !BEHIND_BLOCK,
+                    high: value ^ flip | BEHIND_BLOCK,
+                }));
+            }
+        }
         match signature {
-            Signature::Witnessed { simhash, .. } => {
-                for (structure, turn) in STRUCTURES.into_iter().zip([0, 16, 32, 48]) {
-                    let value = simhash.rotate_left(turn);
-                    let flips = (48..64).map(|bit| 1 << bit);
-                    out.extend([0].into_iter().chain(flips).map(|flip: u64| Key {
-                        structure,
-                        value,
-                        is_posted: flip == 0,
-                        low: (value ^ flip) & !BEHIND_BLOCK,
-                        high: value ^ flip | BEHIND_BLOCK,
-                    }));
-                }
+            Signature::MinHashed { minima, .. } => {
+                let bands = minima.chunks_exact((features.rows as usize).max(1));
+                let bands = bands.take(features.bands as usize).zip(0_u64..);
+                out.extend(bands.map(|(values, band)| Key::exact(BANDS, band_key(band, values))));
             }
             Signature::Shingles(set) => {
-                let [.., structure] = STRUCTURES;
-                let prefix = short::prefix(set, THRESHOLD).iter();
+                let [.., structure, _] = STRUCTURES;
+                // Also where a rule asks for more: what is posted must be found by every rule.
+                let prefix = short::prefix(set, MIN_SIMILARITY).iter();
                 out.extend(prefix.map(|shingle| Key::exact(structure, u64::from(*shingle) << 32)));
             }
-            Signature::Digest(_) => {}
+            Signature::Witnessed { .. } | Signature::Digest(_) => {}
         }
     }
 
@@ -86,26 +110,38 @@ impl Method for Near {
         key.low == key.high || hamming(key.value, found) <= REACH
     }
 
-    fn verify(&self, a: &Signature, b: &Signature) -> Option<Match> {
-        let found = match (a, b) {
-            (
-                Signature::Witnessed { simhash, sketch },
-                Signature::Witnessed {
-                    simhash: other,
-                    sketch: other_sketch,
-                },
-            ) => Match {
-                distance: hamming(*simhash, *other),
-                similarity: minhash::sketch_similarity(sketch, other_sketch),
-            },
-            (Signature::Shingles(a), Signature::Shingles(b)) => Match {
+    fn measure(&self, a: &Signature, b: &Signature) -> Option<Match> {
+        match (a, b) {
+            (Signature::Shingles(a), Signature::Shingles(b)) => Some(Match {
                 distance: 0,
                 similarity: short::jaccard(a, b),
-            },
-            _ => return None,
-        };
-        (found.distance <= REACH && found.similarity >= THRESHOLD).then_some(found)
+                by_signature: false,
+            }),
+            (
+                Signature::MinHashed { simhash, minima },
+                Signature::MinHashed {
+                    simhash: other,
+                    minima: other_minima,
+                },
+            ) => Some(Match {
+                distance: hamming(*simhash, *other),
+                similarity: minhash::similarity(minima, other_minima),
+                by_signature: true,
+            }),
+            _ => Some(Match {
+                distance: hamming(a.simhash()?, b.simhash()?),
+                similarity: minhash::sketch_similarity(&*a.sketch()?, &*b.sketch()?),
+                by_signature: false,
+            }),
+        }
     }
+}
+
+/// Where the values of a band are posted: all bands share one structure.
+fn band_key(band: u64, values: &[u32]) -> u64 {
+    values
+        .iter()
+        .fold(mix(band), |sum, value| mix(sum ^ u64::from(*value)))
 }
 
 #[cfg(test)]
@@ -114,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn sign(text: &str) -> Option<Signature> {
-        Near.sign(b"", &Text::whole(text))
+        Near.sign(b"", &Text::whole(text), Fingerprinter::standard())
     }
 
     fn words(count: u32) -> String {
@@ -124,7 +160,7 @@ mod tests {
 
     fn keys(signature: &Signature) -> Vec<Key> {
         let mut keys = Vec::new();
-        Near.keys(signature, &mut keys);
+        Near.keys(signature, &Features::default(), &mut keys);
         keys
     }
 
@@ -156,10 +192,38 @@ mod tests {
         let a = sign(&text).unwrap();
         let b = sign(&format!("{text} end")).unwrap();
         assert!(meet(&keys(&a), &keys(&b)));
-        let found = Near.verify(&a, &b).unwrap();
+        let found = Near.measure(&a, &b).unwrap();
         assert!((found.similarity - 41.0 / 42.0).abs() < 1e-9);
         let other = sign(&format!("{text} {text}").replace('w', "v")[..150]).unwrap();
         assert!(!meet(&keys(&a), &keys(&other)));
+    }
+
+    #[test]
+    fn a_signature_shows_what_its_sketch_does_and_may_be_found_by_either() {
+        let features = Features {
+            method: Finder::Minhash,
+            ..Features::default()
+        };
+        let by = Fingerprinter::new(features.clone());
+        let signed = |text: &str| Near.sign(b"", &by.text(text, text), &by).unwrap();
+        let text = words(400);
+        let (one, other) = (signed(&text), signed(&format!("{text} end")));
+        let small = sign(&text).unwrap();
+        assert_eq!(small.sketch(), one.sketch());
+        assert_eq!(small.simhash(), one.simhash());
+        let exact = 396.0 / 397.0;
+        for pair in [(&one, &other), (&small, &other)] {
+            let found = Near.measure(pair.0, pair.1).unwrap();
+            assert!((found.similarity - exact).abs() < 0.05, "{found:?}");
+            assert_eq!(found.by_signature, pair.0 == &one);
+        }
+        let mut keys = Vec::new();
+        Near.keys(&one, &features, &mut keys);
+        let posted = keys.iter().filter(|key| key.is_posted);
+        assert_eq!(posted.count(), 4 + 25);
+        let row = postcard::to_stdvec(&one).unwrap();
+        assert_eq!(postcard::from_bytes::<Signature>(&row).unwrap(), one);
+        assert!(row.len() < 8 + 512 + 8, "{}", row.len());
     }
 
     fn witnessed(simhash: u64) -> Signature {

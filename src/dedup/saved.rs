@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{FEATURES, Judged, Options, Signed};
+use super::features::VERSION as FEATURES_VERSION;
+use super::{Judged, Options, Signed};
 
 /// The form of the two files. It rises when one of them changes.
 const FORMAT: u32 = 1;
@@ -230,7 +231,7 @@ impl Manifest {
 /// What documents must have in common to be compared.
 fn settings(options: &Options) -> BTreeMap<String, String> {
     let mut settings = options.settings();
-    settings.push(("features", FEATURES.to_owned()));
+    settings.push(("features", FEATURES_VERSION.to_owned()));
     let pairs = settings.into_iter();
     pairs
         .map(|(name, value)| (name.to_owned(), value))

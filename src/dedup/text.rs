@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::guard::{Heading, Names};
+use super::mask::Masks;
 use super::shingle::mix;
 
 /// Under this share of the visible words, the main text is no longer trusted to stand for the
@@ -31,6 +32,9 @@ pub struct Text {
     is_over_trimmed: bool,
     /// What the page says of itself.
     names: Names,
+    /// What is masked in the near tier, and the words of the text that the page is judged by then.
+    masks: Masks,
+    masked: Vec<u64>,
     /// One hash for each character of the text that the page is judged by, where asked for.
     characters: Vec<u64>,
 }
@@ -71,14 +75,34 @@ impl Text {
         self
     }
 
-    /// Adds what shingles of characters are made of, from the texts that this was prepared from.
+    /// Masks what the near tier must not see, in the texts that this was prepared from.
     #[must_use]
-    pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
-        let judged = match self.is_whole() || self.is_over_trimmed {
+    pub fn with_masks(mut self, masks: Masks, main: &str, visible: &str) -> Self {
+        self.masks = masks;
+        if !masks.is_empty() {
+            self.masked = word_hashes(&masks.apply(self.judged_of(main, visible)));
+        }
+        self
+    }
+
+    /// Which of the texts that this was prepared from the page is judged by.
+    fn judged_of<'a>(&self, main: &'a str, visible: &'a str) -> &'a str {
+        match self.is_whole() || self.is_over_trimmed {
             true => visible,
             false => without_imprint(main),
+        }
+    }
+
+    /// Adds what shingles of characters are made of, from the texts that this was prepared from,
+    /// masked as the words are.
+    #[must_use]
+    pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
+        let judged = self.judged_of(main, visible);
+        let judged = match self.masks.is_empty() {
+            true => lower(judged),
+            false => self.masks.apply(judged),
         };
-        pieces(&lower(judged), |piece, _| {
+        pieces(&judged, |piece, _| {
             if let Piece::Word(run) | Piece::Run(run) = piece {
                 let between = (!self.characters.is_empty()).then_some(' ');
                 let characters = between.into_iter().chain(run.chars());
@@ -103,6 +127,14 @@ impl Text {
     /// xxh3 of each word that the page is judged by, in order.
     pub fn word_hashes(&self) -> &[u64] {
         &self.judged.words
+    }
+
+    /// The same for the near tier, which does not see what is masked.
+    pub fn near_hashes(&self) -> &[u64] {
+        match self.masks.is_empty() {
+            true => &self.judged.words,
+            false => &self.masked,
+        }
     }
 
     /// xxh3 of each visible word, in order.

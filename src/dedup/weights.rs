@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::bands::Spread;
+use super::features::VERSION as FEATURES_VERSION;
 use super::shingle::Shingle;
-use super::{FEATURES, simhash};
+use super::simhash;
 
 /// Shingles that are counted at once; when there are more, those that occurred once are forgotten
 /// (as in Manku and Motwani, "Approximate Frequency Counts over Data Streams", 2002).
@@ -117,7 +118,7 @@ impl DfTable {
         if header.format != FORMAT {
             return Err(DfError::NoTable);
         }
-        if (header.shingle, header.seed) != (shingle, seed) || header.features != FEATURES {
+        if (header.shingle, header.seed) != (shingle, seed) || header.features != FEATURES_VERSION {
             return Err(DfError::Other);
         }
         let mut bytes = Vec::new();
@@ -192,7 +193,7 @@ impl DfCounts {
             documents: self.documents,
             shingle,
             seed,
-            features: FEATURES.to_owned(),
+            features: FEATURES_VERSION.to_owned(),
             rows: rows.len() as u64,
             xxh3: format!("{:016x}", xxh3_64(&bytes)),
         };

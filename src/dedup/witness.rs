@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::minhash::HASHES;
-use super::{DocumentId, FEATURES, Signature};
+use super::{DocumentId, Signature, features};
 
 /// Bytes of a row: SimHash, sketch, checksum.
 const ROW: usize = 8 + HASHES + 4;
@@ -89,7 +89,8 @@ impl WitnessColumn {
         };
         // A document without a fingerprint has a row of zeros, whose checksum is wrong.
         let mut row = [0; ROW];
-        if let Some(Signature::Witnessed { simhash, sketch }) = signature {
+        let witness = signature.and_then(|it| Some((it.simhash()?, it.sketch()?)));
+        if let Some((simhash, sketch)) = witness {
             let (fields, crc) = row.split_at_mut(ROW - 4);
             fields[..8].copy_from_slice(&simhash.to_le_bytes());
             fields[8..].copy_from_slice(&sketch[..]);
@@ -110,7 +111,8 @@ fn head() -> [u8; HEAD] {
     let mut head = [0; HEAD];
     let (title, features) = head.split_at_mut(TITLE.len());
     title.copy_from_slice(TITLE);
-    features.copy_from_slice(&xxhash_rust::xxh3::xxh3_64(FEATURES.as_bytes()).to_le_bytes());
+    features
+        .copy_from_slice(&xxhash_rust::xxh3::xxh3_64(features::VERSION.as_bytes()).to_le_bytes());
     head
 }
 

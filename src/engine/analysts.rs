@@ -13,26 +13,26 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::observe::Waiting;
+use super::reading::{Answer, Reader};
 use super::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
-use crate::dedup::{Fingerprints, Heading, Text};
-use crate::fetch::{self, Cut, DECODED_LENGTH, Decoded, Exchange, Failure, FailureClass, Outcome};
+use crate::dedup::{Fingerprints, Ineligible};
+use crate::fetch::{self, Cut, DECODED_LENGTH, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
+use crate::page::Wishes;
 use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
-use crate::page::{self, BodyKind, Note, Page, PageOptions, Wishes, charset};
 use crate::robots::{self, Availability, Rules};
-use crate::url::{HostKey, Identity, Url, UrlId};
+use crate::url::{HostKey, Url, UrlId};
 
 /// Bytes of the URLs that are taken from one sitemap: a full one has some 5 MB of them.
 const MAX_LISTED_BYTES: usize = 16 << 20;
 
+/// What a body says, and its signatures, or why it has none.
+type Analysis = (Findings, Result<Fingerprints, Ineligible>);
+
 /// What an analyst needs besides its visits.
 #[derive(Clone)]
 pub(super) struct Analysts {
-    pub(super) identity: Identity,
-    pub(super) page: PageOptions,
-    pub(super) max_decoded_bytes: usize,
-    /// robots.txt rules and X-Robots-Tag values for this token are ours.
-    pub(super) product_token: String,
+    pub(super) reader: Reader,
     pub(super) policies: SharedPolicies,
     /// Those that wait for the committer.
     pub(super) waiting: Waiting,
@@ -78,12 +78,12 @@ impl Analysts {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
-        let mut fingerprints = None;
+        let mut fingerprints = Err(Ineligible::Status);
         let mut wishes = Wishes::default();
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             wishes = Wishes::from_header_values(
                 exchange.header_values("x-robots-tag"),
-                &self.product_token,
+                &self.reader.product_token,
             )
             .merge(Wishes::from_tdm_reservation(
                 exchange.header("tdm-reservation"),
@@ -92,14 +92,15 @@ impl Analysts {
             let read = catch_unwind(AssertUnwindSafe(|| {
                 let mut notes = Vec::new();
                 let task = &fetched.task;
+                let none = Err(Ineligible::Status);
                 let (findings, fingerprints) = match task.queued.purpose {
-                    Purpose::Robots => (self.read_robots(exchange, &mut notes), None),
+                    Purpose::Robots => (self.read_robots(exchange, &mut notes), none),
                     Purpose::Page => {
                         let is_seed = task.queued.depth == 0;
                         self.read_page(exchange, &task.url, is_seed, &mut notes)
                     }
                     Purpose::Sitemap { .. } => {
-                        (self.read_sitemap(exchange, &task.url, &mut notes), None)
+                        (self.read_sitemap(exchange, &task.url, &mut notes), none)
                     }
                 };
                 (findings, fingerprints, notes)
@@ -151,46 +152,27 @@ impl Analysts {
         url: &Url,
         is_seed: bool,
         notes: &mut Vec<String>,
-    ) -> (Findings, Option<Fingerprints>) {
+    ) -> Analysis {
         notes.extend(exchange.cut.map(cut_note));
-        if !exchange.is_success() || exchange.body.is_empty() {
-            return (Findings::Nothing, None);
+        if !exchange.is_success() {
+            return (Findings::Nothing, Err(Ineligible::Status));
         }
-        let decoded = self.decode(exchange, notes);
-        let is_whole = exchange.cut.is_none() && decoded.note.is_none();
-        let body = decoded.bytes;
-        let content_type = exchange.header("content-type");
-        let page = match page::kind(content_type, &body) {
-            BodyKind::Html => {
-                let text = charset::to_text(&body, content_type);
-                Page::parse_html(&text.text, url, &self.identity, &self.page)
-            }
-            BodyKind::Text => {
-                let text = charset::to_text(&body, content_type);
-                Page::plain_text(&text.text, &self.page)
-            }
-            BodyKind::Other if self.is_sitemap(&body, url, is_seed) => {
-                return (self.list(&body, url, notes), None);
-            }
-            BodyKind::Other => {
-                let fingerprints = is_whole.then(|| Fingerprints::of_bytes(&body));
-                return (Findings::Nothing, fingerprints);
-            }
+        let answer = Answer {
+            headers: &exchange.headers,
+            body: &exchange.body,
+            is_cut: exchange.cut.is_some(),
         };
-        notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
-        // A text that a bound cut says nothing about what stood behind the cut.
-        let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
-        let text = match is_read_whole {
-            true => Text::new(&page.main_text, &page.full_text).with_heading(&Heading {
-                host: url.host_str().map(str::to_owned),
-                title: page.title.clone(),
-                h1: page.metadata.h1.clone(),
-                language: page.detected_language,
-            }),
-            false => Text::default(),
+        let mut sitemap = None;
+        let is_page = |body: &[u8], notes: &mut Vec<String>| {
+            if self.is_sitemap(body, url, is_seed) {
+                sitemap = Some(self.list(body, url, notes));
+            }
+            sitemap.is_none()
         };
-        let fingerprints = is_whole.then(|| Fingerprints::of(&body, &text));
-        (Findings::Page(Box::new(page)), fingerprints)
+        let (page, fingerprints) = self.reader.read(&answer, url, is_page, notes);
+        let page = page.map(|page| Findings::Page(Box::new(page)));
+        let findings = sitemap.or(page).unwrap_or(Findings::Nothing);
+        (findings, fingerprints)
     }
 
     /// Whether a page that is none is read as a sitemap: one by its form; a feed, of which there are
@@ -210,7 +192,10 @@ impl Analysts {
         if !exchange.is_success() {
             return Findings::Nothing;
         }
-        let decoded = self.decode(exchange, notes);
+        let encodings = exchange.header_values("content-encoding");
+        let most = self.reader.max_decoded_bytes;
+        let decoded = fetch::decode(encodings, &exchange.body, most);
+        notes.extend(decoded.note.map(str::to_owned));
         self.list(&decoded.bytes, url, notes)
     }
 
@@ -221,10 +206,10 @@ impl Analysts {
         let mut places: HashMap<UrlId, usize> = HashMap::new();
         let mut room = MAX_LISTED_BYTES;
         let mut add = |url: &Url, kind, modified: Option<Moment>, is_minor| {
-            let id = self.identity.id(url);
+            let id = self.reader.identity.id(url);
             if let Some(known) = places.get(&id).and_then(|place| listed.get_mut(*place)) {
                 known.modified = known.modified.max(modified);
-            } else if url.as_str().len() <= self.page.max_url_bytes.min(room) {
+            } else if url.as_str().len() <= self.reader.options.max_url_bytes.min(room) {
                 room -= url.as_str().len();
                 places.insert(id, listed.len());
                 listed.push(Listed {
@@ -265,7 +250,10 @@ impl Analysts {
                 None
             }
             Availability::Found => {
-                let mut decoded = self.decode(exchange, notes);
+                let encodings = exchange.header_values("content-encoding");
+                let most = self.reader.max_decoded_bytes;
+                let mut decoded = fetch::decode(encodings, &exchange.body, most);
+                notes.extend(decoded.note.map(str::to_owned));
                 decoded.bytes.truncate(robots::MAX_BODY);
                 Some(match decoded.note {
                     None | Some(DECODED_LENGTH) => RobotsVerdict::Text(decoded.bytes.to_vec()),
@@ -277,7 +265,7 @@ impl Analysts {
             Availability::Unreachable => None,
         };
         let rules = match &verdict {
-            Some(RobotsVerdict::Text(body)) => Rules::parse(body, &self.product_token),
+            Some(RobotsVerdict::Text(body)) => Rules::parse(body, &self.reader.product_token),
             _ => Rules::allow_all(),
         };
         Findings::Robots {
@@ -285,13 +273,6 @@ impl Analysts {
             crawl_delay: rules.crawl_delay(),
             sitemaps: rules.sitemaps().to_vec(),
         }
-    }
-
-    fn decode(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Decoded {
-        let encodings = exchange.header_values("content-encoding");
-        let decoded = fetch::decode(encodings, &exchange.body, self.max_decoded_bytes);
-        notes.extend(decoded.note.map(str::to_owned));
-        decoded
     }
 }
 

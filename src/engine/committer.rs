@@ -25,7 +25,7 @@ use super::run_hosts::RunHosts;
 use super::scheduler::Event;
 use super::visit::{Entry, Receipt};
 use crate::archive::Archive;
-use crate::dedup::Index;
+use crate::dedup::{Index, Rules};
 use crate::fetch::Guard;
 use crate::frontier::{Limits, Moment, Scope, SeenSet, SharedPolicies};
 use crate::runs::Catalog;
@@ -59,6 +59,7 @@ pub(super) struct Committer {
     pub(super) scope: Scope,
     pub(super) limits: Limits,
     pub(super) policies: SharedPolicies,
+    pub(super) rules: Rules,
     pub(super) identity: Identity,
     pub(super) guard: Arc<Guard>,
     pub(super) store_policy: StorePolicy,
@@ -190,6 +191,7 @@ impl Committer {
     fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
         self.limits = settings.limits;
         self.policies.store(Arc::new(settings.policies));
+        self.rules = settings.rules;
         let mut scope = Scope::new(settings.scope);
         for_each(&*self.store, Table::Scope, &[], &mut |entry, _| {
             scope.restore(entry);

@@ -87,6 +87,26 @@ impl Group {
         Ok(self.hosts.entry(host.clone()).or_default())
     }
 
+    /// The record of a page, to be changed; `None` if the page has none.
+    pub(super) fn page(
+        &mut self,
+        store: &dyn Store,
+        page: UrlId,
+    ) -> Result<Option<&mut PageRecord>, Error> {
+        let at = match self.pages.iter().position(|(id, ..)| *id == page) {
+            Some(at) => at,
+            None => {
+                let Some(row) = store.get(Table::Pages, page.as_bytes())? else {
+                    return Ok(None);
+                };
+                let record = decode(Table::Pages, &row)?;
+                self.pages.push((page, record, None));
+                self.pages.len() - 1
+            }
+        };
+        Ok(self.pages.get_mut(at).map(|(_, record, _)| record))
+    }
+
     /// Whether a document is an original of this group, to be committed with it.
     pub(super) fn has_original(&self, document: &Document) -> bool {
         self.documents

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The steps of a commit and of a checkpoint, in order. The process can be made to die after each.
+/// The steps of a commit, of a checkpoint, and of a start, in order. The process can be made to die after each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     /// The visits of a group are judged.
@@ -23,11 +23,15 @@ pub enum Step {
     RunsInstalled,
     /// A checkpoint has removed the deltas that it covers.
     DeltasRemoved,
+    /// At the start, pages were given other fingerprints.
+    Refingerprinted,
+    /// And documents and runs were rebuilt from them.
+    Rebuilt,
 }
 
 impl Step {
-    /// All steps, in order.
-    pub const ALL: [Step; 8] = [
+    /// All steps, in order; the last two are reached only where fingerprints are made again.
+    pub const ALL: [Step; 10] = [
         Step::Judged,
         Step::Appended,
         Step::Synced,
@@ -36,6 +40,8 @@ impl Step {
         Step::DocumentsWritten,
         Step::RunsInstalled,
         Step::DeltasRemoved,
+        Step::Refingerprinted,
+        Step::Rebuilt,
     ];
 
     /// The step's name on the command line.
@@ -49,6 +55,8 @@ impl Step {
             Step::DocumentsWritten => "documents-written",
             Step::RunsInstalled => "runs-installed",
             Step::DeltasRemoved => "deltas-removed",
+            Step::Refingerprinted => "refingerprinted",
+            Step::Rebuilt => "rebuilt",
         }
     }
 }

@@ -16,9 +16,10 @@ use super::revisit::mark;
 use super::rows::{Fate, Judgement, PageRecord};
 use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
-use crate::dedup::{Document, Fingerprints, Stored, Verdict};
+use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Stored, Verdict};
 use crate::fetch::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
 use crate::frontier::{Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
+use crate::page::Refusal;
 use crate::store::{Table, decode, encode, keys};
 
 /// How long a robots.txt holds (RFC 9309, section 2.4: a day at most).
@@ -39,41 +40,111 @@ impl Committer {
         Ok(())
     }
 
-    fn judge(&self, analysed: Analysed, group: &Group) -> Result<Judged, Error> {
-        let runs = &self.catalog[DEDUP_RUNS..];
-        let fetched = &analysed.fetched;
-        let previous = self.previous(&fetched.task.queued)?;
-        let Outcome::Exchange(_) = &fetched.outcome else {
+    fn judge(&mut self, analysed: Analysed, group: &mut Group) -> Result<Judged, Error> {
+        let previous = self.previous(&analysed.fetched.task.queued)?;
+        let Outcome::Exchange(_) = &analysed.fetched.outcome else {
             return Ok(Judged {
                 analysed,
-                verdict: Verdict::Ineligible,
+                verdict: Verdict::Ineligible(Ineligible::Status),
                 same_payload: None,
+                keep: None,
                 previous,
             });
         };
-        let verdict = match (
-            &analysed.fingerprints,
-            self.unchanged(&analysed, previous.as_deref(), group)?,
-        ) {
-            (Some(_), Some(unchanged)) => unchanged,
-            (Some(fingerprints), None) => {
-                let page = fetched.task.queued.id;
-                self.index.judge(page, fingerprints, runs, |original| {
-                    Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
-                })?
+        let verdict = match self.eligible(&analysed) {
+            Err(reason) => Verdict::Ineligible(reason),
+            Ok(fingerprints) => {
+                let verdict = self.compare(&analysed, fingerprints, previous.as_deref(), group)?;
+                let is_repeated = self.is_repeated(&analysed, previous.is_none(), group)?;
+                match is_repeated {
+                    true => {
+                        self.withdraw(&verdict, &analysed, group)?;
+                        Verdict::Ineligible(Ineligible::Repeated)
+                    }
+                    false => verdict,
+                }
             }
-            (None, _) => Verdict::Ineligible,
         };
         let same_payload = self
             .index
-            .find_payload(&analysed.payload, runs)?
+            .find_payload(&analysed.payload, &self.catalog[DEDUP_RUNS..])?
             .filter(|stored| group.has_original(stored) || self.is_archived(stored));
+        let keep = self.has_room(&verdict, &analysed, same_payload.is_none(), group)?;
         Ok(Judged {
             analysed,
             verdict,
             same_payload,
+            keep,
             previous,
         })
+    }
+
+    /// Whether a duplicate's body is stored because its original has fewer stored members than the
+    /// rules of both allow; `None` if no rule says how many. One that is stored counts.
+    fn has_room(
+        &self,
+        verdict: &Verdict,
+        analysed: &Analysed,
+        is_new: bool,
+        group: &mut Group,
+    ) -> Result<Option<bool>, Error> {
+        let Verdict::Duplicate { original, .. } = verdict else {
+            return Ok(None);
+        };
+        let own = self.rules.of(&analysed.fetched.task.queued.url);
+        let Some(most) = own.and(&self.rules.of(&original.url)).stored_members else {
+            return Ok(None);
+        };
+        // The bytes of one that is stored take no room.
+        if !is_new {
+            return Ok(Some(false));
+        }
+        let Some(page) = group.page(&*self.store, original.url_id)? else {
+            return Ok(Some(false));
+        };
+        let has_room = page.stored_members < most;
+        page.stored_members += u32::from(has_room);
+        Ok(Some(has_room))
+    }
+
+    /// The verdict on a page that can be an original or a duplicate.
+    fn compare(
+        &self,
+        analysed: &Analysed,
+        fingerprints: &Fingerprints,
+        previous: Option<&PageRecord>,
+        group: &Group,
+    ) -> Result<Verdict, Error> {
+        if let Some(unchanged) = self.unchanged(analysed, previous, group)? {
+            return Ok(unchanged);
+        }
+        let queued = &analysed.fetched.task.queued;
+        let asked = Asked {
+            page: queued.id,
+            url: &queued.url,
+            fingerprints,
+            runs: &self.catalog[DEDUP_RUNS..],
+            rules: &self.rules,
+        };
+        self.index.judge(&asked, |original| {
+            Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
+        })
+    }
+
+    /// The signatures of a page that can be an original or a duplicate, or why it cannot.
+    fn eligible<'a>(&self, analysed: &'a Analysed) -> Result<&'a Fingerprints, Ineligible> {
+        let fingerprints = analysed.fingerprints.as_ref().map_err(|reason| *reason)?;
+        if let Findings::Page(page) = &analysed.findings
+            && let Some(refusal) = page.refusal
+            && self.rules.of(&analysed.fetched.task.queued.url).refusals
+        {
+            return Err(match refusal {
+                Refusal::Challenge => Ineligible::Challenge,
+                Refusal::Denied => Ineligible::Denied,
+                Refusal::Consent => Ineligible::Consent,
+            });
+        }
+        Ok(fingerprints)
     }
 
     /// The verdict on a page that is what it was when it was visited last: the original that it is,
@@ -84,7 +155,7 @@ impl Committer {
         previous: Option<&PageRecord>,
         group: &Group,
     ) -> Result<Option<Verdict>, Error> {
-        let (Some(previous), Some(own)) = (previous, &analysed.fingerprints) else {
+        let (Some(previous), Ok(own)) = (previous, &analysed.fingerprints) else {
             return Ok(None);
         };
         let Fate::Answered { judgement, .. } = &previous.fate else {
@@ -263,6 +334,7 @@ impl Committer {
                 revisit: None,
                 document: None,
                 record: None,
+                stored_members: 0,
             };
             let line = match &record.fate {
                 Fate::Answered { .. } => {
@@ -299,6 +371,10 @@ impl Committer {
         *counters.statuses.entry(exchange.status / 100).or_default() += 1;
         let verdict = judged.verdict.name().to_owned();
         *counters.verdicts.entry(verdict).or_default() += 1;
+        if let Verdict::Ineligible(reason) = judged.verdict {
+            let reason = reason.name().to_owned();
+            *counters.ineligible.entry(reason).or_default() += 1;
+        }
     }
 
     /// Collects a visit's records, with their places, and its document if something new is stored
@@ -326,7 +402,7 @@ impl Committer {
             return (None, places);
         }
         let fingerprints = match &judged.analysed.fingerprints {
-            Some(fingerprints) if unique => fingerprints.clone(),
+            Ok(fingerprints) if unique => fingerprints.clone(),
             _ => Fingerprints::default(),
         };
         self.state.last_document += 1;
@@ -434,7 +510,7 @@ fn answered(judged: &Judged, exchange: &Exchange) -> Fate {
         judgement: match &judged.verdict {
             // An unchanged page is the original that it was.
             Verdict::Unique | Verdict::Unchanged { .. } => Judgement::Unique,
-            Verdict::Ineligible => Judgement::Ineligible,
+            Verdict::Ineligible(reason) => Judgement::Ineligible(*reason),
             Verdict::Duplicate {
                 original,
                 kind,
@@ -494,6 +570,11 @@ fn log_line(judged: &Judged) -> LogLine {
         if distance > 0 {
             notes.push(format!("distance:{distance}"));
         }
+    }
+    if let Verdict::Ineligible(reason) = judged.verdict
+        && reason.is_refusal()
+    {
+        notes.push(format!("ineligible:{}", reason.name()));
     }
     line.annotation = (!notes.is_empty()).then(|| notes.join("; "));
     line

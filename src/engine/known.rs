@@ -21,13 +21,13 @@ use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
 use super::control::StopHandle;
 use super::effects::{Group, PendingDocument};
 use super::observe::Waiting;
+use super::reading::Reader;
 use super::rows::{Fate, PageRecord};
 use super::visit::{Entry, KnownBody, KnownPage, KnownPages};
 use super::{Crawl, Error};
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
-use crate::dedup::{Document, Fingerprints, Stored, Verdict};
+use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Stored, Verdict};
 use crate::fetch::{Cut, Exchange};
-use crate::robots;
 use crate::store::{Table, decode, encode, keys};
 use crate::url;
 
@@ -73,11 +73,8 @@ impl Crawl {
             None => 0,
         };
         let analysts = Analysts {
-            identity: self.committer.identity.clone(),
+            reader: Reader::new(&self.committer.identity, &self.options),
             policies: self.committer.policies.clone(),
-            page: self.options.page.clone(),
-            max_decoded_bytes: self.options.fetch.max_decoded_bytes,
-            product_token: robots::product_token(&self.options.fetch.user_agent).to_owned(),
             waiting: Waiting::default(),
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -112,7 +109,7 @@ impl Crawl {
             return false;
         };
         let Committer { seen, catalog, .. } = &mut self.committer;
-        !seen.contains(analysts.identity.id(&url), &catalog[SEEN_RUNS])
+        !seen.contains(analysts.reader.identity.id(&url), &catalog[SEEN_RUNS])
     }
 }
 
@@ -192,7 +189,7 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
     let url = target(record)?;
     let date: Timestamp = record.header("WARC-Date")?.parse().ok()?;
     let mut known = KnownPage {
-        id: analysts.identity.id(&url),
+        id: analysts.reader.identity.id(&url),
         url: url.to_string(),
         time: date.as_microsecond(),
         status: 0,
@@ -235,7 +232,7 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
         known.body = Some(KnownBody {
             record: id.map_or([0; 16], |id| *id.as_bytes()),
             payload: Sha256::digest(&exchange.body).into(),
-            fingerprints: fingerprints.unwrap_or_default(),
+            fingerprints: fingerprints.ok().and_then(Result::ok),
         });
     }
     Some(known)
@@ -269,6 +266,7 @@ impl Committer {
                 revisit: None,
                 document: None,
                 record: None,
+                stored_members: 0,
             };
             group.pages.push((page.id, record, document));
         }
@@ -285,10 +283,19 @@ impl Committer {
     ) -> Result<Option<usize>, Error> {
         let runs = &self.catalog[DEDUP_RUNS..];
         let verdict = match &body.fingerprints {
-            Some(fingerprints) => self.index.judge(page.id, fingerprints, runs, |original| {
-                Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
-            })?,
-            None => Verdict::Ineligible,
+            Some(fingerprints) => {
+                let asked = Asked {
+                    page: page.id,
+                    url: &page.url,
+                    fingerprints,
+                    runs,
+                    rules: &self.rules,
+                };
+                self.index.judge(&asked, |original| {
+                    Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
+                })?
+            }
+            None => Verdict::Ineligible(Ineligible::Status),
         };
         let fingerprints = match (&verdict, &body.fingerprints) {
             (Verdict::Unique, Some(fingerprints)) => fingerprints.clone(),

@@ -22,8 +22,11 @@ mod known;
 mod observe;
 mod options;
 mod page_line;
+mod reading;
 mod records;
 mod recover;
+mod refingerprint;
+mod refusals;
 mod revisit;
 mod rows;
 mod run_hosts;
@@ -74,6 +77,7 @@ use committer::Committer;
 use control::Command;
 use fetchers::Fetchers;
 use observe::Waiting;
+use reading::Reader;
 use scheduler::{Event, Scheduler};
 use turns::Turns;
 use visit::{Entry, Seeds};
@@ -253,10 +257,7 @@ impl Crawl {
         let (analysed, analysed_queue) = sync_channel(32);
 
         let analysts = Analysts {
-            identity: committer.identity.clone(),
-            page: options.page.clone(),
-            max_decoded_bytes: options.fetch.max_decoded_bytes,
-            product_token: product_token.clone(),
+            reader: Reader::new(&committer.identity, &options),
             policies: Arc::clone(&committer.policies),
             waiting: Waiting::default(),
         };
@@ -502,14 +503,13 @@ pub enum Error {
     /// Nothing runs any more that could be asked.
     #[error(transparent)]
     Over(#[from] Over),
-    /// Another gleaner made the fingerprints.
+    /// Other fingerprints are asked for, and what they would be made of is not all there.
     #[error(
-        "the fingerprints of this crawl are made in another way ({found:?}) than those of this gleaner ({own:?}), and cannot be compared with them; go on with the gleaner that began it, or begin in another directory",
-        own = dedup::FEATURES
+        "the settings of [dedup], or this version, ask for other fingerprints than this crawl has, and {file} is missing, from which they are made again; put it back, or take the change back"
     )]
-    Features {
-        /// What they are made of.
-        found: String,
+    Refingerprint {
+        /// A file of the archive.
+        file: PathBuf,
     },
     /// Other rules make the canonical form.
     #[error(

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Failpoint, StorePolicy};
+use crate::dedup::{Features, Rules};
 use crate::fetch::FetchOptions;
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
 use crate::page::PageOptions;
@@ -37,6 +38,10 @@ pub struct Options {
     pub max_rate: Option<NonZeroU32>,
     /// Bounds of one page.
     pub page: PageOptions,
+    /// What fingerprints are made of.
+    pub features: Features,
+    /// What may be called a duplicate.
+    pub rules: Rules,
     /// What is kept.
     pub archive: ArchiveOptions,
     /// Bytes of a log file before the next is begun.
@@ -62,6 +67,8 @@ pub struct LiveOptions {
     pub max_rate: Option<NonZeroU32>,
     /// When pages are visited again.
     pub revisit: RevisitPolicy,
+    /// What may be called a duplicate.
+    pub rules: Rules,
 }
 
 impl Options {
@@ -74,12 +81,14 @@ impl Options {
             policies,
             max_rate,
             revisit,
+            rules,
         } = live;
         self.scope = scope;
         self.limits = limits;
         self.policies = policies;
         self.max_rate = max_rate;
         self.revisit = revisit;
+        self.rules = rules;
     }
 }
 
@@ -91,6 +100,7 @@ impl From<&Options> for LiveOptions {
             policies: options.policies.clone(),
             max_rate: options.max_rate,
             revisit: options.revisit.clone(),
+            rules: options.rules.clone(),
         }
     }
 }

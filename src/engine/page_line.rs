@@ -177,7 +177,7 @@ impl PendingLine {
             Findings::Page(page) => Some(page),
             _ => None,
         };
-        let fingerprints = judged.analysed.fingerprints.as_ref();
+        let fingerprints = judged.analysed.fingerprints.as_ref().ok();
         let task = &judged.analysed.fetched.task;
         let of_headers = judged.analysed.wishes;
         let wishes = page.map_or(of_headers, |page| page.robots.merge(of_headers));
@@ -194,12 +194,9 @@ impl PendingLine {
                     .and(fingerprints)
                     .map(|fingerprints| fingerprints.words),
                 digests: fingerprints.map(Digests::of).unwrap_or_default(),
-                simhash: fingerprints.and_then(|fingerprints| {
-                    match fingerprints.get(Kind::Near)? {
-                        Signature::Witnessed { simhash, .. } => Some(format!("{simhash:016x}")),
-                        Signature::Digest(_) | Signature::Shingles(_) => None,
-                    }
-                }),
+                simhash: fingerprints
+                    .and_then(|fingerprints| fingerprints.get(Kind::Near)?.simhash())
+                    .map(|bits| format!("{bits:016x}")),
                 distance: match &judged.verdict {
                     Verdict::Duplicate { distance, .. } => Some(*distance),
                     _ => None,

@@ -58,10 +58,12 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
     let repeats = judged.verdict.repeats();
     let inexact = repeats.is_some_and(|(_, kind, _)| kind != Kind::Raw);
     let duplicate = repeats.is_some();
-    let keep = match policy {
-        StorePolicy::All => true,
-        StorePolicy::ExactOnly => judged.same_payload.is_none() && (!duplicate || inexact),
-        StorePolicy::Unique => judged.same_payload.is_none() && !duplicate,
+    let is_new = judged.same_payload.is_none();
+    let keep = match (judged.keep, policy) {
+        (Some(keep), _) => keep && is_new,
+        (None, StorePolicy::All) => true,
+        (None, StorePolicy::ExactOnly) => is_new && (!duplicate || inexact),
+        (None, StorePolicy::Unique) => is_new && !duplicate,
     };
     let head = || exchange.response_head();
     let mut main = None;
@@ -150,7 +152,7 @@ fn fields(judged: &Judged, document: &Document, distance: u8) -> Vec<(&'static s
         fields.extend(page.title.clone().map(|title| ("title", title)));
         fields.extend(page.language.clone().map(|language| ("language", language)));
     }
-    if let Some(own) = &judged.analysed.fingerprints {
+    if let Ok(own) = &judged.analysed.fingerprints {
         let similarity = own.similarity(&document.fingerprints);
         fields.extend(similarity.map(|it| ("similarity", format!("{it:.3}"))));
         fields.push(("words", own.words.to_string()));

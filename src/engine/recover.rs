@@ -5,6 +5,7 @@
 //! these is damaged or lost is rebuilt from the store's rows.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,13 +14,15 @@ use tokio::sync::watch;
 
 use super::committer::{CheckpointLimits, Committer, DEDUP_RUNS, Deltas, SEEN_RUNS};
 use super::directory::DataDirectory;
+use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
+use super::refingerprint::{self, Refingerprint};
 use super::revisit::Revisits;
 use super::rows::{CrawlState, Delta, PageRecord};
 use super::run_hosts::RunHosts;
 use super::{Error, Options};
 use crate::archive::{WarcArchive, WarcOptions};
-use crate::dedup::{self, Document, Documents, Index};
+use crate::dedup::{self, Document, DocumentId, Documents, Features, Index};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{QueuedUrl, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
 use crate::runs::{self, Catalog, Runs};
@@ -77,12 +80,13 @@ pub(super) fn read_state(store: &dyn Store) -> Result<Option<CrawlState>, Error>
 pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Committer, Error> {
     let path = directory.path();
     let store = open_or_begin_store(directory, options.max_memory)?;
-    let state = match read_state(&*store)? {
+    let mut state = match read_state(&*store)? {
         Some(state) => state,
         None => begin(&*store, path, options)?,
     };
-    check_features(&*store)?;
     check_url_form(&*store, options)?;
+    let mut failpoint = options.failpoint;
+    let remaking = refingerprint::is_due(&*store, options)?;
     let identity = Identity::new(options.canonicalizer.clone(), read_secret(&*store)?);
 
     let mut warc = WarcOptions::new(path.join("warc"));
@@ -96,38 +100,25 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
             "cut off records that were never acknowledged"
         );
     }
+    if remaking {
+        Refingerprint::new(&*store, path.join("warc"), &identity, options).run()?;
+        Failpoint::reach(&mut failpoint, Step::Refingerprinted);
+    }
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, state.log)?;
 
-    let mut structures = vec![(SEEN, runs::Options::default())];
-    structures.extend(
-        dedup::structures()
-            .into_iter()
-            .map(|name| (name, runs::Options::default())),
-    );
-    let (mut catalog, damages) = Catalog::open(&path.join("runs"), &structures)?;
-    let (mut documents, lost) = Documents::open(
-        &path.join("documents"),
-        options.max_memory / 64,
-        state.documents_checkpointed,
-    )?;
-    if let Some(lost) = lost {
-        tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
-        rebuild_documents(&*store, &mut documents)?;
-    }
-    let damages: Vec<usize> = if catalog.sequence() < state.runs_checkpointed {
-        tracing::warn!("the runs are older than the store; they are rebuilt from it");
-        catalog.iter_mut().for_each(Runs::clear);
-        (0..structures.len()).collect()
-    } else {
-        for damage in &damages {
-            tracing::warn!("{damage}");
-        }
-        damages.iter().map(|damage| damage.structure).collect()
-    };
-    rebuild_runs(&*store, &mut catalog, &damages, state.sequence)?;
-    let mut index = Index::new(documents);
+    let documents = open_documents(&*store, path, options, &mut state, remaking)?;
+    let mut catalog = open_runs(&*store, path, &options.features, &state, remaking)?;
+    let mut index = Index::new(documents, options.features.clone());
     let mut seen = SeenSet::new(&options.seen, &catalog[SEEN_RUNS]);
-    let deltas = replay(&*store, &mut catalog, &mut seen, &mut index)?;
+    let mut deltas = replay(&*store, &mut catalog, &mut seen, &mut index, remaking)?;
+    if remaking {
+        catalog.checkpoint(state.sequence)?;
+        Failpoint::reach(&mut failpoint, Step::Rebuilt);
+        state.runs_checkpointed = state.sequence;
+        let line = options.features.line();
+        finish_remaking(&*store, &state, &line)?;
+        deltas = Deltas::default();
+    }
 
     let mut scope = Scope::new(options.scope);
     for_each(&*store, Table::Scope, &[], &mut |entry, _| {
@@ -156,6 +147,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         scope,
         limits: options.limits.clone(),
         policies: options.policies.clone().share(),
+        rules: options.rules.clone(),
         identity,
         guard,
         store_policy: options.archive.store,
@@ -165,7 +157,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
             keys: 1_000_000,
             delta_bytes: 64 << 20,
         },
-        failpoint: options.failpoint,
+        failpoint,
         last_checkpoint: Instant::now(),
         deltas,
         run_hosts: RunHosts::default(),
@@ -173,6 +165,63 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     };
     committer.revisit_by(options.revisit.clone())?;
     Ok(committer)
+}
+
+/// Opens the documents; those that are lost, or have other fingerprints, are rebuilt from the store.
+fn open_documents(
+    store: &dyn Store,
+    path: &Path,
+    options: &Options,
+    state: &mut CrawlState,
+    remaking: bool,
+) -> Result<Documents, Error> {
+    if remaking {
+        forget_documents(path)?;
+        state.documents_checkpointed = 0;
+    }
+    let (mut documents, lost) = Documents::open(
+        &path.join("documents"),
+        options.max_memory / 64,
+        state.documents_checkpointed,
+    )?;
+    if let Some(lost) = lost {
+        tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
+        rebuild_documents(store, &mut documents)?;
+    } else if remaking {
+        state.documents_checkpointed = rebuild_documents(store, &mut documents)?;
+    }
+    Ok(documents)
+}
+
+/// Opens the runs; those that are damaged, older than the store, or lead to other fingerprints, are
+/// rebuilt from the store.
+fn open_runs(
+    store: &dyn Store,
+    path: &Path,
+    features: &Features,
+    state: &CrawlState,
+    remaking: bool,
+) -> Result<Catalog, Error> {
+    let names = [SEEN].into_iter().chain(dedup::structures());
+    let structures: Vec<_> = names.map(|name| (name, runs::Options::default())).collect();
+    let (mut catalog, damages) = Catalog::open(&path.join("runs"), &structures)?;
+    let mut damages: Vec<usize> = if catalog.sequence() < state.runs_checkpointed {
+        tracing::warn!("the runs are older than the store; they are rebuilt from it");
+        catalog.iter_mut().for_each(Runs::clear);
+        (0..structures.len()).collect()
+    } else {
+        for damage in &damages {
+            tracing::warn!("{damage}");
+        }
+        damages.iter().map(|damage| damage.structure).collect()
+    };
+    if remaking {
+        catalog[DEDUP_RUNS..].iter_mut().for_each(Runs::clear);
+        damages.retain(|damage| *damage < DEDUP_RUNS);
+        damages.extend(DEDUP_RUNS..structures.len());
+    }
+    rebuild_runs(store, &mut catalog, &damages, features, state.sequence)?;
+    Ok(catalog)
 }
 
 /// The first commit: the secret and an empty state. Refused where an earlier crawl left something:
@@ -191,23 +240,11 @@ fn begin(store: &dyn Store, path: &Path, options: &Options) -> Result<CrawlState
     let mut batch = Batch::new();
     batch.put(Table::Meta, keys::meta::SECRET, secret);
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
-    batch.put(Table::Meta, keys::meta::FEATURES, dedup::FEATURES);
+    batch.put(Table::Meta, keys::meta::FEATURES, options.features.line());
     let form = options.canonicalizer.description();
     batch.put(Table::Meta, keys::meta::URL_FORM, form);
     store.commit(batch, Durability::Disk)?;
     Ok(state)
-}
-
-/// Fingerprints of two kinds would never meet, and every page would seem new.
-fn check_features(store: &dyn Store) -> Result<(), Error> {
-    let found = store.get(Table::Meta, keys::meta::FEATURES)?;
-    let found = found.unwrap_or_default();
-    match found == dedup::FEATURES.as_bytes() {
-        true => Ok(()),
-        false => Err(Error::Features {
-            found: String::from_utf8_lossy(&found).into_owned(),
-        }),
-    }
 }
 
 /// Under other rules a URL would have another id, and what is known would be taken for new.
@@ -271,12 +308,14 @@ fn warcinfo(options: &Options) -> Vec<(String, String)> {
     .into()
 }
 
-/// Puts what was committed since the last checkpoint into memory again.
+/// Puts what was committed since the last checkpoint into memory again: all of it, or the URLs seen,
+/// where documents were rebuilt from the store, which has them all.
 fn replay(
     store: &dyn Store,
     catalog: &mut Catalog,
     seen: &mut SeenSet,
     index: &mut Index,
+    urls_only: bool,
 ) -> Result<Deltas, Error> {
     let mut deltas = Deltas::default();
     for_each(store, Table::Deltas, &[], &mut |key, row| {
@@ -288,6 +327,9 @@ fn replay(
         deltas.bytes += row.len();
         for key in delta.seen {
             seen.restore(key, &mut catalog[SEEN_RUNS]);
+        }
+        if urls_only {
+            return Ok(());
         }
         for posting in &delta.postings {
             index.post(posting, &mut catalog[DEDUP_RUNS..]);
@@ -326,15 +368,47 @@ fn for_each_document(
     failed.map_or(Ok(()), Err)
 }
 
-fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<(), Error> {
+/// The highest number is given back.
+fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<DocumentId, Error> {
+    let mut last = 0;
     for_each_document(store, &mut |document| {
+        last = document.id.max(last);
         documents.insert(Arc::new(document));
         if documents.recent() >= REBUILD_CHUNK {
             documents.checkpoint()?;
         }
         Ok(())
     })?;
-    Ok(documents.checkpoint()?)
+    documents.checkpoint()?;
+    Ok(last)
+}
+
+/// Removes the documents, whose fingerprints are worth nothing any more.
+fn forget_documents(path: &Path) -> Result<(), Error> {
+    let documents = path.join("documents");
+    let failed = |source| {
+        let path = documents.clone();
+        Error::Documents(dedup::Error::Io { path, source })
+    };
+    let gone = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    };
+    gone(fs::remove_dir_all(&documents)).map_err(failed)?;
+    gone(fs::remove_file(documents.with_extension("witness"))).map_err(failed)
+}
+
+/// The commit from which on the fingerprints are those that the line tells of: what deltas held is
+/// written.
+fn finish_remaking(store: &dyn Store, state: &CrawlState, line: &str) -> Result<(), Error> {
+    let mut batch = Batch::new();
+    for_each(store, Table::Deltas, &[], &mut |key, _| {
+        batch.delete(Table::Deltas, key);
+        Ok(())
+    })?;
+    batch.put(Table::Meta, keys::meta::STATE, encode(state));
+    batch.put(Table::Meta, keys::meta::FEATURES, line);
+    Ok(store.commit(batch, Durability::Disk)?)
 }
 
 /// Fills the structures (by their positions) that start empty because their files cannot be trusted.
@@ -342,6 +416,7 @@ fn rebuild_runs(
     store: &dyn Store,
     catalog: &mut Catalog,
     damages: &[usize],
+    features: &Features,
     sequence: u64,
 ) -> Result<(), Error> {
     if damages.is_empty() {
@@ -381,7 +456,7 @@ fn rebuild_runs(
         .collect();
     if !lost.is_empty() {
         for_each_document(store, &mut |document| {
-            for posting in dedup::postings(&document) {
+            for posting in dedup::postings(&document, features) {
                 if lost.contains(&usize::from(posting.structure)) {
                     catalog[DEDUP_RUNS + usize::from(posting.structure)]
                         .insert(posting.key, posting.document);

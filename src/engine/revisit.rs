@@ -306,6 +306,10 @@ fn finding(judged: &Judged, previous: Option<&PageRecord>) -> Finding {
         _ if is_gone(exchange.status) => Finding::Gone,
         None => Finding::First,
         Some(_) if exchange.status >= 500 || exchange.asks_for_time() => Finding::Unreachable,
+        // A refusal says nothing of the page.
+        Some(_) if matches!(judged.verdict, Verdict::Ineligible(why) if why.is_refusal()) => {
+            Finding::Unreachable
+        }
         Some(_) if matches!(judged.verdict, Verdict::Unchanged { .. }) => Finding::Unchanged,
         Some(page)
             if page
@@ -327,10 +331,12 @@ fn is_gone(status: u16) -> bool {
 pub(super) fn mark(analysed: &Analysed) -> u64 {
     let digest = [Kind::Content, Kind::Normalized]
         .into_iter()
-        .find_map(|kind| match analysed.fingerprints.as_ref()?.get(kind)? {
-            Signature::Digest(digest) => Some(digest),
-            Signature::Witnessed { .. } | Signature::Shingles(_) => None,
-        });
+        .find_map(
+            |kind| match analysed.fingerprints.as_ref().ok()?.get(kind)? {
+                Signature::Digest(digest) => Some(digest),
+                _ => None,
+            },
+        );
     let status = match &analysed.fetched.outcome {
         Outcome::Exchange(exchange) => u64::from(exchange.status),
         Outcome::Failed(_) => 0,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fetch_log::LogTail;
 use crate::archive::{Location, RecordKind, Tail};
-use crate::dedup::{Document, DocumentId, Kind, Posting};
+use crate::dedup::{Document, DocumentId, Ineligible, Kind, Posting};
 use crate::frontier::Moment;
 use crate::url::UrlId;
 
@@ -31,6 +31,8 @@ pub struct PageRecord {
     pub document: Option<Document>,
     /// The record that stands for the visit in the archive: response, revisit or metadata.
     pub record: Option<(RecordKind, Location)>,
+    /// Of an original, the duplicates whose bodies a rule let be stored.
+    pub stored_members: u32,
 }
 
 /// When a page is visited again, and what its next visit is compared with.
@@ -109,8 +111,8 @@ pub enum Judgement {
         /// Bits that differ.
         distance: u8,
     },
-    /// Neither: an error, a redirect, an empty body.
-    Ineligible,
+    /// Neither.
+    Ineligible(Ineligible),
 }
 
 /// The crawl's state: the row `state` in `Meta`, rewritten by every commit.
@@ -166,6 +168,8 @@ pub struct Counters {
     pub hosts: u64,
     /// Pages by verdict.
     pub verdicts: BTreeMap<String, u64>,
+    /// Pages that can be neither original nor duplicate, by reason.
+    pub ineligible: BTreeMap<String, u64>,
     /// Pages by first digit of their status.
     pub statuses: BTreeMap<u16, u64>,
     /// URLs given up, by class of failure.

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dedup::{Document, Fingerprints, Verdict};
+use crate::dedup::{Document, Fingerprints, Ineligible, Verdict};
 use crate::fetch::{Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
 use crate::page::sitemap::EntryKind;
@@ -46,9 +46,8 @@ pub struct Analysed {
     pub fetched: Fetched,
     /// What its body says.
     pub findings: Findings,
-    /// Its signatures; `None` if it cannot be judged: no success, empty, or not whole, so that it
-    /// may differ from another where it was cut.
-    pub fingerprints: Option<Fingerprints>,
+    /// Its signatures, or why it cannot be judged.
+    pub fingerprints: Result<Fingerprints, Ineligible>,
     /// What the headers of the answer ask of robots.
     pub wishes: Wishes,
     /// SHA-256 of the body as received.
@@ -110,6 +109,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The document whose stored payload is this body, byte for byte.
     pub same_payload: Option<Arc<Document>>,
+    /// Whether its body is kept, where a rule says so; else the policy of the archive does.
+    pub keep: Option<bool>,
     /// What is known of the page, if it was visited before.
     pub previous: Option<Box<PageRecord>>,
 }

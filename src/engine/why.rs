@@ -72,6 +72,8 @@ pub struct Visited {
     /// `unique`, a tier, `ineligible`, `sitemap`, `failed`, `forbidden`, or `known` from an earlier
     /// crawl.
     pub verdict: String,
+    /// Why it can be neither original nor duplicate, where it is ineligible.
+    pub reason: Option<String>,
     /// HTTP status; 0 if there was no answer, or an earlier crawl did not keep it.
     pub status: u16,
     /// Entries of a sitemap.
@@ -318,7 +320,10 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
                         .and_then(RecordPlace::of_stored)
                         .filter(|stored| visited.record.as_ref() != Some(stored));
                 }
-                Judgement::Ineligible => "ineligible".clone_into(&mut visited.verdict),
+                Judgement::Ineligible(reason) => {
+                    "ineligible".clone_into(&mut visited.verdict);
+                    visited.reason = Some(reason.name().to_owned());
+                }
                 Judgement::Duplicate {
                     page: original,
                     kind,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLASSES, Moment, Place};
+use super::{CLASSES, Moment, Place, Repeats};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -35,6 +35,8 @@ pub struct HostState {
     pub visits: u64,
     /// Body bytes received.
     pub bytes: u64,
+    /// Short texts that it gives under many URLs.
+    pub repeats: Repeats,
 }
 
 /// What is known of a host's robots.txt.

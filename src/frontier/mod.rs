@@ -12,6 +12,7 @@ mod host;
 mod policy;
 mod politeness;
 mod refill;
+mod repeats;
 mod revisit;
 mod schedule;
 mod scope;
@@ -26,6 +27,7 @@ pub use refill::{
     LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, path_and_query,
     refill,
 };
+pub use repeats::Repeats;
 pub use revisit::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions};
 pub use scope::{Scope, ScopeKind, admits_by_entries};

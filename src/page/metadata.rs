@@ -100,6 +100,29 @@ fn alternates(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Vec<(Strin
         .collect()
 }
 
+/// The pages that this one names as next and previous in its series, each the first so named.
+pub(super) fn neighbours(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Vec<String> {
+    let pointers = outline.pointers.iter();
+    let elements: Vec<&Element> = pointers
+        .filter_map(|&index| outline.elements.get(index))
+        .filter(|item| matches!(item.tag, Tag::A | Tag::Link))
+        .map(|item| item.element)
+        .collect();
+    let named = |tokens: [&str; 2]| {
+        elements.iter().find_map(|element| {
+            let rel = attribute(element, &local_name!("rel"))?;
+            let href = attribute(element, &local_name!("href"))?;
+            let is_meant = tokens.iter().any(|token| has_token(rel, token));
+            let target = url::join(base, href).ok()?;
+            (is_meant && href.len() <= max_bytes).then(|| target.into())
+        })
+    };
+    [named(["next", "next"]), named(["prev", "previous"])]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
 /// The page's text as far as it says it as data: the article in JSON-LD, or the longest description.
 pub(super) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
     let tags = tags(outline);

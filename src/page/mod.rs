@@ -21,6 +21,7 @@ mod metadata;
 mod model;
 mod model_trees;
 mod outline;
+mod refusal;
 pub mod sitemap;
 mod structure;
 pub mod study;
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 pub use charset::{BodyKind, kind};
 pub use links::{Link, LinkKind};
 pub use metadata::Metadata;
+pub use refusal::Refusal;
 pub use wishes::{Rel, Rels, Wish, Wishes};
 
 use crate::url::{Identity, Url};
@@ -100,6 +102,8 @@ pub struct Page {
     pub robots: Wishes,
     /// What else it says about itself.
     pub metadata: Metadata,
+    /// The absolute URLs of the pages that it names as next and previous in its series.
+    pub neighbours: Vec<String>,
     /// Where the page points, each target once, in document order.
     pub links: Vec<Link>,
     /// The text the page is about, without navigation, advertisements and other furniture. It is
@@ -110,6 +114,8 @@ pub struct Page {
     /// How much of it the main text is, per mille of the bytes. Little says that the page is a frame
     /// with little in it, or that extraction failed.
     pub kept_permille: u16,
+    /// What it refuses, if it is no page but what a server sends in its place.
+    pub refusal: Option<Refusal>,
     /// The bounds that cut something.
     pub notes: Vec<Note>,
 }
@@ -166,13 +172,20 @@ impl Page {
         let main_text =
             content::main_text(&outline, &blocks, full_text.len(), options.max_text_bytes);
         let language = metadata::language(&outline);
+        let title = metadata::title(&outline, options.max_title_bytes);
+        let metadata = metadata::metadata(&outline, &base, options.max_url_bytes);
+        let headlines = [title.as_deref(), metadata.h1.as_deref()];
+        let anchors = links.iter().filter(|link| link.kind == LinkKind::Anchor);
+        let refusal = refusal::refusal(html, &outline, headlines, &full_text, anchors.count());
         let page = Self {
-            title: metadata::title(&outline, options.max_title_bytes),
+            title,
+            refusal,
             detected_language: language::detect(&main_text),
             language,
             canonical: metadata::canonical(&outline, &base, options.max_url_bytes),
             robots: wishes::of_page(&outline),
-            metadata: metadata::metadata(&outline, &base, options.max_url_bytes),
+            metadata,
+            neighbours: metadata::neighbours(&outline, &base, options.max_url_bytes),
             links,
             kept_permille: kept_permille(&main_text, &full_text),
             main_text,

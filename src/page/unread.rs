@@ -9,7 +9,7 @@ use html5ever::{Attribute, LocalName, local_name};
 use super::lexer;
 
 /// The name of an attribute that somebody reads: `links.rs`, `metadata.rs`, `traits.rs`,
-/// `features.rs`, `outline.rs`, `markdown.rs`, or the tree builder (`type` of `<input>`, `encoding` of
+/// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, or the tree builder (`type` of `<input>`, `encoding` of
 /// `<annotation-xml>`; in `<font>` it reads more, see [`keeps_all_attributes`]).
 pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
     const LONGEST: usize = "aria-hidden".len();
@@ -29,6 +29,8 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
         b"type" => local_name!("type"),
         b"class" => local_name!("class"),
         b"style" => local_name!("style"),
+        b"value" => local_name!("value"),
+        b"action" => local_name!("action"),
         b"hidden" => local_name!("hidden"),
         b"content" => local_name!("content"),
         b"encoding" => local_name!("encoding"),

@@ -8,16 +8,20 @@ mod filter;
 mod host;
 mod host_rules;
 mod id;
+mod page_pattern;
 mod pattern;
 mod rules;
+mod series;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
 pub use filter::{UrlPattern, UrlPatternError, UrlPatterns};
 pub use host::{HostKey, Site};
 pub use host_rules::HostRules;
 pub use id::{Secret, UrlId};
+pub use page_pattern::{PageMap, PagePattern, PagePatternError};
 pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};
+pub use series::series;
 
 pub use ::url::Url;
 

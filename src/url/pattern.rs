@@ -153,20 +153,35 @@ impl<T> Default for HostMap<T> {
 impl<T> HostMap<T> {
     /// Keeps a value; gives back what the same pattern had.
     pub fn insert(&mut self, pattern: &HostPattern, value: T) -> Option<T> {
+        self.place(pattern).replace(value)
+    }
+
+    /// The value of a pattern; an empty one where there was none.
+    pub(super) fn entry(&mut self, pattern: &HostPattern) -> &mut T
+    where
+        T: Default,
+    {
+        self.place(pattern).get_or_insert_default()
+    }
+
+    fn place(&mut self, pattern: &HostPattern) -> &mut Option<T> {
         let ports = self.names.entry(pattern.name.clone()).or_default();
         let here = ports.entry(pattern.port).or_insert(Here {
             whole: None,
             below: None,
         });
         match pattern.only_below {
-            true => here.below.replace(value),
-            false => here.whole.replace(value),
+            true => &mut here.below,
+            false => &mut here.whole,
         }
     }
 
     /// The values of all patterns that the host matches, the most specific last: a longer name
     /// after a shorter one, then a port after none, then `*.name` after `name`.
-    pub fn matching<'a>(&'a self, host: &'a HostKey) -> impl Iterator<Item = &'a T> {
+    pub fn matching<'a, 'n>(
+        &'a self,
+        host: &'n HostKey,
+    ) -> impl Iterator<Item = &'a T> + use<'a, 'n, T> {
         self.matching_name(host.name(), host.port())
     }
 

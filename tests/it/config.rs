@@ -312,6 +312,117 @@ fn wrong_entries_of_domains_are_refused_with_their_place() {
 }
 
 #[test]
+fn rules_of_deduplication_are_shown() {
+    let place = Place::new();
+    let text = "[dedup]\nmethod = \"minhash\"\n\n[[dedup.rule]]\nname = \"print\"\n\
+        match = [\"/print/\", \"a.example\"]\ntiers = [\"raw\"]\nsimilarity = 0.95\n";
+    let file = place.file("rules.toml", text);
+    let shown = show(&["--config", &file], &[]).expect(0).stdout;
+    for line in [
+        "dedup.method = \"minhash\"",
+        "[[dedup.rule]]",
+        "match = [\"/print/\",\"a.example\"]",
+        "tiers = [\"raw\"]",
+        "similarity = 0.95",
+    ] {
+        let found = shown.lines().any(|it| it.starts_with(line));
+        assert!(found, "no line {line:?} in {shown}");
+    }
+    let load = |file: &str| config::load(Some(Path::new(file)), [], []).expect("it is one");
+    let again = place.file("again.toml", &shown);
+    assert_eq!(load(&again).config, load(&file).config);
+    let shown = show(&["--config", &file, "--json"], &[]).expect(0).stdout;
+    let shown: Value = serde_json::from_str(&shown).expect("one JSON object");
+    assert_eq!(
+        shown["dedup.rule"]["value"][0]["settings"]["similarity"],
+        0.95
+    );
+    let arguments = ["--config", &file, "--host", "www.a.example"];
+    let shown = show(&arguments, &[]).expect(0).stdout;
+    let line = format!("dedup.similarity = 0.95  # {file}, [[dedup.rule]] 1 (print), a.example");
+    assert!(shown.lines().any(|it| it == line), "no {line} in {shown}");
+    run(gleaner(&["config", "check", "--config", &file]))
+        .expect(0)
+        .says(&["keys set: 1", "[[dedup.rule]]: 1"]);
+    let lists = [
+        ("GLEANER_DEDUP_TIERS", "raw, near"),
+        ("GLEANER_DEDUP_MASKS", "dates"),
+    ];
+    let shown = show(&[], &lists).expect(0).stdout;
+    assert!(
+        shown.contains("dedup.tiers = [\"raw\",\"near\"]  # GLEANER_DEDUP_TIERS"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn wrong_rules_of_deduplication_are_refused_with_their_place() {
+    let place = Place::new();
+    let check = |rule: &str, says: &[&str]| {
+        let text = format!(
+            "crawl.max_depth = 3\n\n[[dedup.rule]]\nmatch = [\"b.example\"]\nhamming = 3\n\n{rule}"
+        );
+        let file = place.file("bad.toml", &text);
+        run(gleaner(&["config", "check", "--config", &file]))
+            .expect(USAGE)
+            .says(&[&file])
+            .says(says);
+    };
+    let entry = "[[dedup.rule]]\nmatch = [\"/print/\"]\n";
+    let place_of = ["line 7", "[[dedup.rule]] 2"];
+    let second = |set: &str, says: &str| {
+        check(
+            &format!("{entry}{set}\n"),
+            &[place_of[0], place_of[1], says],
+        );
+    };
+    second("similarity = 0.5", "0.8 to 1");
+    second("hamming = 11", "0 to 10");
+    second("method = \"minhash\"", "dedup.method = \"minhash\"");
+    second("similarty = 0.9", "did you mean `similarity`?");
+    second(
+        "masks = []",
+        "holds for the whole crawl; for some pages can be set: ",
+    );
+    second("", "it sets nothing");
+    check(
+        "[[dedup.rule]]\nhamming = 1\n",
+        &["line 7", "it names no page"],
+    );
+    check(
+        "[[dedup.rule]]\nmatch = [\"B.example.\"]\nhamming = 1\n",
+        &["b.example is in [[dedup.rule]] 1 too"],
+    );
+    check(
+        "[[dedup.rule]]\nmatch = [\"http://b.example/\"]\nhamming = 1\n",
+        &["is no pattern of pages"],
+    );
+    check(
+        "[[dedup.rule]]\nmatch = [\"c.example\"]\ntiers = [\"fuzzy\"]\n",
+        &["fuzzy"],
+    );
+    let whole = |text: &str, says: &str| {
+        let file = place.file("bad.toml", text);
+        run(gleaner(&["config", "check", "--config", &file]))
+            .expect(USAGE)
+            .says(&[says]);
+    };
+    whole(
+        "[dedup]\nsimilarity = 0.7\n",
+        "`dedup.similarity` to 0.7: it must be 0.8 to 1",
+    );
+    whole("[dedup]\nbands = 30\n", "a signature has 128 values");
+    whole(
+        "[dedup]\nsimhash_shingle = \"letters\"\n",
+        "write words:N or chars:N",
+    );
+    whole(
+        "[dedup.rule]\nhamming = 1\n",
+        "write [[dedup.rule]] above each entry",
+    );
+}
+
+#[test]
 fn wrong_variables_are_refused_before_anything_begins() {
     let place = Place::new();
     for (name, value, says) in [
@@ -532,17 +643,21 @@ fn reference() -> String {
         let reason = key.reason.replace('|', "\\|");
         let _ = writeln!(text, "| `{}` | {default} | {flag} | {reason} |", key.key);
     }
-    text.push_str("\n## domain\n\n");
-    text.push_str(&domains());
+    for list in ["domain", "dedup.rule"] {
+        let _ = write!(text, "\n## {list}\n\n{}", entries(list));
+    }
     text
 }
 
-/// What the shipped file says of `[[domain]]`: text, and an example that is indented there.
-fn domains() -> String {
+/// What the shipped file says of a list: text, and an example that is indented there.
+fn entries(list: &str) -> String {
     let shipped = read("config/gleaner.toml");
-    let last = shipped.rsplit("\n\n").next().unwrap_or_default();
+    let header = format!("[[{list}]]");
+    let mut parts = shipped.split("\n\n");
+    let part = parts.find(|part| part.contains(&header));
+    let part = part.expect("the shipped file shows every list");
     let (mut text, mut example) = (Vec::new(), String::new());
-    for line in last.lines() {
+    for line in part.lines() {
         let line = line.strip_prefix('#').expect("the example is a comment");
         match line.strip_prefix("     ") {
             Some(line) => {

@@ -16,6 +16,7 @@
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `dedup`, `dedup_kept`: corpora that others crawled.
 //! - `known`: what earlier crawls know.
+//! - `rules`: what a crawl calls a duplicate, and what no page.
 //! - `offline`: commands that read files and fetch nothing.
 //! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
@@ -54,6 +55,7 @@ mod dedup;
 mod dedup_kept;
 mod known;
 mod pages;
+mod rules;
 mod why;
 
 mod offline;

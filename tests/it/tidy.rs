@@ -22,7 +22,10 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("dedup", &["url", "store", "runs"]),
     ("archive", &["url"]),
     ("engine", &LAYERS_0_AND_1),
-    ("config", &["url", "frontier", "fetch", "page", "engine"]),
+    (
+        "config",
+        &["url", "frontier", "fetch", "page", "dedup", "engine"],
+    ),
     ("daemon", &["url", "seeds", "fetch", "engine"]),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (

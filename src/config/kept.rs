@@ -1,0 +1,126 @@
+//! Settings as a data directory keeps them: every key and its value as text, to be compared with those
+//! of the next run, and read back where nobody gives any.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::dedup::RuleSettings;
+use super::load::{Layers, Origin, list, values};
+use super::{Config, DomainSettings};
+
+/// Every setting as `section.key` and its value as text; those of some hosts or pages as
+/// `section.key at pattern`.
+pub fn flatten(config: &Config) -> BTreeMap<String, String> {
+    let text = |value| match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let own = config.domain.iter().flat_map(|entry| {
+        let at = |(key, value): (String, Value)| {
+            let hosts = entry.hosts.iter();
+            hosts.map(move |host| (format!("{key} at {host}"), value.clone()))
+        };
+        entry
+            .settings()
+            .into_iter()
+            .flat_map(at)
+            .collect::<Vec<_>>()
+    });
+    let rules = config.dedup.rule.iter().flat_map(|entry| {
+        let at = |(key, value): (String, Value)| {
+            let pages = entry.pages.iter();
+            pages.map(move |page| (format!("dedup.{key} at {page}"), value.clone()))
+        };
+        entry
+            .settings()
+            .into_iter()
+            .flat_map(at)
+            .collect::<Vec<_>>()
+    });
+    values(config)
+        .into_iter()
+        .chain(own)
+        .chain(rules)
+        .map(|(key, value)| (key, text(value)))
+        .collect()
+}
+
+/// The configuration of a run whose settings were kept by [`flatten`]. What this version does not
+/// know, or takes for something else, has its default.
+pub fn kept(settings: &BTreeMap<String, String>) -> Config {
+    let mut layers = Layers::new();
+    let mut own: BTreeMap<&str, toml::Table> = BTreeMap::new();
+    let mut rules: BTreeMap<&str, toml::Table> = BTreeMap::new();
+    for (key, value) in settings {
+        match key.split_once(" at ") {
+            Some((key, pattern)) => {
+                let Some((section, key)) = key.split_once('.') else {
+                    continue;
+                };
+                let is_list = value.starts_with('[');
+                let value = (value.parse().map(toml::Value::Integer).map_err(|_| ()))
+                    .or_else(|()| is_list.then(|| list(value).ok()).flatten().ok_or(()))
+                    .or_else(|()| value.parse().map(toml::Value::Boolean))
+                    .or_else(|_| value.parse().map(toml::Value::Float))
+                    .unwrap_or_else(|_| toml::Value::String(value.clone()));
+                if section == "dedup" {
+                    let rule = rules.entry(pattern).or_default();
+                    rule.insert(key.to_owned(), value);
+                    continue;
+                }
+                let entry = own.entry(pattern).or_default().entry(section);
+                let section = entry.or_insert_with(|| toml::Value::Table(toml::Table::new()));
+                if let Some(section) = section.as_table_mut() {
+                    section.insert(key.to_owned(), value);
+                }
+            }
+            None => {
+                let _ = layers.set(key, value, Origin::Default);
+            }
+        }
+    }
+    let effective = layers.finish();
+    let mut config = effective.map_or_else(|_| Config::default(), |it| it.config);
+    let matching = |(pattern, mut entry): (&str, toml::Table)| {
+        let pattern = toml::Value::String(pattern.to_owned());
+        entry.insert("match".to_owned(), toml::Value::Array(vec![pattern]));
+        entry
+    };
+    let own = own.into_iter().map(matching);
+    (config.domain).extend(own.flat_map(DomainSettings::deserialize));
+    let rules = rules.into_iter().map(matching);
+    (config.dedup.rule).extend(rules.flat_map(RuleSettings::deserialize));
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_were_kept_are_the_same_again() {
+        let mut config = Config::default();
+        config.crawl.max_depth = Some(3);
+        config.crawl.scope = crate::frontier::ScopeKind::Prefix;
+        config.fetch.user_agent = "bot/1 (+https://a.example/)".to_owned();
+        let lists = toml::from_str::<Config>(
+            "[[domain]]\nmatch = [\"a.example\"]\npoliteness = { delay = \"5s\", attempts = 2 }\n\
+             crawl.robots = \"ignore\"\n\
+             [[dedup.rule]]\nmatch = [\"/print/\"]\nsimilarity = 1\nrefusals = false\nhamming = 3\n\
+             [[dedup.rule]]\nmatch = [\"a.example/x\"]\ntiers = [\"raw\"]\nmethod = \"simhash\"",
+        )
+        .unwrap();
+        config.domain = lists.domain;
+        config.dedup.rule = lists.dedup.rule;
+        config.dedup.tiers.0.clear();
+        config.dedup.similarity = 0.85;
+        let mut settings = flatten(&config);
+        assert_eq!(kept(&settings), config);
+        settings.insert("no.such".to_owned(), "1".to_owned());
+        settings.insert("crawl.max_redirects".to_owned(), "many".to_owned());
+        assert_eq!(kept(&settings), config);
+    }
+}

@@ -1,0 +1,136 @@
+//! From an answer to what is known of its page: decoded, parsed, signed. What an analyst does with
+//! an answer from the network, and whoever makes fingerprints again with one from the archive.
+
+use bytes::Bytes;
+
+use super::Options;
+use crate::dedup::{Fingerprinter, Fingerprints, Heading, Ineligible, Text};
+use crate::fetch::{self, Decoded};
+use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
+use crate::robots;
+use crate::url::{self, Identity, Url, UrlId};
+
+/// Reads pages.
+#[derive(Clone)]
+pub(super) struct Reader {
+    pub(super) identity: Identity,
+    pub(super) options: PageOptions,
+    pub(super) max_decoded_bytes: usize,
+    /// X-Robots-Tag values for this token are ours.
+    pub(super) product_token: String,
+    fingerprinter: Fingerprinter,
+}
+
+/// A server's answer with success, wherever it is from.
+pub(super) struct Answer<'a> {
+    /// Its header fields, the names in lower case.
+    pub(super) headers: &'a [(String, Vec<u8>)],
+    /// Its body as received.
+    pub(super) body: &'a Bytes,
+    /// Whether something is missing of it.
+    pub(super) is_cut: bool,
+}
+
+/// What a page says, if it is text, and its signatures, or why it has none.
+pub(super) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
+
+impl<'a> Answer<'a> {
+    fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.headers.iter().filter(move |(field, _)| field == name);
+        named.filter_map(|(_, value)| std::str::from_utf8(value).ok())
+    }
+}
+
+impl Reader {
+    /// One that reads as a run with these options does.
+    pub(super) fn new(identity: &Identity, options: &Options) -> Self {
+        Self {
+            identity: identity.clone(),
+            options: options.page.clone(),
+            max_decoded_bytes: options.fetch.max_decoded_bytes,
+            product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
+            fingerprinter: Fingerprinter::new(options.features.clone()),
+        }
+    }
+
+    /// Reads the page at `url`, and signs it if it is whole. `notes` get what kept it from being so.
+    /// Of what is neither HTML nor text, `is_page` says whether it is signed.
+    pub(super) fn read(
+        &self,
+        answer: &Answer<'_>,
+        url: &Url,
+        is_page: impl FnOnce(&[u8], &mut Vec<String>) -> bool,
+        notes: &mut Vec<String>,
+    ) -> Read {
+        if answer.body.is_empty() {
+            return (None, Err(Ineligible::Empty));
+        }
+        let decoded = self.decode(answer, notes);
+        let is_whole = !answer.is_cut && decoded.note.is_none();
+        let body = decoded.bytes;
+        let sign = |text: &Text| match is_whole {
+            true => Ok(self.fingerprinter.sign(&body, text)),
+            false => Err(Ineligible::Cut),
+        };
+        let content_type = answer.values("content-type").next();
+        let page = match page::kind(content_type, &body) {
+            BodyKind::Html => {
+                let text = charset::to_text(&body, content_type);
+                Page::parse_html(&text.text, url, &self.identity, &self.options)
+            }
+            BodyKind::Text => {
+                let text = charset::to_text(&body, content_type);
+                Page::plain_text(&text.text, &self.options)
+            }
+            BodyKind::Other => {
+                let fingerprints = match is_page(&body, notes) {
+                    true => sign(&Text::default()),
+                    false => Err(Ineligible::Status),
+                };
+                return (None, fingerprints);
+            }
+        };
+        notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
+        // A text that a bound cut says nothing about what stood behind the cut.
+        let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
+        let text = match is_read_whole {
+            true => (self.fingerprinter)
+                .text(&page.main_text, &page.full_text)
+                .with_heading(&self.heading(&page, url)),
+            false => Text::default(),
+        };
+        let fingerprints = sign(&text);
+        (Some(page), fingerprints)
+    }
+
+    /// What the page says of itself beside its text.
+    fn heading(&self, page: &Page, url: &Url) -> Heading {
+        let ids = |urls: &mut dyn Iterator<Item = &String>| -> Vec<UrlId> {
+            urls.filter_map(|it| url::parse(it).ok())
+                .map(|it| self.identity.id(&it))
+                .collect()
+        };
+        let alternates = &page.metadata.alternates;
+        let mut versions = ids(&mut alternates.iter().map(|(_, url)| url));
+        if !versions.is_empty() {
+            versions.push(self.identity.id(url));
+        }
+        Heading {
+            host: url.host_str().map(str::to_owned),
+            title: page.title.clone(),
+            h1: page.metadata.h1.clone(),
+            language: page.detected_language,
+            declared_language: page.language.clone(),
+            versions,
+            neighbours: ids(&mut page.neighbours.iter()),
+            series: url::series(url).map(|first| self.identity.id(&first)),
+        }
+    }
+
+    fn decode(&self, answer: &Answer<'_>, notes: &mut Vec<String>) -> Decoded {
+        let encodings = answer.values("content-encoding");
+        let decoded = fetch::decode(encodings, answer.body, self.max_decoded_bytes);
+        notes.extend(decoded.note.map(str::to_owned));
+        decoded
+    }
+}

@@ -1,0 +1,218 @@
+//! Fingerprints made again, from the archive: where a crawl goes on with other settings of what they
+//! are made of, or with a gleaner that makes them otherwise. Old ones and new ones would never meet.
+//!
+//! The row that says what the fingerprints are made of is taken back before the first is made again
+//! and written when the last has its place, so a run that is killed in between begins anew.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread;
+
+use bytes::Bytes;
+
+use super::reading::{Answer, Reader};
+use super::rows::PageRecord;
+use super::{Error, Options};
+use crate::archive::{self, Limits, Location, ReadRecord, RecordKind, SegmentReader, WarcOptions};
+use crate::dedup::{Document, Fingerprints};
+use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
+use crate::url::{self, Identity};
+
+/// Pages that are read and written at a time.
+const CHUNK: usize = 512;
+
+/// Pages after which a word is said.
+const OFTEN: u64 = 10_000;
+
+/// Whether the fingerprints of a crawl are made otherwise than those of this run.
+pub(super) fn is_due(store: &dyn Store, options: &Options) -> Result<bool, Error> {
+    let found = store.get(Table::Meta, keys::meta::FEATURES)?;
+    Ok(found.unwrap_or_default() != options.features.line().as_bytes())
+}
+
+/// Where fingerprints are made again.
+pub(super) struct Refingerprint<'a> {
+    store: &'a dyn Store,
+    directory: PathBuf,
+    reader: Reader,
+}
+
+impl<'a> Refingerprint<'a> {
+    /// From the archive in `directory`.
+    pub(super) fn new(
+        store: &'a dyn Store,
+        directory: PathBuf,
+        identity: &Identity,
+        options: &Options,
+    ) -> Self {
+        Self {
+            store,
+            directory,
+            reader: Reader::new(identity, options),
+        }
+    }
+
+    /// Makes those of all originals again. What was in runs and documents is worth nothing then.
+    pub(super) fn run(&self) -> Result<(), Error> {
+        tracing::warn!(
+            "fingerprints are made of something else than before; they are made again from the archive"
+        );
+        self.check()?;
+        let mut batch = Batch::new();
+        batch.delete(Table::Meta, keys::meta::FEATURES);
+        self.store.commit(batch, Durability::Disk)?;
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let (mut after, mut count, mut said) = (Vec::new(), 0, 0);
+        loop {
+            let rows = self.store.range(Table::Pages, &[], &after, CHUNK)?;
+            let Some((last, _)) = rows.last() else { break };
+            after = [last, &[0][..]].concat();
+            let is_last = rows.len() < CHUNK;
+            let parts = rows.chunks(rows.len().div_ceil(cores));
+            let made: Vec<Result<Vec<_>, Error>> = thread::scope(|scope| {
+                let threads: Vec<_> = parts
+                    .map(|rows| scope.spawn(move || self.again(rows)))
+                    .collect();
+                let died = || Err(Error::Internal("reading the archive failed".to_owned()));
+                let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
+                ends.map(|made| made.unwrap_or_else(|_| died())).collect()
+            });
+            let mut batch = Batch::new();
+            for pages in made {
+                for (key, page) in pages? {
+                    batch.put(Table::Pages, key, encode(&page));
+                    count += 1;
+                }
+            }
+            if !batch.is_empty() {
+                self.store.commit(batch, Durability::Disk)?;
+            }
+            if count >= said + OFTEN {
+                said = count;
+                tracing::info!(pages = count, "fingerprints made again");
+            }
+            if is_last {
+                break;
+            }
+        }
+        tracing::info!(pages = count, "all fingerprints are made again");
+        Ok(())
+    }
+
+    /// Refuses an archive of which a file is missing, before anything is changed.
+    fn check(&self) -> Result<(), Error> {
+        let mut segments = BTreeSet::new();
+        for_each(self.store, Table::Pages, &[], &mut |_, row| {
+            let page: PageRecord = decode(Table::Pages, row)?;
+            segments.extend(page.document.map(|document| document.stored.segment));
+            Ok(())
+        })?;
+        let mut files = segments.into_iter().map(|segment| self.file(segment));
+        match files.find(|file| !file.exists()) {
+            Some(file) => Err(Error::Refingerprint { file }),
+            None => Ok(()),
+        }
+    }
+
+    fn file(&self, segment: u32) -> PathBuf {
+        self.directory
+            .join(WarcOptions::new("").segment_name(segment))
+    }
+
+    /// The rows that change.
+    fn again(&self, rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<(Vec<u8>, PageRecord)>, Error> {
+        let mut changed = Vec::new();
+        for (key, row) in rows {
+            let mut page: PageRecord = decode(Table::Pages, row)?;
+            let Some(document) = &page.document else {
+                continue;
+            };
+            if document.fingerprints == Fingerprints::default() {
+                continue;
+            }
+            let fingerprints = match self.sign(&page, document) {
+                Ok(fingerprints) => fingerprints,
+                Err(error @ archive::Error::Io { .. }) => return Err(error.into()),
+                // Its text is lost, and whoever has it is stored in its place.
+                Err(error) => {
+                    tracing::warn!(url = page.url, %error, "this page cannot be read again");
+                    Fingerprints::default()
+                }
+            };
+            if let Some(document) = &mut page.document {
+                document.fingerprints = fingerprints;
+            }
+            changed.push((key.clone(), page));
+        }
+        Ok(changed)
+    }
+
+    /// Signs a page as it is stored.
+    fn sign(&self, page: &PageRecord, document: &Document) -> Result<Fingerprints, archive::Error> {
+        let stored = &document.stored;
+        let response = Location {
+            segment: stored.segment,
+            offset: stored.offset,
+            length: stored.length,
+        };
+        let response = self.record(&response)?;
+        // The bytes may be another page's, but the headers that tell how to read them are its own.
+        let revisit = match &page.record {
+            Some((RecordKind::Revisit, location)) => Some(self.record(location)?),
+            _ => None,
+        };
+        let (Some((head, payload)), Ok(url)) = (response.http_parts(), url::parse(&page.url))
+        else {
+            return Ok(Fingerprints::default());
+        };
+        let own = revisit.as_ref().and_then(ReadRecord::http_parts);
+        let answer = Answer {
+            headers: &headers(own.map_or(head, |(head, _)| head)),
+            body: &Bytes::copy_from_slice(payload),
+            is_cut: false,
+        };
+        let (_, fingerprints) = self
+            .reader
+            .read(&answer, &url, |_, _| true, &mut Vec::new());
+        // Narrower bounds than before may cut it: then it is nobody's original.
+        Ok(fingerprints.unwrap_or_default())
+    }
+
+    fn record(&self, location: &Location) -> Result<ReadRecord, archive::Error> {
+        let path = self.file(location.segment);
+        let mut records = SegmentReader::open_at(&path, location.offset, Limits::default())?;
+        records.next().unwrap_or(Err(archive::Error::Torn {
+            path,
+            offset: location.offset,
+        }))
+    }
+}
+
+/// The header fields of a stored head, their names in lower case.
+fn headers(head: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let lines = head.split(|byte| *byte == b'\n').skip(1);
+    lines
+        .filter_map(|line| {
+            let at = line.iter().position(|byte| *byte == b':')?;
+            let (name, value) = line.split_at(at);
+            let name = String::from_utf8_lossy(name).trim().to_ascii_lowercase();
+            Some((name, value.get(1..)?.trim_ascii().to_vec()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_head_is_read_as_it_was_received() {
+        let head = b"HTTP/1.1 200 OK\r\nContent-Type:  text/html; charset=latin1 \r\nX: \xff\r\nnone\r\n\r\n";
+        let expected = [
+            ("content-type", &b"text/html; charset=latin1"[..]),
+            ("x", b"\xff"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_vec()));
+        assert_eq!(headers(head), expected);
+    }
+}
