@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exact::key_of;
 use super::{
-    Document, DocumentId, Documents, Error, Fingerprints, METHODS, Match, Method, Verdict,
+    Document, DocumentId, Documents, Error, Fingerprints, METHODS, Match, Method, Similarity,
+    Verdict,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -77,6 +78,7 @@ impl Index {
                     original,
                     kind: method.kind(),
                     distance: found.distance,
+                    similarity: Similarity::of(found.similarity),
                 });
             }
         }
@@ -265,6 +267,7 @@ mod tests {
                     url: format!("http://example.org/{id}"),
                     fetched: 0,
                     stored: Stored::default(),
+                    stored_for: None,
                     payload: [id as u8; 32],
                     fingerprints,
                 };

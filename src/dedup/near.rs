@@ -14,6 +14,10 @@ use super::{Key, Kind, Match, Method, Signature, Text, shingle};
 /// `gleaner dedup` does, whose user has the corpus still.
 const THRESHOLD: f64 = 0.9;
 
+/// How much less alike a page may become to its original, before it is a duplicate no more. Two
+/// standard errors of the sketch: an edit that moves the estimate by less says nothing.
+const HYSTERESIS: f64 = 0.05;
+
 /// Fewer words say too little about a page.
 const MIN_WORDS: u32 = 5;
 
@@ -87,25 +91,36 @@ impl Method for Near {
     }
 
     fn verify(&self, a: &Signature, b: &Signature) -> Option<Match> {
-        let found = match (a, b) {
-            (
-                Signature::Witnessed { simhash, sketch },
-                Signature::Witnessed {
-                    simhash: other,
-                    sketch: other_sketch,
-                },
-            ) => Match {
-                distance: hamming(*simhash, *other),
-                similarity: minhash::sketch_similarity(sketch, other_sketch),
-            },
-            (Signature::Shingles(a), Signature::Shingles(b)) => Match {
-                distance: 0,
-                similarity: short::jaccard(a, b),
-            },
-            _ => return None,
-        };
+        let found = measure(a, b)?;
         (found.distance <= REACH && found.similarity >= THRESHOLD).then_some(found)
     }
+}
+
+/// How alike two pages are, whether or not that is enough; `None` if one is short and the other is not.
+pub(super) fn measure(a: &Signature, b: &Signature) -> Option<Match> {
+    Some(match (a, b) {
+        (
+            Signature::Witnessed { simhash, sketch },
+            Signature::Witnessed {
+                simhash: other,
+                sketch: other_sketch,
+            },
+        ) => Match {
+            distance: hamming(*simhash, *other),
+            similarity: minhash::sketch_similarity(sketch, other_sketch),
+        },
+        (Signature::Shingles(a), Signature::Shingles(b)) => Match {
+            distance: 0,
+            similarity: short::jaccard(a, b),
+        },
+        _ => return None,
+    })
+}
+
+/// Whether a duplicate that has become so much like its original still is one. Its `SimHash` has no
+/// say: that finds candidates, and here there is one.
+pub(super) fn stays(found: &Match) -> bool {
+    found.similarity >= THRESHOLD - HYSTERESIS
 }
 
 #[cfg(test)]

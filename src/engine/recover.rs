@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::committer::{CheckpointLimits, Committer, DEDUP_RUNS, Deltas, SEEN_RUNS};
 use super::directory::DataDirectory;
+use super::expiry::{self, Expiry};
 use super::fetch_log::FetchLog;
 use super::revisit::Revisits;
 use super::rows::{CrawlState, Delta, PageRecord};
@@ -22,7 +23,7 @@ use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, Documents, Index};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{QueuedUrl, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
-use crate::runs::{self, Catalog, Runs};
+use crate::runs::{self, Catalog, Retired, Runs};
 use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
 use crate::url::{Identity, Secret, UrlId};
 
@@ -77,7 +78,7 @@ pub(super) fn read_state(store: &dyn Store) -> Result<Option<CrawlState>, Error>
 pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Committer, Error> {
     let path = directory.path();
     let store = open_or_begin_store(directory, options.max_memory)?;
-    let state = match read_state(&*store)? {
+    let mut state = match read_state(&*store)? {
         Some(state) => state,
         None => begin(&*store, path)?,
     };
@@ -104,14 +105,11 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
             .map(|name| (name, runs::Options::default())),
     );
     let (mut catalog, damages) = Catalog::open(&path.join("runs"), &structures)?;
-    let (mut documents, lost) = Documents::open(
-        &path.join("documents"),
-        options.max_memory / 64,
-        state.documents_checkpointed,
-    )?;
-    if let Some(lost) = lost {
-        tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
-        rebuild_documents(&*store, &mut documents)?;
+    let retired = expiry::read_retired(&*store)?;
+    let documents = open_documents(&*store, path, options, &mut state, &retired)?;
+    catalog.restore_retired(DEDUP_RUNS, retired);
+    if state.is_purging {
+        catalog.purge();
     }
     let damages: Vec<usize> = if catalog.sequence() < state.runs_checkpointed {
         tracing::warn!("the runs are older than the store; they are rebuilt from it");
@@ -169,9 +167,48 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         deltas,
         run_hosts: RunHosts::default(),
         revisits: Revisits::none(),
+        expiry: Expiry::new(options.expire_after),
     };
     committer.revisit_by(options.revisit.clone())?;
     Ok(committer)
+}
+
+/// Opens the documents, and builds them from the store where they are lost, or mostly dead.
+fn open_documents(
+    store: &dyn Store,
+    path: &Path,
+    options: &Options,
+    state: &mut CrawlState,
+    retired: &Retired,
+) -> Result<Documents, Error> {
+    let folder = path.join("documents");
+    // sled does not give back the space of rows that were removed. What it had is in the store.
+    let is_mostly_dead = expiry::is_mostly_dead(state.dead_rows, state.last_document, retired);
+    if is_mostly_dead && folder.exists() {
+        tracing::info!(
+            expired = state.dead_rows,
+            "the documents are built anew without those that expired"
+        );
+        fs::remove_dir_all(&folder).map_err(|source| dedup::Error::Io {
+            path: folder.clone(),
+            source,
+        })?;
+    }
+    let expected = match is_mostly_dead {
+        true => 0,
+        false => state.documents_checkpointed,
+    };
+    let (mut documents, lost) = Documents::open(&folder, options.max_memory / 64, expected)?;
+    if let Some(lost) = lost {
+        tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
+    }
+    if documents.through() < state.documents_checkpointed {
+        rebuild_documents(store, &mut documents)?;
+        // The last ones may have expired.
+        documents.reach(state.documents_checkpointed)?;
+        state.dead_rows = 0;
+    }
+    Ok(documents)
 }
 
 /// The first commit: the secret and an empty state. Refused where an earlier crawl left something:
@@ -255,6 +292,9 @@ fn replay(
         }
         for document in delta.documents {
             index.documents_mut().insert(Arc::new(document));
+        }
+        for id in delta.expired {
+            index.documents_mut().remove(id);
         }
         Ok(())
     })?;

@@ -31,6 +31,10 @@ pub struct HostState {
     pub visits: u64,
     /// Body bytes received.
     pub bytes: u64,
+    /// Pages that are originals or duplicates.
+    pub judged: u64,
+    /// Those of them that are duplicates.
+    pub duplicates: u64,
 }
 
 /// What is known of a host's robots.txt.

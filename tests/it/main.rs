@@ -12,6 +12,7 @@
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
+//! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`: corpora that others crawled.
 //! - `offline`: commands that read files and fetch nothing.
 //! - `fuzz`: the fuzz targets, on inputs that come again.
@@ -45,6 +46,7 @@ mod stop;
 
 mod memory;
 
+mod clusters;
 mod dedup;
 mod pages;
 mod why;
