@@ -226,6 +226,21 @@ fn rows(data: &Path) -> BTreeMap<UrlId, PageRecord> {
     rows
 }
 
+/// Original's document and page of every member of a cluster, as the store lists them.
+fn members(data: &Path) -> BTreeSet<(u64, UrlId)> {
+    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
+    let store = Embedded::open(&data.join("store"), &store::Options::default())
+        .expect("the store opens after a kill");
+    let mut members = BTreeSet::new();
+    store::for_each(&store, Table::Clusters, &[], &mut |key, _| {
+        let member = store::keys::parse_member(key);
+        members.extend(member.map(|(document, id)| (document, UrlId::from_bytes(id))));
+        Ok(())
+    })
+    .expect("the store is whole");
+    members
+}
+
 /// None of the requests after the first `before` may be for what was done then.
 fn check_not_again(web: &Web, before: usize, done: &BTreeSet<String>) {
     for request in &web.requests()[before..] {
@@ -268,6 +283,10 @@ fn wait(child: &mut Child) -> std::process::ExitStatus {
 /// archive, its row in the documents and its keys in the runs.
 fn left(data: &Path) -> Left {
     let records = rows(data);
+    let duplicates = records
+        .iter()
+        .filter_map(|(id, page)| Some((page.duplicate()?.of, *id)));
+    assert_eq!(duplicates.collect::<BTreeSet<_>>(), members(data));
 
     let mut payloads = BTreeMap::new();
     let mut segments: Vec<_> = std::fs::read_dir(data.join("warc"))
@@ -340,7 +359,7 @@ fn left(data: &Path) -> Left {
         if let Fate::Answered { judgement, .. } = &page.fate {
             let original = match judgement {
                 Judgement::Unique => *id,
-                Judgement::Duplicate { page, .. } => *page,
+                Judgement::Duplicate(duplicate) => duplicate.page,
                 Judgement::Ineligible(_) => continue,
             };
             members

@@ -8,6 +8,7 @@ mod crawl;
 mod daemon;
 mod dedup;
 mod demo;
+mod dups;
 mod exit;
 mod extract;
 mod features;
@@ -21,8 +22,11 @@ mod output;
 mod packaging;
 mod pages;
 mod progress;
+mod questions;
+mod report;
 mod robots;
 mod signals;
+mod similar;
 mod sitemap;
 mod status;
 mod verdicts;
@@ -91,6 +95,12 @@ enum Command {
     Pages(pages::Arguments),
     /// Tell what happened to a URL, and why
     Why(why::Arguments),
+    /// List the clusters of duplicates, also while the crawl runs
+    Dups(dups::Arguments),
+    /// List the stored pages that are most like a page, also while the crawl runs
+    Similar(similar::Arguments),
+    /// Sum up what deduplication did, also while the crawl runs
+    Report(report::Arguments),
     /// Show the settings that hold and who set each, or check a configuration file
     Config(config::Arguments),
     /// Print the canonical form of URLs, under which a crawl knows them
@@ -170,6 +180,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Status(arguments) => status::run(&arguments),
         Command::Pages(arguments) => pages::run(&arguments, &screen),
         Command::Why(arguments) => why::run(&arguments),
+        Command::Dups(arguments) => dups::run(&arguments),
+        Command::Similar(arguments) => similar::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Normalize(arguments) => normalize::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),
@@ -268,7 +281,7 @@ fn report(failure: &Failure) -> Exit {
         ) => (output::chain(error), Exit::Directory),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
-                hints.push("`gleaner status`, `pages` and `why` work while the other process runs, `pause`, `resume`, `stop` and `seeds add` speak to it");
+                hints.push("`gleaner status`, `pages`, `why`, `dups`, `similar` and `report` work while the other process runs, `pause`, `resume`, `stop` and `seeds add` speak to it");
             }
             (output::chain(error), Exit::Directory)
         }

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::Failure;
 use super::output::{self, Screen};
 use crate::config::Config;
+use crate::dedup::Similarity;
 use crate::engine::{Digests, Feed, LogLine, Outlook, PageLine, Position, RecordPlace, Texts};
 use crate::page::Wish;
 
@@ -29,7 +30,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
   gleaner pages --data-dir crawl --follow --after 0:48213     go on behind that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
-language, robots, text, words, digests, simhash, verdict, distance, original, record and position;
+language, robots, text, words, digests, simhash, verdict, distance, similarity, original, record and
+position;
 docs/formats.md explains them.")]
 pub(super) struct Arguments {
     /// Directory of the crawl
@@ -77,6 +79,7 @@ struct Line<'a> {
     simhash: Option<&'a str>,
     verdict: &'a str,
     distance: Option<u8>,
+    similarity: Option<Similarity>,
     original: Option<&'a str>,
     record: Option<&'a RecordPlace>,
     position: String,
@@ -176,6 +179,7 @@ fn write(
         simhash: page.simhash.as_deref(),
         verdict: &line.verdict,
         distance: page.distance,
+        similarity: page.similarity,
         original: line.original.as_deref(),
         record: page.record.as_ref(),
         position: position.to_string(),

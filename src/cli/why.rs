@@ -1,17 +1,15 @@
 //! `gleaner why`: what happened to a URL, for people and as JSON.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::exit::Exit;
+use super::questions::Source;
 use super::{Failure, output};
-use crate::config;
-use crate::daemon::client::Client;
-use crate::daemon::{Request, Response};
-use crate::engine::{self, DirectoryError, Reading, RecordPlace, UrlState, Visited, Why};
-use crate::url::{self, Url};
+use crate::engine::{RecordPlace, UrlState, Visited, Why};
+use crate::url;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -36,16 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         message: format!("cannot ask about {:?}: {error}", arguments.url),
         hint: Some("give an absolute URL, such as https://example.org/page"),
     })?;
-    let why = match Reading::open(&arguments.data_dir) {
-        Ok(crawl) => {
-            let options = config::kept(&crawl.settings()?).options()?;
-            crawl.why(&options, &url)?
-        }
-        Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
-            ask_running(&arguments.data_dir, &url)?
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let why = Source::open(&arguments.data_dir)?.why(&url)?;
     let text = match arguments.json {
         true => serde_json::to_string(&why).map_err(anyhow::Error::from)? + "\n",
         false => in_words(&why),
@@ -54,19 +43,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match why.state {
         UrlState::Unknown => Err(Failure::Answered(Exit::Unknown)),
         _ => Ok(()),
-    }
-}
-
-/// Asks the process that crawls there: it alone can read the store.
-fn ask_running(data_dir: &Path, url: &Url) -> Result<Why, Failure> {
-    let request = Request::Why {
-        url: url.to_string(),
-    };
-    match Client::connect(data_dir)?.ask(&request)? {
-        Response::Why(why) => Ok(*why),
-        _ => Err(Failure::Io(anyhow::anyhow!(
-            "the crawl answered something else"
-        ))),
     }
 }
 
@@ -112,6 +88,12 @@ fn in_words(why: &Why) -> String {
         if let Some(next) = &visit.next_visit {
             say("next visit", next);
         }
+        if let (Some(first), Some(last)) = (&visit.first_seen, &visit.last_checked) {
+            say("duplicate", &format!("since {first}, last found so {last}"));
+        }
+        if let Some(best) = &visit.cluster_canonical {
+            say("best called", best);
+        }
         if let Some(title) = &visit.title {
             say("title", title);
         }
@@ -156,9 +138,9 @@ fn fate(visit: &Visited) -> String {
             "known: {answer}, as {archive} of an earlier crawl has it; not fetched again"
         );
     }
-    match (&visit.original, visit.distance) {
-        (Some(original), Some(distance)) => format!(
-            "done: {answer}, a {} duplicate (distance {distance}) of {original}",
+    match (&visit.original, visit.distance, visit.similarity) {
+        (Some(original), Some(distance), Some(similarity)) => format!(
+            "done: {answer}, a {} duplicate (distance {distance}, similarity {similarity}) of {original}",
             visit.verdict
         ),
         _ => match (&visit.reason, visit.entries) {

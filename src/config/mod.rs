@@ -259,6 +259,9 @@ pub struct StateSettings {
     pub urls_in_memory: usize,
     /// Time between checkpoints of what can be replayed.
     pub checkpoint_interval: Span,
+    /// How long nobody must have seen a page, nor a duplicate of it, for it to leave the index; none for
+    /// never.
+    pub expire_after: Option<Span>,
 }
 
 impl Default for StateSettings {
@@ -268,6 +271,7 @@ impl Default for StateSettings {
             hosts_in_memory: 10_000,
             urls_in_memory: 32,
             checkpoint_interval: Span::seconds(30),
+            expire_after: None,
         }
     }
 }
@@ -337,6 +341,7 @@ impl Config {
             log_max_bytes: self.archive.max_log.0,
             max_memory: self.state.max_memory.0,
             checkpoint_interval: self.state.checkpoint_interval.0,
+            expire_after: self.state.expire_after.map(|span| span.0),
             failpoint: None,
         })
     }
@@ -391,6 +396,9 @@ impl Config {
             }
             _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
+            _ if self.state.expire_after == Some(Span::seconds(0)) => {
+                refuse("state.expire_after", "more than 0")
+            }
             _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
             _ if self.archive.compression > 9 => refuse("archive.compression", "0 to 9"),
             _ if self.revisit.interval == Span::seconds(0) => {

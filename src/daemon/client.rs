@@ -41,6 +41,17 @@ impl Client {
         })
     }
 
+    /// Asks what takes as long as the crawl is large, and waits for the answer.
+    pub fn ask_patiently(&mut self, request: &Request) -> Result<Response, Error> {
+        let stream = self.stream.get_ref();
+        let unbounded = stream.set_read_timeout(None);
+        unbounded.map_err(|source| self.failed(source))?;
+        let response = self.ask(request)?;
+        let bounded = self.stream.get_ref().set_read_timeout(Some(PATIENCE));
+        bounded.map_err(|source| self.failed(source))?;
+        Ok(response)
+    }
+
     /// Asks, and waits for the answer.
     pub fn ask(&mut self, request: &Request) -> Result<Response, Error> {
         let response = self

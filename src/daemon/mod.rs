@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::{Control, StopHandle, Watch};
 
-pub use protocol::{Request, Response};
+pub use protocol::{MAX_LISTED, Request, Response};
 pub use systemd::reloading;
 
 /// How a crawl is attended.
@@ -80,7 +80,11 @@ impl Attendant {
         };
         let thread = thread::Builder::new()
             .name("attendant".to_owned())
-            .spawn(move || runtime.block_on(attend))?;
+            .spawn(move || {
+                runtime.block_on(attend);
+                // Whoever asked for a long list must not keep the crawl from ending.
+                runtime.shutdown_background();
+            })?;
         Ok(Self {
             end: Some(end),
             thread: Some(thread),

@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{SeedsAdded, Why};
+use crate::engine::{Cursor, Dups, Report, ReportOptions, SeedsAdded, Similar, Subject, Why};
 
 /// Bytes of a line at most.
 pub(super) const MAX_LINE: u64 = 4 << 20;
 /// URLs in one request: a longer list is sent in several.
 pub(super) const MAX_SEEDS: usize = 1_000;
+
+/// Rows of a list in an answer: each may hold two URLs of 16 KiB.
+pub const MAX_LISTED: usize = 100;
 
 /// What is asked of a crawl.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +32,24 @@ pub enum Request {
         /// The URL.
         url: String,
     },
+    /// List clusters of duplicates.
+    Dups {
+        /// The `next` of the part before.
+        from: Option<Cursor>,
+    },
+    /// Sum up what deduplication did.
+    Report(ReportOptions),
+    /// List the stored pages that are most like a page.
+    Similar {
+        /// The page.
+        subject: Subject,
+        /// How many.
+        limit: usize,
+    },
 }
 
 /// What is answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "response", rename_all = "kebab-case")]
 pub enum Response {
     /// It is so.
@@ -46,6 +63,15 @@ pub enum Response {
     Added(SeedsAdded),
     /// What happened to the URL.
     Why(Box<Why>),
+    /// Some of the clusters.
+    Dups(Dups),
+    /// What deduplication did.
+    Report(Box<Report>),
+    /// The most similar pages; nothing for a URL that is not stored and repeats nothing that is.
+    Similar {
+        /// They.
+        found: Option<Similar>,
+    },
     /// It cannot be so.
     Refused {
         /// Why.

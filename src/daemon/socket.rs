@@ -13,8 +13,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
-use crate::engine::{Control, StopHandle, Watch};
+use super::protocol::{MAX_LINE, MAX_LISTED, MAX_SEEDS, Request, Response};
+use crate::engine::{Control, Error, ReportOptions, StopHandle, Watch};
 use crate::url::{self, Url};
 
 /// The name of the socket in the data directory.
@@ -164,22 +164,31 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
         }
         Request::Why { url } => match url::parse(url) {
             Ok(url) => {
-                let control = control.clone();
-                let asked = tokio::task::spawn_blocking(move || control.why(&url)).await;
-                match asked {
-                    Ok(Ok(why)) => Response::Why(Box::new(why)),
-                    Ok(Err(error)) => Response::Refused {
-                        reason: error.to_string(),
-                    },
-                    Err(error) => Response::Refused {
-                        reason: error.to_string(),
-                    },
-                }
+                let why = move |control: &Control| control.why(&url);
+                ask(control, why, |why| Response::Why(Box::new(why))).await
             }
             Err(error) => Response::Refused {
                 reason: format!("{url:?}: {error}"),
             },
         },
+        Request::Dups { from } => {
+            let from = from.clone();
+            let dups = move |control: &Control| control.dups(from.as_ref());
+            ask(control, dups, Response::Dups).await
+        }
+        Request::Report(shown) => {
+            let shown = ReportOptions {
+                top: shown.top.min(MAX_LISTED),
+                ..*shown
+            };
+            let report = move |control: &Control| control.report(shown);
+            ask(control, report, |it| Response::Report(Box::new(it))).await
+        }
+        Request::Similar { subject, limit } => {
+            let (subject, limit) = (subject.clone(), (*limit).min(MAX_LISTED));
+            let similar = move |control: &Control| control.similar(&subject, limit);
+            ask(control, similar, |found| Response::Similar { found }).await
+        }
         Request::AddSeeds { urls } => match seeds(urls, control) {
             Ok(seeds) => match control.add_seeds(seeds, true).await {
                 Ok(added) => {
@@ -191,6 +200,21 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
             Err(reason) => Response::Refused { reason },
         },
     }
+}
+
+/// Asks what reads the store, which blocks, on a thread that may.
+async fn ask<T: Send + 'static>(
+    control: &Control,
+    question: impl FnOnce(&Control) -> Result<T, Error> + Send + 'static,
+    answer: impl FnOnce(T) -> Response,
+) -> Response {
+    let control = control.clone();
+    let reason = match tokio::task::spawn_blocking(move || question(&control)).await {
+        Ok(Ok(found)) => return answer(found),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Response::Refused { reason }
 }
 
 /// The seeds, all of them or the first that cannot be crawled.

@@ -5,7 +5,7 @@
 //! not sync it, so a checkpoint syncs sled's file itself. What is here can be rebuilt from the
 //! store, so a database that does not open is set aside rather than mourned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,10 +36,21 @@ pub struct Document {
     pub fetched: i64,
     /// Where its record stands.
     pub stored: Stored,
+    /// Whose response that is, if not its own page's: the bytes were there already.
+    pub stored_for: Option<Box<StoredFor>>,
     /// SHA-256 of the payload as stored.
     pub payload: [u8; 32],
     /// Its signatures. Empty for what cannot be an original: an error page, a robots.txt.
     pub fingerprints: Fingerprints,
+}
+
+/// The capture that a response was stored for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFor {
+    /// The URL as it was requested.
+    pub url: String,
+    /// When it was fetched: microseconds since 1970.
+    pub fetched: i64,
 }
 
 /// Where the archive keeps a response.
@@ -71,6 +82,8 @@ pub struct Documents {
     database: sled::Db,
     /// New since the last checkpoint: bounded by the checkpoint's limits.
     recent: BTreeMap<DocumentId, Arc<Document>>,
+    /// Removed since the last checkpoint.
+    removed: BTreeSet<DocumentId>,
     /// The highest id that a checkpoint wrote.
     through: DocumentId,
     /// What candidates of the near tier are verified by.
@@ -134,6 +147,7 @@ impl Documents {
             path: path.to_owned(),
             database,
             recent: BTreeMap::new(),
+            removed: BTreeSet::new(),
             through,
             witnesses: WitnessColumn::open(&column).map_err(io)?,
         };
@@ -170,7 +184,9 @@ impl Documents {
     /// What a document is verified by in a tier, if that can be had without reading all of it.
     pub(super) fn witness(&self, id: DocumentId, kind: Kind) -> Option<Signature> {
         match kind {
-            Kind::Near if !self.recent.contains_key(&id) => self.witnesses.get(id),
+            Kind::Near if !self.recent.contains_key(&id) && !self.removed.contains(&id) => {
+                self.witnesses.get(id)
+            }
             _ => None,
         }
     }
@@ -179,6 +195,9 @@ impl Documents {
     pub fn get(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
         if let Some(document) = self.recent.get(&id) {
             return Ok(Some(Arc::clone(document)));
+        }
+        if self.removed.contains(&id) {
+            return Ok(None);
         }
         let row = self
             .database
@@ -195,6 +214,40 @@ impl Documents {
         self.recent.insert(document.id, document);
     }
 
+    /// The highest id that a checkpoint wrote, or was said to have.
+    pub fn through(&self) -> DocumentId {
+        self.through
+    }
+
+    /// Says that everything up to `through` is written, although the last ones are there no more.
+    pub fn reach(&mut self, through: DocumentId) -> Result<(), Error> {
+        self.through = self.through.max(through);
+        let row = self.through.to_be_bytes();
+        let written = self.database.insert(THROUGH, &row);
+        written.map_err(|error| failed(&self.path, error))?;
+        self.sync()
+    }
+
+    /// Removes a document for good: its number must not be used again.
+    pub fn remove(&mut self, id: DocumentId) {
+        self.recent.remove(&id);
+        self.removed.insert(id);
+    }
+
+    /// Numbers of documents from `from` on that are written, at most `limit`, ascending.
+    pub fn ids(&self, from: DocumentId, limit: usize) -> Result<Vec<DocumentId>, Error> {
+        let keys = self.database.range(from.to_be_bytes()..).keys();
+        let ids = keys.map(|key| {
+            let key = key.map_err(|error| failed(&self.path, error))?;
+            Ok(key.as_ref().try_into().ok().map(u64::from_be_bytes))
+        });
+        let ids = ids.filter_map(Result::transpose);
+        let is_there = |id: &Result<DocumentId, Error>| {
+            id.as_ref().map_or(true, |id| !self.removed.contains(id))
+        };
+        ids.filter(is_there).take(limit).collect()
+    }
+
     /// Number of documents not yet written.
     pub fn recent(&self) -> usize {
         self.recent.len()
@@ -203,16 +256,23 @@ impl Documents {
     /// Writes what is new and waits until the disk has it.
     #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
     pub fn checkpoint(&mut self) -> Result<(), Error> {
-        let Some((&last, _)) = self.recent.last_key_value() else {
+        if self.recent.is_empty() && self.removed.is_empty() {
             return Ok(());
-        };
+        }
+        let last = self.recent.last_key_value().map_or(0, |(id, _)| *id);
         let through = self.through.max(last);
         let mut batch = sled::Batch::default();
+        for id in &self.removed {
+            batch.remove(&id.to_be_bytes());
+        }
         for (id, document) in &self.recent {
             let row = postcard::to_stdvec(&**document).expect("documents are plain data");
             batch.insert(&id.to_be_bytes(), row);
         }
         batch.insert(THROUGH, &through.to_be_bytes());
+        let removed: Vec<DocumentId> = self.removed.iter().copied().collect();
+        let remove = self.witnesses.remove(&removed);
+        remove.map_err(|source| self.witness_error(source))?;
         // Before sled, so that the column is never behind it.
         for (id, document) in &self.recent {
             let near = document.fingerprints.get(Kind::Near);
@@ -225,16 +285,22 @@ impl Documents {
         self.database
             .apply_batch(batch)
             .map_err(|error| failed(&self.path, error))?;
+        self.sync()?;
+        self.through = through;
+        self.removed.clear();
+        self.recent.clear();
+        Ok(())
+    }
+
+    /// Waits until the disk has what sled has.
+    fn sync(&self) -> Result<(), Error> {
         self.database
             .flush()
             .map_err(|error| failed(&self.path, error))?;
         let file = self.path.join("db");
         File::open(&file)
             .and_then(|file| file.sync_data())
-            .map_err(|source| Error::Io { path: file, source })?;
-        self.through = through;
-        self.recent.clear();
-        Ok(())
+            .map_err(|source| Error::Io { path: file, source })
     }
 }
 
@@ -341,6 +407,7 @@ mod tests {
             url: format!("http://example.org/{id}"),
             fetched: 1,
             stored: Stored::default(),
+            stored_for: None,
             payload: [id as u8; 32],
             fingerprints: Fingerprints::default(),
         })
@@ -363,6 +430,34 @@ mod tests {
         assert!(damage.is_none());
         assert_eq!(documents.get(2).unwrap(), Some(document(2)));
         assert_eq!(documents.get(3).unwrap(), None, "never checkpointed");
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_before_and_after_a_checkpoint() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("documents");
+        let (mut documents, _) = Documents::open(&path, 1 << 20, 0).unwrap();
+        for id in 1..=4 {
+            documents.insert(document(id));
+        }
+        documents.remove(4);
+        documents.checkpoint().unwrap();
+        assert_eq!(documents.ids(0, 9).unwrap(), [1, 2, 3]);
+        documents.remove(2);
+        let check = |documents: &Documents| {
+            let there = [1, 2, 3, 4].map(|id| documents.get(id).unwrap().is_some());
+            assert_eq!(there, [true, false, true, false]);
+            assert_eq!(documents.ids(0, 9).unwrap(), [1, 3]);
+            assert_eq!(documents.ids(2, 9).unwrap(), [3]);
+            assert_eq!(documents.ids(0, 1).unwrap(), [1]);
+        };
+        check(&documents);
+        documents.checkpoint().unwrap();
+        check(&documents);
+        drop(documents);
+        let (documents, damage) = Documents::open(&path, 1 << 20, 3).unwrap();
+        assert!(damage.is_none());
+        check(&documents);
     }
 
     #[test]

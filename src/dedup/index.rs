@@ -9,7 +9,7 @@ use super::minhash::SKETCH_SHORTFALL;
 use super::near::BANDS;
 use super::{
     Document, DocumentId, Documents, Error, Features, Finder, Fingerprints, Kind, METHODS, Match,
-    Method, Rule, Rules, Signature, Verdict,
+    Method, Rule, Rules, Signature, Similarity, Verdict,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -126,6 +126,7 @@ impl Index {
                     original,
                     kind: method.kind(),
                     distance: found.distance,
+                    similarity: Similarity::of(found.similarity),
                 });
             }
         }
@@ -346,6 +347,7 @@ mod tests {
                     url: format!("http://example.org/{id}"),
                     fetched: 0,
                     stored: Stored::default(),
+                    stored_for: None,
                     payload: [id as u8; 32],
                     fingerprints,
                 };

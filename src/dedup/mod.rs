@@ -24,13 +24,14 @@ mod shingle;
 mod short;
 mod signed;
 mod simhash;
+mod similarity;
 mod tables;
 mod text;
 mod weights;
 mod witness;
 
 pub use corpus::{Corpus, Duplicate, Judged, Tier};
-pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored};
+pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored, StoredFor};
 pub use features::{Features, Finder, Fingerprinter};
 pub use figures::{Figures, sign_minhash, sign_simhash};
 pub use guard::Heading;
@@ -42,6 +43,7 @@ pub use saved::{Entry, Saved, SavedError};
 pub use shingle::{Shingle, Unit};
 pub use signed::{Clusters, Near, Options, Signed, Signer};
 pub use simhash::hamming;
+pub use similarity::Similarity;
 pub use tables::{Found, MAX_GUARANTEED, Tables};
 pub use text::{Text, words};
 pub use weights::{DfCounts, DfError, DfTable, Weights};
@@ -310,10 +312,43 @@ impl Fingerprints {
             .find(|kind| self.get(*kind).is_some() && self.get(*kind) == other.get(*kind))
     }
 
-    /// How alike the two pages are by the near tier, 0 to 1; `None` if it cannot compare them.
-    pub fn similarity(&self, other: &Self) -> Option<f64> {
-        let found = near::Near.measure(self.get(Kind::Near)?, other.get(Kind::Near)?)?;
-        Some(found.similarity)
+    /// How alike the two pages are, whether or not a crawl calls them so; `None` if nothing of
+    /// the two can be compared.
+    pub fn compare(&self, other: &Self) -> Option<Comparison> {
+        let is_same = |kind: &Kind| {
+            let own = self.get(*kind);
+            own.is_some() && own == other.get(*kind) && self.may_be_same(other, *kind)
+        };
+        let mut exact = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Near);
+        let exact = exact.find(is_same);
+        let (own, others) = (self.get(Kind::Near), other.get(Kind::Near));
+        let found = own.zip(others).and_then(|(a, b)| near::Near.measure(a, b));
+        let is_near = || {
+            let accepts = |found: &Match| Rule::default().accepts(found, self.is_one_host(other));
+            found.as_ref().is_some_and(accepts) && self.may_be_same(other, Kind::Near)
+        };
+        Some(Comparison {
+            tier: exact.or_else(|| is_near().then_some(Kind::Near)),
+            distance: own
+                .zip(others)
+                .and_then(|(own, other)| Some(hamming(own.simhash()?, other.simhash()?))),
+            similarity: match (exact, found) {
+                (Some(_), _) => Similarity::EXACT,
+                (None, Some(found)) => Similarity::of(found.similarity),
+                (None, None) => return None,
+            },
+        })
+    }
+
+    /// How alike a page, as it is now, is to the original that it was called a duplicate of, if
+    /// that is still enough: less will do for staying than for joining, so that a page on the brink
+    /// is not taken in and turned out at every visit.
+    /// `rule` is what holds for the two.
+    pub(crate) fn stays_near(&self, original: &Self, rule: &Rule) -> Option<Match> {
+        let found = near::Near.measure(self.get(Kind::Near)?, original.get(Kind::Near)?)?;
+        let stays = rule.keeps(&found, self.is_one_host(original))
+            && self.may_be_same(original, Kind::Near);
+        stays.then_some(found)
     }
 
     /// Tier and signature as text, for records and logs: digests and SimHash in hexadecimal.
@@ -353,13 +388,19 @@ pub enum Verdict {
         kind: Kind,
         /// Bits that differ; 0 for an exact tier.
         distance: u8,
+        /// How alike the two are; 1 for an exact tier.
+        similarity: Similarity,
     },
     /// It was visited before, and is what it was then.
     Unchanged {
         /// The page as it is stored.
         original: Arc<Document>,
-        /// By which tier: never [`Kind::Near`], for a page that was edited is another one.
+        /// By which tier: that of the two visits, or, of a duplicate, of page and original.
         kind: Kind,
+        /// Bits in which it differs from that.
+        distance: u8,
+        /// How alike it is to that.
+        similarity: Similarity,
     },
     /// Not a page that can be an original or a duplicate.
     Ineligible(Ineligible),
@@ -408,16 +449,51 @@ impl Ineligible {
     }
 }
 
+/// What a page repeats, and how well.
+#[derive(Debug, Clone, Copy)]
+pub struct Repeats<'a> {
+    /// What is stored.
+    pub original: &'a Arc<Document>,
+    /// By which tier.
+    pub kind: Kind,
+    /// Bits that differ; 0 for an exact tier.
+    pub distance: u8,
+    /// How alike the two are; 1 for an exact tier.
+    pub similarity: Similarity,
+}
+
+/// How alike two pages are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comparison {
+    /// By which tier a crawl would call them the same, the cheapest one; `None` if by none.
+    pub tier: Option<Kind>,
+    /// Bits in which their `SimHash`es differ; `None` where a page is too short for one.
+    pub distance: Option<u8>,
+    /// From 0 to 1; 1 where they are the same by an exact tier.
+    pub similarity: Similarity,
+}
+
 impl Verdict {
-    /// What it repeats, by which tier, at what distance.
-    pub fn repeats(&self) -> Option<(&Arc<Document>, Kind, u8)> {
+    /// What it repeats, by which tier, how well.
+    pub fn repeats(&self) -> Option<Repeats<'_>> {
         match self {
             Verdict::Duplicate {
                 original,
                 kind,
                 distance,
-            } => Some((original, *kind, *distance)),
-            Verdict::Unchanged { original, kind } => Some((original, *kind, 0)),
+                similarity,
+            }
+            | Verdict::Unchanged {
+                original,
+                kind,
+                distance,
+                similarity,
+            } => Some(Repeats {
+                original,
+                kind: *kind,
+                distance: *distance,
+                similarity: *similarity,
+            }),
             Verdict::Unique | Verdict::Ineligible(_) => None,
         }
     }

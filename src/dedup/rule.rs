@@ -15,6 +15,10 @@ pub const MIN_SIMILARITY: f64 = 0.8;
 /// The most bits in which the `SimHash`es of near duplicates may differ.
 pub const MAX_HAMMING: u8 = REACH;
 
+/// How much less alike a page may become to its original, before it is a duplicate no more. Two
+/// standard errors of the sketch: an edit that moves the estimate by less says nothing.
+const HYSTERESIS: f64 = 0.05;
+
 /// How a page is compared with others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
@@ -120,6 +124,16 @@ impl Rule {
         };
         let by_bands = found.by_signature && self.method == Finder::Minhash;
         found.similarity >= least && (by_bands || found.distance <= self.hamming)
+    }
+
+    /// Whether a duplicate that has become so much like its original still is one. Its `SimHash` has
+    /// no say: that finds candidates, and here there is one.
+    pub(super) fn keeps(&self, found: &Match, is_one_host: bool) -> bool {
+        let least = match is_one_host {
+            true => self.similarity,
+            false => self.cross_host_similarity,
+        };
+        self.tiers.has(Kind::Near) && found.similarity >= least - HYSTERESIS
     }
 
     /// The least similarity that it may accept.

@@ -11,6 +11,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FallocateFlags;
+
 use super::minhash::HASHES;
 use super::{DocumentId, Signature, features};
 
@@ -101,6 +103,32 @@ impl WitnessColumn {
         Ok(())
     }
 
+    /// Takes away the rows of documents, by ascending ids, and gives the space of neighbouring ones back,
+    /// where the file system can.
+    pub(super) fn remove(&mut self, ids: &[DocumentId]) -> io::Result<()> {
+        for neighbours in ids.chunk_by(|a, b| a + 1 == *b) {
+            let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else {
+                continue;
+            };
+            let (Some(from), Some(to)) = (place(*first), place(last.saturating_add(1))) else {
+                continue;
+            };
+            let length = self.file.metadata()?.len();
+            let to = to.min(length);
+            if from >= to {
+                continue;
+            }
+            let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            if rustix::fs::fallocate(&self.file, how, from, to - from).is_err() {
+                // A row of zeros is none, too.
+                for id in neighbours {
+                    self.put(*id, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until the disk has all rows.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
@@ -157,6 +185,36 @@ mod tests {
             assert_eq!(column.get(id), None, "{id}");
         }
         assert_eq!(column.get(5), Some(signature(5)));
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_and_its_space_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("witness");
+        let mut column = WitnessColumn::open(&path).unwrap();
+        for id in 1..=3_000 {
+            column.put(id, Some(&signature(id as u8))).unwrap();
+        }
+        column.sync().unwrap();
+        let blocks = || std::os::unix::fs::MetadataExt::blocks(&column_metadata(&path));
+        let before = blocks();
+        let removed: Vec<DocumentId> = (1..=2_900).filter(|id| *id != 1_500).collect();
+        column.remove(&removed).unwrap();
+        column.remove(&[3_001, 9_000]).unwrap();
+        column.sync().unwrap();
+        let column = WitnessColumn::open(&path).unwrap();
+        for id in 1..=3_000 {
+            assert_eq!(column.get(id).is_some(), !removed.contains(&id), "{id}");
+        }
+        assert!(
+            blocks() < before / 4,
+            "{before} blocks, and {} now",
+            blocks()
+        );
+    }
+
+    fn column_metadata(path: &Path) -> std::fs::Metadata {
+        std::fs::metadata(path).unwrap()
     }
 
     #[test]

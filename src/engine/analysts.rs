@@ -74,7 +74,7 @@ impl Analysts {
             .collect()
     }
 
-    fn analyse(&self, mut fetched: Fetched) -> Analysed {
+    pub(super) fn analyse(&self, mut fetched: Fetched) -> Analysed {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;

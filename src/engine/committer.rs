@@ -16,6 +16,7 @@ use super::Error;
 use super::LiveOptions;
 use super::clock::Clock;
 use super::effects::Group;
+use super::expiry::Expiry;
 use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
 use super::records::StorePolicy;
@@ -66,6 +67,8 @@ pub(super) struct Committer {
     pub(super) state: CrawlState,
     /// When pages are visited again.
     pub(super) revisits: Revisits,
+    /// When documents are forgotten.
+    pub(super) expiry: Expiry,
     pub(super) counters: watch::Sender<Counters>,
     pub(super) checkpoints: CheckpointLimits,
     pub(super) failpoint: Option<Failpoint>,
@@ -98,7 +101,8 @@ impl Committer {
                 .checkpoints
                 .interval
                 .saturating_sub(self.last_checkpoint.elapsed())
-                .min(self.until_revisits(clock.now()));
+                .min(self.until_revisits(clock.now()))
+                .min(self.until_expiry(clock.now()));
             match entries.recv_timeout(patience) {
                 Ok(first) => {
                     let mut group = vec![first];
@@ -115,6 +119,7 @@ impl Committer {
             if !queued.is_empty() {
                 let _ = events.blocking_send(Event::Committed(queued));
             }
+            self.expire(clock.now())?;
             self.checkpoint_if_due()?;
         }
     }
@@ -224,6 +229,7 @@ impl Committer {
         self.catalog.checkpoint(self.state.sequence)?;
         Failpoint::reach(&mut self.failpoint, Step::RunsInstalled);
         self.state.runs_checkpointed = self.state.sequence;
+        self.state.is_purging &= !self.catalog.is_settled();
         self.state.documents_checkpointed = self.state.last_document;
         let mut batch = Batch::new();
         for sequence in first..=self.state.sequence {

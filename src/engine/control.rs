@@ -10,7 +10,11 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Error, LiveOptions, Options, Why, why};
+use super::dups::{dups, report};
+use super::similar::similar;
+use super::{
+    Cursor, Dups, Error, LiveOptions, Options, Report, ReportOptions, Similar, Subject, Why, why,
+};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;
 use crate::url::Url;
@@ -148,6 +152,25 @@ impl Control {
     pub fn why(&self, url: &Url) -> Result<Why, Error> {
         let store = self.store.upgrade().ok_or(Error::Over(Over))?;
         why(&*store, &self.options.load(), url)
+    }
+
+    /// Some of the clusters of duplicates, from a place on. Reads the store, so it blocks.
+    pub fn dups(&self, from: Option<&Cursor>) -> Result<Dups, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        dups(&*store, &self.options.load(), from)
+    }
+
+    /// What deduplication did so far. Reads the store, so it blocks, and for long.
+    pub fn report(&self, shown: ReportOptions) -> Result<Report, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        report(&*store, &self.options.load(), shown)
+    }
+
+    /// The stored pages that are most like a page; `None` if it is a URL that is not stored and repeats
+    /// nothing that is. Reads the store, so it blocks, and for long.
+    pub fn similar(&self, subject: &Subject, limit: usize) -> Result<Option<Similar>, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        similar(&*store, &self.options.load(), subject, limit)
     }
 
     /// Goes on under other settings. Returns when they hold.

@@ -214,7 +214,7 @@ impl Group {
         state.counters.hosts += self.new_hosts;
         let keys = delta.keys();
         let mut bytes = 0;
-        if keys > 0 || !delta.documents.is_empty() {
+        if keys > 0 || !delta.documents.is_empty() || !delta.expired.is_empty() {
             let row = encode(&delta);
             bytes = row.len();
             batch.put(Table::Deltas, keys::delta(state.sequence), row);

@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
+use super::clusters::Rank;
 use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::{Group, PendingDocument};
 use super::fetch_log::LogLine;
 use super::page_line::{PendingLine, Places};
 use super::records;
 use super::revisit::mark;
-use super::rows::{Fate, Judgement, PageRecord};
+use super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
-use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Stored, Verdict};
+use crate::dedup::{
+    Asked, Document, Fingerprints, Ineligible, Kind, Similarity, Stored, StoredFor, Verdict,
+};
 use crate::fetch::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
 use crate::frontier::{Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
 use crate::page::Refusal;
@@ -126,9 +129,8 @@ impl Committer {
             runs: &self.catalog[DEDUP_RUNS..],
             rules: &self.rules,
         };
-        self.index.judge(&asked, |original| {
-            Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
-        })
+        let verdict = (self.index).judge(&asked, |original| self.stands(original, group))?;
+        self.unless_it_stays(verdict, &asked, previous, group)
     }
 
     /// The signatures of a page that can be an original or a duplicate, or why it cannot.
@@ -161,27 +163,74 @@ impl Committer {
         let Fate::Answered { judgement, .. } = &previous.fate else {
             return Ok(None);
         };
-        let (original, kind) = match (judgement, &previous.document) {
+        let (original, kind, distance, similarity) = match (judgement, &previous.document) {
             (Judgement::Unique, Some(stored)) => match own.same_as(&stored.fingerprints) {
-                Some(kind) => (Arc::new(stored.clone()), kind),
+                Some(kind) => (Arc::new(stored.clone()), kind, 0, Similarity::EXACT),
                 None => return Ok(None),
             },
-            (Judgement::Duplicate { of, kind, .. }, _) => {
+            (Judgement::Duplicate(duplicate), _) => {
                 let same = previous.revisit.is_some_and(|it| it.mark == mark(analysed));
-                match self.index.documents().get(*of)? {
-                    Some(original)
-                        if same
-                            && (group.has_original(&original)
-                                || self.is_committed(&original)?) =>
-                    {
-                        (original, *kind)
+                match self.index.documents().get(duplicate.of)? {
+                    Some(original) if same && self.stands(&original, group)? => {
+                        let Duplicate {
+                            kind,
+                            distance,
+                            similarity,
+                            ..
+                        } = *duplicate;
+                        (original, kind, distance, similarity)
                     }
                     _ => return Ok(None),
                 }
             }
             _ => return Ok(None),
         };
-        Ok(Some(Verdict::Unchanged { original, kind }))
+        Ok(Some(Verdict::Unchanged {
+            original,
+            kind,
+            distance,
+            similarity,
+        }))
+    }
+
+    /// The verdict on a page that was a duplicate and has changed: it leaves its cluster only if it is
+    /// clearly another page by now, or exactly one that is stored.
+    fn unless_it_stays(
+        &self,
+        verdict: Verdict,
+        page: &Asked<'_>,
+        previous: Option<&PageRecord>,
+        group: &Group,
+    ) -> Result<Verdict, Error> {
+        let Some(before) = previous.and_then(PageRecord::duplicate) else {
+            return Ok(verdict);
+        };
+        let is_better = verdict
+            .repeats()
+            .is_some_and(|repeats| repeats.kind != Kind::Near || repeats.original.id == before.of);
+        if is_better {
+            return Ok(verdict);
+        }
+        let original = self.index.documents().get(before.of)?;
+        let Some(original) = original else {
+            return Ok(verdict);
+        };
+        let rule = page.rules.of(page.url).and(&page.rules.of(&original.url));
+        match page.fingerprints.stays_near(&original.fingerprints, &rule) {
+            Some(found) if self.stands(&original, group)? => Ok(Verdict::Duplicate {
+                original,
+                kind: Kind::Near,
+                distance: found.distance,
+                similarity: Similarity::of(found.similarity),
+            }),
+            _ => Ok(verdict),
+        }
+    }
+
+    /// Whether a document is an original: its page is committed as that document, or will be with
+    /// this group.
+    fn stands(&self, document: &Document, group: &Group) -> Result<bool, Error> {
+        Ok(group.has_original(document) || self.is_committed(document)?)
     }
 
     /// What is known of a page that is visited again.
@@ -320,7 +369,7 @@ impl Committer {
                     "sitemap".clone_into(&mut line.verdict);
                 }
                 // The URL itself goes on waiting, in another form.
-                (!answered_elsewhere).then(|| answered(judged, exchange))
+                (!answered_elsewhere).then(|| answered(judged, exchange, &places))
             }
         };
         if let Some(fate) = fate {
@@ -329,6 +378,7 @@ impl Committer {
                 via: task.queued.via,
                 depth: task.queued.depth,
                 time: micros(judged),
+                last_seen: micros(judged),
                 attempts,
                 fate,
                 revisit: None,
@@ -344,7 +394,8 @@ impl Committer {
                 Fate::Failed { .. } | Fate::Known { .. } => None,
             };
             group.page_lines.extend(line);
-            self.keep(judged, record, document, group);
+            self.see_original(judged, group)?;
+            self.keep(judged, record, document, group)?;
         }
         self.finish(judged, Some(line), receipt, group)
     }
@@ -390,12 +441,23 @@ impl Committer {
         let (places, response) = (Places::of(judged, &records, before), records.response);
         group.records.extend(records.all);
         let unique = matches!(judged.verdict, Verdict::Unique);
-        let stored = match (&judged.same_payload, response) {
-            (_, Some((_, record))) => Stored {
-                record: *record.as_bytes(),
-                ..Stored::default()
-            },
-            (Some(same), None) if unique => same.stored,
+        let (stored, stored_for) = match (&judged.same_payload, response) {
+            (_, Some((_, record))) => {
+                let stored = Stored {
+                    record: *record.as_bytes(),
+                    ..Stored::default()
+                };
+                (stored, None)
+            }
+            (Some(same), None) if unique => {
+                let of_same = || StoredFor {
+                    url: same.url.clone(),
+                    fetched: same.fetched,
+                };
+                let stored_for = same.stored_for.clone();
+                let stored_for = stored_for.unwrap_or_else(|| Box::new(of_same()));
+                (same.stored, Some(stored_for))
+            }
             _ => return (None, places),
         };
         if judged.same_payload.is_some() && !unique {
@@ -413,6 +475,7 @@ impl Committer {
             url: task.queued.url.clone(),
             fetched: micros(judged),
             stored,
+            stored_for,
             payload: judged.analysed.payload,
             fingerprints,
         };
@@ -487,7 +550,7 @@ impl Committer {
 }
 
 /// What became of a URL that was answered.
-fn answered(judged: &Judged, exchange: &Exchange) -> Fate {
+fn answered(judged: &Judged, exchange: &Exchange, places: &Places) -> Fate {
     if let Purpose::Sitemap { level } = judged.analysed.fetched.task.queued.purpose {
         return Fate::Sitemap {
             status: exchange.status,
@@ -515,12 +578,17 @@ fn answered(judged: &Judged, exchange: &Exchange) -> Fate {
                 original,
                 kind,
                 distance,
-            } => Judgement::Duplicate {
+                similarity,
+            } => Judgement::Duplicate(Duplicate {
                 of: original.id,
                 page: original.url_id,
                 kind: *kind,
                 distance: *distance,
-            },
+                similarity: *similarity,
+                first_seen: micros(judged),
+                last_checked: micros(judged),
+                rank: Rank::unsettled(places.keeps_body()),
+            }),
         },
     }
 }
@@ -559,16 +627,16 @@ fn log_line(judged: &Judged) -> LogLine {
             notes.push(format!("{}: {}", failure.class.name(), failure.message));
         }
     }
-    if let Some((original, kind, distance)) = judged.verdict.repeats() {
-        line.original = Some(original.url.clone());
+    if let Some(repeats) = judged.verdict.repeats() {
+        line.original = Some(repeats.original.url.clone());
         if matches!(judged.verdict, Verdict::Unchanged { .. }) {
-            if original.url_id == fetched.task.queued.id {
+            if repeats.original.url_id == fetched.task.queued.id {
                 line.original = None;
             }
-            notes.push(format!("unchanged:{}", kind.name()));
+            notes.push(format!("unchanged:{}", repeats.kind.name()));
         }
-        if distance > 0 {
-            notes.push(format!("distance:{distance}"));
+        if repeats.distance > 0 {
+            notes.push(format!("distance:{}", repeats.distance));
         }
     }
     if let Verdict::Ineligible(reason) = judged.verdict

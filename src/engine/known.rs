@@ -267,6 +267,7 @@ impl Committer {
                 document: None,
                 record: None,
                 stored_members: 0,
+                last_seen: page.time,
             };
             group.pages.push((page.id, record, document));
         }
@@ -313,6 +314,7 @@ impl Committer {
                 segment: Stored::ELSEWHERE,
                 ..Stored::default()
             },
+            stored_for: None,
             payload: body.payload,
             fingerprints,
         };

@@ -8,10 +8,13 @@ pub mod visit;
 mod acknowledged;
 mod analysts;
 mod clock;
+mod clusters;
 mod committer;
 mod control;
 mod directory;
+mod dups;
 mod effects;
+mod expiry;
 mod failpoint;
 mod feed;
 mod fetch_log;
@@ -31,7 +34,9 @@ mod revisit;
 mod rows;
 mod run_hosts;
 mod scheduler;
+mod similar;
 mod sitemaps;
+mod succession;
 mod texts;
 mod turns;
 mod why;
@@ -49,8 +54,13 @@ use std::time::Duration;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::sync::{mpsc, watch};
 
+pub use clusters::Rank;
 pub use control::{Control, Over, SeedsAdded, StopHandle};
 pub use directory::{DataDirectory, DirectoryError};
+pub use dups::{
+    Cluster, ClusterFigures, Cursor, Dups, HostDuplicates, Member, Report, ReportOptions,
+    TierFigures,
+};
 pub use failpoint::{Failpoint, Step};
 pub use feed::{Feed, Outlook, Position};
 pub use fetch_log::{LogError, LogLine};
@@ -59,9 +69,10 @@ pub use observe::{Gauges, Limit, Status, Watch};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use page_line::{Digests, PageLine, RecordPlace};
 pub use records::StorePolicy;
-pub use rows::{Counters, Fate, Judgement, PageRecord};
+pub use rows::{Counters, Duplicate, Fate, Judgement, PageRecord};
 pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
+pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use texts::Texts;
 pub use why::{AdmissionNow, HostNow, QueuedNow, Reading, RobotsNow, UrlState, Visited, Why, why};
 

@@ -50,6 +50,8 @@ pub struct Options {
     pub max_memory: u64,
     /// Time between checkpoints.
     pub checkpoint_interval: Duration,
+    /// How long nobody must have seen a document for it to leave the index; `None`: none does.
+    pub expire_after: Option<Duration>,
     /// Where the process dies on purpose, in tests.
     pub failpoint: Option<Failpoint>,
 }

@@ -8,7 +8,7 @@ use super::effects::Group;
 use super::records::Records;
 use super::visit::{Findings, Judged};
 use crate::archive::{Location, RecordKind, WarcOptions};
-use crate::dedup::{Fingerprints, Kind, Signature, Stored, Verdict};
+use crate::dedup::{Fingerprints, Kind, Signature, Similarity, Stored, Verdict};
 use crate::url::{Identity, Url};
 
 /// An answered page. What it does not have is left out of the line.
@@ -42,6 +42,9 @@ pub struct PageLine {
     /// Bits in which its `SimHash` and the original's differ; 0 for the exact tiers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<u8>,
+    /// How alike it and its original are, 0 to 1; 1 for the exact tiers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<Similarity>,
     /// The record that stands for the visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordPlace>,
@@ -170,6 +173,13 @@ impl Places {
     }
 }
 
+impl Places {
+    /// Whether the archive has the body.
+    pub(super) fn keeps_body(&self) -> bool {
+        matches!(self.main, Some((RecordKind::Response, _)))
+    }
+}
+
 impl PendingLine {
     /// The page of a visit whose line and row will be the group's next ones.
     pub(super) fn of(judged: &Judged, places: Places, identity: &Identity, group: &Group) -> Self {
@@ -181,6 +191,8 @@ impl PendingLine {
         let task = &judged.analysed.fetched.task;
         let of_headers = judged.analysed.wishes;
         let wishes = page.map_or(of_headers, |page| page.robots.merge(of_headers));
+        let is_duplicate = matches!(judged.verdict, Verdict::Duplicate { .. });
+        let repeats = judged.verdict.repeats().filter(|_| is_duplicate);
         Self {
             line: group.lines.len(),
             row: group.pages.len(),
@@ -197,10 +209,8 @@ impl PendingLine {
                 simhash: fingerprints
                     .and_then(|fingerprints| fingerprints.get(Kind::Near)?.simhash())
                     .map(|bits| format!("{bits:016x}")),
-                distance: match &judged.verdict {
-                    Verdict::Duplicate { distance, .. } => Some(*distance),
-                    _ => None,
-                },
+                distance: repeats.map(|repeats| repeats.distance),
+                similarity: repeats.map(|repeats| repeats.similarity),
                 record: None,
                 text: None,
             },

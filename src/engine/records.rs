@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::visit::{Findings, Judged};
 use crate::archive::{Capture, Digest, Original, Record, RecordId, Relation, Truncation};
-use crate::dedup::{Document, Fingerprints, Kind, Verdict};
+use crate::dedup::{Document, Fingerprints, Kind, Repeats, Verdict};
 use crate::fetch::{Cut, Exchange};
 
 /// Which bodies the archive keeps.
@@ -56,7 +56,7 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
     let mut records = Records::default();
     let digest = Digest::from_bytes(judged.analysed.payload);
     let repeats = judged.verdict.repeats();
-    let inexact = repeats.is_some_and(|(_, kind, _)| kind != Kind::Raw);
+    let inexact = repeats.is_some_and(|repeats| repeats.kind != Kind::Raw);
     let duplicate = repeats.is_some();
     let is_new = judged.same_payload.is_none();
     let keep = match (judged.keep, policy) {
@@ -94,13 +94,14 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         records.main = Some(records.all.len());
         records.all.push(main);
     }
-    if let Some((repeated, _, distance)) = repeats
+    if let Some(repeats) = repeats
         // The revisit says as much of a byte-for-byte copy of a stored payload.
         && (judged.same_payload.is_none() || inexact)
     {
         let own = records.response.map(|(_, id)| Relation::ConcurrentTo(id));
-        let relation = own.or(original(repeated).record.map(Relation::RefersTo));
-        let fields = fields(judged, repeated, distance);
+        let refers = || original(repeats.original).record.map(Relation::RefersTo);
+        let relation = own.or_else(refers);
+        let fields = fields(judged, &repeats);
         let fields: Vec<_> = fields
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
@@ -123,11 +124,15 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
     records
 }
 
-/// A document as the archive refers to it.
+/// A document's response as the archive refers to it.
 fn original(document: &Document) -> Original {
-    let date = Timestamp::from_microsecond(document.fetched).unwrap_or_default();
+    let (url, fetched) = match &document.stored_for {
+        Some(of) => (&of.url, of.fetched),
+        None => (&document.url, document.fetched),
+    };
+    let date = Timestamp::from_microsecond(fetched).unwrap_or_default();
     let record = document.stored.record;
-    let mut original = Original::new(RecordId::from_bytes(record), document.url.clone(), date);
+    let mut original = Original::new(RecordId::from_bytes(record), url.clone(), date);
     if record == [0; 16] {
         original.record = None;
     }
@@ -135,12 +140,16 @@ fn original(document: &Document) -> Original {
 }
 
 /// The verdict and what it rests on, so that it can be checked without the body.
-fn fields(judged: &Judged, document: &Document, distance: u8) -> Vec<(&'static str, String)> {
+fn fields(judged: &Judged, repeats: &Repeats<'_>) -> Vec<(&'static str, String)> {
+    let document = repeats.original;
     let original = original(document);
+    // The page that is repeated, whoever's the bytes are that are stored.
+    let url = document.url.clone();
     let mut fields = vec![
         ("verdict", judged.verdict.name().to_owned()),
-        ("distance", distance.to_string()),
-        ("original", original.target_uri),
+        ("distance", repeats.distance.to_string()),
+        ("similarity", repeats.similarity.to_string()),
+        ("original", url),
         ("original-date", original.date),
     ];
     fields.extend(
@@ -153,8 +162,6 @@ fn fields(judged: &Judged, document: &Document, distance: u8) -> Vec<(&'static s
         fields.extend(page.language.clone().map(|language| ("language", language)));
     }
     if let Ok(own) = &judged.analysed.fingerprints {
-        let similarity = own.similarity(&document.fingerprints);
-        fields.extend(similarity.map(|it| ("similarity", format!("{it:.3}"))));
         fields.push(("words", own.words.to_string()));
         fields.extend(own.describe());
     }

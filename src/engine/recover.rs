@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::committer::{CheckpointLimits, Committer, DEDUP_RUNS, Deltas, SEEN_RUNS};
 use super::directory::DataDirectory;
+use super::expiry::{self, Expiry};
 use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
 use super::refingerprint::{self, Refingerprint};
@@ -25,7 +26,7 @@ use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, DocumentId, Documents, Features, Index};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{QueuedUrl, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
-use crate::runs::{self, Catalog, Runs};
+use crate::runs::{self, Catalog, Retired, Runs};
 use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
 use crate::url::{Identity, Secret, UrlId};
 
@@ -106,8 +107,9 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     }
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, state.log)?;
 
-    let documents = open_documents(&*store, path, options, &mut state, remaking)?;
-    let mut catalog = open_runs(&*store, path, &options.features, &state, remaking)?;
+    let retired = expiry::read_retired(&*store)?;
+    let documents = open_documents(&*store, path, options, &mut state, &retired, remaking)?;
+    let mut catalog = open_runs(&*store, path, &options.features, &state, retired, remaking)?;
     let mut index = Index::new(documents, options.features.clone());
     let mut seen = SeenSet::new(&options.seen, &catalog[SEEN_RUNS]);
     let mut deltas = replay(&*store, &mut catalog, &mut seen, &mut index, remaking)?;
@@ -162,31 +164,52 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         deltas,
         run_hosts: RunHosts::default(),
         revisits: Revisits::none(),
+        expiry: Expiry::new(options.expire_after),
     };
     committer.revisit_by(options.revisit.clone())?;
     Ok(committer)
 }
 
-/// Opens the documents; those that are lost, or have other fingerprints, are rebuilt from the store.
+/// Opens the documents; those that are lost, mostly dead, or have other fingerprints, are rebuilt from
+/// the store.
 fn open_documents(
     store: &dyn Store,
     path: &Path,
     options: &Options,
     state: &mut CrawlState,
+    retired: &Retired,
     remaking: bool,
 ) -> Result<Documents, Error> {
+    let folder = path.join("documents");
     if remaking {
         forget_documents(path)?;
         state.documents_checkpointed = 0;
     }
-    let (mut documents, lost) = Documents::open(
-        &path.join("documents"),
-        options.max_memory / 64,
-        state.documents_checkpointed,
-    )?;
+    // sled does not give back the space of rows that were removed. What it had is in the store.
+    let is_mostly_dead = expiry::is_mostly_dead(state.dead_rows, state.last_document, retired);
+    if is_mostly_dead && folder.exists() {
+        tracing::info!(
+            expired = state.dead_rows,
+            "the documents are built anew without those that expired"
+        );
+        fs::remove_dir_all(&folder).map_err(|source| dedup::Error::Io {
+            path: folder.clone(),
+            source,
+        })?;
+    }
+    let expected = match is_mostly_dead {
+        true => 0,
+        false => state.documents_checkpointed,
+    };
+    let (mut documents, lost) = Documents::open(&folder, options.max_memory / 64, expected)?;
     if let Some(lost) = lost {
         tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
+    }
+    if documents.through() < state.documents_checkpointed {
         rebuild_documents(store, &mut documents)?;
+        // The last ones may have expired.
+        documents.reach(state.documents_checkpointed)?;
+        state.dead_rows = 0;
     } else if remaking {
         state.documents_checkpointed = rebuild_documents(store, &mut documents)?;
     }
@@ -200,11 +223,16 @@ fn open_runs(
     path: &Path,
     features: &Features,
     state: &CrawlState,
+    retired: Retired,
     remaking: bool,
 ) -> Result<Catalog, Error> {
     let names = [SEEN].into_iter().chain(dedup::structures());
     let structures: Vec<_> = names.map(|name| (name, runs::Options::default())).collect();
     let (mut catalog, damages) = Catalog::open(&path.join("runs"), &structures)?;
+    catalog.restore_retired(DEDUP_RUNS, retired);
+    if state.is_purging {
+        catalog.purge();
+    }
     let mut damages: Vec<usize> = if catalog.sequence() < state.runs_checkpointed {
         tracing::warn!("the runs are older than the store; they are rebuilt from it");
         catalog.iter_mut().for_each(Runs::clear);
@@ -336,6 +364,9 @@ fn replay(
         }
         for document in delta.documents {
             index.documents_mut().insert(Arc::new(document));
+        }
+        for id in delta.expired {
+            index.documents_mut().remove(id);
         }
         Ok(())
     })?;

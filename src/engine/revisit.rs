@@ -19,7 +19,7 @@ use crate::store::{Batch, Durability, Table, decode, encode, keys};
 use crate::url::{self, HostKey, UrlId};
 
 /// Rows read and queued in one commit.
-const CHUNK: usize = 1_000;
+pub(super) const CHUNK: usize = 1_000;
 
 /// What a run knows of revisits besides its store.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(super) struct Revisits {
     next: Option<Moment>,
     /// How far the pages that have no row were looked for; `None` if there are none.
     adopting: Option<Vec<u8>>,
+    /// Some cluster may be without an original.
+    pub(super) has_orphans: bool,
 }
 
 impl Revisits {
@@ -37,6 +39,7 @@ impl Revisits {
             policy: RevisitPolicy::off(),
             next: None,
             adopting: None,
+            has_orphans: true,
         }
     }
 
@@ -73,6 +76,7 @@ impl Committer {
             return Duration::MAX;
         }
         match (&self.revisits.adopting, self.revisits.next) {
+            _ if self.revisits.has_orphans => Duration::ZERO,
             (Some(_), _) => Duration::ZERO,
             (None, Some(next)) => now.until(next),
             (None, None) => Duration::MAX,
@@ -84,6 +88,12 @@ impl Committer {
     pub(super) fn revisit(&mut self, now: Moment) -> Result<Vec<Receipt>, Error> {
         if !self.until_revisits(now).is_zero() {
             return Ok(Vec::new());
+        }
+        if self.revisits.has_orphans {
+            let queued = self.succeed(now)?;
+            if !queued.is_empty() {
+                return Ok(queued);
+            }
         }
         if let Some(after) = self.revisits.adopting.take() {
             self.adopt(&after)?;
@@ -116,7 +126,7 @@ impl Committer {
         self.write(group)
     }
 
-    fn queue_revisit(
+    pub(super) fn queue_revisit(
         &mut self,
         id: UrlId,
         receipt: &mut Receipt,
@@ -228,7 +238,7 @@ impl Committer {
         mut record: PageRecord,
         document: Option<usize>,
         group: &mut Group,
-    ) {
+    ) -> Result<(), Error> {
         let task = &judged.analysed.fetched.task;
         let previous = judged.previous.as_deref();
         let finding = finding(judged, previous);
@@ -260,6 +270,19 @@ impl Committer {
                 _ => {}
             }
         }
+        if finding != Finding::Unreachable {
+            self.settle(judged, previous, &mut record);
+        }
+        self.file((task.queued.id, &task.host), previous, &record, group)?;
+        if let Some(previous) = previous {
+            let unique = matches!(judged.verdict, Verdict::Unique).then_some(document);
+            let new = unique.flatten().and_then(|at| group.documents.get(at));
+            let original = match new {
+                Some(pending) => Some(pending.document.id),
+                None => record.original().map(|document| document.id),
+            };
+            self.note_succession(task.queued.id, previous, (&record, original), group)?;
+        }
         let last = previous.and_then(|page| page.revisit);
         let interval = last.map(|last| Duration::from_millis(last.interval));
         let answered = !matches!(record.fate, Fate::Failed { .. });
@@ -284,6 +307,7 @@ impl Committer {
             self.revisits.soon(revisit.due);
         }
         group.pages.push((task.queued.id, record, document));
+        Ok(())
     }
 }
 

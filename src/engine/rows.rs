@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::clusters::Rank;
 use super::fetch_log::LogTail;
 use crate::archive::{Location, RecordKind, Tail};
-use crate::dedup::{Document, DocumentId, Ineligible, Kind, Posting};
+use crate::dedup::{Document, DocumentId, Ineligible, Kind, Posting, Similarity};
 use crate::frontier::Moment;
 use crate::url::UrlId;
 
@@ -21,6 +22,9 @@ pub struct PageRecord {
     pub depth: u16,
     /// When: microseconds since 1970.
     pub time: i64,
+    /// The last visit that found it, or a duplicate of it, as it is: microseconds since 1970. Up to a
+    /// sixteenth of the time after which it expires too early.
+    pub last_seen: i64,
     /// Attempts made, this one included.
     pub attempts: u8,
     /// What came of it.
@@ -101,18 +105,54 @@ pub enum Judgement {
     /// An original.
     Unique,
     /// The same as an original.
-    Duplicate {
-        /// The original's document.
-        of: DocumentId,
-        /// The original's page.
-        page: UrlId,
-        /// By which tier.
-        kind: Kind,
-        /// Bits that differ.
-        distance: u8,
-    },
+    Duplicate(Duplicate),
     /// Neither.
     Ineligible(Ineligible),
+}
+
+/// What is kept of a page that repeats another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Duplicate {
+    /// The original's document, which names the cluster.
+    pub of: DocumentId,
+    /// The original's page.
+    pub page: UrlId,
+    /// By which tier.
+    pub kind: Kind,
+    /// Bits that differ.
+    pub distance: u8,
+    /// How alike the two are.
+    pub similarity: Similarity,
+    /// The visit that first found it the same as this original: microseconds since 1970.
+    pub first_seen: i64,
+    /// The last visit that did: microseconds since 1970.
+    pub last_checked: i64,
+    /// Where it stands among the members of its cluster.
+    pub rank: Rank,
+}
+
+impl PageRecord {
+    /// What the page repeats, if it is a duplicate.
+    pub fn duplicate(&self) -> Option<&Duplicate> {
+        match &self.fate {
+            Fate::Answered {
+                judgement: Judgement::Duplicate(duplicate),
+                ..
+            } => Some(duplicate),
+            _ => None,
+        }
+    }
+
+    /// The document of the page, if it is an original.
+    pub fn original(&self) -> Option<&Document> {
+        match &self.fate {
+            Fate::Answered {
+                judgement: Judgement::Unique,
+                ..
+            } => self.document.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// The crawl's state: the row `state` in `Meta`, rewritten by every commit.
@@ -135,6 +175,12 @@ pub(super) struct CrawlState {
     /// No row of `Revisits` is due before: where reading begins, so that it does not walk over the
     /// tombstones of visits that were queued.
     pub revisits_from: Moment,
+    /// Documents that expired since the runs were last purged of such.
+    pub unpurged: u64,
+    /// A purge was begun, and perhaps not ended.
+    pub is_purging: bool,
+    /// Documents that expired since the documents' folder was last built.
+    pub dead_rows: u64,
     /// What was done so far.
     pub counters: Counters,
 }
@@ -201,11 +247,13 @@ pub(super) struct Delta {
     pub postings: Vec<Posting>,
     /// Documents.
     pub documents: Vec<Document>,
+    /// Documents that expired.
+    pub expired: Vec<DocumentId>,
 }
 
 impl Delta {
     /// Keys in this delta.
     pub(super) fn keys(&self) -> usize {
-        self.seen.len() + self.postings.len()
+        self.seen.len() + self.postings.len() + self.expired.len()
     }
 }

@@ -11,10 +11,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::clusters::{Head, page};
+use super::dups::{dups, report};
 use super::page_line::RecordPlace;
 use super::recover::{self, read_secret};
 use super::rows::{Fate, Judgement, PageRecord};
-use super::{DataDirectory, Error, Options, READING_MEMORY};
+use super::similar::similar;
+use super::{
+    Cursor, DataDirectory, Dups, Error, Options, READING_MEMORY, Report, ReportOptions, Similar,
+    Subject,
+};
+use crate::dedup::Similarity;
 use crate::frontier::{
     HostState, Moment, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
     admits_by_entries, path_and_query,
@@ -89,8 +96,16 @@ pub struct Visited {
     pub canonical_hint: Option<String>,
     /// Bits in which it differs from its original.
     pub distance: Option<u8>,
+    /// How alike it and its original are, 0 to 1.
+    pub similarity: Option<Similarity>,
+    /// The visit that first found it the same as its original (RFC 3339).
+    pub first_seen: Option<String>,
+    /// The last visit that did (RFC 3339).
+    pub last_checked: Option<String>,
     /// URL of its original.
     pub original: Option<String>,
+    /// The URL that its cluster is best called by.
+    pub cluster_canonical: Option<String>,
     /// Where the original's response is stored.
     pub original_record: Option<RecordPlace>,
     /// When it is due for another visit, if it will be visited again (RFC 3339).
@@ -194,6 +209,27 @@ impl Reading {
     pub fn why(&self, options: &Options, url: &Url) -> Result<Why, Error> {
         why(&*self.store, options, url)
     }
+
+    /// Some of the clusters of duplicates, from a place on.
+    pub fn dups(&self, options: &Options, from: Option<&Cursor>) -> Result<Dups, Error> {
+        dups(&*self.store, options, from)
+    }
+
+    /// What deduplication did.
+    pub fn report(&self, options: &Options, shown: ReportOptions) -> Result<Report, Error> {
+        report(&*self.store, options, shown)
+    }
+
+    /// The stored pages that are most like a page, as [`Similar`] has them; `None` if it is a URL that
+    /// is not stored and repeats nothing that is.
+    pub fn similar(
+        &self,
+        options: &Options,
+        subject: &Subject,
+        limit: usize,
+    ) -> Result<Option<Similar>, Error> {
+        similar(&*self.store, options, subject, limit)
+    }
 }
 
 /// What happened to a URL, by what the store says and what the options would make of it now.
@@ -206,7 +242,7 @@ pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error
         None => None,
     };
     let visit = match page(store, id)? {
-        Some(page) => Some(visited(store, page)?),
+        Some(page) => Some(visited(store, &identity, page)?),
         None => None,
     };
     let queued = match &host_state {
@@ -243,13 +279,6 @@ pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error
     })
 }
 
-fn page(store: &dyn Store, id: UrlId) -> Result<Option<PageRecord>, Error> {
-    Ok(match store.get(Table::Pages, id.as_bytes())? {
-        Some(row) => Some(decode(Table::Pages, &row)?),
-        None => None,
-    })
-}
-
 /// The URL of a page by its id.
 fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error> {
     Ok(match id {
@@ -258,10 +287,9 @@ fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error>
     })
 }
 
-fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
-    let time = jiff::Timestamp::from_microsecond(page.time).unwrap_or_default();
+fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<Visited, Error> {
     let mut visited = Visited {
-        time: format!("{time:.3}"),
+        time: time_of(page.time),
         attempts: page.attempts,
         depth: page.depth,
         via: url_of(store, page.via)?,
@@ -324,20 +352,20 @@ fn visited(store: &dyn Store, page: PageRecord) -> Result<Visited, Error> {
                     "ineligible".clone_into(&mut visited.verdict);
                     visited.reason = Some(reason.name().to_owned());
                 }
-                Judgement::Duplicate {
-                    page: original,
-                    kind,
-                    distance,
-                    ..
-                } => {
-                    kind.name().clone_into(&mut visited.verdict);
-                    visited.distance = Some(distance);
-                    let original = self::page(store, original)?;
-                    visited.original_record = original
-                        .as_ref()
-                        .and_then(|original| original.document.as_ref())
-                        .and_then(|document| RecordPlace::of_stored(&document.stored));
-                    visited.original = original.map(|original| original.url);
+                Judgement::Duplicate(duplicate) => {
+                    duplicate.kind.name().clone_into(&mut visited.verdict);
+                    visited.distance = Some(duplicate.distance);
+                    visited.similarity = Some(duplicate.similarity);
+                    visited.first_seen = Some(time_of(duplicate.first_seen));
+                    visited.last_checked = Some(time_of(duplicate.last_checked));
+                    let head = Head::read(store, duplicate.of, duplicate.page)?;
+                    if let Some(head) = head {
+                        visited.original_record = head
+                            .document()
+                            .and_then(|document| RecordPlace::of_stored(&document.stored));
+                        visited.cluster_canonical = Some(head.canonical(store, identity)?);
+                        visited.original = Some(head.page.url);
+                    }
                 }
             }
         }
@@ -446,6 +474,12 @@ fn robots_now(
         until: Some(moment(until)),
         ..answer(if allowed { "allowed" } else { "forbidden" })
     })
+}
+
+/// Microseconds since 1970 as text.
+pub(super) fn time_of(microseconds: i64) -> String {
+    let time = jiff::Timestamp::from_microsecond(microseconds).unwrap_or_default();
+    format!("{time:.3}")
 }
 
 fn moment(moment: Moment) -> String {

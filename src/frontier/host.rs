@@ -37,6 +37,10 @@ pub struct HostState {
     pub bytes: u64,
     /// Short texts that it gives under many URLs.
     pub repeats: Repeats,
+    /// Pages that are originals or duplicates.
+    pub judged: u64,
+    /// Those of them that are duplicates.
+    pub duplicates: u64,
 }
 
 /// What is known of a host's robots.txt.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::file::{Bounds, RunFile};
 use super::manifest::{self, Entry, Manifest, Structure};
 use super::merge::{Background, Merged, Plan, choose, discard, is_missing};
-use super::{Error, Options, Runs};
+use super::{Error, Options, Retired, Runs};
 
 /// All structures of one directory, indexed in the order in which they were given to
 /// [`open`](Self::open): callers name the indices with constants, and borrow several structures at
@@ -33,6 +33,11 @@ pub struct Catalog {
     merging: Background,
     /// Waiting for a checkpoint.
     merged: Vec<Merged>,
+    /// The values that structures from `retired_from` on leave out when they are merged.
+    retired: Arc<Retired>,
+    retired_from: usize,
+    /// Structures that are to be merged whole, so that what was retired gives its space back.
+    purging: HashSet<usize>,
 }
 
 /// A structure that starts empty because its files cannot be trusted; the caller rebuilds it from
@@ -100,6 +105,9 @@ impl Catalog {
             strays: Vec::new(),
             merging: Background::default(),
             merged: Vec::new(),
+            retired: Arc::default(),
+            retired_from: structures.len(),
+            purging: HashSet::new(),
         };
         let manifest = match Manifest::read(directory) {
             Ok(Some(manifest)) => manifest,
@@ -188,6 +196,38 @@ impl Catalog {
         self.strays.clear();
         self.start_merges();
         Ok(())
+    }
+
+    /// Lets merges of the structures from `from` on leave out pairs with these values. They may be found
+    /// until then. For good: a value must not be used again.
+    pub fn retire(&mut self, from: usize, values: impl IntoIterator<Item = u64>) {
+        self.retired_from = from;
+        let retired = Arc::make_mut(&mut self.retired);
+        for value in values {
+            retired.insert(value);
+        }
+    }
+
+    /// The values that were retired.
+    pub fn retired(&self) -> &Retired {
+        &self.retired
+    }
+
+    /// Says what was retired before this catalog was opened.
+    pub fn restore_retired(&mut self, from: usize, retired: Retired) {
+        self.retired_from = from;
+        self.retired = Arc::new(retired);
+    }
+
+    /// Has each structure whose values are retired merged into one file, from the next checkpoint on, in
+    /// the background.
+    pub fn purge(&mut self) {
+        self.purging = (self.retired_from..self.runs.len()).collect();
+    }
+
+    /// Whether nothing is left to merge, and all that was merged is installed.
+    pub fn is_settled(&self) -> bool {
+        self.purging.is_empty() && self.merging.is_idle() && self.merged.is_empty()
     }
 
     /// Waits for the merging thread, so that the next checkpoint has its files: for a clean stop,
@@ -335,7 +375,10 @@ impl Catalog {
         }
         let mut plans = Vec::new();
         for (structure, runs) in self.runs.iter().enumerate() {
-            let inputs = choose(&runs.files, runs.options.merge_at);
+            let inputs = match self.purging.remove(&structure) {
+                true => runs.files.clone(),
+                false => choose(&runs.files, runs.options.merge_at),
+            };
             if !inputs.is_empty() {
                 let id = self.next_id;
                 plans.push(Plan {
@@ -343,6 +386,7 @@ impl Catalog {
                     inputs,
                     id,
                     path: self.path(runs.name, id),
+                    retired: (structure >= self.retired_from).then(|| Arc::clone(&self.retired)),
                 });
                 self.next_id += 1;
             }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use super::file::{Bounds, Pairs, RunFile};
-use super::{Error, Pair};
+use super::{Error, Pair, Retired};
 
 /// Several ascending sources as one ascending sequence without repetitions. A linear look at all
 /// heads: for the dozen files there are, it beats a heap.
@@ -106,6 +106,8 @@ pub(super) struct Plan {
     /// Number and path of the file to write.
     pub(super) id: u64,
     pub(super) path: PathBuf,
+    /// Values whose pairs are left out.
+    pub(super) retired: Option<Arc<Retired>>,
 }
 
 /// One merge that is done.
@@ -201,8 +203,15 @@ fn merge(plan: &Plan, stop: &AtomicBool) -> Result<Option<Merged>, Error> {
     };
 
     let stopped = || stop.load(Ordering::Relaxed);
-    let pairs =
-        || Union::new(inputs.iter().map(|file| file.pairs(0, u64::MAX))).take_while(|_| !stopped());
+    let is_kept = |pair: &Pair| match &plan.retired {
+        Some(retired) => !retired.contains(pair.1),
+        None => true,
+    };
+    let pairs = || {
+        Union::new(inputs.iter().map(|file| file.pairs(0, u64::MAX)))
+            .take_while(|_| !stopped())
+            .filter(is_kept)
+    };
     let output = RunFile::write(&plan.path, plan.id, bounds, pairs);
     if stopped() {
         // The pairs ended early: whatever was written is worth nothing.

@@ -5,7 +5,8 @@
 //! sorted files, which are mapped, searched and, in the background, merged. Every key is 64 bits
 //! with a value of 64 bits, ordered by both; a set uses the value 0, which takes no bytes on disk.
 //!
-//! Invariant: memory and the files of the list together are exactly what was inserted. Nothing is
+//! Invariant: memory and the files of the list together are exactly what was inserted, but for pairs
+//! whose value was [retired](Catalog::retire), which merges leave out. Nothing else is
 //! ever deleted but by forgetting a whole structure. This room keeps no log: what was inserted
 //! after the last checkpoint is replayed by the caller, and inserting twice is harmless.
 
@@ -14,6 +15,7 @@ mod file;
 mod manifest;
 mod map;
 mod merge;
+mod retired;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +27,7 @@ use std::sync::Arc;
 pub use catalog::{Catalog, Damage};
 use file::RunFile;
 use merge::{Source, Union};
+pub use retired::{CHUNK as RETIRED_CHUNK, Retired};
 
 /// A key and its value.
 type Pair = (u64, u64);

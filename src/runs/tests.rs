@@ -242,6 +242,54 @@ fn merges_keep_everything_and_leave_few_files() {
 }
 
 #[test]
+fn what_is_retired_is_gone_after_a_purge_and_nothing_else_is() {
+    let directory = tempdir().unwrap();
+    let mut catalog = open(directory.path());
+    for value in 0..1_000 {
+        catalog[SEEN].insert(value, value);
+        catalog[TABLE].insert(value % 7, value);
+        if value % 300 == 0 {
+            catalog.checkpoint(value).unwrap();
+        }
+    }
+    let size = |catalog: &Catalog| catalog[TABLE].mapped_bytes();
+    catalog.checkpoint(1_000).unwrap();
+    let before = size(&catalog);
+    catalog.retire(TABLE, (0..1_000).filter(|value| value % 10 != 0));
+    catalog.purge();
+    for sequence in 1_001..1_003 {
+        catalog.checkpoint(sequence).unwrap();
+        catalog.finish_merges().unwrap();
+    }
+    catalog.checkpoint(1_003).unwrap();
+    let is_kept = |catalog: &Catalog, value: u64| {
+        let mut found = Vec::new();
+        catalog[TABLE].find(value % 7, &mut found);
+        found.contains(&value)
+    };
+    assert!(size(&catalog) < before / 5, "{before}");
+    drop(catalog);
+    let mut catalog = open(directory.path());
+    for value in 0..1_000 {
+        assert_eq!(is_kept(&catalog, value), value % 10 == 0, "{value}");
+        assert!(catalog[SEEN].contains(value), "not one that retires");
+    }
+    // All of it: an empty file is a file.
+    catalog.retire(TABLE, 0..1_000);
+    catalog.purge();
+    for sequence in 1_004..1_007 {
+        catalog.checkpoint(sequence).unwrap();
+        catalog.finish_merges().unwrap();
+    }
+    drop(catalog);
+    let mut catalog = open(directory.path());
+    assert!((0..1_000).all(|value| !is_kept(&catalog, value)));
+    catalog[TABLE].insert(1_003 % 7, 1_003);
+    catalog.checkpoint(1_007).unwrap();
+    assert!(is_kept(&catalog, 1_003));
+}
+
+#[test]
 fn large_files_are_found_through_their_fence() {
     let directory = tempdir().unwrap();
     let mut catalog = open(directory.path());

@@ -49,7 +49,7 @@ fn layout(table: Table) -> KeyspaceCreateOptions {
         .filter_block_pinning_policy(PinningPolicy::disabled());
     match table {
         // Read in order only: no filter, and blocks large enough to compress well.
-        Table::Queue | Table::Due | Table::Revisits | Table::Deltas => options
+        Table::Queue | Table::Due | Table::Revisits | Table::Clusters | Table::Deltas => options
             .filter_policy(FilterPolicy::disabled())
             .data_block_size_policy(BlockSizePolicy::all(16 << 10)),
         _ => options,

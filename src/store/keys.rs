@@ -9,6 +9,8 @@
 //! | `Due` | due time in ms since 1970 (8 bytes), host key |
 //! | `Revisits` | due time in ms since 1970 (8 bytes), url id (16 bytes) |
 //! | `Scope` | kind (1 byte), entry as text |
+//! | `Clusters` | document of the original (8 bytes), 0, rank (16 bytes), url id (16 bytes): a member |
+//! | | document of the original (8 bytes), 1, url id (16 bytes), url id (16 bytes): whom a member names |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 
 /// Names of the rows of `Meta`.
@@ -27,8 +29,25 @@ pub mod meta {
     pub const URL_FORM: &[u8] = b"url-form";
     /// Prefix of the WARC files of earlier crawls that were read, and how far.
     pub const KNOWN: &[u8] = b"known/";
+    /// Prefix of the clusters whose original is gone, by its document (8 bytes): what is to be done.
+    pub const ORPHANED: &[u8] = b"orphaned/";
+    /// Prefix of those whose best member was asked to take its place: which one.
+    pub const ASKED: &[u8] = b"asked/";
+    /// Prefix of the documents that expired: a bit each, by their number divided by 32,768.
+    pub const RETIRED: &[u8] = b"retired/";
     /// Prefix of the hosts whose private addresses the user named as seeds.
     pub const CONSENT: &[u8] = b"consent/";
+}
+
+/// The key of a row of `Meta` that is about a document.
+pub fn by_document(prefix: &[u8], document: u64) -> Vec<u8> {
+    [prefix, &document.to_be_bytes()].concat()
+}
+
+/// The document of such a key; `None` if it is not one.
+pub fn parse_by_document(prefix: &[u8], key: &[u8]) -> Option<u64> {
+    let document = key.strip_prefix(prefix)?.try_into().ok()?;
+    Some(u64::from_be_bytes(document))
 }
 
 /// The key of a URL waiting.
@@ -84,6 +103,38 @@ pub fn parse_revisit(key: &[u8]) -> Option<(u64, [u8; 16])> {
     Some((u64::from_be_bytes(*due), id.try_into().ok()?))
 }
 
+/// The key of a member of a cluster, which is named by its original's document.
+pub fn member(document: u64, rank: &[u8; 16], id: &[u8; 16]) -> Vec<u8> {
+    [&members(document)[..], rank, id].concat()
+}
+
+/// The prefix of the members of a cluster.
+pub fn members(document: u64) -> Vec<u8> {
+    [&document.to_be_bytes()[..], &[0]].concat()
+}
+
+/// The key of a member's word that another URL is the canonical one.
+pub fn naming(document: u64, named: &[u8; 16], id: &[u8; 16]) -> Vec<u8> {
+    [&namings(document)[..], named, id].concat()
+}
+
+/// The prefix of what the members of a cluster name.
+pub fn namings(document: u64) -> Vec<u8> {
+    [&document.to_be_bytes()[..], &[1]].concat()
+}
+
+/// Document and url id of a member; `None` if the key is not one.
+pub fn parse_member(key: &[u8]) -> Option<(u64, [u8; 16])> {
+    let (document, rest) = key.split_first_chunk::<8>()?;
+    let member = rest.strip_prefix(&[0])?.get(16..)?;
+    Some((u64::from_be_bytes(*document), member.try_into().ok()?))
+}
+
+/// The url id that a member names; `None` if the key is not of that kind.
+pub fn parse_naming(key: &[u8]) -> Option<[u8; 16]> {
+    key.get(8..)?.strip_prefix(&[1])?.get(..16)?.try_into().ok()
+}
+
 /// The key of a commit's delta.
 pub fn delta(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()
@@ -122,6 +173,19 @@ mod tests {
         let key = revisit(7, &[3; 16]);
         assert_eq!(parse_revisit(&key), Some((7, [3; 16])));
         assert_eq!(parse_revisit(&key[..23]), None);
+    }
+
+    #[test]
+    fn clusters_order_by_document_and_members_by_rank() {
+        let (good, bad) = (member(7, &[1; 16], &[9; 16]), member(7, &[2; 16], &[0; 16]));
+        assert!(member(6, &[9; 16], &[9; 16]) < good && good < bad);
+        let naming = naming(7, &[3; 16], &[9; 16]);
+        assert!(bad < naming && naming < member(8, &[0; 16], &[0; 16]));
+        assert!(good.starts_with(&members(7)) && naming.starts_with(&namings(7)));
+        assert_eq!(parse_member(&good), Some((7, [9; 16])));
+        assert_eq!(parse_member(&naming), None);
+        assert_eq!(parse_naming(&naming), Some([3; 16]));
+        assert_eq!(parse_naming(&good), None);
     }
 
     #[test]

@@ -37,13 +37,15 @@ pub enum Table {
     Scope,
     /// One row a page that will be visited again, by the time when.
     Revisits,
+    /// One row a duplicate, by its original's document: the members of a cluster, the best first.
+    Clusters,
     /// One row a commit since the last checkpoint: what it added to runs and documents.
     Deltas,
 }
 
 impl Table {
     /// Every table, in the order of their declaration.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::Meta,
         Table::Pages,
         Table::Hosts,
@@ -52,6 +54,7 @@ impl Table {
         Table::Robots,
         Table::Scope,
         Table::Revisits,
+        Table::Clusters,
         Table::Deltas,
     ];
 
@@ -66,6 +69,7 @@ impl Table {
             Table::Robots => "robots",
             Table::Scope => "scope",
             Table::Revisits => "revisits",
+            Table::Clusters => "clusters",
             Table::Deltas => "deltas",
         }
     }

@@ -14,6 +14,7 @@
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
+//! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`: corpora that others crawled.
 //! - `known`: what earlier crawls know.
 //! - `rules`: what a crawl calls a duplicate, and what no page.
@@ -51,6 +52,7 @@ mod stop;
 
 mod memory;
 
+mod clusters;
 mod dedup;
 mod dedup_kept;
 mod known;

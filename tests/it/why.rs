@@ -100,7 +100,10 @@ fn every_fate_is_told() {
     says(
         &crawl,
         &web.url(0, "/copy"),
-        &["a raw duplicate (distance 0) of", "revisit in warc/"],
+        &[
+            "a raw duplicate (distance 0, similarity 1.000) of",
+            "revisit in warc/",
+        ],
     );
 
     let moved = of("/moved");

@@ -1,0 +1,202 @@
+//! `gleaner dups`: the clusters of duplicates of a crawl, also while it runs. They are read and written
+//! some members at a time.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::Failure;
+use super::questions::Source;
+use crate::dedup::DocumentId;
+use crate::engine::{Cluster, Member};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner dups --data-dir crawl | jq -r '[(.members | length), .original] | @tsv' | sort -rn | head
+  gleaner dups --data-dir crawl --format csv > duplicates.csv
+
+A line of JSON is a cluster: cluster, original, stands, canonical, and members, each with url, tier,
+distance, similarity, first_seen, last_checked and saved. A line of CSV is a member, with the
+cluster's fields before its own. docs/formats.md explains them.")]
+pub(super) struct Arguments {
+    /// Directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// What to print
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Format {
+    /// One JSON object a line and cluster
+    #[default]
+    Jsonl,
+    /// One line a duplicate, with a line of names first (RFC 4180)
+    Csv,
+}
+
+/// What a line of JSON says before its members.
+#[derive(Serialize)]
+struct Head<'a> {
+    cluster: DocumentId,
+    original: &'a str,
+    stands: bool,
+    canonical: &'a str,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut source = Source::open(&arguments.data_dir)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if arguments.format == Format::Csv {
+        let names = "cluster,original,stands,canonical,url,tier,distance,similarity,first_seen,last_checked,saved\r\n";
+        written(out.write_all(names.as_bytes()))?;
+    }
+    let mut open = None;
+    let mut from = None;
+    loop {
+        let part = source.dups(from)?;
+        for cluster in &part.clusters {
+            written(match arguments.format {
+                Format::Jsonl => write_json(&mut out, cluster, &mut open),
+                Format::Csv => write_csv(&mut out, cluster),
+            })?;
+        }
+        from = part.next;
+        if from.is_none() {
+            break;
+        }
+    }
+    if open.is_some() {
+        written(out.write_all(b"]}\n"))?;
+    }
+    written(out.flush())
+}
+
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    Ok(result.context("cannot write to standard output")?)
+}
+
+/// Writes a cluster, or what is next of the one that is open. The line stays open: there may be more.
+fn write_json(
+    out: &mut impl Write,
+    cluster: &Cluster,
+    open: &mut Option<DocumentId>,
+) -> io::Result<()> {
+    let mut is_first = false;
+    if *open != Some(cluster.id) {
+        if open.replace(cluster.id).is_some() {
+            out.write_all(b"]}\n")?;
+        }
+        let head = Head {
+            cluster: cluster.id,
+            original: &cluster.original,
+            stands: cluster.stands,
+            canonical: &cluster.canonical,
+        };
+        let head = serde_json::to_string(&head)?;
+        let head = head.strip_suffix('}').unwrap_or(&head);
+        write!(out, "{head},\"members\":[")?;
+        is_first = true;
+    }
+    for member in &cluster.members {
+        if !std::mem::take(&mut is_first) {
+            out.write_all(b",")?;
+        }
+        serde_json::to_writer(&mut *out, member)?;
+    }
+    Ok(())
+}
+
+fn write_csv(out: &mut impl Write, cluster: &Cluster) -> io::Result<()> {
+    for member in &cluster.members {
+        let Member {
+            url,
+            tier,
+            distance,
+            similarity,
+            first_seen,
+            last_checked,
+            saved,
+        } = member;
+        write!(
+            out,
+            "{},{},{},{},{},{},{distance},{similarity},{first_seen},{last_checked},{saved}\r\n",
+            cluster.id,
+            quoted(&cluster.original),
+            cluster.stands,
+            quoted(&cluster.canonical),
+            quoted(url),
+            tier.name(),
+        )?;
+    }
+    Ok(())
+}
+
+/// A field as RFC 4180, section 2, wants it.
+fn quoted(field: &str) -> String {
+    match field.contains([',', '"', '\r', '\n']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dedup::{Kind, Similarity};
+
+    fn cluster(id: DocumentId, urls: &[&str]) -> Cluster {
+        let member = |url: &&str| Member {
+            url: (*url).to_owned(),
+            tier: Kind::Near,
+            distance: 3,
+            similarity: Similarity::of(0.95),
+            first_seen: "2026-01-01T00:00:00.000Z".to_owned(),
+            last_checked: "2026-01-02T00:00:00.000Z".to_owned(),
+            saved: 7,
+        };
+        Cluster {
+            id,
+            original: "http://a.example/a,b".to_owned(),
+            stands: true,
+            canonical: "http://a.example/\"".to_owned(),
+            members: urls.iter().map(member).collect(),
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_comes_in_parts_is_one_line() {
+        let mut out = Vec::new();
+        let mut open = None;
+        for (id, urls) in [(1, &["u", "v"][..]), (1, &["w"]), (2, &["x"])] {
+            write_json(&mut out, &cluster(id, urls), &mut open).unwrap();
+        }
+        out.extend(b"]}\n");
+        let out = String::from_utf8(out).unwrap();
+        let lines: Vec<serde_json::Value> = out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        let urls = lines[0]["members"].as_array().unwrap();
+        let urls: Vec<_> = urls.iter().map(|it| it["url"].as_str().unwrap()).collect();
+        assert_eq!(urls, ["u", "v", "w"]);
+        assert_eq!(lines[1]["cluster"], 2);
+        assert_eq!(lines[1]["members"][0]["similarity"], 0.95);
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let mut out = Vec::new();
+        write_csv(&mut out, &cluster(1, &["http://b.example/"])).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "1,\"http://a.example/a,b\",true,\"http://a.example/\"\"\",http://b.example/,near,3,\
+             0.950,2026-01-01T00:00:00.000Z,2026-01-02T00:00:00.000Z,7\r\n"
+        );
+    }
+}

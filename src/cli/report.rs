@@ -1,0 +1,144 @@
+//! `gleaner report`: what deduplication did for a crawl, for people and as JSON, also while it runs.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use super::questions::Source;
+use super::{Failure, output};
+use crate::daemon::MAX_LISTED;
+use crate::engine::{Report, ReportOptions};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner report --data-dir crawl
+  gleaner report --data-dir crawl --json | jq '.tiers[] | [.tier, .pages, .saved]'
+  gleaner report --data-dir crawl --min-pages 100 --top 10")]
+pub(super) struct Arguments {
+    /// Directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Clusters and hosts to list
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = listed())]
+    top: usize,
+    /// Pages that a host must have to be listed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    min_pages: u64,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many rows may be listed.
+pub(super) fn listed() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=MAX_LISTED as u64)
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let report = Source::open(&arguments.data_dir)?.report(ReportOptions {
+        top: arguments.top,
+        min_pages: arguments.min_pages,
+    })?;
+    let text = match arguments.json {
+        true => serde_json::to_string(&report).map_err(anyhow::Error::from)? + "\n",
+        false => in_words(&report),
+    };
+    Ok(output::print(&text)?)
+}
+
+/// The report for a person.
+fn in_words(report: &Report) -> String {
+    let mut text = String::new();
+    let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    let _ = writeln!(
+        text,
+        "{:<12}{:>12}  originals or duplicates\n{:<12}{:>12}  {:.1} % of them, of {} originals\n{:<12}{:>12}  bytes, {:.1} % of those received",
+        "pages",
+        report.judged,
+        "duplicates",
+        report.duplicates,
+        share(report.duplicates, report.judged),
+        report.clusters,
+        "saved",
+        report.saved,
+        share(report.saved, report.received),
+    );
+    if report.duplicates == 0 {
+        return text;
+    }
+    let _ = writeln!(
+        text,
+        "\nBy tier\n\n  {:<12}{:>10}{:>16}",
+        "", "pages", "bytes saved"
+    );
+    for tier in &report.tiers {
+        let _ = writeln!(
+            text,
+            "  {:<12}{:>10}{:>16}",
+            tier.tier.name(),
+            tier.pages,
+            tier.saved
+        );
+    }
+    let histogram = |text: &mut String, title: &str, rows: &[(String, u64)]| {
+        let most = rows.iter().map(|(_, pages)| *pages).max().unwrap_or(0);
+        if most == 0 {
+            return;
+        }
+        let _ = writeln!(text, "\n{title}\n");
+        for (name, pages) in rows {
+            let bar = "#".repeat((40 * pages).div_ceil(most) as usize);
+            let _ = writeln!(text, "  {name:<12}{pages:>10}  {bar}");
+        }
+    };
+    let last = report.distances.keys().next_back().copied().unwrap_or(0);
+    let distances: Vec<_> = (0..=last)
+        .map(|bits| (bits, report.distances.get(&bits).copied().unwrap_or(0)))
+        .map(|(bits, pages)| (bits.to_string(), pages))
+        .collect();
+    histogram(
+        &mut text,
+        "Near duplicates by distance, in bits",
+        &distances,
+    );
+    let similarities: Vec<_> = report
+        .similarities
+        .iter()
+        .map(|(similarity, pages)| (format!("{:.2}", similarity.share()), *pages))
+        .collect();
+    histogram(&mut text, "Near duplicates by similarity", &similarities);
+    let _ = writeln!(
+        text,
+        "\nLargest clusters\n\n  {:>10}{:>16}  original",
+        "pages", "bytes saved"
+    );
+    for cluster in &report.largest {
+        let best = match cluster.canonical == cluster.original {
+            true => String::new(),
+            false => format!(", best called {}", cluster.canonical),
+        };
+        let _ = writeln!(
+            text,
+            "  {:>10}{:>16}  {}{best}",
+            cluster.duplicates, cluster.saved, cluster.original
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\nHosts by share of duplicates\n\n  {:>8}{:>12}{:>10}  host",
+        "share", "duplicates", "pages"
+    );
+    for host in &report.hosts {
+        let _ = writeln!(
+            text,
+            "  {:>6.1} %{:>12}{:>10}  {}",
+            100.0 * host.rate,
+            host.duplicates,
+            host.judged,
+            host.host
+        );
+    }
+    text
+}

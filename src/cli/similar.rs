@@ -1,0 +1,141 @@
+//! `gleaner similar`: the stored pages that are most like a page of the crawl, or like one in a file;
+//! also while the crawl runs.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::exit::Exit;
+use super::lines::Extraction;
+use super::questions::Source;
+use super::report::listed;
+use super::{Failure, output};
+use crate::dedup::{Fingerprints, Kind, Text};
+use crate::engine::{Similar, Subject};
+use crate::page::charset;
+use crate::url;
+
+/// Bytes of a file; more is no page.
+const MAX_PAGE_BYTES: u64 = 64 << 20;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner similar https://example.org/page --data-dir crawl
+  gleaner similar page.html --data-dir crawl --limit 3
+  curl -s https://example.org/ | gleaner similar - --data-dir crawl --json | jq '.pages[0]'
+
+A URL is one that the crawl has visited, in any of its forms. The exit code is 5 if it is not stored and
+repeats nothing that is.")]
+pub(super) struct Arguments {
+    /// URL of a page of the crawl, or an HTML file; - for standard input
+    #[arg(value_name = "URL|FILE")]
+    page: String,
+    /// Directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// How many pages to print
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = listed())]
+    limit: usize,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let is_url = ["http://", "https://"]
+        .iter()
+        .any(|scheme| arguments.page.to_ascii_lowercase().starts_with(scheme));
+    let subject = match is_url {
+        true => {
+            let page = &arguments.page;
+            let url = url::parse(page)
+                .map_err(|error| Failure::usage(format!("cannot ask about {page:?}: {error}")))?;
+            Subject::Url(url.to_string())
+        }
+        false => Subject::Page(Box::new(read(&arguments.page)?)),
+    };
+    let found = Source::open(&arguments.data_dir)?.similar(subject, arguments.limit)?;
+    let is_known = found.is_some();
+    let found = found.unwrap_or_default();
+    if arguments.json {
+        let json = serde_json::to_string(&found).map_err(anyhow::Error::from)?;
+        output::print(&format!("{json}\n"))?;
+    } else if is_known {
+        output::print(&in_words(&found))?;
+    }
+    if !is_known {
+        let page = &arguments.page;
+        output::say(&format!(
+            "{page} is not stored and repeats nothing that is; `gleaner why` tells more"
+        ));
+        return Err(Failure::Answered(Exit::Unknown));
+    }
+    Ok(())
+}
+
+/// The fingerprints of a page in a file.
+fn read(file: &str) -> Result<Fingerprints, Failure> {
+    let mut bytes = Vec::new();
+    let input: Box<dyn Read> = match file {
+        "-" => Box::new(io::stdin()),
+        _ => Box::new(File::open(file).map_err(|error| Failure::Usage {
+            message: format!("cannot open {file}: {error}"),
+            hint: Some("give a whole URL, such as https://example.org/page, an existing HTML file, or - for standard input"),
+        })?),
+    };
+    input
+        .take(MAX_PAGE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {file}"))?;
+    if bytes.len() as u64 > MAX_PAGE_BYTES {
+        return Err(Failure::usage(format!(
+            "{file} has more than {MAX_PAGE_BYTES} bytes, which is no page"
+        )));
+    }
+    let html = charset::to_text(&bytes, None).text;
+    let content = Extraction::new()?.content(Cow::Borrowed(&bytes), &html, None);
+    let text = Text::new(&content.main, &content.visible).with_heading(&content.heading);
+    Ok(Fingerprints::of(&bytes, &text))
+}
+
+/// The answer for a person.
+fn in_words(found: &Similar) -> String {
+    let mut text = String::new();
+    if let Some(by) = &found.by {
+        let tier = by.tier.name();
+        let _ = writeln!(
+            text,
+            "a {tier} duplicate (similarity {}) of {}, by which it is compared",
+            by.similarity, by.url
+        );
+    }
+    if found.pages.is_empty() {
+        text.push_str("nothing that is stored is like it\n");
+        return text;
+    }
+    let _ = writeln!(
+        text,
+        "{:>10}{:>10}  {:<12}page",
+        "similarity", "distance", "duplicate"
+    );
+    for page in &found.pages {
+        let distance = page
+            .distance
+            .map_or_else(|| "-".to_owned(), |it| it.to_string());
+        let tier = page.tier.map_or("no", Kind::name);
+        let title = page.title.as_deref().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{:>10}{distance:>10}  {tier:<12}{}{}{title}",
+            page.similarity.to_string(),
+            page.url,
+            if title.is_empty() { "" } else { "  " },
+        );
+    }
+    text
+}

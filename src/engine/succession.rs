@@ -1,0 +1,203 @@
+//! What becomes of a cluster whose original is gone, or is another page by now: its best member is
+//! visited at once, and the others when that visit is over.
+//!
+//! If the member still has what it had, it is like nothing that stands, so it becomes the original, and
+//! the others find it when they are visited. If it is gone too, or cannot be had, the next best is
+//! asked. Nothing is believed that no visit has shown: which member is still there, and what it says
+//! by now, only its server knows. No body has to be stored again for that: the archive keeps the one that it
+//! has, and the successor's record refers to it where the bytes are the same.
+//!
+//! A cluster may have a million members, so this is done some at a time, between commits, and how far
+//! it is stands in the store.
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::clusters::page;
+use super::committer::Committer;
+use super::effects::Group;
+use super::revisit::CHUNK;
+use super::rows::PageRecord;
+use super::visit::Receipt;
+use crate::dedup::DocumentId;
+use crate::frontier::Moment;
+use crate::store::{Table, decode, encode, keys};
+use crate::url::UrlId;
+
+/// Clusters that are looked at in one commit.
+const CLUSTERS: usize = 16;
+
+/// The row of a cluster without an original, in `Meta`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Orphaned {
+    /// The best member from this row of `Clusters` on is to be visited.
+    Ask(Vec<u8>),
+    /// All members from this row on are to be visited.
+    Release(Vec<u8>),
+}
+
+/// The row of a cluster whose best member was asked, in `Meta`: which, and its row in `Clusters`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Asked {
+    member: UrlId,
+    row: Vec<u8>,
+}
+
+impl Committer {
+    /// After a page was visited again: whether it leaves a cluster without an original, and whether one
+    /// waited for it. `original` is the document that it is the original by, if it is one now.
+    pub(super) fn note_succession(
+        &mut self,
+        id: UrlId,
+        previous: &PageRecord,
+        (page, original): (&PageRecord, Option<DocumentId>),
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        if let Some(before) = previous.original().map(|document| document.id)
+            && original != Some(before)
+        {
+            self.orphan(before, &Orphaned::Ask(Vec::new()), group);
+        }
+        let Some(before) = previous.duplicate() else {
+            return Ok(());
+        };
+        let key = keys::by_document(keys::meta::ASKED, before.of);
+        let Some(row) = self.store.get(Table::Meta, &key)? else {
+            return Ok(());
+        };
+        let asked: Asked = decode(Table::Meta, &row)?;
+        if asked.member != id {
+            return Ok(());
+        }
+        group.batch.delete(Table::Meta, key);
+        let is_elsewhere = page.duplicate().is_some_and(|it| it.of != before.of);
+        let next = match original.is_some() || is_elsewhere {
+            true => Orphaned::Release(Vec::new()),
+            // It is gone and has no row any more, or it could not be had and has to wait.
+            false => Orphaned::Ask([&asked.row[..], &[0]].concat()),
+        };
+        self.orphan(before.of, &next, group);
+        Ok(())
+    }
+
+    fn orphan(&mut self, cluster: DocumentId, how: &Orphaned, group: &mut Group) {
+        let key = keys::by_document(keys::meta::ORPHANED, cluster);
+        group.batch.put(Table::Meta, key, encode(how));
+        self.revisits.has_orphans = true;
+    }
+
+    /// Has members of some clusters without an original visited.
+    pub(super) fn succeed(&mut self, now: Moment) -> Result<Vec<Receipt>, Error> {
+        let prefix = keys::meta::ORPHANED;
+        let rows = self.store.range(Table::Meta, prefix, prefix, CLUSTERS)?;
+        self.revisits.has_orphans = !rows.is_empty();
+        let mut group = Group::at(now);
+        let mut receipt = Receipt::default();
+        let mut room = CHUNK;
+        for (key, row) in rows {
+            let Some(cluster) = keys::parse_by_document(prefix, &key) else {
+                group.batch.delete(Table::Meta, key);
+                continue;
+            };
+            let next = match decode(Table::Meta, &row)? {
+                Orphaned::Ask(from) => self.ask(cluster, &from, &mut receipt, &mut group)?,
+                Orphaned::Release(from) => {
+                    self.release(cluster, &from, &mut room, &mut receipt, &mut group)?
+                }
+            };
+            match next {
+                Some(next) => group.batch.put(Table::Meta, key, encode(&next)),
+                None => group.batch.delete(Table::Meta, key),
+            }
+            if room == 0 {
+                break;
+            }
+        }
+        if group.batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        group.receipts.push(receipt);
+        self.write(group)
+    }
+
+    /// Has the best member from a row on visited; what is to be done next with the cluster.
+    fn ask(
+        &mut self,
+        cluster: DocumentId,
+        from: &[u8],
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<Option<Orphaned>, Error> {
+        let prefix = keys::members(cluster);
+        let rows = self.store.range(Table::Clusters, &prefix, from, 1)?;
+        let Some((row, _)) = rows.into_iter().next() else {
+            // All were asked; those that could not be had are asked once more, together.
+            return Ok((!from.is_empty()).then(|| Orphaned::Release(Vec::new())));
+        };
+        let Some((_, id)) = keys::parse_member(&row) else {
+            return Ok(None);
+        };
+        let id = UrlId::from_bytes(id);
+        if !self.hurry(cluster, id, receipt, group)? {
+            group.batch.delete(Table::Clusters, row.clone());
+            return Ok(Some(Orphaned::Ask([&row[..], &[0]].concat())));
+        }
+        let key = keys::by_document(keys::meta::ASKED, cluster);
+        let asked = Asked { member: id, row };
+        group.batch.put(Table::Meta, key, encode(&asked));
+        Ok(None)
+    }
+
+    /// Has the members from a row on visited, as long as there is room; what is left.
+    fn release(
+        &mut self,
+        cluster: DocumentId,
+        from: &[u8],
+        room: &mut usize,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<Option<Orphaned>, Error> {
+        let prefix = keys::members(cluster);
+        let rows = self.store.range(Table::Clusters, &prefix, from, *room)?;
+        for (row, _) in &rows {
+            if let Some((_, id)) = keys::parse_member(row)
+                && !self.hurry(cluster, UrlId::from_bytes(id), receipt, group)?
+            {
+                group.batch.delete(Table::Clusters, row.clone());
+            }
+        }
+        let is_more = rows.len() == *room;
+        *room -= rows.len();
+        let last = rows.last().filter(|_| is_more);
+        Ok(last.map(|(row, _)| Orphaned::Release([row, &[0][..]].concat())))
+    }
+
+    /// Queues a member's next visit now, unless it waits already; false if it is no member.
+    fn hurry(
+        &mut self,
+        cluster: DocumentId,
+        id: UrlId,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<bool, Error> {
+        let Some(page) = page(&*self.store, id)? else {
+            return Ok(false);
+        };
+        if page.duplicate().is_none_or(|it| it.of != cluster) {
+            return Ok(false);
+        }
+        // A page without a row is given one soon, and one whose row is gone is queued.
+        let Some(revisit) = page.revisit else {
+            return Ok(true);
+        };
+        let row = keys::revisit(revisit.due.0, id.as_bytes());
+        if self.store.get(Table::Revisits, &row)?.is_some() {
+            group.batch.delete(Table::Revisits, row);
+            self.queue_revisit(id, receipt, group)?;
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

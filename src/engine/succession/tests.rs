@@ -1,0 +1,790 @@
+//! Duplicates over time: a committer that is told what servers answer, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+
+use super::super::analysts::Analysts;
+use super::super::clusters::page;
+use super::super::committer::DEDUP_RUNS;
+use super::super::dups::{dups, report};
+use super::super::observe::Waiting;
+use super::super::reading::Reader;
+use super::super::records::StorePolicy;
+use super::super::rows::{Duplicate, Fate, Judgement, PageRecord};
+use super::super::similar::{Subject, similar};
+use super::super::visit::{Entry, Fetched};
+use super::super::{
+    ArchiveOptions, Cluster, DataDirectory, Error, Options, ReportOptions, recover,
+};
+use super::*;
+use crate::archive;
+use crate::dedup::{Features, Fingerprints, Kind, Rules, Similarity, Text};
+use crate::fetch::Reservation;
+use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, NamedHosts, Outcome};
+use crate::frontier::{
+    FetchTask, Limits, Pace, Place, Policies, Policy, Politeness, Purpose, QueuedUrl, RevisitMode,
+    RevisitPolicy, RobotsMode, ScopeKind, SeenOptions,
+};
+use crate::page::PageOptions;
+use crate::store::Store;
+use crate::url::{Canonicalizer, HostKey, parse};
+
+const DAY: u64 = 24 * 3_600 * 1_000;
+
+fn options() -> Options {
+    let second = Duration::from_secs(1);
+    let policy = Policy {
+        robots: RobotsMode::Ignore,
+        ..Policy::new(Politeness {
+            delay: second,
+            max_crawl_delay: second,
+            backoff: second,
+            max_backoff: second,
+            attempts: 1,
+        })
+    };
+    Options {
+        scope: ScopeKind::Any,
+        limits: Limits {
+            max_redirects: 5,
+            max_url_length: 2_000,
+            max_sitemaps: 10,
+        },
+        policies: Policies::new(policy, []),
+        revisit: RevisitPolicy {
+            mode: RevisitMode::Adaptive,
+            interval: Duration::from_millis(10 * DAY),
+            min_interval: second,
+            max_interval: Duration::from_millis(1_000 * DAY),
+        },
+        canonicalizer: Canonicalizer::default(),
+        seen: SeenOptions {
+            expected_urls: 1_000,
+        },
+        window: 10,
+        buffer: 10,
+        fetch: FetchOptions {
+            user_agent: "test".to_owned(),
+            connect_timeout: second,
+            head_timeout: second,
+            total_timeout: second,
+            max_body_bytes: 1 << 20,
+            max_decoded_bytes: 1 << 20,
+            max_header_bytes: 1 << 16,
+            body_budget_bytes: 1 << 20,
+            allow_private: true,
+            hosts: NamedHosts::default(),
+        },
+        concurrency: 1,
+        max_rate: NonZeroU32::new(1),
+        page: PageOptions::default(),
+        archive: ArchiveOptions {
+            store: StorePolicy::Unique,
+            max_segment_bytes: 1 << 30,
+            compression: 1,
+        },
+        log_max_bytes: 1 << 20,
+        max_memory: 64 << 20,
+        checkpoint_interval: Duration::from_hours(1),
+        expire_after: None,
+        features: Features::default(),
+        rules: Rules::default(),
+        failpoint: None,
+    }
+}
+
+/// A crawl whose servers are in the test's hand.
+struct World {
+    options: Options,
+    /// `None` while nobody crawls.
+    committer: Option<Committer>,
+    directory: DataDirectory,
+    place: TempDir,
+    /// Milliseconds since 1970.
+    now: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::with(options())
+    }
+
+    fn with(options: Options) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let directory = DataDirectory::take(&place.path().join("data")).unwrap();
+        let committer = recover::open(&directory, &options).unwrap();
+        Self {
+            options,
+            committer: Some(committer),
+            directory,
+            place,
+            now: 20_000 * DAY,
+        }
+    }
+
+    fn committer(&mut self) -> &mut Committer {
+        self.committer.as_mut().expect("it crawls")
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        let committer = self.committer.as_ref().expect("it crawls");
+        Arc::clone(&committer.store)
+    }
+
+    fn id(&self, url: &str) -> UrlId {
+        let committer = self.committer.as_ref().expect("it crawls");
+        committer.identity.id(&parse(url).unwrap())
+    }
+
+    /// A server answers the first visit of a page.
+    fn visit(&mut self, url: &str, answer: &Answer) {
+        self.fetched(url, None, answer);
+    }
+
+    /// A server answers a visit that is queued.
+    #[track_caller]
+    fn revisit(&mut self, url: &str, answer: &Answer) {
+        let rows = self.store().range(Table::Queue, &[], &[], 100).unwrap();
+        let row = rows.iter().find_map(|(key, row)| {
+            let queued: QueuedUrl = decode(Table::Queue, row).unwrap();
+            let (_, class, sequence) = keys::parse_queue(key).unwrap();
+            let place = Place {
+                class,
+                sequence,
+                floor: 0,
+            };
+            (queued.url == url).then_some(place)
+        });
+        let place = row.unwrap_or_else(|| panic!("{url} is not queued"));
+        self.fetched(url, Some(place), answer);
+    }
+
+    fn fetched(&mut self, url: &str, place: Option<Place>, answer: &Answer) {
+        self.now += 1_000;
+        let now = Moment(self.now);
+        let parsed = parse(url).unwrap();
+        let started = jiff::Timestamp::from_millisecond(self.now.cast_signed()).unwrap();
+        let outcome = match answer {
+            Answer::Silence => Outcome::Failed(Failure::new(FailureClass::Timeout, "no answer")),
+            Answer::Status(status) => exchange(started, *status, "nothing here"),
+            Answer::Page(html) => exchange(started, 200, html),
+        };
+        let fetched = Fetched {
+            task: FetchTask {
+                host: HostKey::of(&parsed),
+                pace: Pace::default(),
+                place,
+                queued: QueuedUrl {
+                    purpose: Purpose::Page,
+                    url: url.to_owned(),
+                    id: self.id(url),
+                    via: None,
+                    depth: 0,
+                    hops: 0,
+                    attempts: 0,
+                    path: String::new(),
+                    revisit: place.is_some(),
+                },
+                url: parsed,
+            },
+            outcome,
+            pace: Pace::default(),
+            finished: now,
+            reservation: Reservation::default(),
+        };
+        let reader = Reader::new(&self.committer().identity.clone(), &self.options);
+        let analysed = Analysts {
+            reader,
+            policies: self.committer().policies.clone(),
+            waiting: Waiting::default(),
+        }
+        .analyse(fetched);
+        let entry = Entry::Visit(Box::new(analysed));
+        self.committer().commit(vec![entry]).unwrap();
+        self.settle();
+    }
+
+    /// Does what is due, as the committer does between commits.
+    fn settle(&mut self) {
+        let now = Moment(self.now);
+        while self.committer().until_revisits(now).is_zero() {
+            self.committer().revisit(now).unwrap();
+        }
+        while self.committer().until_expiry(now).is_zero() {
+            self.committer().expire(now).unwrap();
+        }
+    }
+
+    fn wait(&mut self, days: u64) {
+        self.now += days * DAY;
+        self.settle();
+    }
+
+    /// A kill, and a start.
+    fn restart(&mut self) {
+        self.committer = None;
+        self.committer = Some(recover::open(&self.directory, &self.options).unwrap());
+        self.settle();
+    }
+
+    fn queued(&self) -> BTreeSet<String> {
+        let rows = self.store().range(Table::Queue, &[], &[], 100).unwrap();
+        rows.iter()
+            .map(|(_, row)| decode::<QueuedUrl>(Table::Queue, row).unwrap().url)
+            .collect()
+    }
+
+    fn page(&self, url: &str) -> PageRecord {
+        page(&*self.store(), self.id(url)).unwrap().unwrap()
+    }
+
+    #[track_caller]
+    fn duplicate(&self, url: &str) -> Duplicate {
+        let page = self.page(url);
+        *page
+            .duplicate()
+            .unwrap_or_else(|| panic!("{:?}", page.fate))
+    }
+
+    /// The URL of a page's original; its own if it is one.
+    #[track_caller]
+    fn original(&self, url: &str) -> String {
+        let page = self.page(url);
+        match (page.original(), page.duplicate()) {
+            (Some(_), None) => url.to_owned(),
+            (None, Some(duplicate)) => {
+                let original = self::page(&*self.store(), duplicate.page).unwrap().unwrap();
+                let document = original.original().map(|document| document.id);
+                assert_eq!(document, Some(duplicate.of), "{url} repeats what is gone");
+                original.url
+            }
+            _ => panic!("{:?}", page.fate),
+        }
+    }
+
+    fn clusters(&self) -> Vec<Cluster> {
+        let part = dups(&*self.store(), &self.options, None).unwrap();
+        assert_eq!(part.next, None);
+        part.clusters
+    }
+
+    /// Members by their original, as they are listed.
+    fn listed(&self) -> BTreeMap<String, Vec<String>> {
+        let clusters = self.clusters().into_iter();
+        clusters
+            .map(|it| {
+                (
+                    it.original,
+                    it.members.into_iter().map(|it| it.url).collect(),
+                )
+            })
+            .collect()
+    }
+
+    /// WARC-Type and URL of every record. A revisit refers to a response that is there, by its id and
+    /// by its URL.
+    fn records(&self) -> Vec<(String, String)> {
+        let warc = self.place.path().join("data/warc");
+        let files = std::fs::read_dir(warc).unwrap();
+        let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let mut responses = BTreeMap::new();
+        let mut records = Vec::new();
+        for record in files
+            .iter()
+            .flat_map(|file| archive::records(file).unwrap())
+        {
+            let record = record.unwrap();
+            let field = |name| record.header(name).unwrap_or_default().to_owned();
+            let (kind, url) = (field("WARC-Type"), field("WARC-Target-URI"));
+            match &*kind {
+                "response" => {
+                    responses.insert(field("WARC-Record-ID"), url.clone());
+                }
+                "revisit" => {
+                    let of = responses.get(&field("WARC-Refers-To"));
+                    assert_eq!(of, Some(&field("WARC-Refers-To-Target-URI")), "{url}");
+                }
+                _ => {}
+            }
+            records.push((kind, url));
+        }
+        records
+    }
+
+    fn stored(&self, url: &str) -> usize {
+        let records = self.records();
+        let responses = records
+            .iter()
+            .filter(|(kind, of)| kind == "response" && of == url);
+        responses.count()
+    }
+}
+
+enum Answer {
+    Silence,
+    Status(u16),
+    Page(String),
+}
+
+fn exchange(started: jiff::Timestamp, status: u16, body: &str) -> Outcome {
+    Outcome::Exchange(Box::new(Exchange {
+        started,
+        duration: Duration::from_millis(10),
+        remote: None,
+        protocols: vec!["http/1.1"],
+        request_head: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        status,
+        headers: vec![("content-type".to_owned(), b"text/html".to_vec())],
+        body: Bytes::copy_from_slice(body.as_bytes()),
+        cut: None,
+    }))
+}
+
+/// 400 words, the same ones for the same seed.
+fn words(seed: u64) -> Vec<String> {
+    (0..400_u64)
+        .map(|at| format!("word{}", (at * at * 7 + at * 13 + seed * 1_013) % 4_001))
+        .collect()
+}
+
+/// `words` with so many of them replaced, spread over all, by others for each `shift`.
+fn edited(words: &[String], count: usize, shift: usize) -> Vec<String> {
+    let mut edited = words.to_vec();
+    for number in 0..count {
+        edited[(number * 397 / count.max(1) + shift) % 400] = format!("edit{shift}-{number}");
+    }
+    edited
+}
+
+fn html(head: &str, words: &[String]) -> Answer {
+    let text = words.join(" ");
+    Answer::Page(format!(
+        "<!doctype html><head>{head}</head><main><article><p>{text}</p></article></main>"
+    ))
+}
+
+/// A page in a frame of its own: a content duplicate of others with the same words.
+fn framed(frame: &str, words: &[String]) -> Answer {
+    let text = words.join(" ");
+    Answer::Page(format!(
+        "<!doctype html><nav><ul><li>{frame}</ul></nav><main><article><p>{text}</p></article></main>"
+    ))
+}
+
+/// How alike two texts are that the near tier compares.
+fn likeness(a: &[String], b: &[String]) -> Similarity {
+    let of = |words: &[String]| {
+        let text = words.join(" ");
+        Fingerprints::of(text.as_bytes(), &Text::whole(&text))
+    };
+    of(a).compare(&of(b)).unwrap().similarity
+}
+
+/// Edits of a text that bring its likeness to below `high` and to `low` at least.
+fn edits(words: &[String], low: f64, high: f64) -> Vec<String> {
+    let tries = (1..80).flat_map(|count| (0..9).map(move |shift| (count, shift)));
+    let mut texts = tries.map(|(count, shift)| edited(words, count, shift));
+    let wanted = Similarity::of(low)..Similarity::of(high);
+    let found = texts.find(|text| wanted.contains(&likeness(words, text)));
+    found.expect("some number of edits does it")
+}
+
+const ORIGINAL: &str = "http://a.example/a-long-way/to-the-original";
+const COPY: &str = "http://b.example/a-copy-elsewhere";
+const SHORT: &str = "http://c.example/c";
+
+/// An original, a copy with a longer URL and a content duplicate with a short one.
+fn three() -> World {
+    let mut world = World::new();
+    world.visit(ORIGINAL, &html("", &words(1)));
+    world.visit(COPY, &html("", &words(1)));
+    world.visit(SHORT, &framed("menu", &words(1)));
+    assert_eq!(world.duplicate(COPY).kind, Kind::Raw);
+    assert_eq!(world.duplicate(SHORT).kind, Kind::Content);
+    world
+}
+
+#[test]
+fn a_duplicate_keeps_what_it_repeats_and_since_when() {
+    let mut world = three();
+    let near = edited(&words(1), 2, 0);
+    world.visit("http://d.example/", &html("", &near));
+    let found = world.duplicate("http://d.example/");
+    assert_eq!(found.kind, Kind::Near);
+    assert_eq!(found.similarity, likeness(&words(1), &near));
+    assert!(found.distance > 0);
+    let first = world.duplicate(COPY);
+    assert_eq!(first.similarity, Similarity::EXACT);
+    assert_eq!(first.first_seen, first.last_checked);
+    let interval = |world: &World| world.page(COPY).revisit.unwrap().interval;
+    let mut last = interval(&world);
+    for _ in 0..3 {
+        let before = world.duplicate(COPY);
+        world.wait(1_000);
+        world.revisit(COPY, &html("", &words(1)));
+        let after = world.duplicate(COPY);
+        assert_eq!(after.first_seen, first.first_seen);
+        assert!(after.last_checked > before.last_checked);
+        assert_eq!((after.of, after.rank), (first.of, first.rank));
+        assert!(
+            interval(&world) > last,
+            "known duplicates fall due more and more seldom"
+        );
+        last = interval(&world);
+    }
+}
+
+#[test]
+fn clusters_are_listed_with_the_url_that_they_are_best_called_by() {
+    let mut world = three();
+    world.visit("http://e.example/", &html("", &words(2)));
+    let clusters = world.clusters();
+    assert_eq!(clusters.len(), 1, "one page alone is no cluster");
+    assert_eq!(
+        (&*clusters[0].original, clusters[0].stands),
+        (ORIGINAL, true)
+    );
+    assert_eq!(clusters[0].canonical, SHORT);
+    let members: Vec<_> = clusters[0].members.iter().map(|it| &*it.url).collect();
+    assert_eq!(members, [SHORT, COPY]);
+    let size = |url: &str| match world.page(url).fate {
+        Fate::Answered { size, .. } => size,
+        _ => 0,
+    };
+    assert_eq!(clusters[0].members[1].saved, size(COPY));
+    let shown = ReportOptions {
+        top: 2,
+        min_pages: 1,
+    };
+    let report = report(&*world.store(), &world.options, shown).unwrap();
+    assert_eq!(
+        (report.judged, report.duplicates, report.clusters),
+        (4, 2, 1)
+    );
+    assert_eq!(report.saved, size(COPY) + size(SHORT));
+    let tiers: Vec<_> = report.tiers.iter().map(|it| (it.tier, it.pages)).collect();
+    let expected = [
+        (Kind::Raw, 1),
+        (Kind::Normalized, 0),
+        (Kind::Content, 1),
+        (Kind::Near, 0),
+    ];
+    assert_eq!(tiers, expected);
+    assert_eq!(report.largest[0].duplicates, 2);
+    let hosts: Vec<_> = report.hosts.iter().map(|it| &*it.host).collect();
+    assert_eq!(hosts, ["http://b.example", "http://c.example"]);
+    assert!((report.hosts[0].rate - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn what_members_name_canonical_counts_before_all_else_if_it_belongs_to_them() {
+    let mut world = three();
+    let naming = |url: &str| format!("<link rel=canonical href='{url}'>");
+    // Named, but nobody knows it.
+    world.visit(
+        "http://d.example/d",
+        &html(&naming("http://x.example/"), &words(1)),
+    );
+    assert_eq!(world.clusters()[0].canonical, SHORT);
+    // The only one with https.
+    world.visit("https://s.example/page", &framed("other", &words(1)));
+    assert_eq!(world.clusters()[0].canonical, "https://s.example/page");
+    world.visit("http://d.example/print", &html(&naming(COPY), &words(1)));
+    assert_eq!(world.clusters()[0].canonical, COPY);
+    // A page that is no member may be named by whom it likes.
+    world.visit("http://n.example/", &html(&naming(ORIGINAL), &words(7)));
+    assert_eq!(world.clusters()[0].canonical, COPY);
+    for path in ["http://d.example/1", "http://d.example/2"] {
+        world.visit(path, &html(&naming(ORIGINAL), &words(1)));
+    }
+    assert_eq!(world.clusters()[0].canonical, ORIGINAL);
+    assert_eq!(world.original(COPY), ORIGINAL, "a name changes no verdict");
+}
+
+#[test]
+fn an_original_that_is_gone_hands_over_to_its_best_duplicate() {
+    let mut world = three();
+    world.wait(10);
+    assert_eq!(world.queued().len(), 3, "all are due");
+    world.revisit(COPY, &html("", &words(1)));
+    world.revisit(SHORT, &framed("menu", &words(1)));
+    assert!(world.duplicate(COPY).last_checked > world.duplicate(COPY).first_seen);
+    world.revisit(ORIGINAL, &Answer::Status(404));
+    // Not days later, and the best one first.
+    assert_eq!(world.queued(), [SHORT.to_owned()].into());
+    assert!(!world.clusters()[0].stands);
+    world.restart();
+    assert_eq!(world.queued(), [SHORT.to_owned()].into());
+    world.revisit(SHORT, &framed("menu", &words(1)));
+    assert_eq!(world.original(SHORT), SHORT);
+    assert_eq!(world.stored(SHORT), 1, "its body is stored now");
+    assert_eq!(world.queued(), [COPY.to_owned()].into());
+    world.restart();
+    world.revisit(COPY, &html("", &words(1)));
+    assert_eq!(world.original(COPY), SHORT);
+    assert_eq!(world.duplicate(COPY).kind, Kind::Content);
+    assert_eq!(world.stored(COPY), 0);
+    assert_eq!(
+        world.listed(),
+        [(SHORT.to_owned(), vec![COPY.to_owned()])].into()
+    );
+    assert_eq!(world.queued(), BTreeSet::new());
+    // And a page that comes later finds it.
+    world.visit("http://d.example/", &html("", &words(1)));
+    assert_eq!(world.original("http://d.example/"), SHORT);
+    let meta = |prefix: &[u8]| world.store().range(Table::Meta, prefix, prefix, 9).unwrap();
+    assert_eq!(meta(keys::meta::ORPHANED), []);
+    assert_eq!(meta(keys::meta::ASKED), []);
+}
+
+#[test]
+fn a_successor_with_the_same_bytes_is_not_stored_again() {
+    let mut world = World::with(Options {
+        expire_after: Some(Duration::from_millis(100 * DAY)),
+        ..options()
+    });
+    let same = || html("", &words(1));
+    world.visit(ORIGINAL, &same());
+    world.visit(COPY, &same());
+    world.wait(10);
+    world.revisit(COPY, &same());
+    world.revisit(ORIGINAL, &Answer::Status(410));
+    world.revisit(COPY, &same());
+    assert_eq!(world.original(COPY), COPY);
+    assert_eq!(
+        (world.stored(ORIGINAL), world.stored(COPY)),
+        (2, 0),
+        "page and 410"
+    );
+    let revisits = |world: &World, url: &str| {
+        let records = world.records().into_iter();
+        records
+            .filter(|(kind, of)| kind == "revisit" && of == url)
+            .count()
+    };
+    assert_eq!(revisits(&world, COPY), 3);
+    world.visit("http://d.example/", &same());
+    assert_eq!(world.original("http://d.example/"), COPY);
+    assert_eq!(revisits(&world, "http://d.example/"), 1);
+
+    // The page that the response was stored for is forgotten, and the response is not.
+    world.committer().checkpoint().unwrap();
+    world.wait(60);
+    world.revisit(COPY, &same());
+    world.wait(60);
+    let first = world.committer().index.documents().get(1).unwrap();
+    assert_eq!(first, None, "it was not seen for 120 days");
+    world.visit("http://e.example/", &same());
+    assert_eq!(world.original("http://e.example/"), COPY);
+    assert_eq!(revisits(&world, "http://e.example/"), 1);
+    assert_eq!(world.stored("http://e.example/"), 0);
+}
+
+#[test]
+fn who_is_gone_too_or_silent_is_passed_over() {
+    let mut world = three();
+    let third = "http://d.example/the-longest-url-of-all/of-them";
+    world.visit(third, &framed("third", &words(1)));
+    world.wait(10);
+    for url in [SHORT, COPY, third] {
+        world.revisit(
+            url,
+            &match url {
+                COPY => html("", &words(1)),
+                SHORT => framed("menu", &words(1)),
+                _ => framed("third", &words(1)),
+            },
+        );
+    }
+    world.revisit(ORIGINAL, &Answer::Status(404));
+    assert_eq!(world.queued(), [SHORT.to_owned()].into());
+    world.revisit(SHORT, &Answer::Silence);
+    assert_eq!(world.queued(), [COPY.to_owned()].into());
+    world.revisit(COPY, &Answer::Status(404));
+    assert_eq!(world.queued(), [third.to_owned()].into());
+    world.revisit(third, &framed("third", &words(1)));
+    assert_eq!(world.original(third), third);
+    assert_eq!(world.queued(), [SHORT.to_owned()].into());
+    world.revisit(SHORT, &framed("menu", &words(1)));
+    assert_eq!(world.original(SHORT), third);
+    assert!(matches!(
+        world.page(COPY).fate,
+        Fate::Answered {
+            judgement: Judgement::Ineligible(_),
+            ..
+        }
+    ));
+}
+
+#[test]
+fn an_original_that_changes_leaves_its_duplicates_to_themselves() {
+    let mut world = three();
+    world.wait(10);
+    world.revisit(COPY, &html("", &words(1)));
+    world.revisit(SHORT, &framed("menu", &words(1)));
+    world.revisit(ORIGINAL, &html("", &words(5)));
+    assert_eq!(world.original(ORIGINAL), ORIGINAL, "by its new text");
+    assert_eq!(world.stored(ORIGINAL), 2);
+    world.revisit(SHORT, &framed("menu", &words(1)));
+    world.revisit(COPY, &html("", &words(1)));
+    assert_eq!(world.original(COPY), SHORT);
+    // Its new fingerprints are what later pages are compared with, and its old ones are not.
+    world.visit("http://d.example/", &html("", &words(5)));
+    assert_eq!(world.original("http://d.example/"), ORIGINAL);
+    world.visit("http://e.example/", &html("", &words(1)));
+    assert_eq!(world.original("http://e.example/"), SHORT);
+}
+
+#[test]
+fn a_duplicate_leaves_later_than_it_would_be_taken_in() {
+    let base = words(1);
+    let between = edits(&base, 0.86, 0.89);
+    let far = edits(&base, 0.6, 0.8);
+    let mut world = World::new();
+    world.visit(ORIGINAL, &html("", &base));
+    world.visit(COPY, &html("", &base));
+    world.visit("http://d.example/", &html("", &between));
+    let fresh = "http://d.example/";
+    assert_eq!(
+        world.original(fresh),
+        fresh,
+        "not alike enough to be taken in"
+    );
+    world.wait(10);
+    world.revisit(COPY, &html("", &between));
+    // Exactly what is stored elsewhere by now is no question of more or less.
+    assert_eq!(world.original(COPY), fresh);
+
+    let mut world = World::new();
+    world.visit(ORIGINAL, &html("", &base));
+    world.visit(COPY, &html("", &base));
+    let first = world.duplicate(COPY).first_seen;
+    world.wait(10);
+    world.revisit(COPY, &html("", &between));
+    let stays = world.duplicate(COPY);
+    assert_eq!((stays.kind, stays.first_seen), (Kind::Near, first));
+    assert_eq!(stays.similarity, likeness(&base, &between));
+    assert_eq!(world.stored(COPY), 0);
+    world.wait(10);
+    world.revisit(COPY, &html("", &far));
+    assert_eq!(world.original(COPY), COPY);
+    assert_eq!(world.stored(COPY), 1, "it is a page of its own, and stored");
+    assert_eq!(world.listed(), BTreeMap::new());
+    world.wait(10);
+    world.revisit(COPY, &html("", &between));
+    assert_eq!(
+        world.original(COPY),
+        COPY,
+        "and comes back only where it would be taken in"
+    );
+}
+
+#[test]
+fn the_most_similar_pages_are_ranked() {
+    let mut world = three();
+    let (near, far) = (edits(&words(1), 0.7, 0.85), edits(&words(1), 0.3, 0.6));
+    world.visit("http://near.example/", &html("", &near));
+    world.visit("http://far.example/", &html("", &far));
+    world.visit("http://else.example/", &html("", &words(9)));
+    let ask = |subject: Subject, limit| -> Result<_, Error> {
+        similar(&*world.store(), &world.options, &subject, limit)
+    };
+    let urls = |subject, limit| -> Vec<String> {
+        let found = ask(subject, limit).unwrap().unwrap();
+        found.pages.into_iter().map(|it| it.url).collect()
+    };
+    let url = |url: &str| Subject::Url(url.to_owned());
+    let order = [ORIGINAL, "http://near.example/", "http://far.example/"];
+    assert_eq!(urls(url(ORIGINAL), 2), order[1..]);
+    assert_eq!(urls(url(COPY), 3), order, "a duplicate by its original");
+    let found = ask(url(SHORT), 9).unwrap().unwrap();
+    assert_eq!(found.by.unwrap().tier, Kind::Content);
+    assert_eq!(
+        found.pages[0].tier,
+        Some(Kind::Content),
+        "not what the original is to itself"
+    );
+    assert_eq!(found.pages[1].similarity, likeness(&words(1), &near));
+    assert_eq!(
+        (found.pages[1].tier, found.pages[1].distance.is_some()),
+        (None, true)
+    );
+    let text = words(1).join(" ");
+    let page = Fingerprints::of(b"", &Text::whole(&text));
+    assert_eq!(urls(Subject::Page(Box::new(page)), 3), order);
+    assert_eq!(ask(url("http://x.example/"), 3).unwrap(), None);
+}
+
+#[test]
+fn what_nobody_has_seen_for_long_is_forgotten() {
+    const PAGES: u64 = 150;
+    let url = |number: u64| format!("http://a.example/{number}");
+    let mut world = World::with(Options {
+        expire_after: Some(Duration::from_millis(100 * DAY)),
+        revisit: RevisitPolicy::off(),
+        ..options()
+    });
+    for number in 0..PAGES {
+        world.visit(&url(number), &html("", &words(number)));
+    }
+    world.committer().checkpoint().unwrap();
+    world.wait(60);
+    world.visit("http://b.example/0", &html("", &words(0)));
+    world.committer().checkpoint().unwrap();
+    let postings = |world: &mut World| -> u64 {
+        let catalog = &world.committer().catalog;
+        catalog[DEDUP_RUNS..]
+            .iter()
+            .map(crate::runs::Runs::len)
+            .sum()
+    };
+    let before = postings(&mut world);
+    world.wait(50);
+    let check = |world: &World| {
+        assert!(
+            world.page(&url(0)).original().is_some(),
+            "its duplicate was seen"
+        );
+        assert!((1..PAGES).all(|number| world.page(&url(number)).document.is_none()));
+        let committer = world.committer.as_ref().unwrap();
+        assert_eq!(committer.index.documents().ids(0, 999).unwrap(), [1]);
+        assert_eq!(committer.catalog.retired().len(), PAGES - 1);
+    };
+    check(&world);
+    // Killed before a checkpoint, and started.
+    world.restart();
+    check(&world);
+    for _ in 0..3 {
+        // Something to be checkpointed.
+        let number = PAGES + world.now;
+        world.visit(
+            &format!("http://c.example/{number}"),
+            &html("", &words(number)),
+        );
+        world.committer().checkpoint().unwrap();
+        world.committer().catalog.finish_merges().unwrap();
+    }
+    let after = postings(&mut world);
+    assert!(after < before / 10, "{after} postings of {before}");
+    assert!(!world.committer().state.is_purging);
+    world.restart();
+    assert_eq!(
+        world.committer().state.dead_rows,
+        0,
+        "the folder was built anew"
+    );
+    // What is left is compared with, and what is not, is not.
+    world.visit("http://d.example/0", &html("", &words(0)));
+    world.visit("http://d.example/1", &html("", &words(1)));
+    assert_eq!(world.original("http://d.example/0"), url(0));
+    assert_eq!(world.original("http://d.example/1"), "http://d.example/1");
+    assert_eq!(world.stored("http://d.example/1"), 1);
+    world.restart();
+    assert_eq!(world.original("http://d.example/1"), "http://d.example/1");
+}
