@@ -164,6 +164,10 @@ pub(super) fn counters(counters: &Counters) -> String {
         let entries = format!("  ({} URLs listed)", counters.sitemap_entries);
         line("sitemaps", counters.sitemaps, &entries);
     }
+    if counters.demoted > 0 {
+        let what = "  (hosts and patterns, for duplicates)";
+        line("demoted", counters.demoted, what);
+    }
     line("queued", counters.queued, "");
     line("hosts", counters.hosts, "");
     line("received", counters.bytes, "  bytes");

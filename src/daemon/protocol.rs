@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{SeedsAdded, Why};
+use crate::engine::{Learned, SeedsAdded, Why};
 
 /// Bytes of a line at most.
 pub(super) const MAX_LINE: u64 = 4 << 20;
@@ -24,6 +24,8 @@ pub enum Request {
         /// The URLs, 1,000 at most.
         urls: Vec<String>,
     },
+    /// Tell what was learned of hosts.
+    Rules,
     /// Tell what happened to a URL.
     Why {
         /// The URL.
@@ -44,6 +46,8 @@ pub enum Response {
     },
     /// The seeds are committed.
     Added(SeedsAdded),
+    /// What was learned.
+    Rules(Learned),
     /// What happened to the URL.
     Why(Box<Why>),
     /// It cannot be so.

@@ -10,7 +10,8 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Error, LiveOptions, Options, Why, why};
+use super::learned::learned_in;
+use super::{Error, Learned, LiveOptions, Options, Why, why};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;
 use crate::url::Url;
@@ -148,6 +149,12 @@ impl Control {
     pub fn why(&self, url: &Url) -> Result<Why, Error> {
         let store = self.store.upgrade().ok_or(Error::Over(Over))?;
         why(&*store, &self.options.load(), url)
+    }
+
+    /// What was learned. Reads the store, so it blocks.
+    pub fn learned(&self) -> Result<Learned, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        learned_in(&*store)
     }
 
     /// Goes on under other settings. Returns when they hold.

@@ -163,6 +163,8 @@ pub struct Counters {
     pub failures: BTreeMap<String, u64>,
     /// Links by what admission said.
     pub links: BTreeMap<String, u64>,
+    /// How often a host, or a pattern of its URLs, lost its budget for duplicates.
+    pub demoted: u64,
     /// Bytes of archive files.
     pub archived_bytes: u64,
     /// Further visits of pages, by what they found. Pages, verdicts and statuses count first

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLASSES, Moment, Place};
+use super::{CLASSES, Lessons, Moment, Place, Record, Twins};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -35,6 +35,20 @@ pub struct HostState {
     pub visits: u64,
     /// Body bytes received.
     pub bytes: u64,
+    /// URLs admitted.
+    pub admitted: u64,
+    /// How they turned out.
+    pub record: Record,
+    /// Patterns of its URLs that have a row in `Learned`.
+    pub patterns: u32,
+    /// Those of them that lost their budget.
+    pub demoted_patterns: u32,
+    /// URLs that were left aside, in `Learned`.
+    pub shelved: u32,
+    /// What was learned of its URLs.
+    pub lessons: Lessons,
+    /// Hosts like it.
+    pub twins: Twins,
 }
 
 /// What is known of a host's robots.txt.

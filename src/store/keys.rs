@@ -9,6 +9,7 @@
 //! | `Due` | due time in ms since 1970 (8 bytes), host key |
 //! | `Revisits` | due time in ms since 1970 (8 bytes), url id (16 bytes) |
 //! | `Scope` | kind (1 byte), entry as text |
+//! | `Learned` | host key, NUL, kind (1 byte), what it is about; a domain, NUL; NUL, kind, host key, NUL, what |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 
 /// Names of the rows of `Meta`.
@@ -80,6 +81,30 @@ pub fn revisit(due: u64, id: &[u8; 16]) -> Vec<u8> {
 pub fn parse_revisit(key: &[u8]) -> Option<(u64, [u8; 16])> {
     let (due, id) = key.split_first_chunk::<8>()?;
     Some((u64::from_be_bytes(*due), id.try_into().ok()?))
+}
+
+/// Kinds of rows of a host in `Learned`.
+pub mod learned {
+    /// A pattern of its URLs, by the pattern's hash.
+    pub const PATTERN: u8 = b'p';
+    /// A URL that was left aside, by why (8 bytes) and by its id.
+    pub const SHELF: u8 = b's';
+    /// A visited URL of which others may be variants, by its id.
+    pub const VISITED: u8 = b'v';
+    /// Prefix of the evidence on what may not matter, by host and subject. No host begins so.
+    pub const RULES: &[u8] = b"\0r";
+    /// Prefix of the hosts that are taken for others.
+    pub const ALIASES: &[u8] = b"\0a";
+}
+
+/// The key of something learned of a host.
+pub fn learned(host: &str, kind: u8, about: &[u8]) -> Vec<u8> {
+    [host.as_bytes(), &[0, kind], about].concat()
+}
+
+/// The key of what is counted of a domain. A host key has a scheme, so none is the same.
+pub fn domain(domain: &str) -> Vec<u8> {
+    [domain.as_bytes(), &[0]].concat()
 }
 
 /// The key of a commit's delta.

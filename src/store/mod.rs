@@ -37,13 +37,16 @@ pub enum Table {
     Scope,
     /// One row a page that will be visited again, by the time when.
     Revisits,
+    /// What was learned of hosts and domains: how kinds of URLs turned out, what is left aside for
+    /// that. Some rows a host, bounded.
+    Learned,
     /// One row a commit since the last checkpoint: what it added to runs and documents.
     Deltas,
 }
 
 impl Table {
     /// Every table, in the order of their declaration.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::Meta,
         Table::Pages,
         Table::Hosts,
@@ -52,6 +55,7 @@ impl Table {
         Table::Robots,
         Table::Scope,
         Table::Revisits,
+        Table::Learned,
         Table::Deltas,
     ];
 
@@ -66,6 +70,7 @@ impl Table {
             Table::Robots => "robots",
             Table::Scope => "scope",
             Table::Revisits => "revisits",
+            Table::Learned => "learned",
             Table::Deltas => "deltas",
         }
     }

@@ -14,6 +14,7 @@
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
+//! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `dedup`: corpora that others crawled.
 //! - `offline`: commands that read files and fetch nothing.
 //! - `fuzz`: the fuzz targets, on inputs that come again.
@@ -50,7 +51,9 @@ mod stop;
 mod memory;
 
 mod dedup;
+mod learn;
 mod pages;
+mod traps;
 mod why;
 
 mod offline;
