@@ -178,6 +178,10 @@ pub(super) fn counters(counters: &Counters) -> String {
     if counters.known > 0 {
         line("known", counters.known, "  (from earlier crawls)");
     }
+    if counters.demoted > 0 {
+        let what = "  (hosts and patterns, for duplicates)";
+        line("demoted", counters.demoted, what);
+    }
     line("queued", counters.queued, "");
     line("hosts", counters.hosts, "");
     line("received", counters.bytes, "  bytes");

@@ -199,8 +199,23 @@ fn admission(why: &Why) -> String {
             "too long: more than {} characters (crawl.max_url_length)",
             now.max_url_length
         ),
-        _ => format!("in scope (crawl.scope is {scope})"),
+        "admitted" => format!("in scope (crawl.scope is {scope})"),
+        "learned-rule" => format!(
+            "learned-rule: by what was learned of its host it is a variant of {}",
+            now.variant_of.as_deref().unwrap_or_default()
+        ),
+        "host-alias" => format!(
+            "host-alias: its host is taken for another, visited is {}",
+            now.alias_of.as_deref().unwrap_or_default()
+        ),
+        trap => format!("{trap}: {}", trapped(trap)),
     };
+    if now.host_demoted {
+        text.push_str("; its host is demoted, most of its pages repeat others of it");
+    }
+    if let Some(pattern) = &now.pattern_demoted {
+        let _ = write!(text, "; most pages at {pattern} repeat others");
+    }
     if let Some(max_depth) = now.max_depth {
         let _ = write!(
             text,
@@ -214,6 +229,25 @@ fn admission(why: &Why) -> String {
         });
     }
     text
+}
+
+/// What a trap's name means, and the setting that decides.
+fn trapped(trap: &str) -> &'static str {
+    match trap {
+        "host-budget" => "its host had its share of URLs (traps.max_pages_per_host)",
+        "domain-budget" => "its domain had its share of URLs (traps.max_pages_per_domain)",
+        "too-many-segments" => "its path has too many segments (traps.max_segments)",
+        "repeated-segments" => "a segment of its path is repeated too often (traps.max_repeats)",
+        "too-many-parameters" => "its query has too many parameters (traps.max_parameters)",
+        "growing-query" => "page after page the query grew (traps.max_query_growth)",
+        "date-series" => {
+            "pages like it say nothing new besides their dates (traps.max_dates, traps.max_date_walk)"
+        }
+        "duplicates" => {
+            "most pages like it repeat others (traps.max_duplicates, traps.demoted_pages)"
+        }
+        _ => "it is not followed",
+    }
 }
 
 fn robots(why: &Why) -> String {

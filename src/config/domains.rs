@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::load::{nearest, values};
 use super::{Config, PATTERNS_TOGETHER, Span, compiled};
-use crate::frontier::{Overrides, RobotsMode, SitemapMode};
+use crate::frontier::{LearnOverrides, Overrides, RobotsMode, SitemapMode, TrapOverrides};
 use crate::url::{HostKey, HostMap, HostPattern, UrlPattern, UrlPatterns};
 
 /// An entry: hosts, and what differs at them.
@@ -24,6 +24,10 @@ pub struct DomainSettings {
     pub politeness: DomainPoliteness,
     /// What is crawled of them.
     pub crawl: DomainCrawl,
+    /// What is taken for a trap at them.
+    pub traps: TrapOverrides,
+    /// What is learned of them.
+    pub learn: LearnOverrides,
 }
 
 /// Keys of `[politeness]` that a host may have its own value of.
@@ -83,6 +87,8 @@ impl DomainSettings {
             exclude: crawl.exclude.as_deref().map(compiled),
             max_depth: crawl.max_depth,
             sitemaps: crawl.sitemaps,
+            traps: self.traps,
+            learn: self.learn,
         }
     }
 }
@@ -153,6 +159,16 @@ pub(super) fn check(domains: &[DomainSettings]) -> Result<(), (usize, String)> {
         }
         if entry.politeness.attempts == Some(0) {
             return refuse("politeness.attempts must be at least 1");
+        }
+        if entry.learn.visits == Some(0) {
+            return refuse("learn.visits must be at least 1");
+        }
+        if entry
+            .traps
+            .max_duplicates
+            .is_some_and(|percent| percent > 100)
+        {
+            return refuse("traps.max_duplicates must be at most 100");
         }
         for pattern in &entry.hosts {
             if let Some(other) = all.insert(pattern, at) {

@@ -30,8 +30,8 @@ pub use urls::{UrlRuleSettings, UrlSettings};
 use crate::engine::{ArchiveOptions, Options, StorePolicy};
 use crate::fetch::{FetchOptions, NamedHosts};
 use crate::frontier::{
-    Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind,
-    SeenOptions, SitemapMode,
+    LearnPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode,
+    ScopeKind, SeenOptions, SitemapMode, TrapPolicy,
 };
 use crate::page::PageOptions;
 use crate::url::{UrlPattern, UrlPatterns};
@@ -44,6 +44,10 @@ pub struct Config {
     pub crawl: CrawlSettings,
     /// Which URLs are one.
     pub url: UrlSettings,
+    /// What is taken for a trap.
+    pub traps: TrapPolicy,
+    /// What is learned of hosts.
+    pub learn: LearnPolicy,
     /// How gently.
     pub politeness: PolitenessSettings,
     /// When pages are visited again.
@@ -367,6 +371,8 @@ impl Config {
             sitemaps: crawl.sitemaps,
             include: compiled(&crawl.include),
             exclude: compiled(&crawl.exclude),
+            traps: self.traps,
+            learn: self.learn,
         };
         let entries = self.domain.iter().flat_map(|entry| {
             let hosts = entry.hosts.iter().cloned();
@@ -394,6 +400,8 @@ impl Config {
             _ if UrlPatterns::new(&self.crawl.exclude).is_err() => {
                 refuse("crawl.exclude", PATTERNS_TOGETHER)
             }
+            _ if self.traps.max_duplicates > 100 => refuse("traps.max_duplicates", "at most 100"),
+            _ if self.learn.visits == 0 => refuse("learn.visits", "at least 1"),
             _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
             _ if self.state.expire_after == Some(Span::seconds(0)) => {
@@ -433,7 +441,9 @@ const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
 /// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
 /// is built. The same of a key at some hosts, as [`flatten`] names it.
 pub fn is_live(key: &str) -> bool {
-    const LIVE: [&str; 18] = [
+    const LIVE: [&str; 20] = [
+        "traps.",
+        "learn.",
         "politeness.",
         "revisit.",
         "dedup.tiers",

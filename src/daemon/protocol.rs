@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Cursor, Dups, Report, ReportOptions, SeedsAdded, Similar, Subject, Why};
+use crate::engine::{
+    Cursor, Dups, Learned, Report, ReportOptions, SeedsAdded, Similar, Subject, Why,
+};
 
 /// Bytes of a line at most.
 pub(super) const MAX_LINE: u64 = 4 << 20;
@@ -27,6 +29,8 @@ pub enum Request {
         /// The URLs, 1,000 at most.
         urls: Vec<String>,
     },
+    /// Tell what was learned of hosts.
+    Rules,
     /// Tell what happened to a URL.
     Why {
         /// The URL.
@@ -61,6 +65,8 @@ pub enum Response {
     },
     /// The seeds are committed.
     Added(SeedsAdded),
+    /// What was learned.
+    Rules(Learned),
     /// What happened to the URL.
     Why(Box<Why>),
     /// Some of the clusters.

@@ -162,6 +162,19 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
             stop.stop();
             Response::Done
         }
+        Request::Rules => {
+            let control = control.clone();
+            let asked = tokio::task::spawn_blocking(move || control.learned()).await;
+            match asked {
+                Ok(Ok(learned)) => Response::Rules(learned),
+                Ok(Err(error)) => Response::Refused {
+                    reason: error.to_string(),
+                },
+                Err(error) => Response::Refused {
+                    reason: error.to_string(),
+                },
+            }
+        }
         Request::Why { url } => match url::parse(url) {
             Ok(url) => {
                 let why = move |control: &Control| control.why(&url);

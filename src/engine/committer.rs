@@ -135,6 +135,7 @@ impl Committer {
             }
         }
         let mut group = Group::at(now);
+        self.sweep(&entries, &mut group)?;
         for entry in entries {
             match entry {
                 Entry::Visit(visit) => self.visit(*visit, &mut group)?,

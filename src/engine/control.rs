@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::dups::{dups, report};
+use super::learned::learned_in;
 use super::similar::similar;
 use super::{
-    Cursor, Dups, Error, LiveOptions, Options, Report, ReportOptions, Similar, Subject, Why, why,
+    Cursor, Dups, Error, Learned, LiveOptions, Options, Report, ReportOptions, Similar, Subject,
+    Why, why,
 };
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;
@@ -171,6 +173,12 @@ impl Control {
     pub fn similar(&self, subject: &Subject, limit: usize) -> Result<Option<Similar>, Error> {
         let store = self.store.upgrade().ok_or(Error::Over(Over))?;
         similar(&*store, &self.options.load(), subject, limit)
+    }
+
+    /// What was learned. Reads the store, so it blocks.
+    pub fn learned(&self) -> Result<Learned, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        learned_in(&*store)
     }
 
     /// Goes on under other settings. Returns when they hold.

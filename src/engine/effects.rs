@@ -15,7 +15,7 @@ use crate::archive::{Location, Record};
 use crate::dedup::{Document, Stored};
 use crate::fetch::Reservation;
 use crate::frontier::{HostState, Moment, RobotsRow};
-use crate::store::{Batch, Store, Table, decode, encode, keys};
+use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, UrlId};
 
 /// A host whose visits wait longer than this is filed anew by its due time; below it the old place
@@ -46,8 +46,16 @@ pub(super) struct Group {
     /// When the last of the visits ended.
     pub(super) now: Moment,
     hosts: BTreeMap<HostKey, HostState>,
+    /// Rows of `Learned` as they were read and as they will be; `None` where there is none.
+    learned: BTreeMap<Vec<u8>, Lesson>,
     /// Hosts that had no row.
     new_hosts: u64,
+}
+
+/// A row of `Learned` while a group lasts.
+struct Lesson {
+    row: Option<Vec<u8>>,
+    is_changed: bool,
 }
 
 /// A document and where its record will be.
@@ -105,6 +113,70 @@ impl Group {
             }
         };
         Ok(self.pages.get_mut(at).map(|(_, record, _)| record))
+    }
+
+    /// The state of a host, if it has one.
+    pub(super) fn known_host(
+        &mut self,
+        store: &dyn Store,
+        host: &HostKey,
+    ) -> Result<Option<&HostState>, Error> {
+        if !self.hosts.contains_key(host)
+            && let Some(row) = store.get(Table::Hosts, host.as_str().as_bytes())?
+        {
+            self.hosts.insert(host.clone(), decode(Table::Hosts, &row)?);
+        }
+        Ok(self.hosts.get(host))
+    }
+
+    /// A row of `Learned`; read once a group.
+    pub(super) fn learned(
+        &mut self,
+        store: &dyn Store,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(lesson) = self.learned.get(key) {
+            return Ok(lesson.row.clone());
+        }
+        let row = store.get(Table::Learned, key)?;
+        let lesson = Lesson {
+            row: row.clone(),
+            is_changed: false,
+        };
+        self.learned.insert(key.to_vec(), lesson);
+        Ok(row)
+    }
+
+    /// Writes a row of `Learned`.
+    pub(super) fn learn(&mut self, key: Vec<u8>, row: Vec<u8>) {
+        self.set_learned(key, Some(row));
+    }
+
+    /// Removes a row of `Learned`.
+    pub(super) fn unlearn(&mut self, key: Vec<u8>) {
+        self.set_learned(key, None);
+    }
+
+    fn set_learned(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
+        let is_changed = true;
+        self.learned.insert(key, Lesson { row, is_changed });
+    }
+
+    /// The rows of `Learned` under a prefix, in key order. For prefixes with a bounded number of rows.
+    pub(super) fn learned_rows(&self, store: &dyn Store, prefix: &[u8]) -> Result<Vec<Row>, Error> {
+        let mut rows = BTreeMap::new();
+        for_each(store, Table::Learned, prefix, &mut |key, row| {
+            rows.insert(key.to_vec(), row.to_vec());
+            Ok(())
+        })?;
+        let changed = self.learned.range(prefix.to_vec()..);
+        for (key, lesson) in changed.take_while(|(key, _)| key.starts_with(prefix)) {
+            match &lesson.row {
+                Some(row) => rows.insert(key.clone(), row.clone()),
+                None => rows.remove(key),
+            };
+        }
+        Ok(rows.into_iter().collect())
     }
 
     /// Whether a document is an original of this group, to be committed with it.
@@ -210,6 +282,12 @@ impl Group {
         for (host, mut host_state) in self.hosts {
             file_by_due_time(&host, &mut host_state, &mut batch);
             batch.put(Table::Hosts, host.as_str(), encode(&host_state));
+        }
+        for (key, lesson) in self.learned.into_iter().filter(|(_, it)| it.is_changed) {
+            match lesson.row {
+                Some(row) => batch.put(Table::Learned, key, row),
+                None => batch.delete(Table::Learned, key),
+            }
         }
         state.counters.hosts += self.new_hosts;
         let keys = delta.keys();

@@ -1,17 +1,22 @@
 //! What a visit leads to: its redirect, its links, and seeds become rows of queues.
 
+use std::borrow::Cow;
+
 use super::Error;
+use super::aliases;
 use super::committer::{Committer, SEEN_RUNS};
 use super::control::SeedsAdded;
 use super::effects::Group;
+use super::reputation::{Reputation, reputation};
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
 use crate::frontier::{
-    Admission, Candidate, FetchTask, Purpose, QueuedUrl, Standing, admit, class_of,
+    Admission, Candidate, Expectation, FetchTask, Purpose, QueuedUrl, Standing, Trail, admit,
+    class_of,
 };
-use crate::page::{Link, LinkKind, Rel, Wish};
+use crate::page::{Link, LinkKind, Note, Rel, Wish};
 use crate::store::{Table, encode, keys};
-use crate::url::HostKey;
+use crate::url::{HostKey, Url};
 
 /// Redirects in a row after which another form of the same URL is not tried any more.
 const MAX_FORMS: u8 = 4;
@@ -25,6 +30,8 @@ pub(super) enum Origin {
     /// A sitemap that robots.txt, or an index of its own host, names: in scope by that.
     Manifest,
     Link,
+    /// It was left aside when it was a link; whether it was in its queue already then.
+    Shelf(bool),
     /// A redirect to another form of the URL that was visited.
     OtherForm,
 }
@@ -55,6 +62,8 @@ impl Committer {
                 path: String::new(),
                 revisit: false,
                 purpose: Purpose::Page,
+                trail: Trail::default(),
+                expectation: Expectation::Usual,
             };
             if self.admit(&queued, Origin::Seed, &mut receipt, group)? {
                 self.state.counters.seeds += 1;
@@ -98,6 +107,8 @@ impl Committer {
                 path: extended(&task.queued.path, 'R'),
                 revisit: other_form && task.queued.revisit,
                 purpose: task.queued.purpose,
+                trail: task.queued.trail,
+                expectation: Expectation::Usual,
             };
             let origin = match task.queued.purpose {
                 _ if other_form => Origin::OtherForm,
@@ -105,7 +116,9 @@ impl Committer {
                 Purpose::Sitemap { .. } => Origin::Manifest,
                 _ => Origin::Link,
             };
-            let admitted = self.admit(&queued, origin, receipt, group)?;
+            let from = Some(&task.url);
+            let class = class_of(queued.depth);
+            let admitted = self.admit_in(class, &queued, origin, from, receipt, group)?;
             return Ok(admitted && other_form);
         }
         let Findings::Page(page) = &judged.analysed.findings else {
@@ -126,6 +139,9 @@ impl Committer {
         ];
         let obeyed = words.into_iter().filter(|(mode, _)| policy.obeys(*mode));
         let obeyed = obeyed.fold(Rel::default(), |all, (_, rel)| all.with(rel));
+        if page.notes.contains(&Note::LinksCut) {
+            self.count_link("links-cut");
+        }
         for link in &page.links {
             if asked || link.rels.all_say(obeyed) {
                 self.count_link("nofollow");
@@ -163,8 +179,11 @@ impl Committer {
             path: extended(&task.queued.path, letter),
             revisit: false,
             purpose: Purpose::Page,
+            trail: task.queued.trail,
+            expectation: Expectation::Usual,
         };
-        self.admit(&queued, Origin::Link, receipt, group)?;
+        let (class, from) = (class_of(queued.depth), Some(&task.url));
+        self.admit_in(class, &queued, Origin::Link, from, receipt, group)?;
         Ok(())
     }
 
@@ -176,15 +195,16 @@ impl Committer {
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<bool, Error> {
-        self.admit_in(class_of(queued.depth), queued, origin, receipt, group)
+        self.admit_in(class_of(queued.depth), queued, origin, None, receipt, group)
     }
 
-    /// The same, into one of its host's classes.
+    /// The same, into one of its host's classes; found on the page `from`, if there is one.
     pub(super) fn admit_in(
         &mut self,
         class: u8,
         queued: &QueuedUrl,
         origin: Origin,
+        from: Option<&Url>,
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<bool, Error> {
@@ -193,15 +213,17 @@ impl Committer {
             id: queued.id,
             depth: queued.depth,
             hops: queued.hops,
+            trail: queued.trail,
+            from,
             standing: match origin {
                 Origin::Seed => Standing::Given,
                 Origin::Manifest => Standing::Named,
-                Origin::Link | Origin::OtherForm => Standing::Linked,
+                Origin::Link | Origin::OtherForm | Origin::Shelf(_) => Standing::Linked,
             },
-            other_form: origin == Origin::OtherForm,
+            other_form: matches!(origin, Origin::OtherForm | Origin::Shelf(true)),
         };
-        let runs = &mut self.catalog[SEEN_RUNS];
-        let admission = admit(
+        let runs = &self.catalog[SEEN_RUNS];
+        let mut admission = admit(
             &candidate,
             &self.scope,
             &self.limits,
@@ -209,13 +231,61 @@ impl Committer {
             &mut self.seen,
             runs,
         );
+        let mut queued = Cow::Borrowed(queued);
+        if let Admission::Admitted(url, host, trail) = &admission
+            && matches!(origin, Origin::Link | Origin::Shelf(_))
+        {
+            queued.to_mut().trail = *trail;
+            let policy = self.policies.load().of(host);
+            match reputation(url, host, &policy.traps, &*self.store, group)? {
+                Reputation::Usual => {}
+                Reputation::Low => queued.to_mut().expectation = Expectation::Low,
+                Reputation::Trapped(trap, tag) => {
+                    if let Some(tag) = tag {
+                        self.shelve(&queued, host, tag, false, group)?;
+                    }
+                    self.count_link(trap.name());
+                    return Ok(false);
+                }
+            }
+            if let Some(other) = self.elsewhere(url, &queued, host, group)? {
+                self.shelve(&queued, host, aliases::TAG, false, group)?;
+                self.count_link(Admission::Alias.name());
+                self.admit(&other, Origin::Link, receipt, group)?;
+                return Ok(false);
+            }
+            if policy.learn.parameters && self.is_variant(url, queued.id, host, group)? {
+                if self.suppress(&queued, host, group)? {
+                    queued.to_mut().expectation = Expectation::Check;
+                } else {
+                    admission = Admission::Variant;
+                }
+            }
+        }
         self.count_link(admission.name());
-        let Admission::Admitted(host) = admission else {
+        let Admission::Admitted(url, host, _) = admission else {
             return Ok(false);
         };
+        let runs = &mut self.catalog[SEEN_RUNS];
+        if self.seen.insert(queued.id, runs) {
+            self.count_admitted(&url, &host, group)?;
+        }
         group.delta.seen.push(queued.id.key());
-        self.queue_in(class, queued, host, receipt, group)?;
+        let class = class.max(queued.class());
+        self.queue_in(class, &queued, host, receipt, group)?;
         Ok(true)
+    }
+
+    /// Admits a URL that was left aside, if nothing speaks against it now.
+    pub(super) fn admit_again(
+        &mut self,
+        queued: &QueuedUrl,
+        was_queued: bool,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        self.admit(queued, Origin::Shelf(was_queued), receipt, group)?;
+        Ok(())
     }
 
     pub(super) fn count_link(&mut self, admission: &str) {
@@ -235,7 +305,7 @@ impl Committer {
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
-        self.queue_in(class_of(queued.depth), queued, host, receipt, group)
+        self.queue_in(queued.class(), queued, host, receipt, group)
     }
 
     /// Adds a row to one of a host's classes.

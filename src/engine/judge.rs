@@ -362,6 +362,11 @@ impl Committer {
                 (document, places) = self.archive(judged, exchange, group);
                 self.state.counters.bytes += exchange.body.len() as u64;
                 let answered_elsewhere = self.follow(judged, exchange, &mut receipt, group)?;
+                if judged.previous.is_none() {
+                    self.sight(judged, &mut receipt, group)?;
+                    self.learn(judged, document, &mut receipt, group)?;
+                    self.compare_hosts(judged, &mut receipt, group)?;
+                }
                 if !answered_elsewhere && judged.previous.is_none() {
                     self.count_answer(judged, exchange);
                 }
@@ -520,10 +525,14 @@ impl Committer {
                 .answered(&task.host, exchange.duration, exchange.body.len() as u64);
         }
         if let Some(place) = task.place {
-            host.queued = host.queued.saturating_sub(1);
-            host.raise_head(place);
-            self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
             let key = keys::queue(task.host.as_str(), place.class, place.sequence);
+            // A variant may have been taken from the queue while it was on its way.
+            let is_gone = host.lessons.swept && self.store.get(Table::Queue, &key)?.is_none();
+            host.raise_head(place);
+            if !is_gone {
+                host.queued = host.queued.saturating_sub(1);
+                self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
+            }
             group.batch.delete(Table::Queue, key);
         }
         let forbidden = matches!(&fetched.outcome, Outcome::Failed(failure) if failure.class == FailureClass::Robots);

@@ -14,7 +14,9 @@ use super::rows::{Fate, PageRecord, Revisit};
 use super::visit::{Analysed, Judged, Receipt};
 use crate::dedup::{Kind, Signature, Verdict};
 use crate::fetch::Outcome;
-use crate::frontier::{Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy};
+use crate::frontier::{
+    Expectation, Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy, Trail,
+};
 use crate::store::{Batch, Durability, Table, decode, encode, keys};
 use crate::url::{self, HostKey, UrlId};
 
@@ -153,6 +155,8 @@ impl Committer {
             path: String::new(),
             revisit: true,
             purpose,
+            trail: Trail::default(),
+            expectation: Expectation::Usual,
         };
         self.queue(&queued, HostKey::of(&url), receipt, group)
     }

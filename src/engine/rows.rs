@@ -222,6 +222,8 @@ pub struct Counters {
     pub failures: BTreeMap<String, u64>,
     /// Links by what admission said.
     pub links: BTreeMap<String, u64>,
+    /// How often a host, or a pattern of its URLs, lost its budget for duplicates.
+    pub demoted: u64,
     /// Bytes of archive files.
     pub archived_bytes: u64,
     /// URLs that are known from earlier crawls.

@@ -313,6 +313,9 @@ impl Scheduler {
             }
             Event::Committed(receipts) => {
                 for receipt in receipts {
+                    if let Some(host) = receipt.reread {
+                        self.schedule.reread(&host);
+                    }
                     // First what is new: a host whose last URL is done may have others by now.
                     for (host, due) in receipt.queued {
                         self.schedule.queued(&host, due);

@@ -11,7 +11,9 @@ use super::committer::{Committer, SEEN_RUNS};
 use super::effects::Group;
 use super::follow::{Origin, extended};
 use super::visit::{Analysed, Findings, Judged, Listed, Receipt};
-use crate::frontier::{CLASSES, FetchTask, Moment, Purpose, QueuedUrl, SitemapMode, class_of};
+use crate::frontier::{
+    CLASSES, Expectation, FetchTask, Moment, Purpose, QueuedUrl, SitemapMode, Trail, class_of,
+};
 use crate::page::sitemap::EntryKind;
 use crate::url::{self, HostKey, Url};
 
@@ -60,6 +62,8 @@ impl Committer {
                 path: extended("", 'M'),
                 revisit: false,
                 purpose: Purpose::Sitemap { level: 0 },
+                trail: Trail::default(),
+                expectation: Expectation::Usual,
             };
             self.queue_sitemap(&queued, Origin::Manifest, receipt, group)?;
         }
@@ -139,6 +143,8 @@ impl Committer {
             path: extended(&sitemap.queued.path, 'M'),
             revisit: false,
             purpose,
+            trail: Trail::default(),
+            expectation: Expectation::Usual,
         };
         let depth = sitemap.queued.depth;
         match listed.kind {
@@ -153,7 +159,7 @@ impl Committer {
                 let queued = queued(depth.saturating_add(1), Purpose::Page);
                 let class = class_of(queued.depth) + u8::from(listed.is_minor);
                 let class = class.min(CLASSES - 1);
-                self.admit_in(class, &queued, Origin::Link, receipt, group)?;
+                self.admit_in(class, &queued, Origin::Link, None, receipt, group)?;
             }
         }
         Ok(())

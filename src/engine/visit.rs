@@ -188,6 +188,8 @@ pub struct Receipt {
     pub visit: Option<Done>,
     /// Hosts to whose queues the visit added URLs, and when they may be visited.
     pub queued: Vec<(HostKey, Moment)>,
+    /// A host whose queue has changed otherwise: what was read of it may not hold.
+    pub reread: Option<HostKey>,
 }
 
 /// A visit that is over.

@@ -13,8 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::clusters::{Head, page};
 use super::dups::{dups, report};
+use super::effects::Group;
+use super::lessons::under_lessons;
 use super::page_line::RecordPlace;
 use super::recover::{self, read_secret};
+use super::reputation::{Reputation, demotion, reputation};
 use super::rows::{Fate, Judgement, PageRecord};
 use super::similar::similar;
 use super::{
@@ -24,7 +27,7 @@ use super::{
 use crate::dedup::Similarity;
 use crate::frontier::{
     HostState, Moment, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
-    admits_by_entries, path_and_query,
+    Trail, admits_by_entries, by_form, counterpart, path_and_query,
 };
 use crate::robots::{self, Rules};
 use crate::store::{Store, Table, decode, keys};
@@ -136,7 +139,8 @@ pub struct QueuedNow {
 /// Whether a link to a URL would be followed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionNow {
-    /// `admitted`, `out-of-scope`, `excluded`, `not-included` or `malformed` (too long).
+    /// `admitted`, `out-of-scope`, `excluded`, `not-included`, `malformed` (too long), the name of a
+    /// trap, `learned-rule` or `host-alias`.
     pub answer: Cow<'static, str>,
     /// The pattern by which it is excluded.
     #[serde(default)]
@@ -145,6 +149,18 @@ pub struct AdmissionNow {
     pub scope: ScopeKind,
     /// Links from a seed that are followed.
     pub max_depth: Option<u16>,
+    /// Its host lost its budget, as most of its pages repeat others of it.
+    #[serde(default)]
+    pub host_demoted: bool,
+    /// URLs like it did: what they have in common.
+    #[serde(default)]
+    pub pattern_demoted: Option<String>,
+    /// By what was learned of its host it is a variant of this URL.
+    #[serde(default)]
+    pub variant_of: Option<String>,
+    /// By what was learned this URL is visited in its place.
+    #[serde(default)]
+    pub alias_of: Option<String>,
     /// Characters that a URL may have.
     pub max_url_length: usize,
 }
@@ -257,7 +273,7 @@ pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error
             (None, Some(_)) => UrlState::Done,
             (None, None) => UrlState::Unknown,
         },
-        admission: admission(store, options, url)?,
+        admission: admission(store, options, &identity, url, host_state.as_ref())?,
         // The form that was seen first is what robots.txt judges.
         robots: match (&queued, &visit) {
             (Some(QueuedNow { url: form, .. }), _) | (None, Some(Visited { url: form, .. })) => {
@@ -410,7 +426,13 @@ fn queued(
     Ok(None)
 }
 
-fn admission(store: &dyn Store, options: &Options, url: &Url) -> Result<AdmissionNow, Error> {
+fn admission(
+    store: &dyn Store,
+    options: &Options,
+    identity: &Identity,
+    url: &Url,
+    host: Option<&HostState>,
+) -> Result<AdmissionNow, Error> {
     let limits = &options.limits;
     let in_scope = admits_by_entries(options.scope, url, |entry| {
         Ok::<_, Error>(store.get(Table::Scope, entry)?.is_some())
@@ -418,18 +440,44 @@ fn admission(store: &dyn Store, options: &Options, url: &Url) -> Result<Admissio
     let policy = options.policies.of(&HostKey::of(url));
     let excluded = policy.exclude.find(url.as_str());
     let included = policy.include.is_empty() || policy.include.find(url.as_str()).is_some();
+    // How far its page is into a series is not known of a URL that nobody linked to.
+    let by_form = by_form(url, Trail::default(), &policy.traps);
+    let key = HostKey::of(url);
+    let trap = match by_form {
+        Some(trap) => Some(trap),
+        None => match reputation(url, &key, &policy.traps, store, &mut Group::default())? {
+            Reputation::Trapped(trap, _) => Some(trap),
+            Reputation::Usual | Reputation::Low => None,
+        },
+    };
+    let lessons = host.and_then(|host| under_lessons(identity, &key, &host.lessons));
+    let variant_of = lessons
+        .map(|(learned, _)| learned.canonical(url).to_string())
+        .filter(|form| *form != identity.canonical(url).as_str());
+    let alias_of = host
+        .and_then(|host| HostKey::parse(host.twins.alias_of.as_deref()?))
+        .and_then(|of| counterpart(url, &of))
+        .map(String::from);
+    let (host_demoted, pattern_demoted) = demotion(url, host, store)?;
     Ok(AdmissionNow {
-        answer: match () {
-            () if url.as_str().len() > limits.max_url_length => "malformed",
-            () if !in_scope => "out-of-scope",
-            () if excluded.is_some() => "excluded",
-            () if !included => "not-included",
-            () => "admitted",
+        answer: match trap {
+            _ if url.as_str().len() > limits.max_url_length => "malformed",
+            _ if !in_scope => "out-of-scope",
+            _ if excluded.is_some() => "excluded",
+            _ if !included => "not-included",
+            Some(trap) => trap.name(),
+            None if alias_of.is_some() => "host-alias",
+            None if variant_of.is_some() => "learned-rule",
+            None => "admitted",
         }
         .into(),
         pattern: excluded.map(ToString::to_string),
         scope: options.scope,
         max_depth: policy.max_depth,
+        host_demoted,
+        pattern_demoted,
+        variant_of,
+        alias_of,
         max_url_length: limits.max_url_length,
     })
 }

@@ -1,8 +1,8 @@
 //! Whether a link becomes a task.
 
-use super::{Policies, Scope, SeenSet};
+use super::{Policies, Scope, SeenSet, Trail, Trap, by_form};
 use crate::runs::Runs;
-use crate::url::{self, HostKey, UrlId};
+use crate::url::{self, HostKey, Url, UrlId};
 
 /// How far a crawl goes, besides what the hosts' policies say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub struct Candidate<'a> {
     pub depth: u16,
     /// Redirects in a row.
     pub hops: u8,
+    /// How far the page that it is on is into something that may be a trap.
+    pub trail: Trail,
+    /// That page; `None` if the trail is its own.
+    pub from: Option<&'a Url>,
     /// Who wants it.
     pub standing: Standing,
     /// A redirect to another form of the URL just visited (`/docs` to `/docs/`): it is known, and
@@ -47,8 +51,8 @@ pub enum Standing {
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// To be queued, at this host.
-    Admitted(HostKey),
+    /// To be queued, at this host, with this trail.
+    Admitted(Url, HostKey, Trail),
     /// Admitted before.
     Known,
     /// Shares nothing with a seed.
@@ -63,13 +67,19 @@ pub enum Admission {
     TooManyRedirects,
     /// Too long, or not a URL that can be requested.
     Malformed,
+    /// It looks like part of a trap, or belongs to one.
+    Trapped(Trap),
+    /// It is a variant of one admitted before, by what was learned of its host.
+    Variant,
+    /// Its host is another one under another name, by what was learned.
+    Alias,
 }
 
 impl Admission {
     /// The answer's name in counters.
     pub fn name(&self) -> &'static str {
         match self {
-            Admission::Admitted(_) => "admitted",
+            Admission::Admitted(..) => "admitted",
             Admission::Known => "known",
             Admission::OutOfScope => "out-of-scope",
             Admission::Excluded => "excluded",
@@ -77,18 +87,21 @@ impl Admission {
             Admission::TooDeep => "too-deep",
             Admission::TooManyRedirects => "too-many-redirects",
             Admission::Malformed => "malformed",
+            Admission::Trapped(trap) => trap.name(),
+            Admission::Variant => "learned-rule",
+            Admission::Alias => "host-alias",
         }
     }
 }
 
-/// Judges a candidate, and remembers it if it is admitted.
+/// Judges a candidate by itself. What its host is known for may yet speak against it.
 pub fn admit(
     candidate: &Candidate<'_>,
     scope: &Scope,
     limits: &Limits,
     policies: &Policies,
     seen: &mut SeenSet,
-    runs: &mut Runs,
+    runs: &Runs,
 ) -> Admission {
     // The cheapest question first: nine of ten links are known.
     if !candidate.other_form && seen.contains(candidate.id, runs) {
@@ -120,8 +133,18 @@ pub fn admit(
     {
         return Admission::NotIncluded;
     }
-    seen.insert(candidate.id, runs);
-    Admission::Admitted(host)
+    let trail = match candidate.from {
+        Some(from) => candidate.trail.extended(from, &url),
+        None => candidate.trail,
+    };
+    // Another form of a URL that was admitted is no other URL.
+    if candidate.standing == Standing::Linked
+        && !candidate.other_form
+        && let Some(trap) = by_form(&url, trail, &policy.traps)
+    {
+        return Admission::Trapped(trap);
+    }
+    Admission::Admitted(url, host, trail)
 }
 
 #[cfg(test)]
@@ -213,13 +236,19 @@ mod tests {
                 id,
                 depth: 1,
                 hops: 0,
+                trail: Trail::default(),
+                from: None,
                 standing: Standing::Linked,
                 other_form: false,
             };
             change(&mut candidate);
             let runs = &mut self.catalog[0];
             let (scope, policies) = (&self.scope, &self.policies);
-            admit(&candidate, scope, &limits(), policies, &mut self.seen, runs).name()
+            let admission = admit(&candidate, scope, &limits(), policies, &mut self.seen, runs);
+            if let Admission::Admitted(..) = admission {
+                self.seen.insert(id, runs);
+            }
+            admission.name()
         }
     }
 
@@ -290,5 +319,16 @@ mod tests {
         let long = format!("http://a.example/{}", "x".repeat(60));
         assert_eq!(gate.ask(&long, |_| {}), "malformed");
         assert_eq!(gate.ask("mailto:x@a.example", |_| {}), "malformed");
+        assert_eq!(
+            gate.ask("http://a.example/x/x/x/x", |_| {}),
+            "repeated-segments"
+        );
+        let other_form = |asked: &mut Candidate<'_>| asked.other_form = true;
+        assert_eq!(
+            gate.ask("http://a.example/x/x/x/x/", other_form),
+            "admitted"
+        );
+        let seed = |asked: &mut Candidate<'_>| asked.standing = Standing::Given;
+        assert_eq!(gate.ask("http://a.example/y/y/y/y", seed), "admitted");
     }
 }

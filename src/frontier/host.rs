@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLASSES, Moment, Place, Repeats};
+use super::{CLASSES, Lessons, Moment, Place, Record, Repeats, Twins};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -41,6 +41,20 @@ pub struct HostState {
     pub judged: u64,
     /// Those of them that are duplicates.
     pub duplicates: u64,
+    /// URLs admitted.
+    pub admitted: u64,
+    /// How they turned out.
+    pub record: Record,
+    /// Patterns of its URLs that have a row in `Learned`.
+    pub patterns: u32,
+    /// Those of them that lost their budget.
+    pub demoted_patterns: u32,
+    /// URLs that were left aside, in `Learned`.
+    pub shelved: u32,
+    /// What was learned of its URLs.
+    pub lessons: Lessons,
+    /// Hosts like it.
+    pub twins: Twins,
 }
 
 /// What is known of a host's robots.txt.

@@ -8,7 +8,10 @@
 //! way ([`Policies`]).
 
 mod admission;
+mod aliases;
 mod host;
+mod lessons;
+mod pattern;
 mod policy;
 mod politeness;
 mod refill;
@@ -18,10 +21,19 @@ mod schedule;
 mod scope;
 mod seen;
 mod task;
+mod traps;
 
 pub use admission::{Admission, Candidate, Limits, Standing, admit};
+pub use aliases::{Twins, counterpart, is_preferred, is_sampled, may_be_one};
 pub use host::{HostState, RobotsRow, RobotsState, RobotsVerdict};
-pub use policy::{Overrides, Policies, Policy, RobotsMode, SharedPolicies, SitemapMode};
+pub use lessons::{
+    AliasMode, Class, Evidence, LearnPolicy, Lessons, MAX_SUBJECTS, Stage, Subject, Sweep, rules_of,
+};
+pub use pattern::{Pattern, skeleton};
+pub use policy::{
+    LearnOverrides, Overrides, Policies, Policy, RobotsMode, SharedPolicies, SitemapMode,
+    TrapOverrides,
+};
 pub use politeness::{Answer, Pace, Politeness};
 pub use refill::{
     LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, path_and_query,
@@ -32,7 +44,8 @@ pub use revisit::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions};
 pub use scope::{Scope, ScopeKind, admits_by_entries};
 pub use seen::{SEEN, SeenOptions, SeenSet};
-pub use task::{CLASSES, FetchTask, Place, Purpose, QueuedUrl, class_of};
+pub use task::{CLASSES, Expectation, FetchTask, Place, Purpose, QueuedUrl, class_of};
+pub use traps::{PatternState, Record, Sighting, Trail, Trap, TrapPolicy, by_form};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-use super::Politeness;
+use super::{AliasMode, LearnPolicy, Politeness, TrapPolicy};
 use crate::url::{HostKey, HostMap, HostPattern, UrlPatterns};
 
 /// The policies of a running crawl. To be looked up anew for each visit, so that `store` makes
@@ -41,6 +41,10 @@ pub struct Policy {
     pub include: Arc<UrlPatterns>,
     /// What a link to it must not match.
     pub exclude: Arc<UrlPatterns>,
+    /// How much of it is visited, and what its URLs may look like.
+    pub traps: TrapPolicy,
+    /// What is learned of it.
+    pub learn: LearnPolicy,
 }
 
 impl Policy {
@@ -58,6 +62,8 @@ impl Policy {
             sitemaps: SitemapMode::default(),
             include: Arc::default(),
             exclude: Arc::default(),
+            traps: TrapPolicy::default(),
+            learn: LearnPolicy::default(),
         }
     }
 
@@ -110,6 +116,35 @@ pub struct Overrides {
     pub sitemaps: Option<SitemapMode>,
     pub include: Option<Arc<UrlPatterns>>,
     pub exclude: Option<Arc<UrlPatterns>>,
+    pub traps: TrapOverrides,
+    pub learn: LearnOverrides,
+}
+
+/// The fields are those of [`LearnPolicy`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is described where it is overridden")]
+pub struct LearnOverrides {
+    pub parameters: Option<bool>,
+    pub aliases: Option<AliasMode>,
+    pub visits: Option<u32>,
+}
+
+/// The fields are those of [`TrapPolicy`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is described where it is overridden")]
+pub struct TrapOverrides {
+    pub max_pages_per_host: Option<u64>,
+    pub max_pages_per_domain: Option<u64>,
+    pub max_segments: Option<u16>,
+    pub max_repeats: Option<u16>,
+    pub max_parameters: Option<u16>,
+    pub max_query_growth: Option<u8>,
+    pub max_dates: Option<u16>,
+    pub max_date_walk: Option<u16>,
+    pub max_duplicates: Option<u8>,
+    pub demoted_pages: Option<u32>,
 }
 
 /// The policy of every host.
@@ -165,11 +200,6 @@ impl Policies {
 
 impl Overrides {
     fn apply(&self, policy: &mut Policy) {
-        fn set<T: Clone>(field: &mut T, value: Option<&T>) {
-            if let Some(value) = value {
-                field.clone_from(value);
-            }
-        }
         // Taken apart, so that a new field cannot be forgotten.
         let Self {
             delay,
@@ -187,6 +217,8 @@ impl Overrides {
             sitemaps,
             include,
             exclude,
+            traps,
+            learn,
         } = self;
         let politeness = &mut policy.politeness;
         set(&mut politeness.delay, delay.as_ref());
@@ -204,6 +236,57 @@ impl Overrides {
         set(&mut policy.include, include.as_ref());
         set(&mut policy.exclude, exclude.as_ref());
         policy.max_depth = (*max_depth).or(policy.max_depth);
+        traps.apply(&mut policy.traps);
+        learn.apply(&mut policy.learn);
+    }
+}
+
+impl LearnOverrides {
+    fn apply(&self, policy: &mut LearnPolicy) {
+        let Self {
+            parameters,
+            aliases,
+            visits,
+        } = *self;
+        set(&mut policy.parameters, parameters.as_ref());
+        set(&mut policy.aliases, aliases.as_ref());
+        set(&mut policy.visits, visits.as_ref());
+    }
+}
+
+impl TrapOverrides {
+    fn apply(&self, policy: &mut TrapPolicy) {
+        let Self {
+            max_pages_per_host,
+            max_pages_per_domain,
+            max_segments,
+            max_repeats,
+            max_parameters,
+            max_query_growth,
+            max_dates,
+            max_date_walk,
+            max_duplicates,
+            demoted_pages,
+        } = *self;
+        set(&mut policy.max_pages_per_host, max_pages_per_host.as_ref());
+        set(
+            &mut policy.max_pages_per_domain,
+            max_pages_per_domain.as_ref(),
+        );
+        set(&mut policy.max_segments, max_segments.as_ref());
+        set(&mut policy.max_repeats, max_repeats.as_ref());
+        set(&mut policy.max_parameters, max_parameters.as_ref());
+        set(&mut policy.max_query_growth, max_query_growth.as_ref());
+        set(&mut policy.max_dates, max_dates.as_ref());
+        set(&mut policy.max_date_walk, max_date_walk.as_ref());
+        set(&mut policy.max_duplicates, max_duplicates.as_ref());
+        set(&mut policy.demoted_pages, demoted_pages.as_ref());
+    }
+}
+
+fn set<T: Clone>(field: &mut T, value: Option<&T>) {
+    if let Some(value) = value {
+        field.clone_from(value);
     }
 }
 

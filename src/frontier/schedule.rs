@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use super::{
-    CLASSES, FetchTask, LoadRequest, Loaded, Moment, Pace, Place, Politeness, Purpose, QueuedUrl,
-    RefillRequest, Refilled, Waiting,
+    CLASSES, Expectation, FetchTask, LoadRequest, Loaded, Moment, Pace, Place, Politeness, Purpose,
+    QueuedUrl, RefillRequest, Refilled, Trail, Waiting,
 };
 use crate::store::keys;
 use crate::url::{HostKey, Identity};
@@ -376,6 +376,30 @@ impl Schedule {
         }
     }
 
+    /// Rows of this host's queue were removed or changed: what was read and not handed out is read
+    /// again, if that is possible. If not, a few rows may be visited that are gone.
+    pub fn reread(&mut self, host: &HostKey) {
+        let Some(slot) = self.slots.get_mut(host) else {
+            return;
+        };
+        let mut cursors = slot.cursors;
+        for waiting in &slot.buffer {
+            let cursor = &mut cursors[usize::from(waiting.class)];
+            *cursor = waiting.sequence.min(*cursor);
+        }
+        // What is in progress must not be read again, and an answer under way would set the cursors.
+        let is_behind = |(class, sequence): &(u8, u64)| *sequence < cursors[usize::from(*class)];
+        let is_reading = matches!(slot.reading, Reading::InProgress | Reading::Outdated);
+        if is_reading || !slot.in_progress.iter().all(is_behind) {
+            return;
+        }
+        self.ready.remove(&(slot.pace.due, host.clone()));
+        slot.cursors = cursors;
+        slot.buffer.clear();
+        slot.more = true;
+        self.settle(host);
+    }
+
     fn admit_host(&mut self, host: &HostKey, due: Moment) {
         if self.slots.contains_key(host) {
             return;
@@ -539,6 +563,8 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
             hops: 0,
             attempts: 0,
             path: "P".to_owned(),
+            trail: Trail::default(),
+            expectation: Expectation::Usual,
         },
         url,
         host,

@@ -2,15 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Pace;
+use super::{Pace, Trail};
 use crate::url::{HostKey, Url, UrlId};
 
 /// Number of priority classes; 0 is served first.
 pub const CLASSES: u8 = 16;
 
-/// The priority class of a URL: seeds first, then by depth.
+/// The priority class of a URL at this depth: seeds first.
 pub fn class_of(depth: u16) -> u8 {
     depth.min(u16::from(CLASSES - 1)) as u8
+}
+
+/// What is expected of a URL.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Expectation {
+    /// A page.
+    #[default]
+    Usual,
+    /// Little: its host, or URLs like it, lost their budget. It is fetched after all others.
+    Low,
+    /// Nothing new, by what was learned: it is fetched after all others, to check that.
+    Check,
 }
 
 /// A URL as it waits in its host's queue.
@@ -36,6 +48,20 @@ pub struct QueuedUrl {
     pub revisit: bool,
     /// Why it is fetched.
     pub purpose: Purpose,
+    /// How far it is into something that may be a trap.
+    pub trail: Trail,
+    /// What is expected of it.
+    pub expectation: Expectation,
+}
+
+impl QueuedUrl {
+    /// Its priority class: by depth, and last what little is expected of.
+    pub fn class(&self) -> u8 {
+        match self.expectation {
+            Expectation::Usual => class_of(self.depth),
+            Expectation::Low | Expectation::Check => CLASSES - 1,
+        }
+    }
 }
 
 /// Where a task waits: the queue row that its commit removes.

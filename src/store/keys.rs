@@ -11,6 +11,7 @@
 //! | `Scope` | kind (1 byte), entry as text |
 //! | `Clusters` | document of the original (8 bytes), 0, rank (16 bytes), url id (16 bytes): a member |
 //! | | document of the original (8 bytes), 1, url id (16 bytes), url id (16 bytes): whom a member names |
+//! | `Learned` | host key, NUL, kind (1 byte), what it is about; a domain, NUL; NUL, kind, host key, NUL, what |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 
 /// Names of the rows of `Meta`.
@@ -133,6 +134,30 @@ pub fn parse_member(key: &[u8]) -> Option<(u64, [u8; 16])> {
 /// The url id that a member names; `None` if the key is not of that kind.
 pub fn parse_naming(key: &[u8]) -> Option<[u8; 16]> {
     key.get(8..)?.strip_prefix(&[1])?.get(..16)?.try_into().ok()
+}
+
+/// Kinds of rows of a host in `Learned`.
+pub mod learned {
+    /// A pattern of its URLs, by the pattern's hash.
+    pub const PATTERN: u8 = b'p';
+    /// A URL that was left aside, by why (8 bytes) and by its id.
+    pub const SHELF: u8 = b's';
+    /// A visited URL of which others may be variants, by its id.
+    pub const VISITED: u8 = b'v';
+    /// Prefix of the evidence on what may not matter, by host and subject. No host begins so.
+    pub const RULES: &[u8] = b"\0r";
+    /// Prefix of the hosts that are taken for others.
+    pub const ALIASES: &[u8] = b"\0a";
+}
+
+/// The key of something learned of a host.
+pub fn learned(host: &str, kind: u8, about: &[u8]) -> Vec<u8> {
+    [host.as_bytes(), &[0, kind], about].concat()
+}
+
+/// The key of what is counted of a domain. A host key has a scheme, so none is the same.
+pub fn domain(domain: &str) -> Vec<u8> {
+    [domain.as_bytes(), &[0]].concat()
 }
 
 /// The key of a commit's delta.

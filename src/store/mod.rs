@@ -39,13 +39,16 @@ pub enum Table {
     Revisits,
     /// One row a duplicate, by its original's document: the members of a cluster, the best first.
     Clusters,
+    /// What was learned of hosts and domains: how kinds of URLs turned out, what is left aside for
+    /// that. Some rows a host, bounded.
+    Learned,
     /// One row a commit since the last checkpoint: what it added to runs and documents.
     Deltas,
 }
 
 impl Table {
     /// Every table, in the order of their declaration.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 11] = [
         Table::Meta,
         Table::Pages,
         Table::Hosts,
@@ -55,6 +58,7 @@ impl Table {
         Table::Scope,
         Table::Revisits,
         Table::Clusters,
+        Table::Learned,
         Table::Deltas,
     ];
 
@@ -70,6 +74,7 @@ impl Table {
             Table::Scope => "scope",
             Table::Revisits => "revisits",
             Table::Clusters => "clusters",
+            Table::Learned => "learned",
             Table::Deltas => "deltas",
         }
     }

@@ -2,7 +2,7 @@
 //! publish two URLs that collide in every crawl.
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128_with_secret;
+use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_secret};
 
 /// The per-crawl key of every [`UrlId`], drawn once and kept in the store.
 #[derive(Clone)]
@@ -36,6 +36,13 @@ pub struct UrlId([u8; 16]);
 impl UrlId {
     pub(super) fn of(canonical: &str, secret: &Secret) -> Self {
         Self(xxh3_128_with_secret(canonical.as_bytes(), &secret.0).to_be_bytes())
+    }
+
+    /// Another key for the same, of this generation: none is that of a URL.
+    #[must_use]
+    pub fn salted(self, generation: u32) -> Self {
+        let text = [&self.0[..], &generation.to_be_bytes()].concat();
+        Self(xxh3_128(&text).to_be_bytes())
     }
 
     /// The id as a row key.

@@ -23,7 +23,7 @@ pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};
 pub use series::series;
 
-pub use ::url::Url;
+pub use ::url::{Position, Url};
 
 /// Longest URL that is crawled, in bytes. RFC 9110 section 4.1 asks for at least 8,000; real pages
 /// stay below, and no server is known to take more than 16 KiB of request line by default.
@@ -97,6 +97,15 @@ impl Identity {
             canonicalizer,
             secret,
         }
+    }
+
+    /// The identity under which URLs of this host that what was learned of it makes one have one id.
+    /// It is no identity of the crawl: it tells variants.
+    #[must_use]
+    pub fn with_learned(&self, host: &HostKey, rules: HostRules) -> Self {
+        let mut learned = self.clone();
+        learned.canonicalizer.learn(host, rules);
+        learned
     }
 
     /// The canonical form of `url`.

@@ -14,6 +14,7 @@
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
+//! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`: corpora that others crawled.
 //! - `known`: what earlier crawls know.
@@ -56,8 +57,10 @@ mod clusters;
 mod dedup;
 mod dedup_kept;
 mod known;
+mod learn;
 mod pages;
 mod rules;
+mod traps;
 mod why;
 
 mod offline;

@@ -27,8 +27,8 @@ use crate::dedup::{Features, Fingerprints, Kind, Rules, Similarity, Text};
 use crate::fetch::Reservation;
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, NamedHosts, Outcome};
 use crate::frontier::{
-    FetchTask, Limits, Pace, Place, Policies, Policy, Politeness, Purpose, QueuedUrl, RevisitMode,
-    RevisitPolicy, RobotsMode, ScopeKind, SeenOptions,
+    Expectation, FetchTask, Limits, Pace, Place, Policies, Policy, Politeness, Purpose, QueuedUrl,
+    RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Trail,
 };
 use crate::page::PageOptions;
 use crate::store::Store;
@@ -181,6 +181,8 @@ impl World {
                 place,
                 queued: QueuedUrl {
                     purpose: Purpose::Page,
+                    trail: Trail::default(),
+                    expectation: Expectation::default(),
                     url: url.to_owned(),
                     id: self.id(url),
                     via: None,

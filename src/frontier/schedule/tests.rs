@@ -34,6 +34,8 @@ enum Turn {
     Read,
     /// Time passes.
     Wait,
+    /// What was read of a host is read again.
+    Reread,
 }
 
 /// Everything around a schedule.
@@ -100,6 +102,8 @@ impl World {
         let queued = QueuedUrl {
             revisit: false,
             purpose: Purpose::Page,
+            trail: Trail::default(),
+            expectation: Expectation::Usual,
             url: url.to_string(),
             id: identity().id(&url),
             via: None,
@@ -108,7 +112,7 @@ impl World {
             attempts: 0,
             path: String::new(),
         };
-        let class = crate::frontier::class_of(depth);
+        let class = queued.class();
         let mut batch = Batch::new();
         batch.put(
             Table::Queue,
@@ -200,6 +204,7 @@ impl World {
                 let loaded = self.loads.remove(0);
                 self.schedule.loaded(loaded, self.now);
             }
+            Turn::Reread => self.schedule.reread(&host((pick % 6) as u8)),
             _ => self.now = self.now.plus(Duration::from_millis(40)),
         }
     }
@@ -274,7 +279,8 @@ fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<Found>)>> {
         Just(Turn::Visit),
         Just(Turn::Commit),
         Just(Turn::Read),
-        Just(Turn::Wait)
+        Just(Turn::Wait),
+        Just(Turn::Reread)
     ];
     prop::collection::vec(
         (

@@ -1,0 +1,432 @@
+//! Traps: URLs without end that lead to nothing. What the form of a URL says of that, and what the
+//! pages found so far say.
+//!
+//! Everything here is a count, never a time: the same crawl refuses the same URLs. Pages that repeat
+//! pages of *another* host speak for a mirror, and not against this host.
+
+use super::Pattern;
+use crate::url::Url;
+use serde::{Deserialize, Serialize};
+
+/// What a URL of a host may look like, and how much of the host is visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrapPolicy {
+    /// URLs admitted of one host (scheme, name, port).
+    pub max_pages_per_host: u64,
+    /// URLs admitted of one registrable domain.
+    pub max_pages_per_domain: u64,
+    /// Segments of a path. Heritrix refuses more than 20 too (`TooManyPathSegmentsDecideRule`).
+    pub max_segments: u16,
+    /// How often one segment may stand in a path.
+    pub max_repeats: u16,
+    /// Parameters of a query.
+    pub max_parameters: u16,
+    /// How often in a row a link may add parameters to the query of the page that it is on.
+    pub max_query_growth: u8,
+    /// Dates for which one pattern of URLs is followed while its pages say nothing new but the date.
+    pub max_dates: u16,
+    /// Links in a row from one date to another, whatever the pages say.
+    pub max_date_walk: u16,
+    /// Of the last pages of a host, or of one pattern, how many of a hundred may repeat pages of the host.
+    pub max_duplicates: u8,
+    /// URLs that are still admitted of a host or pattern with more than that.
+    pub demoted_pages: u32,
+}
+
+impl Default for TrapPolicy {
+    fn default() -> Self {
+        Self {
+            max_pages_per_host: 1_000_000,
+            max_pages_per_domain: 2_000_000,
+            max_segments: 20,
+            max_repeats: 3,
+            max_parameters: 20,
+            max_query_growth: 5,
+            max_dates: 100,
+            max_date_walk: 100,
+            max_duplicates: 95,
+            demoted_pages: 100,
+        }
+    }
+}
+
+/// Why a URL is taken for part of a trap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trap {
+    /// The host had its share.
+    HostBudget,
+    /// The domain had its share.
+    DomainBudget,
+    /// Its path has too many segments.
+    Segments,
+    /// A segment of its path stands there too often.
+    Repeats,
+    /// Its query has too many parameters.
+    Parameters,
+    /// Page after page the query grew.
+    QueryGrowth,
+    /// One date after the other, and nothing but dates.
+    Dates,
+    /// Its host, or URLs like it, lead to duplicates.
+    Duplicates,
+}
+
+impl Trap {
+    /// The name in counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HostBudget => "host-budget",
+            Self::DomainBudget => "domain-budget",
+            Self::Segments => "too-many-segments",
+            Self::Repeats => "repeated-segments",
+            Self::Parameters => "too-many-parameters",
+            Self::QueryGrowth => "growing-query",
+            Self::Dates => "date-series",
+            Self::Duplicates => "duplicates",
+        }
+    }
+}
+
+/// What a link took over from the page that it is on: how far it is into something that may be a
+/// trap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trail {
+    /// How often in a row the query grew.
+    pub growth: u8,
+    /// Links in a row from one date to another.
+    pub walk: u16,
+}
+
+impl Trail {
+    /// The trail of a link to `to` on a page at `from`, whose own trail this is.
+    #[must_use]
+    pub fn extended(self, from: &Url, to: &Url) -> Self {
+        let (before, after) = (parameters(from), parameters(to));
+        let growth = match after {
+            0 => 0,
+            _ if after > before && before > 0 => self.growth.saturating_add(1),
+            _ => self.growth,
+        };
+        let walk = match (self::dated(from), self::dated(to)) {
+            (Some(a), Some(b)) if a != b => self.walk.saturating_add(1),
+            (Some(_), Some(_)) => self.walk,
+            _ => 0,
+        };
+        Self { growth, walk }
+    }
+}
+
+/// What the form of a URL says by itself, and the trail to it.
+pub fn by_form(url: &Url, trail: Trail, policy: &TrapPolicy) -> Option<Trap> {
+    let segments = || url.path().split('/').filter(|segment| !segment.is_empty());
+    if segments().count() > usize::from(policy.max_segments) {
+        return Some(Trap::Segments);
+    }
+    // At most as many as there may be segments: a walk over pairs is short.
+    let most = segments().map(|one| segments().filter(|other| *other == one).count());
+    if most.max().unwrap_or(0) > usize::from(policy.max_repeats) {
+        return Some(Trap::Repeats);
+    }
+    if parameters(url) > usize::from(policy.max_parameters) {
+        return Some(Trap::Parameters);
+    }
+    if trail.growth > policy.max_query_growth {
+        return Some(Trap::QueryGrowth);
+    }
+    (trail.walk > policy.max_date_walk).then_some(Trap::Dates)
+}
+
+fn parameters(url: &Url) -> usize {
+    let pieces = url.query().unwrap_or_default().split('&');
+    pieces.filter(|piece| !piece.is_empty()).count()
+}
+
+fn dated(url: &Url) -> Option<u32> {
+    Pattern::may_be_dated(url).then(|| Pattern::of(url).date)?
+}
+
+/// Which of the last pages were repetitions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Recent {
+    bits: u64,
+    count: u8,
+}
+
+/// Pages that are looked at before anything is demoted.
+const SAMPLE: u8 = 64;
+
+impl Recent {
+    fn push(&mut self, is_repetition: bool) {
+        self.bits = self.bits << 1 | u64::from(is_repetition);
+        self.count = (self.count + 1).min(SAMPLE);
+    }
+
+    /// How many of a hundred; `None` before there are so many.
+    fn percent(self) -> Option<u8> {
+        (self.count == SAMPLE).then_some((self.bits.count_ones() * 100 / u32::from(SAMPLE)) as u8)
+    }
+}
+
+/// What a visit says of its host and pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sighting {
+    /// Something new.
+    New,
+    /// The same as a page of the same host: the low bits of that page's number.
+    OfOwn(u32),
+    /// The same as a page of another host.
+    OfOther(u32),
+}
+
+/// How URLs of a host, or of one of its patterns, turned out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    recent: Recent,
+    /// The originals that were repeated last. A mirror repeats each page of another host once.
+    originals: Vec<u32>,
+    /// URLs admitted since it lost its budget, if it did.
+    demoted: Option<u32>,
+}
+
+/// How many of a hundred pages must be new besides those that the policy wants.
+const RECOVERY: u8 = 10;
+
+/// Originals that are remembered.
+const ORIGINALS: usize = 64;
+
+impl Record {
+    /// Takes a visit into account. The share of repetitions, if that costs the budget now.
+    pub fn note(&mut self, sighting: Sighting, policy: &TrapPolicy) -> Option<u8> {
+        let is_repetition = match sighting {
+            Sighting::New => false,
+            Sighting::OfOwn(_) => true,
+            Sighting::OfOther(original) => self.originals.contains(&original),
+        };
+        if let Sighting::OfOwn(original) | Sighting::OfOther(original) = sighting
+            && !self.originals.contains(&original)
+        {
+            remember(&mut self.originals, original, ORIGINALS);
+        }
+        self.recent.push(is_repetition);
+        let percent = self.recent.percent()?;
+        if percent <= policy.max_duplicates {
+            // Something new came, and not a single page of it: the budget is given back.
+            if percent + RECOVERY <= policy.max_duplicates {
+                self.demoted = None;
+            }
+            return None;
+        }
+        let is_new = self.demoted.is_none();
+        self.demoted.get_or_insert(0);
+        is_new.then_some(percent)
+    }
+
+    /// Whether it lost its budget.
+    pub fn is_demoted(&self) -> bool {
+        self.demoted.is_some()
+    }
+
+    /// Whether nothing was noted that speaks against it.
+    pub fn is_blank(&self) -> bool {
+        self.recent.bits == 0
+    }
+
+    /// One more URL of it asks: whether it is admitted, if it has so many times the URLs that the
+    /// policy says.
+    pub fn allows(&self, policy: &TrapPolicy, share: u32) -> bool {
+        let most = policy.demoted_pages.saturating_mul(share);
+        self.demoted.is_none_or(|admitted| admitted < most)
+    }
+
+    /// One more URL of it was admitted.
+    pub fn admitted(&mut self) {
+        if let Some(admitted) = &mut self.demoted {
+            *admitted = admitted.saturating_add(1);
+        }
+    }
+}
+
+/// What is kept of a pattern of a host: its row in `Learned`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatternState {
+    /// [`Pattern::text`].
+    pub text: String,
+    /// How its URLs turned out.
+    pub record: Record,
+    /// Dates that were admitted since a page of it said something new.
+    dates: Vec<u32>,
+    /// What its last pages said besides dates.
+    skeletons: Vec<u32>,
+}
+
+/// Dates remembered, whatever the policy says.
+const MAX_DATES: usize = 1_000;
+/// Skeletons remembered: those of a calendar that names twelve months and seven days in any language.
+const SKELETONS: usize = 128;
+
+impl PatternState {
+    /// A pattern of which nothing is known.
+    pub fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a URL with this date is admitted.
+    pub fn allows_date(&self, date: u32, policy: &TrapPolicy) -> bool {
+        let max = usize::from(policy.max_dates).min(MAX_DATES);
+        self.dates.len() < max || self.dates.contains(&date)
+    }
+
+    /// A URL with this date was admitted.
+    pub fn admitted_date(&mut self, date: u32) {
+        if !self.dates.contains(&date) && self.dates.len() < MAX_DATES {
+            self.dates.push(date);
+        }
+    }
+
+    /// A page of it said this. True if that was new, and dates are counted from nothing again.
+    pub fn said(&mut self, skeleton: u32) -> bool {
+        if self.skeletons.contains(&skeleton) {
+            return false;
+        }
+        remember(&mut self.skeletons, skeleton, SKELETONS);
+        let any = !self.dates.is_empty();
+        self.dates.clear();
+        any
+    }
+}
+
+/// Adds to what is remembered; what is oldest is forgotten.
+pub(super) fn remember<T>(list: &mut Vec<T>, item: T, most: usize) {
+    if list.len() >= most {
+        list.remove(0);
+    }
+    list.push(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url::parse;
+
+    fn url(path: &str) -> Url {
+        parse(&format!("http://a.example{path}")).unwrap()
+    }
+
+    #[track_caller]
+    fn check(path: &str, expected: Option<Trap>) {
+        let found = by_form(&url(path), Trail::default(), &TrapPolicy::default());
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn forms_of_traps_are_known() {
+        check("/a/b/c.html?x=1", None);
+        check(&"/x".repeat(3), None);
+        check(&"/x".repeat(4), Some(Trap::Repeats));
+        check("/a/b/c/a/b/c/a/b/c/a", Some(Trap::Repeats));
+        let deep: Vec<String> = (0..21).map(|n| format!("/d{n}")).collect();
+        let deep = deep.concat();
+        check(&deep, Some(Trap::Segments));
+        check(&deep[..deep.len() - 4], None);
+        let many: Vec<String> = (0..21).map(|n| format!("p{n}=1")).collect();
+        check(&format!("/?{}", many.join("&")), Some(Trap::Parameters));
+        check(&format!("/?{}", many[1..].join("&")), None);
+        // Slashes at the end and in a row are no segments.
+        check("/a//////////////////////", None);
+    }
+
+    #[test]
+    fn a_query_that_grows_and_dates_that_walk_are_followed_for_a_while() {
+        let policy = TrapPolicy {
+            max_query_growth: 2,
+            max_date_walk: 2,
+            ..TrapPolicy::default()
+        };
+        let follow = |paths: &[&str]| {
+            let mut trail = Trail::default();
+            for pair in paths.windows(2) {
+                trail = trail.extended(&url(pair[0]), &url(pair[1]));
+                if let Some(trap) = by_form(&url(pair[1]), trail, &policy) {
+                    return Some((pair[1].to_owned(), trap));
+                }
+            }
+            None
+        };
+        let grows = ["/", "/s?a=1", "/s?a=1&b=1", "/s?b=2&a=2", "/s?a=1&b=1&c=1"];
+        assert_eq!(follow(&grows), None);
+        let on = [&grows[..], &["/s?a=1&b=1&c=1&d=1"]].concat();
+        assert_eq!(follow(&on), Some((on[5].to_owned(), Trap::QueryGrowth)));
+        // Beside a page without a query it begins anew.
+        let off = [&grows[..], &["/t", "/s?a=1", "/s?a=1&b=1"]].concat();
+        assert_eq!(follow(&off), None);
+        let walks = ["/", "/c/2024/05", "/c/2024/06", "/c/2024/07", "/c/2024/08"];
+        assert_eq!(follow(&walks[..4]), None);
+        assert_eq!(follow(&walks), Some((walks[4].to_owned(), Trap::Dates)));
+        assert_eq!(
+            follow(&["/c/2024/05", "/c/2024/06", "/x", "/c/2024/07", "/c/2024/08"]),
+            None
+        );
+    }
+
+    #[test]
+    fn dates_end_where_nothing_is_said_but_dates() {
+        let policy = TrapPolicy {
+            max_dates: 3,
+            ..TrapPolicy::default()
+        };
+        let mut pattern = PatternState::new("/c/{date}");
+        for date in [1, 2, 3, 1] {
+            assert!(pattern.allows_date(date, &policy));
+            pattern.admitted_date(date);
+        }
+        assert!(!pattern.allows_date(4, &policy));
+        assert!(pattern.allows_date(2, &policy));
+        assert!(pattern.said(77));
+        assert!(pattern.allows_date(4, &policy));
+        for date in 4..7 {
+            pattern.admitted_date(date);
+        }
+        assert!(!pattern.said(77));
+        assert!(!pattern.allows_date(7, &policy));
+    }
+
+    #[test]
+    fn who_repeats_its_own_pages_loses_its_budget_and_a_mirror_does_not() {
+        let policy = TrapPolicy {
+            demoted_pages: 2,
+            ..TrapPolicy::default()
+        };
+        let mut trap = Record::default();
+        let mut mirror = Record::default();
+        let mut trap_on_a_mirror = Record::default();
+        for page in 0..64 {
+            let sighting = if page < 2 {
+                Sighting::New
+            } else {
+                Sighting::OfOwn(page % 2)
+            };
+            assert_eq!(trap.note(sighting, &policy), (page == 63).then_some(96));
+            assert_eq!(mirror.note(Sighting::OfOther(page), &policy), None);
+            let percent = trap_on_a_mirror.note(Sighting::OfOther(page % 2), &policy);
+            assert_eq!(percent, (page == 63).then_some(96));
+        }
+        assert!(trap.is_demoted() && !mirror.is_demoted());
+        for _ in 0..2 {
+            assert!(trap.allows(&policy, 1));
+            trap.admitted();
+            mirror.admitted();
+        }
+        assert!(!trap.allows(&policy, 1) && trap.allows(&policy, 2) && mirror.allows(&policy, 1));
+        // Told once, and taken back when there is something new.
+        assert_eq!(trap.note(Sighting::OfOwn(1), &policy), None);
+        for page in 0..9 {
+            assert!(trap.is_demoted(), "{page}");
+            trap.note(Sighting::New, &policy);
+        }
+        assert!(!trap.is_demoted());
+    }
+}

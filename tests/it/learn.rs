@@ -1,0 +1,386 @@
+//! What a crawl learns of hosts by the pages that it finds, and what it no longer asks for then.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::run::{PATIENCE, Place, gleaner, run};
+use crate::web::{Answer, Request, Site, Web};
+
+/// A text of its own for everything. Where its links lead does not show in it.
+fn article(about: &str, links: &[String]) -> Answer {
+    let about: String = about.chars().filter(char::is_ascii_alphanumeric).collect();
+    let words: Vec<String> = (0..60).map(|n| format!("{about}x{n}")).collect();
+    let links: Vec<String> = links
+        .iter()
+        .map(|link| format!("<li><a href=\"{link}\">more</a></li>"))
+        .collect();
+    let (words, links) = (words.join(" "), links.concat());
+    Answer::html(format!(
+        "<!doctype html><html><head><title>{about}</title></head><body>\
+         <h1>{about}</h1><p>{words}</p><ul>{links}</ul></body></html>"
+    ))
+}
+
+/// With a pause after each page few visits are on their way when something is learned.
+const PACE: [&str; 2] = ["--delay", "3ms"];
+
+/// Requests but those for robots.txt.
+fn asked(web: &Web) -> Vec<String> {
+    let paths = web.requests().into_iter().map(|request| request.path);
+    paths.filter(|path| path != "/robots.txt").collect()
+}
+
+fn bare(path: &str) -> String {
+    path.split('?').next().unwrap_or_default().to_owned()
+}
+
+/// What the counters say of links.
+fn links(crawl: &Place, name: &str) -> u64 {
+    crawl
+        .status()
+        .counters
+        .links
+        .get(name)
+        .copied()
+        .unwrap_or(0)
+}
+
+/// What was learned, a line each.
+fn rules(crawl: &Place) -> String {
+    let mut command = gleaner(&["status", "--rules", "--data-dir"]);
+    command.arg(crawl.data());
+    run(command).expect(0).stdout
+}
+
+/// `pages` pages that each lead to some others, by links made by `link` from a page's path and a number that
+/// is never the same.
+fn site(pages: usize, link: fn(&str, usize) -> String) -> Site {
+    let turn = AtomicUsize::new(0);
+    let links = move |of: usize| -> Vec<String> {
+        (0..8)
+            .map(|n| {
+                let path = format!("/p{}", (of * 7 + n * n * 11 + 1) % pages);
+                link(&path, turn.fetch_add(1, Ordering::Relaxed))
+            })
+            .collect()
+    };
+    Site::new().robots("").otherwise(move |request: &Request| {
+        let path = request.bare_path().to_ascii_lowercase();
+        let number = path
+            .trim_start_matches("/p")
+            .split('/')
+            .next()
+            .unwrap_or_default();
+        let number: usize = number.parse().unwrap_or(0);
+        article(&format!("page {number}"), &links(number))
+    })
+}
+
+/// Crawls a site; the requests, and the pages that they were for.
+fn crawl(site: Site, arguments: &[&str]) -> (Place, usize, usize) {
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/p0");
+    crawl.crawl(&[&[seed.as_str()], &PACE[..], arguments].concat());
+    let asked = asked(&web);
+    let distinct: BTreeSet<String> = asked.iter().map(|path| bare(path)).collect();
+    (crawl, asked.len(), distinct.len())
+}
+
+#[test]
+fn a_parameter_that_changes_nothing_is_no_part_of_a_page() {
+    let (crawl, asked, distinct) = crawl(
+        site(300, |path, turn| format!("{path}?visit={turn}")),
+        &["--max-pages", "3000"],
+    );
+    assert_eq!(distinct, 300);
+    // What it takes to learn it, to check it, and what was on its way.
+    assert!(asked <= 300 + 90, "{asked}");
+    assert!(links(&crawl, "learned-rule") > 100);
+    let rules = rules(&crawl);
+    assert!(rules.contains("parameter visit"), "{rules}");
+}
+
+#[test]
+fn parameters_that_differ_together_are_learned_together() {
+    let (crawl, asked, distinct) = crawl(
+        site(300, |path, turn| {
+            format!("{path}?from=x{turn}&visit={}", turn * 3)
+        }),
+        &["--max-pages", "3000"],
+    );
+    assert_eq!(distinct, 300);
+    assert!(asked <= 300 + 90, "{asked}");
+    let rules = rules(&crawl);
+    assert!(rules.contains("parameters from, visit"), "{rules}");
+}
+
+#[test]
+fn nothing_is_learned_where_that_is_off() {
+    let config = "learn.parameters = false\ntraps.max_duplicates = 100";
+    let place = Place::new();
+    let config = place.file("c.toml", config);
+    let (crawl, asked, _) = crawl(
+        site(30, |path, turn| format!("{path}?visit={turn}")),
+        &["--max-pages", "600", "--config", &config],
+    );
+    assert_eq!(asked, 600);
+    assert_eq!(links(&crawl, "learned-rule"), 0);
+}
+
+#[test]
+fn a_running_crawl_tells_what_it_has_learned() {
+    let links = ["/next".to_owned()];
+    let web = Web::start(vec![
+        Site::new().robots("").page("/", article("home", &links)),
+    ]);
+    let crawl = Place::new();
+    // robots.txt and the seed are answered, what it links to is not.
+    web.hold_after(2);
+    let _running = crawl.start(&[&web.url(0, "/")]);
+    assert!(web.wait_for_requests(3, PATIENCE));
+    assert_eq!(rules(&crawl), "nothing was learned\n");
+}
+
+#[test]
+fn index_files_and_the_case_of_paths_are_learned() {
+    let both = |path: &str, turn: usize| match turn % 2 {
+        0 => format!("{path}/"),
+        _ => format!("{path}/index.html"),
+    };
+    let (crawl, asked, distinct) = crawl(site(200, both), &[]);
+    assert!(distinct >= 200);
+    assert!(asked <= 200 + 100, "{asked}");
+    assert!(rules(&crawl).contains("index-file"));
+    let upper = |path: &str, turn: usize| match turn % 3 {
+        0 => path.to_owned(),
+        _ => path.to_ascii_uppercase(),
+    };
+    let (crawl, asked, _) = self::crawl(site(200, upper), &[]);
+    assert!(asked <= 200 + 100, "{asked}");
+    assert!(rules(&crawl).contains("path-case"));
+}
+
+#[test]
+fn a_kill_takes_back_nothing_that_was_learned() {
+    let web = Web::start(vec![site(300, |path, turn| format!("{path}?visit={turn}"))]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/p0");
+    for failpoint in [
+        "judged:9",
+        "committed:25",
+        "synced:12",
+        "appended:9",
+        "applied:5",
+    ] {
+        let arguments = [&[seed.as_str(), "--failpoint", failpoint], &PACE[..]].concat();
+        let output = run(crawl.command(&arguments));
+        assert_eq!(output.code, 137, "{output:?}");
+    }
+    crawl.crawl(&[&[seed.as_str()], &PACE[..]].concat());
+    let asked = asked(&web);
+    let distinct: BTreeSet<String> = asked.iter().map(|path| bare(path)).collect();
+    assert_eq!(distinct.len(), 300);
+    assert!(asked.len() <= 300 + 90 + 5 * 16, "{}", asked.len());
+    assert!(rules(&crawl).contains("parameter visit  changes nothing"));
+    assert_eq!(crawl.status().counters.queued, 0);
+}
+
+/// Pages that a parameter does not change, and, a step further, pages that it does.
+fn late_exception() -> Site {
+    let ordinary: Vec<String> = (0..40)
+        .flat_map(|n| (0..4).map(move |lang| format!("/o{n}?lang={lang}")))
+        .chain(["/more".to_owned()])
+        .collect();
+    let special: Vec<String> = (0..20)
+        .flat_map(|n| (0..4).map(move |lang| format!("/s{n}?lang={lang}")))
+        .collect();
+    Site::new()
+        .robots("")
+        .page("/", article("home", &ordinary))
+        .page_with("/more", move |_| article("more", &special))
+        .otherwise(|request| match request.path.starts_with("/s") {
+            true => article(&request.path, &[]),
+            false => article(request.bare_path(), &[]),
+        })
+}
+
+#[test]
+fn what_was_left_aside_is_fetched_when_a_lesson_is_taken_back() {
+    let check = |runs: &[&str]| {
+        let web = Web::start(vec![late_exception()]);
+        let crawl = Place::new();
+        let seed = web.url(0, "/");
+        for max_pages in runs {
+            crawl.crawl(&[&seed, PACE[0], PACE[1], "--max-pages", max_pages]);
+        }
+        let output = crawl.crawl(&[&seed, PACE[0], PACE[1]]);
+        let special: Vec<String> = asked(&web)
+            .into_iter()
+            .filter(|path| path.starts_with("/s"))
+            .collect();
+        let distinct: BTreeSet<&String> = special.iter().collect();
+        assert_eq!(distinct.len(), 80, "{output:?}");
+        // What was taken from the queue while it was on its way may be asked for again.
+        assert!(special.len() <= 80 + 8, "{} {output:?}", special.len());
+        assert!(links(&crawl, "learned-rule") > 0);
+        let rules = rules(&crawl);
+        assert!(rules.contains("matters"), "{rules}");
+    };
+    check(&[]);
+    check(&["30", "90", "10"]);
+}
+
+/// The web of the issue: tracking parameters, session ids and reordered queries in every link, a calendar
+/// and a path without end.
+#[test]
+fn a_web_of_traps_costs_little_more_than_its_pages() {
+    const PAGES: usize = 1_500;
+    let turn = AtomicUsize::new(1);
+    let noisy = move |path: &str| {
+        let turn = turn.fetch_add(1, Ordering::Relaxed);
+        let session = format!(
+            "{:032x}",
+            (turn as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060)
+        );
+        match turn % 5 {
+            0 => format!("{path}?utm_source=mail{turn}&utm_medium=x"),
+            1 => format!("{path}?PHPSESSID={session}"),
+            2 => format!("{path}?a=1&b=2&trk={turn}"),
+            3 => format!("{path}?trk={turn}&b=2&a=1"),
+            _ => format!("{path};jsessionid={session}?gclid={turn}&a=1&b=2"),
+        }
+    };
+    let site = Site::new().robots("").otherwise(move |request: &Request| {
+        let path = request.bare_path();
+        let path = path.split(';').next().unwrap_or_default();
+        let query = request.path.split_once('?').map_or("", |(_, query)| query);
+        if path == "/calendar" {
+            let month: i64 = query
+                .split('&')
+                .filter_map(|piece| piece.split_once('='))
+                .map(|(name, value)| (name, value.parse::<i64>().unwrap_or(0)))
+                .map(|(name, value)| {
+                    if name == "y" {
+                        value * 12
+                    } else if name == "m" {
+                        value - 1
+                    } else {
+                        0
+                    }
+                })
+                .sum();
+            let month = if month == 0 { 24_288 } else { month };
+            let at = |month: i64| format!("/calendar?y={}&m={}", month / 12, month % 12 + 1);
+            return article("calendar without events", &[at(month - 1), at(month + 1)]);
+        }
+        if path.starts_with("/grow") {
+            let path = path.trim_end_matches('/');
+            return article(
+                "folder",
+                &[
+                    format!("{path}/up/"),
+                    format!("{path}/down/"),
+                    "/p0".to_owned(),
+                ],
+            );
+        }
+        let number: usize = path.trim_start_matches("/p").parse().unwrap_or(0);
+        let mut links: Vec<String> = (0..10)
+            .map(|n| noisy(&format!("/p{}", (number * 7 + n * n * 11 + 1) % PAGES)))
+            .collect();
+        links.extend(["/calendar".to_owned(), "/grow/".to_owned()]);
+        article(&format!("page {number}"), &links)
+    });
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    let config = crawl.file("c.toml", "traps.max_dates = 20\ntraps.demoted_pages = 20\n");
+    crawl.crawl(&[
+        &web.url(0, "/p0"),
+        PACE[0],
+        PACE[1],
+        "--config",
+        &config,
+        "--max-pages",
+        "5000",
+    ]);
+    let asked = asked(&web);
+    let of = |prefix: &str| asked.iter().filter(|path| path.starts_with(prefix)).count();
+    let pages: BTreeSet<String> = asked
+        .iter()
+        .filter(|path| path.starts_with("/p"))
+        .map(|path| bare(path).split(';').next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(pages.len(), PAGES);
+    let (calendar, grown, ordinary) = (of("/calendar"), of("/grow"), of("/p"));
+    println!("{ordinary} requests for {PAGES} pages, calendar {calendar}, path {grown}");
+    assert!(calendar <= 1 + 20 + 2, "{calendar}");
+    assert!(grown <= 64 + 64 + 2 * 20, "{grown}");
+    assert!(ordinary * 100 <= PAGES * 103, "{ordinary}");
+}
+
+/// The same pages under two names: `www.` and none.
+fn named(pages: usize) -> Site {
+    let links: Vec<String> = (0..pages).map(|n| format!("/m{n}")).collect();
+    Site::new()
+        .robots("")
+        .page("/", article("home", &links))
+        .otherwise(|request| article(&request.path, &["/".to_owned()]))
+}
+
+#[test]
+fn a_host_under_another_name_is_only_sampled() {
+    let crawl_both = |aliases: &str, second: Site| {
+        let web = Web::start(vec![named(300), second]);
+        let crawl = Place::new();
+        let port = web.port();
+        let config = format!(
+            "learn.aliases = \"{aliases}\"\n\
+             [fetch.hosts]\n\"a.example\" = [\"127.0.7.1:{port}\"]\n\"www.a.example\" = [\"127.0.7.2:{port}\"]\n"
+        );
+        let config = crawl.file("c.toml", &config);
+        for seed in ["http://a.example/", "http://www.a.example/"] {
+            let arguments = [
+                seed,
+                "--config",
+                &config,
+                "--user-agent",
+                "x/1 (+http://a.example)",
+            ];
+            crawl.crawl(&arguments);
+        }
+        let second = web
+            .requests()
+            .into_iter()
+            .filter(|it| it.host == 1 && it.path != "/robots.txt");
+        let second: BTreeSet<String> = second.map(|request| request.path).collect();
+        (crawl, second.len())
+    };
+    let (crawl, visited) = crawl_both("names", named(300));
+    // What it takes to learn it, what was on its way then, and the samples.
+    assert!((48..48 + 32 + 60).contains(&visited), "{visited}");
+    let rules = self::rules(&crawl);
+    assert!(
+        rules.contains("http://www.a.example  is taken for  http://a.example"),
+        "{rules}"
+    );
+    assert!(links(&crawl, "host-alias") > 0);
+
+    let (crawl, visited) = crawl_both("off", named(300));
+    assert_eq!((visited, links(&crawl, "host-alias")), (301, 0));
+
+    // It begins like the other, and goes on otherwise.
+    let links_of = (0..300).map(|n| format!("/m{n}")).collect::<Vec<_>>();
+    let second = Site::new()
+        .robots("")
+        .page("/", article("home", &links_of))
+        .otherwise(|request| {
+            let number: usize = request.path.trim_start_matches("/m").parse().unwrap_or(0);
+            match number < 60 {
+                true => article(&request.path, &["/".to_owned()]),
+                false => article(&format!("own{number}"), &["/".to_owned()]),
+            }
+        });
+    let (crawl, visited) = crawl_both("names", second);
+    assert_eq!(visited, 301, "{}", self::rules(&crawl));
+}

@@ -1,0 +1,267 @@
+//! Webs without end: a crawl of one ends, and costs little more than its pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::run::{Output, Place, gleaner, page, run};
+use crate::web::{Answer, Request, Site, Web};
+
+/// The number after `name=` in a query.
+fn number(request: &Request, name: &str) -> Option<i64> {
+    let query = request.path.split_once('?')?.1;
+    let mut pieces = query.split('&').filter_map(|piece| piece.split_once('='));
+    pieces.find(|(key, _)| *key == name)?.1.parse().ok()
+}
+
+/// Words that nothing else says.
+fn words(about: &str) -> String {
+    let word = |n: usize| format!("{about}{n}");
+    (0..60).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A page about something of its own.
+fn article(about: &str, links: &[&str]) -> Answer {
+    let about: String = about.chars().filter(char::is_ascii_alphanumeric).collect();
+    Answer::html(page(&format!("{about} {}", words(&about)), links))
+}
+
+/// A calendar: every month leads to the next and the one before.
+fn month(request: &Request) -> Answer {
+    let months =
+        number(request, "year").unwrap_or(2_024) * 12 + number(request, "month").unwrap_or(1) - 1;
+    let link = |months: i64| format!("/calendar?year={}&month={}", months / 12, months % 12 + 1);
+    let (before, after) = (link(months - 1), link(months + 1));
+    let title = format!("Calendar {}-{}", months / 12, months % 12 + 1);
+    Answer::html(page(
+        &format!("{title} no events are known for this month"),
+        &[&before, &after],
+    ))
+}
+
+/// The page is the same whatever the path, and leads below itself.
+fn deeper(request: &Request) -> Answer {
+    let path = request.bare_path().trim_end_matches('/');
+    let links = [
+        format!("{path}/up/"),
+        format!("{path}/down/"),
+        format!("{path}/x/"),
+    ];
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    Answer::html(page(
+        &format!("a folder like any other {}", words("folder")),
+        &links,
+    ))
+}
+
+/// What was asked for, robots.txt aside, and how often.
+fn asked(web: &Web) -> BTreeMap<String, usize> {
+    let mut asked = BTreeMap::new();
+    for request in web.requests() {
+        if request.path != "/robots.txt" {
+            *asked.entry(request.path).or_default() += 1;
+        }
+    }
+    asked
+}
+
+fn count(asked: &BTreeMap<String, usize>, prefix: &str) -> usize {
+    let of_prefix = asked.iter().filter(|(path, _)| path.starts_with(prefix));
+    of_prefix.map(|(_, times)| times).sum()
+}
+
+/// What the counters say of links.
+fn links(crawl: &Place, name: &str) -> u64 {
+    crawl
+        .status()
+        .counters
+        .links
+        .get(name)
+        .copied()
+        .unwrap_or(0)
+}
+
+#[track_caller]
+fn why(crawl: &Place, url: &str) -> (Value, Output) {
+    let ask = |arguments: &[&str]| {
+        let mut command = gleaner(&["why", url]);
+        command.args(arguments).arg("--data-dir").arg(crawl.data());
+        run(command)
+    };
+    let output = ask(&["--json"]);
+    (
+        serde_json::from_str(&output.stdout).expect("one object"),
+        ask(&[]),
+    )
+}
+
+#[test]
+fn a_calendar_ends_and_says_why() {
+    let web = Web::start(vec![
+        Site::new()
+            .page("/", article("home", &["/calendar", "/about"]))
+            .page("/about", article("about", &[]))
+            .page_with("/calendar", month),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let asked = asked(&web);
+    assert_eq!(count(&asked, "/about"), 1);
+    // At most `traps.max_dates`, the calendar's own page, and what the first page that said something
+    // new let ask again.
+    let months = count(&asked, "/calendar");
+    assert!((90..=110).contains(&months), "{months}");
+    assert!(links(&crawl, "date-series") > 0);
+
+    let (now, in_words) = why(&crawl, &web.url(0, "/calendar?year=2999&month=1"));
+    assert_eq!(now["admission"]["answer"], "date-series");
+    assert!(in_words.stdout.contains("traps.max_dates"), "{in_words:?}");
+}
+
+#[test]
+fn an_archive_by_dates_is_crawled_to_its_end() {
+    // A day leads to the day before only, for longer than a calendar would be followed.
+    let day = |request: &Request| {
+        let path = request.bare_path().to_owned();
+        let day: i64 = path[1..]
+            .split('/')
+            .fold(0, |sum, part| sum * 31 + part.parse::<i64>().unwrap());
+        let before = day - 1;
+        let link = format!("/{}/{}/{}", before / 961, before / 31 % 31, before % 31);
+        let is_last = before % 31 == 0;
+        let links = if is_last { vec![] } else { vec![&*link] };
+        article(&format!("news of {}", day * 7_919 % 10_007), &links)
+    };
+    let first: Vec<String> = (1..=12).map(|month| format!("/2020/{month}/28")).collect();
+    let first: Vec<&str> = first.iter().map(String::as_str).collect();
+    let web = Web::start(vec![
+        Site::new()
+            .robots("")
+            .page("/", article("home", &first))
+            .otherwise(day),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    assert_eq!(asked(&web).len(), 1 + 12 * 28);
+    assert_eq!(links(&crawl, "date-series"), 0);
+}
+
+#[test]
+fn a_path_that_grows_ends() {
+    let web = Web::start(vec![
+        Site::new()
+            .page("/", article("home", &["/grow/"]))
+            .otherwise(deeper),
+    ]);
+    let crawl = Place::new();
+    let output = crawl.crawl(&[&web.url(0, "/")]);
+    // Three names that each may stand three times: thousands of paths, all the same page.
+    let asked = asked(&web);
+    let grown = count(&asked, "/grow");
+    assert!(grown < 600, "{grown}");
+    assert!(links(&crawl, "repeated-segments") > 0);
+    assert!(links(&crawl, "duplicates") > 0);
+    assert!(
+        output.stderr.contains("% duplicates at /grow/**"),
+        "{output:?}"
+    );
+    assert!(crawl.status().counters.demoted > 0);
+    let (now, in_words) = why(&crawl, &web.url(0, "/grow/a/a/a/a"));
+    assert_eq!(now["admission"]["answer"], "repeated-segments");
+    assert_eq!(now["admission"]["host_demoted"], true);
+    assert!(in_words.stdout.contains("demoted"), "{in_words:?}");
+}
+
+#[test]
+fn a_mirror_is_crawled_whole() {
+    let site = || {
+        let links: Vec<String> = (0..150).map(|n| format!("/manual/{n}.html")).collect();
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        Site::new()
+            .page("/", article("home", &links))
+            .otherwise(|request| article(request.bare_path(), &["/"]))
+    };
+    let web = Web::start(vec![site(), site()]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let output = crawl.crawl(&[&web.url(1, "/")]);
+    let of_mirror: BTreeSet<String> = web
+        .requests()
+        .into_iter()
+        .filter(|request| request.host == 1)
+        .map(|request| request.path)
+        .collect();
+    assert_eq!(of_mirror.len(), 1 + 1 + 150);
+    assert!(!output.stderr.contains("demoted"), "{output:?}");
+}
+
+#[test]
+fn budgets_of_hosts_and_domains_hold_each_for_its_own() {
+    let site = || {
+        let links: Vec<String> = (0..20).map(|n| format!("/{n}")).collect();
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        Site::new()
+            .page("/", article("home", &links))
+            .otherwise(|request| article(&format!("page{}", request.path), &[]))
+    };
+    let web = Web::start(vec![site(), site()]);
+    let crawl = Place::new();
+    let config = crawl.file(
+        "c.toml",
+        "traps.max_pages_per_host = 8\n\
+         [[domain]]\nmatch = [\"127.0.7.2\"]\ntraps.max_pages_per_domain = 5\n",
+    );
+    crawl.crawl(&[&web.url(0, "/"), &web.url(1, "/"), "--config", &config]);
+    let of = |host| {
+        let requests = web.requests().into_iter();
+        requests
+            .filter(|it| it.host == host && it.path != "/robots.txt")
+            .count()
+    };
+    assert_eq!((of(0), of(1)), (8, 5));
+    assert_eq!(links(&crawl, "host-budget"), 13);
+    assert_eq!(links(&crawl, "domain-budget"), 16);
+    let (now, _) = why(&crawl, &web.url(0, "/19"));
+    assert_eq!(now["admission"]["answer"], "host-budget");
+}
+
+/// What decides is committed: in runs of a few pages, and killed at any step, a crawl admits as many URLs
+/// of each trap.
+#[test]
+fn runs_and_kills_change_no_decision() {
+    let site = || {
+        Site::new()
+            .robots("")
+            .page("/", article("home", &["/calendar", "/about"]))
+            .page("/about", article("about", &[]))
+            .page_with("/calendar", month)
+    };
+    let crawl_all = |runs: &[&[&str]]| {
+        let web = Web::start(vec![site()]);
+        let crawl = Place::new();
+        let seed = web.url(0, "/");
+        for arguments in runs {
+            run(crawl.command(&[&[seed.as_str()], *arguments].concat()));
+        }
+        crawl.crawl(&[&seed]);
+        let distinct: BTreeSet<String> = asked(&web).into_keys().collect();
+        assert_eq!(crawl.status().counters.pages, distinct.len() as u64);
+        (distinct.len(), links(&crawl, "date-series"))
+    };
+    let at_once = crawl_all(&[]);
+    assert!(at_once.1 > 0);
+    let runs: [&[&str]; 3] = [
+        &["--max-pages", "1"],
+        &["--max-pages", "30"],
+        &["--max-pages", "47"],
+    ];
+    assert_eq!(crawl_all(&runs), at_once);
+    let kills: [&[&str]; 5] = [
+        &["--failpoint", "judged:2"],
+        &["--failpoint", "synced:20"],
+        &["--failpoint", "committed:25"],
+        &["--failpoint", "applied:10"],
+        &["--failpoint", "appended:15"],
+    ];
+    assert_eq!(crawl_all(&kills), at_once);
+}
