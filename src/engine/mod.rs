@@ -11,6 +11,7 @@ mod analysts;
 mod clock;
 mod clusters;
 mod committer;
+mod comparison;
 mod control;
 mod directory;
 mod dups;

@@ -654,7 +654,9 @@ fn entries(list: &str) -> String {
     let shipped = read("config/gleaner.toml");
     let header = format!("[[{list}]]");
     let mut parts = shipped.split("\n\n");
-    let part = parts.find(|part| part.contains(&header));
+    // Others speak of the list; its example stands indented.
+    let example = format!("#     {header}");
+    let part = parts.find(|part| part.contains(&example));
     let part = part.expect("the shipped file shows every list");
     let (mut text, mut example) = (Vec::new(), String::new());
     for line in part.lines() {

@@ -23,7 +23,7 @@ use super::super::{
 };
 use super::*;
 use crate::archive;
-use crate::dedup::{Features, Fingerprints, Kind, Rules, Similarity, Text};
+use crate::dedup::{Features, Fingerprints, Kind, Rule, Rules, Similarity, Text};
 use crate::fetch::Reservation;
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, NamedHosts, Outcome};
 use crate::frontier::{
@@ -93,7 +93,14 @@ fn options() -> Options {
         checkpoint_interval: Duration::from_hours(1),
         expire_after: None,
         features: Features::default(),
-        rules: Rules::default(),
+        // The same for pages of one host and of two.
+        rules: Rules::new(
+            Rule {
+                cross_host_similarity: 0.9,
+                ..Rule::default()
+            },
+            [],
+        ),
         failpoint: None,
     }
 }
