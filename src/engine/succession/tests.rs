@@ -697,7 +697,7 @@ fn a_duplicate_leaves_later_than_it_would_be_taken_in() {
 #[test]
 fn the_most_similar_pages_are_ranked() {
     let mut world = three();
-    let (near, far) = (edits(&words(1), 0.7, 0.85), edits(&words(1), 0.3, 0.6));
+    let (near, far) = (edits(&words(1), 0.65, 0.78), edits(&words(1), 0.3, 0.6));
     world.visit("http://near.example/", &html("", &near));
     world.visit("http://far.example/", &html("", &far));
     world.visit("http://else.example/", &html("", &words(9)));
