@@ -275,6 +275,20 @@ impl Fingerprints {
         Fingerprinter::standard().sign(raw, text)
     }
 
+    /// Those that are the same whatever fingerprints are made of: of the bytes and the visible text.
+    #[must_use]
+    pub fn of_bytes_and_text(&self) -> Self {
+        let of = |kind| match kind {
+            Kind::Raw | Kind::Normalized => self.get(kind).cloned(),
+            Kind::Content | Kind::Near => None,
+        };
+        Self {
+            signatures: METHODS.iter().map(|method| of(method.kind())).collect(),
+            words: self.words,
+            guard: Guard::default(),
+        }
+    }
+
     /// Whether nothing but what a tier compares speaks against the two pages' being the same.
     pub(crate) fn may_be_same(&self, other: &Self, kind: Kind) -> bool {
         match kind {

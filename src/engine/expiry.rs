@@ -15,6 +15,7 @@ use super::Error;
 use super::clusters::page;
 use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::Group;
+use super::rows::PageRecord;
 use super::visit::Judged;
 use crate::dedup::{Document, DocumentId};
 use crate::frontier::{Moment, RobotsRow};
@@ -51,11 +52,16 @@ impl Expiry {
     }
 }
 
+/// A moment as rows have it: microseconds since 1970.
+pub(super) fn micros(moment: Moment) -> i64 {
+    let milliseconds = i64::try_from(moment.0).unwrap_or(i64::MAX);
+    milliseconds.saturating_mul(1_000)
+}
+
 /// Microseconds since 1970, so long before a moment.
 fn before(now: Moment, wait: Duration) -> i64 {
-    let now = i64::try_from(now.0).unwrap_or(i64::MAX / 1_000);
-    let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-    now.saturating_sub(wait).saturating_mul(1_000)
+    let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
+    micros(now).saturating_sub(wait)
 }
 
 impl Committer {
@@ -171,18 +177,15 @@ impl Committer {
         if id == judged.analysed.fetched.task.queued.id {
             return Ok(());
         }
-        let Some(mut page) = page(&*self.store, id)? else {
-            return Ok(());
+        let is_due = |page: &PageRecord| {
+            let is_it = |own: &Document| own.id == repeats.original.id;
+            page.last_seen < before(group.now, after / GRAIN) && page.original().is_some_and(is_it)
         };
-        let is_long_ago = page.last_seen < before(group.now, after / GRAIN);
-        if is_long_ago
-            && page
-                .original()
-                .is_some_and(|own| own.id == repeats.original.id)
-        {
-            page.last_seen = before(group.now, Duration::ZERO);
-            // Its own visit in this group, if there is one, is written after this.
-            group.batch.put(Table::Pages, *id.as_bytes(), encode(&page));
+        if page(&*self.store, id)?.is_some_and(|page| is_due(&page)) {
+            let now = micros(group.now);
+            if let Some(page) = group.page(&*self.store, id)? {
+                page.last_seen = page.last_seen.max(now);
+            }
         }
         Ok(())
     }

@@ -20,10 +20,11 @@ use super::analysts::Analysts;
 use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
 use super::control::StopHandle;
 use super::effects::{Group, PendingDocument};
+use super::expiry::micros;
 use super::observe::Waiting;
 use super::reading::Reader;
 use super::rows::{Fate, PageRecord};
-use super::visit::{Entry, KnownBody, KnownPage, KnownPages};
+use super::visit::{Entry, Findings, KnownBody, KnownPage, KnownPages};
 use super::{Crawl, Error};
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
 use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Stored, Verdict};
@@ -224,15 +225,15 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
     }
     if let (Some(exchange), "response") = (exchange, kind) {
         let id = record.header("WARC-Record-ID").and_then(RecordId::parse);
-        let fingerprints = catch_unwind(AssertUnwindSafe(|| {
-            analysts
-                .read_page(&exchange, &url, false, &mut Vec::new())
-                .1
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            analysts.read_page(&exchange, &url, false, &mut Vec::new())
         }));
+        let is_refusal = matches!(&read, Ok((Findings::Page(page), _)) if page.refusal.is_some());
         known.body = Some(KnownBody {
             record: id.map_or([0; 16], |id| *id.as_bytes()),
             payload: Sha256::digest(&exchange.body).into(),
-            fingerprints: fingerprints.ok().and_then(Result::ok),
+            fingerprints: read.ok().and_then(|(_, fingerprints)| fingerprints.ok()),
+            is_refusal,
         });
     }
     Some(known)
@@ -267,7 +268,8 @@ impl Committer {
                 document: None,
                 record: None,
                 stored_members: 0,
-                last_seen: page.time,
+                // By this crawl, however long ago the earlier one was there.
+                last_seen: micros(group.now),
             };
             group.pages.push((page.id, record, document));
         }
@@ -283,7 +285,8 @@ impl Committer {
         group: &mut Group,
     ) -> Result<Option<usize>, Error> {
         let runs = &self.catalog[DEDUP_RUNS..];
-        let verdict = match &body.fingerprints {
+        let is_page = !body.is_refusal || !self.rules.of(&page.url).refusals;
+        let verdict = match body.fingerprints.as_ref().filter(|_| is_page) {
             Some(fingerprints) => {
                 let asked = Asked {
                     page: page.id,

@@ -2,7 +2,9 @@
 //! are made of, or with a gleaner that makes them otherwise. Old ones and new ones would never meet.
 //!
 //! The row that says what the fingerprints are made of is taken back before the first is made again
-//! and written when the last has its place, so a run that is killed in between begins anew.
+//! and written when the last has its place, so a run that is killed in between begins anew. A page that
+//! cannot be read again, as its record is damaged or in the archive of an earlier crawl, keeps those of
+//! its bytes and its visible text, which depend on no setting.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -104,7 +106,8 @@ impl<'a> Refingerprint<'a> {
         let mut segments = BTreeSet::new();
         for_each(self.store, Table::Pages, &[], &mut |_, row| {
             let page: PageRecord = decode(Table::Pages, row)?;
-            segments.extend(page.document.map(|document| document.stored.segment));
+            let document = page.document.filter(|it| !it.stored.is_elsewhere());
+            segments.extend(document.map(|document| document.stored.segment));
             Ok(())
         })?;
         let mut files = segments.into_iter().map(|segment| self.file(segment));
@@ -133,10 +136,9 @@ impl<'a> Refingerprint<'a> {
             let fingerprints = match self.sign(&page, document) {
                 Ok(fingerprints) => fingerprints,
                 Err(error @ archive::Error::Io { .. }) => return Err(error.into()),
-                // Its text is lost, and whoever has it is stored in its place.
                 Err(error) => {
                     tracing::warn!(url = page.url, %error, "this page cannot be read again");
-                    Fingerprints::default()
+                    document.fingerprints.of_bytes_and_text()
                 }
             };
             if let Some(document) = &mut page.document {
@@ -150,6 +152,9 @@ impl<'a> Refingerprint<'a> {
     /// Signs a page as it is stored.
     fn sign(&self, page: &PageRecord, document: &Document) -> Result<Fingerprints, archive::Error> {
         let stored = &document.stored;
+        if stored.is_elsewhere() {
+            return Ok(document.fingerprints.of_bytes_and_text());
+        }
         let response = Location {
             segment: stored.segment,
             offset: stored.offset,
@@ -163,7 +168,7 @@ impl<'a> Refingerprint<'a> {
         };
         let (Some((head, payload)), Ok(url)) = (response.http_parts(), url::parse(&page.url))
         else {
-            return Ok(Fingerprints::default());
+            return Ok(document.fingerprints.of_bytes_and_text());
         };
         let own = revisit.as_ref().and_then(ReadRecord::http_parts);
         let answer = Answer {

@@ -149,7 +149,9 @@ impl PageRecord {
             Fate::Answered {
                 judgement: Judgement::Unique,
                 ..
-            } => self.document.as_ref(),
+            }
+            // One that cannot be an original has no fingerprints, so nothing repeats it.
+            | Fate::Known { .. } => self.document.as_ref(),
             _ => None,
         }
     }

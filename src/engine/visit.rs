@@ -167,6 +167,8 @@ pub struct KnownBody {
     pub payload: [u8; 32],
     /// Its signatures, if it is a page that can be an original.
     pub fingerprints: Option<Fingerprints>,
+    /// Whether it is a refusal in place of the page.
+    pub is_refusal: bool,
 }
 
 /// URLs to begin from, as they were written.

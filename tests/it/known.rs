@@ -140,6 +140,22 @@ fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
         }
         assert!(fields.contains("original-sha256-raw"), "{fields}");
 
+        // It is an original like any other, of which only the body is elsewhere.
+        let mut dups = gleaner(&["dups", "--data-dir"]);
+        dups.arg(second.data());
+        let dups = run(dups).expect(0).stdout;
+        let cluster: serde_json::Value = serde_json::from_str(&dups).expect("one cluster");
+        assert_eq!(cluster["original"], url("/a"));
+        assert_eq!(cluster["stands"], true);
+        assert_eq!(cluster["members"].as_array().map(Vec::len), Some(2));
+        let mut similar = gleaner(&["similar", &url("/near"), "--json", "--data-dir"]);
+        similar.arg(second.data());
+        let similar = run(similar).expect(0).stdout;
+        let similar: serde_json::Value = serde_json::from_str(&similar).expect("an object");
+        assert_eq!(similar["pages"][0]["url"], url("/a"));
+        assert_eq!(similar["pages"][0]["tier"], "near");
+        assert!(similar["pages"][0]["record"].is_null(), "{similar}");
+
         // It can be asked, and its pages can be read, although the bodies are elsewhere.
         let mut why = gleaner(&["why", &url("/a"), "--data-dir"]);
         why.arg(second.data());
@@ -153,6 +169,49 @@ fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
         all.arg(second.data());
         assert_eq!(run(all).expect(0).stdout.lines().count(), 4);
     }
+}
+
+#[test]
+fn what_is_known_is_found_by_its_bytes_when_other_fingerprints_are_asked_for() {
+    let (web, first) = first_crawl();
+    let second = Place::new();
+    let known = text(&first.data());
+    second.crawl(&[&web.url(0, "/fresh"), "--allow-private", "--known", &known]);
+    let settings = second.file("settings.toml", "[dedup]\nseed = 7\n");
+    let arguments = ["--allow-private", "--config", &settings];
+    let seeds = [&*web.url(0, "/copy"), &web.url(0, "/near")];
+    let output = second.crawl(&[&seeds[..], &arguments].concat());
+    assert!(output.stderr.contains("made again"), "{output:?}");
+    let pages = second.pages();
+    let copy = &pages[&web.url(0, "/copy")];
+    assert_eq!(
+        (&*copy.verdict, &copy.original),
+        ("raw", &Some(web.url(0, "/a")))
+    );
+    // What it is nearly like can be told no more, for nobody has its text.
+    assert_eq!(pages[&web.url(0, "/near")].verdict, "unique");
+}
+
+#[test]
+fn a_refusal_that_is_known_is_nobody_s_original() {
+    let refusal = "<title>Just a moment...</title><p>Verify you are human to go on, please.</p>\
+        <script src=/cdn-cgi/challenge-platform/x.js></script>";
+    let other = format!("{refusal}<!-- of another page -->");
+    let web = Web::start(vec![
+        Site::new()
+            .page("/a", Answer::html(refusal))
+            .page("/b", Answer::html(other)),
+    ]);
+    let first = Place::new();
+    first.crawl(&[&web.url(0, "/a"), "--allow-private"]);
+    let second = Place::new();
+    let rule = "[[dedup.rule]]\nmatch = [\"/b\"]\nrefusals = false\n";
+    let settings = second.file("settings.toml", rule);
+    let known = text(&first.data());
+    let arguments = ["--allow-private", "--known", &known, "--config", &settings];
+    second.crawl(&[&[&*web.url(0, "/b")], &arguments[..]].concat());
+    // It is taken for a page, and is like none.
+    assert_eq!(second.pages()[&web.url(0, "/b")].verdict, "unique");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::super::reading::Reader;
 use super::super::records::StorePolicy;
 use super::super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::super::similar::{Subject, similar};
-use super::super::visit::{Entry, Fetched};
+use super::super::visit::{Entry, Fetched, KnownBody, KnownPage, KnownPages};
 use super::super::{
     ArchiveOptions, Cluster, DataDirectory, Error, Options, ReportOptions, recover,
 };
@@ -728,6 +728,41 @@ fn the_most_similar_pages_are_ranked() {
     let page = Fingerprints::of(b"", &Text::whole(&text));
     assert_eq!(urls(Subject::Page(Box::new(page)), 3), order);
     assert_eq!(ask(url("http://x.example/"), 3).unwrap(), None);
+}
+
+/// A page of a crawl of long ago was not seen by this one for long.
+#[test]
+fn what_an_earlier_crawl_knows_is_not_forgotten_at_once() {
+    let mut world = World::with(Options {
+        expire_after: Some(Duration::from_millis(100 * DAY)),
+        ..options()
+    });
+    let text = words(1).join(" ");
+    let page = KnownPage {
+        url: ORIGINAL.to_owned(),
+        id: world.id(ORIGINAL),
+        time: 1,
+        status: 200,
+        mime: None,
+        body: Some(KnownBody {
+            record: [1; 16],
+            payload: [1; 32],
+            fingerprints: Some(Fingerprints::of(b"", &Text::whole(&text))),
+            is_refusal: false,
+        }),
+    };
+    let known = KnownPages {
+        archive: "earlier.warc.gz".to_owned(),
+        pages: vec![page],
+        progress: keys::meta::KNOWN.to_vec(),
+        through: 1,
+    };
+    world.committer().commit(vec![Entry::Known(known)]).unwrap();
+    world.committer().checkpoint().unwrap();
+    world.wait(50);
+    world.visit(COPY, &html("", &words(1)));
+    assert_eq!(world.original(COPY), ORIGINAL);
+    assert!(world.clusters()[0].stands);
 }
 
 #[test]
