@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::minhash::{self, Permutations, WholeSketch};
+use super::short::SHORT_WORDS;
 use super::{Text, words};
 use crate::url::UrlId;
 
@@ -50,6 +51,8 @@ struct Texts {
     whole: WholeSketch,
     /// Whether the page is judged by its whole text, as the main text is too little of it.
     is_over_trimmed: bool,
+    /// Whether the main text is so short that a notice or an imprint may be all of it.
+    is_short: bool,
 }
 
 /// Hashes of 32 bits: two that are equal by chance forbid nothing.
@@ -72,6 +75,7 @@ impl Guard {
                 main: sketch(text.main_hashes()),
                 whole: sketch(text.visible_hashes()),
                 is_over_trimmed: text.is_over_trimmed(),
+                is_short: text.main_words() < SHORT_WORDS,
             }),
             names: text.names(),
         }
@@ -123,7 +127,8 @@ impl Guard {
 
     /// Whether two pages whose main texts have the same words may be the same: their whole texts
     /// must be alike too, and where the main text is little of one, both must be known to have the
-    /// same headline. Pages in two languages never are.
+    /// same headline. Short ones of one host must not be known to have two: what they share may be a
+    /// notice or an imprint. Pages in two languages never are.
     pub(super) fn allows_content(&self, other: &Self) -> bool {
         let wholes_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
@@ -133,7 +138,13 @@ impl Guard {
         let (own, others) = (self.names.headline, other.names.headline);
         wholes_are_alike
             && (!is_little || own.is_some() && own == others)
+            && !(self.is_short() && self.is_one_host(other) && differ(own, others))
             && self.are_one_language(other)
+    }
+
+    /// Whether the main text is a short part of the page.
+    fn is_short(&self) -> bool {
+        self.texts.as_ref().is_some_and(|texts| texts.is_short)
     }
 
     fn are_one_language(&self, other: &Self) -> bool {
@@ -381,5 +392,20 @@ mod tests {
         assert!(!one.allows_content(&page("two", &Heading::default())));
         let other = page(&words_of("table", 200), &named);
         assert!(!one.allows_content(&other));
+    }
+
+    #[test]
+    fn one_host_s_short_texts_under_two_headlines_are_two_pages() {
+        let imprint = words_of("imprint", 30);
+        let page = |host: &str, title: &str| {
+            let heading = heading(host, title, "");
+            guard(&imprint, &format!("{title} {imprint} {}", words_of("frame", 50)), &heading)
+        };
+        let page_of = page("one.example", "Constructors");
+        assert!(!page_of.is_over_trimmed());
+        assert!(page_of.allows_content(&page("one.example", "Constructors")));
+        assert!(!page_of.allows_content(&page("one.example", "Mixins")));
+        // Mirrors put their own name there.
+        assert!(page_of.allows_content(&page("two.example", "Constructors at two")));
     }
 }

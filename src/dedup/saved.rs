@@ -18,7 +18,7 @@ use super::features::VERSION as FEATURES_VERSION;
 use super::{Judged, Options, Signed};
 
 /// The form of the two files. It rises when one of them changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Bytes of one entry at most: a document of 64 MiB has no more shingles.
 const MAX_ENTRY: u32 = 256 << 20;
