@@ -20,6 +20,7 @@ mod minhash;
 mod near;
 mod rule;
 mod saved;
+mod shards;
 mod shingle;
 mod short;
 mod signed;

@@ -7,50 +7,51 @@
 //! neighbours every pair within 7 (Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with
 //! Multi-Index Hashing", 2012): four tables serve both, where tables alone would take 8 or more.
 //!
-//! Invariant: every fingerprint stands once in each table. Nothing is deleted.
+//! Among millions a lookup waits for memory and for little else, hence the layout. A bucket's
+//! fingerprints lie side by side, by bytes of equal rank, in large pages. Two of the three blocks behind
+//! that of the bucket are apart from the third and from the numbers: they alone tell almost always that
+//! a fingerprint is more than 3 bits away. And all that a lookup will read is asked for before any of it
+//! is compared, so that the waits overlap. For the same reason fingerprints are filed many at a time; until
+//! then they wait in a list that each lookup goes through.
+//!
+//! Invariant: every fingerprint stands once in each table, or once in the list. Nothing is deleted.
 
 use pulp::Arch;
+
+use super::shards::{BUCKETS, Bucket, Far, GROUP, NONE, Near, Shard, gather, others, step_back};
 
 /// The most bits within which every pair is found.
 pub const MAX_GUARANTEED: u8 = 7;
 
 const TABLES: u32 = 4;
 const BLOCK_BITS: u32 = 16;
+/// Buckets that differ from a block in one bit at most.
+const NEIGHBOURS: usize = 1 + BLOCK_BITS as usize;
 
-/// Fingerprints and their numbers. About 48 bytes a fingerprint when there are millions.
+/// Shards of a table.
+const SHARDS: usize = (1 << BLOCK_BITS) / BUCKETS;
+
+/// Bytes that come from memory at once.
+const LINE: usize = 64;
+
+/// Fingerprints and their numbers. About 44 bytes a fingerprint when there are millions.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// Empty until the first fingerprint comes.
-    tables: Vec<Table>,
-}
-
-/// All fingerprints, filed by one of their blocks.
-#[derive(Debug, Clone)]
-struct Table {
-    buckets: Vec<Bucket>,
+    /// Those of the first table, then those of the second, and so on. Empty until the first
+    /// fingerprint comes.
+    shards: Vec<Shard>,
     /// A bit for each bucket that is not empty. It stays in the cache, and spares most looks at the
     /// buckets as long as there are fewer fingerprints than these.
     filled: Vec<u64>,
+    /// What is not filed yet, with its numbers: less than [`WAITING`], or than [`FEW`] at first.
+    waiting: Vec<(u64, u32)>,
 }
 
-/// The fingerprints with one block in common.
-#[derive(Debug, Clone, Default)]
-struct Bucket {
-    groups: Vec<Group>,
-    /// Fingerprints; the last group may have room for more.
-    len: u32,
-}
+/// Fingerprints that are filed together.
+const WAITING: usize = 64;
 
-/// Fingerprints of a group: two cache lines and a half, compared side by side.
-const GROUP: usize = 16;
-
-/// The 48 bits behind the block, rotated as their table rotates, and the numbers.
-#[derive(Debug, Clone)]
-struct Group {
-    low: [u32; GROUP],
-    high: [u16; GROUP],
-    numbers: [u32; GROUP],
-}
+/// Fingerprints that are looked through one by one before the first is filed: empty tables take 4 MB.
+const FEW: usize = 1_024;
 
 /// A fingerprint that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,21 +65,34 @@ pub struct Found {
 impl Tables {
     /// Files a fingerprint under a number.
     pub fn insert(&mut self, fingerprint: u64, number: u32) {
-        if self.tables.is_empty() {
-            let table = Table {
-                buckets: vec![Bucket::default(); 1 << BLOCK_BITS],
-                filled: vec![0; 1 << BLOCK_BITS >> 6],
-            };
-            self.tables = vec![table; TABLES as usize];
-        }
-        for (turn, table) in self.tables.iter_mut().enumerate() {
-            let rotated = fingerprint.rotate_left(BLOCK_BITS * turn as u32);
-            let block = (rotated >> 48) as usize;
-            if let Some(bucket) = table.buckets.get_mut(block) {
-                bucket.push(rotated, number);
+        self.waiting.push((fingerprint, number));
+        let enough = match self.shards.is_empty() {
+            true => FEW,
+            false => WAITING,
+        };
+        if self.waiting.len() >= enough {
+            let mut waiting = std::mem::take(&mut self.waiting);
+            for (fingerprint, number) in waiting.drain(..) {
+                self.file(fingerprint, number);
             }
-            if let Some(filled) = table.filled.get_mut(block / 64) {
-                *filled |= 1 << (block % 64);
+            self.waiting = waiting;
+        }
+    }
+
+    fn file(&mut self, fingerprint: u64, number: u32) {
+        if self.shards.is_empty() {
+            self.shards
+                .resize_with(TABLES as usize * SHARDS, Shard::default);
+            self.filled = vec![0; TABLES as usize * (1 << BLOCK_BITS) / 64];
+        }
+        for turn in 0..TABLES {
+            let rotated = rotated(fingerprint, turn);
+            let (shard, bucket, bit) = place(turn, block(rotated));
+            if let Some(shard) = self.shards.get_mut(shard) {
+                shard.push(bucket, rotated, number);
+            }
+            if let Some(filled) = self.filled.get_mut(bit / 64) {
+                *filled |= 1 << (bit % 64);
             }
         }
     }
@@ -95,47 +109,47 @@ impl Tables {
         });
     }
 
-    /// Bytes of the heap.
-    pub fn memory_bytes(&self) -> usize {
-        let buckets = self.tables.iter().flat_map(|table| &table.buckets);
-        buckets
-            .map(|bucket| size_of::<Bucket>() + bucket.groups.capacity() * size_of::<Group>())
-            .sum()
-    }
-}
-
-impl Table {
-    /// The bucket of a block, if it is not empty.
+    /// The bucket of a fingerprint's block with the bits of `flip` turned, if it is not empty.
     #[inline]
-    fn bucket(&self, block: usize) -> Option<&Bucket> {
-        let filled = self.filled.get(block / 64)?;
-        (filled >> (block % 64) & 1 == 1)
-            .then(|| self.buckets.get(block))
-            .flatten()
+    fn look(&self, fingerprint: u64, turn: u32, flip: u16) -> Option<Look<'_>> {
+        let block = block(rotated(fingerprint, turn)) ^ flip;
+        let (shard, bucket, bit) = place(turn, block);
+        if self.filled.get(bit / 64)? >> (bit % 64) & 1 == 0 {
+            return None;
+        }
+        let shard = self.shards.get(shard)?;
+        Some(Look {
+            turn,
+            block,
+            flipped: flip.count_ones(),
+            shard,
+            bucket: *shard.buckets.get(bucket)?,
+        })
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        let shards: usize = self.shards.iter().map(Shard::memory_bytes).sum();
+        shards + size_of_val(&*self.filled) + self.waiting.capacity() * size_of::<(u64, u32)>()
     }
 }
 
-impl Bucket {
-    fn push(&mut self, rotated: u64, number: u32) {
-        let at = self.len as usize % GROUP;
-        if at == 0 {
-            if self.groups.len() == self.groups.capacity() {
-                // A quarter more, not twice as much: memory is what limits an index.
-                self.groups.reserve_exact(self.groups.len() / 4 + 1);
-            }
-            self.groups.push(Group {
-                low: [0; GROUP],
-                high: [0; GROUP],
-                numbers: [0; GROUP],
-            });
-        }
-        if let Some(group) = self.groups.last_mut() {
-            group.low[at] = rotated as u32;
-            group.high[at] = (rotated >> 32) as u16;
-            group.numbers[at] = number;
-            self.len += 1;
-        }
-    }
+/// Shard and bucket of a block in a table, and its bit in `filled`.
+#[inline]
+fn place(turn: u32, block: u16) -> (usize, usize, usize) {
+    let bit = (turn as usize) << BLOCK_BITS | usize::from(block);
+    (bit / BUCKETS, bit % BUCKETS, bit)
+}
+
+/// A fingerprint as a table has it: the block that it is filed under comes first.
+#[inline]
+fn rotated(fingerprint: u64, turn: u32) -> u64 {
+    fingerprint.rotate_left(BLOCK_BITS * turn)
+}
+
+#[inline]
+fn block(rotated: u64) -> u16 {
+    (rotated >> 48) as u16
 }
 
 /// A search; it runs with the widest vectors that the processor has.
@@ -144,6 +158,17 @@ struct Search<'a> {
     fingerprint: u64,
     distance: u32,
     found: &'a mut Vec<Found>,
+}
+
+/// A bucket to look in.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    turn: u32,
+    block: u16,
+    /// Bits in which the block differs.
+    flipped: u32,
+    shard: &'a Shard,
+    bucket: Bucket,
 }
 
 impl pulp::NullaryFnOnce for Search<'_> {
@@ -155,68 +180,220 @@ impl pulp::NullaryFnOnce for Search<'_> {
         reason = "it must be compiled into the dispatcher"
     )]
     fn call(mut self) {
+        self.scan_waiting();
         // Bits of a block that may differ: what is left over when all four differ in one more.
-        let radius = self.distance / TABLES;
-        for turn in 0..TABLES {
-            self.look(turn, 0);
-            if radius > 0 {
-                for bit in 0..BLOCK_BITS {
-                    self.look(turn, 1 << bit);
-                }
-            }
+        match self.distance / TABLES {
+            0 => self.search::<{ TABLES as usize }>(),
+            _ => self.search::<{ TABLES as usize * NEIGHBOURS }>(),
         }
     }
 }
 
+impl Look<'_> {
+    /// Asks for what will be read of a column, and waits for none of it.
+    #[inline]
+    fn touch<const N: usize>(&self, column: &[[u8; N]]) -> u8 {
+        let groups = column.get(self.bucket.in_order()).unwrap_or_default();
+        let lines = groups.as_flattened().chunks(LINE);
+        let newest = column.get(self.bucket.newest as usize);
+        let newest = newest.map_or(0, |group| group[0]);
+        lines.fold(newest, |touched, line| touched ^ line[0])
+    }
+}
+
 impl Search<'_> {
-    /// Looks in one bucket of one table: that of the block with the bits of `flip` turned.
+    /// Looks at what is not filed yet, and finds what it would if it were.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
         reason = "it must be compiled into the dispatcher"
     )]
-    fn look(&mut self, turn: u32, flip: u16) {
-        let rotated = self.fingerprint.rotate_left(BLOCK_BITS * turn);
-        let block = (rotated >> 48) as u16 ^ flip;
-        let tables = &self.tables.tables;
-        let Some(bucket) = tables
-            .get(turn as usize)
-            .and_then(|table| table.bucket(usize::from(block)))
-        else {
+    fn scan_waiting(&mut self) {
+        for (other, number) in &self.tables.waiting {
+            let differing = other ^ self.fingerprint;
+            let distance = differing.count_ones();
+            if distance <= self.distance && found_before(differing, TABLES, self.distance) {
+                self.found.push(Found {
+                    number: *number,
+                    distance: distance as u8,
+                });
+            }
+        }
+    }
+
+    /// Looks in `LOOKS` buckets, equally many of each table.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it must be compiled into the dispatcher"
+    )]
+    fn search<const LOOKS: usize>(&mut self) {
+        let each = LOOKS / TABLES as usize;
+        let tables = self.tables;
+        let is_wide = each > 1;
+        let mut looks = [None; LOOKS];
+        for (turn, looks) in (0..TABLES).zip(looks.chunks_exact_mut(each)) {
+            for (n, look) in looks.iter_mut().enumerate() {
+                // 0, 1, 2, 4 and so on.
+                let flip = (1_u32 << n >> 1) as u16;
+                *look = tables.look(self.fingerprint, turn, flip);
+            }
+        }
+        let mut touched = 0;
+        for look in looks.iter().flatten() {
+            touched ^= look.touch(look.shard.near());
+            if is_wide {
+                touched ^= look.touch(look.shard.far());
+            }
+        }
+        std::hint::black_box(touched);
+        for (turn, looks) in (0..TABLES).zip(looks.chunks_exact(each)) {
+            let query = Query::of(self.fingerprint, turn);
+            for look in looks.iter().flatten() {
+                self.scan(look, &query, is_wide);
+            }
+        }
+    }
+
+    /// Looks in one bucket: at two blocks, and at the third where most groups would be left over by two.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it must be compiled into the dispatcher"
+    )]
+    fn scan(&mut self, look: &Look, query: &Query, is_wide: bool) {
+        let Look { shard, bucket, .. } = *look;
+        let (near, far) = (shard.near(), shard.far());
+        let mut least = [u8::MAX; GROUP];
+        let groups = near.get(bucket.in_order()).unwrap_or_default();
+        if is_wide {
+            let others = far.get(bucket.in_order()).unwrap_or_default();
+            for (near, far) in groups.iter().zip(others) {
+                lower(&mut least, both(near, far, query));
+            }
+        } else {
+            for near in groups {
+                lower(&mut least, one(near, query));
+            }
+        }
+        let mut later = bucket.newest;
+        while let (Some(near), Some(far)) = (near.get(later as usize), far.get(later as usize)) {
+            let sums = match is_wide {
+                true => both(near, far, query),
+                false => one(near, query),
+            };
+            lower(&mut least, sums);
+            later = step_back(&shard.before, shard.in_order, later);
+        }
+        let least = least.into_iter().fold(u8::MAX, u8::min);
+        if u32::from(least) + look.flipped > self.distance {
             return;
-        };
-        let (low, high) = (rotated as u32, (rotated >> 32) as u16);
-        let left = self.distance - flip.count_ones();
-        let mut filled = bucket.len as usize;
-        for group in &bucket.groups {
-            let lanes = group.low.iter().zip(&group.high);
-            let mut distances = [0_u8; GROUP];
-            for (distance, (other_low, other_high)) in distances.iter_mut().zip(lanes) {
-                let differing = (other_low ^ low).count_ones();
-                *distance = (differing + u32::from(other_high ^ high).count_ones()) as u8;
+        }
+        for group in bucket.in_order() {
+            self.take(look, group as u32);
+        }
+        let mut later = bucket.newest;
+        while later != NONE {
+            self.take(look, later);
+            later = step_back(&shard.before, shard.in_order, later);
+        }
+    }
+
+    /// Takes what is near enough of a group.
+    fn take(&mut self, look: &Look, group: u32) {
+        let Look { turn, shard, .. } = *look;
+        let filled = look.bucket.filled(group);
+        let group = group as usize;
+        for lane in 0..filled {
+            let near = u32::from_le_bytes(gather(&shard.near()[group], lane));
+            let far = u16::from_le_bytes(gather(&shard.far()[group], lane));
+            let other = u64::from(look.block) << 48 | u64::from(near) << 16 | u64::from(far);
+            let other = other.rotate_right(BLOCK_BITS * turn);
+            let differing = other ^ self.fingerprint;
+            let distance = differing.count_ones();
+            if distance <= self.distance && !found_before(differing, turn, self.distance) {
+                let number = &shard.numbers()[group][4 * lane..];
+                let number = number.first_chunk().copied().unwrap_or_default();
+                self.found.push(Found {
+                    number: u32::from_le_bytes(number),
+                    distance: distance as u8,
+                });
             }
-            let nearest = distances.iter().fold(u8::MAX, |least, it| least.min(*it));
-            if u32::from(nearest) <= left {
-                for lane in 0..GROUP.min(filled) {
-                    let differing = u64::from(flip) << 48
-                        | u64::from(group.high[lane] ^ high) << 32
-                        | u64::from(group.low[lane] ^ low);
-                    let differing = differing.rotate_right(BLOCK_BITS * turn);
-                    let distance = differing.count_ones();
-                    if distance <= self.distance && !found_before(differing, turn, self.distance) {
-                        self.found.push(Found {
-                            number: group.numbers[lane],
-                            distance: distance as u8,
-                        });
-                    }
-                }
-            }
-            filled = filled.saturating_sub(GROUP);
         }
     }
 }
 
-/// Whether an earlier table led to a pair with these differences.
+/// A fingerprint's other blocks, each byte as often as a group has lanes.
+struct Query {
+    near: Near,
+    far: Far,
+}
+
+impl Query {
+    fn of(fingerprint: u64, turn: u32) -> Self {
+        let (near, far) = others(rotated(fingerprint, turn));
+        Self {
+            near: std::array::from_fn(|at| near[at / GROUP]),
+            far: std::array::from_fn(|at| far[at / GROUP]),
+        }
+    }
+}
+
+/// Two planes side by side: a vector of 32 bytes.
+type Pair = [u8; 2 * GROUP];
+
+/// Bits in which the near blocks differ, not yet added up over the two planes.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it must be compiled into the dispatcher"
+)]
+fn one(near: &Near, query: &Query) -> Pair {
+    let mut sums = [0; _];
+    add(&mut sums, near, &query.near);
+    sums
+}
+
+/// Likewise of all blocks.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it must be compiled into the dispatcher"
+)]
+fn both(near: &Near, far: &Far, query: &Query) -> Pair {
+    let mut sums = one(near, query);
+    add(&mut sums, far, &query.far);
+    sums
+}
+
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it must be compiled into the dispatcher"
+)]
+fn add(sums: &mut Pair, bytes: &[u8], own: &[u8]) {
+    let pairs = bytes.chunks_exact(2 * GROUP);
+    for (bytes, own) in pairs.zip(own.chunks_exact(2 * GROUP)) {
+        for ((sum, byte), own) in sums.iter_mut().zip(bytes).zip(own) {
+            *sum += (byte ^ own).count_ones() as u8;
+        }
+    }
+}
+
+/// Lowers each lane to the bits that differ there.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it must be compiled into the dispatcher"
+)]
+fn lower(least: &mut [u8; GROUP], sums: Pair) {
+    let (first, second) = sums.split_at(GROUP);
+    for ((least, a), b) in least.iter_mut().zip(first).zip(second) {
+        *least = (a + b).min(*least);
+    }
+}
+
+/// Whether a table before that one leads to a pair with these differences.
 fn found_before(differing: u64, turn: u32, distance: u32) -> bool {
     let radius = u32::from(distance / TABLES > 0);
     (0..turn).any(|turn| {
@@ -245,12 +422,17 @@ mod tests {
         #[test]
         fn every_pair_within_the_distance_is_found_once(
             centre: u64,
-            flips in prop::collection::vec(prop::collection::vec(0..64_u32, 0..=9), 1..120),
+            flips in prop::collection::vec(prop::collection::vec(0..64_u32, 0..=9), 1..200),
             distance in 0..=MAX_GUARANTEED,
+            others in 0..2 * FEW,
         ) {
             let flip = |bits: &Vec<u32>| bits.iter().fold(centre, |word, bit| word ^ (1 << bit));
             let stored: Vec<u64> = flips.iter().map(flip).collect();
             let mut tables = Tables::default();
+            // So that some are filed, and some wait.
+            for other in 0..others {
+                tables.insert(!centre ^ other as u64, u32::MAX);
+            }
             for (number, fingerprint) in stored.iter().enumerate() {
                 tables.insert(*fingerprint, number as u32);
             }
@@ -265,18 +447,50 @@ mod tests {
     }
 
     #[test]
+    fn buckets_that_outgrow_their_place_lose_nothing() {
+        // All in a few buckets, so that these are laid out anew again and again.
+        let fingerprint = |number: u32| {
+            let mixed = super::super::shingle::mix(u64::from(number));
+            let flips = [mixed, mixed >> 6, mixed >> 12, mixed >> 18, mixed >> 24];
+            flips
+                .iter()
+                .fold(0, |bits, flip| bits | 1_u64 << (flip % 64))
+        };
+        let mut tables = Tables::default();
+        for number in 0..20_000 {
+            tables.insert(fingerprint(number), number);
+            if number % 4_999 == 0 {
+                for distance in [0, 3, 7] {
+                    let own = fingerprint(number / 2);
+                    let near = |other: &u32| (fingerprint(*other) ^ own).count_ones() <= distance;
+                    let found = search(&tables, own, distance as u8);
+                    let found = found.into_iter().map(|(number, _)| number);
+                    assert!(found.eq((0..=number).filter(near)));
+                }
+            }
+        }
+        assert!(tables.memory_bytes() < 20_000 * 60 + (5 << 20));
+    }
+
+    #[test]
     fn more_distant_ones_are_found_where_a_block_is_equal_but_for_a_bit() {
         let mut tables = Tables::default();
         tables.insert(0x0003_0003_0003_0001, 1);
         tables.insert(0x0007_0007_0003_0003, 2);
-        assert_eq!(search(&tables, 0, 10), [(1, 7)]);
-        assert_eq!(search(&tables, 0, 6), Vec::new());
+        for number in 3..2 * FEW as u32 {
+            // Before they are filed and after.
+            assert_eq!(search(&tables, 0, 10), [(1, 7)]);
+            assert_eq!(search(&tables, 0, 6), Vec::new());
+            tables.insert(u64::MAX, number);
+        }
     }
 
     #[test]
     fn an_empty_place_of_a_group_is_no_fingerprint() {
         let mut tables = Tables::default();
-        tables.insert(u64::from(u32::MAX), 1);
-        assert_eq!(search(&tables, 0, 3), Vec::new());
+        for number in 0..FEW as u32 + 100 {
+            tables.insert(u64::from(u32::MAX), number);
+            assert_eq!(search(&tables, 0, 3), Vec::new());
+        }
     }
 }
