@@ -64,10 +64,6 @@ impl Method for Exact {
         }
     }
 
-    fn may_match(&self, key: &Key, found: u64) -> bool {
-        key.value == found
-    }
-
     fn measure(&self, a: &Signature, b: &Signature) -> Option<Match> {
         (a == b).then_some(Match::EXACT)
     }

@@ -190,22 +190,27 @@ impl Index {
         let mut keys = Vec::new();
         method.keys(signature, &self.features, &mut keys);
         let mut candidates: Vec<DocumentId> = Vec::new();
-        for key in &keys {
+        // Ranges around one value are looked for together.
+        for keys in keys.chunk_by(|a, b| a.structure == b.structure && a.value == b.value) {
+            let Some((key, runs)) = keys
+                .first()
+                .and_then(|key| Some((key, find_runs(runs, key.structure)?)))
+            else {
+                continue;
+            };
             if key.structure == BANDS && rule.method == Finder::Simhash {
                 continue;
             }
-            if let Some(runs) = find_runs(runs, key.structure) {
-                if key.low == key.high {
-                    let pairs = runs.pairs(key.low, key.high).take(SAME_KEY);
-                    candidates.extend(pairs.map(|(_, document)| document));
-                    continue;
-                }
-                runs.range(key.low, key.high, &mut |found, document| {
-                    if method.may_match(key, found) {
-                        candidates.push(document);
-                    }
-                });
+            if key.low == key.high {
+                let pairs = runs.pairs(key.low, key.high).take(SAME_KEY);
+                candidates.extend(pairs.map(|(_, document)| document));
+                continue;
             }
+            let ranges: Vec<_> = keys.iter().map(|key| (key.low, key.high)).collect();
+            let reach = u32::from(method.reach());
+            runs.near(&ranges, key.value, reach, |_, document| {
+                candidates.push(document);
+            });
         }
         candidates.sort_unstable();
         candidates.dedup();

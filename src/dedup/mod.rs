@@ -245,8 +245,10 @@ pub trait Method: Send + Sync {
     fn sign(&self, raw: &[u8], text: &Text, by: &Fingerprinter) -> Option<Signature>;
     /// Where a signature looks and is to be found.
     fn keys(&self, signature: &Signature, features: &Features, out: &mut Vec<Key>);
-    /// Whether what is posted at `found` can be like what looks by `key`, before anything is read.
-    fn may_match(&self, key: &Key, found: u64) -> bool;
+    /// Bits in which the keys of two pages that are the same may differ, where one looks in a range.
+    fn reach(&self) -> u8 {
+        0
+    }
     /// How alike two pages are; `None` if they cannot be compared, or differ where the tier asks for
     /// equality. Whether that is alike enough is the [`Rule`]'s to say.
     fn measure(&self, a: &Signature, b: &Signature) -> Option<Match>;

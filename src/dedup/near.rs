@@ -106,8 +106,8 @@ impl Method for Near {
         }
     }
 
-    fn may_match(&self, key: &Key, found: u64) -> bool {
-        key.low == key.high || hamming(key.value, found) <= REACH
+    fn reach(&self) -> u8 {
+        REACH
     }
 
     fn measure(&self, a: &Signature, b: &Signature) -> Option<Match> {
@@ -170,7 +170,7 @@ mod tests {
             look.iter().any(|look| {
                 look.structure == posted.structure
                     && (look.low..=look.high).contains(&posted.value)
-                    && Near.may_match(look, posted.value)
+                    && (look.low == look.high || hamming(look.value, posted.value) <= REACH)
             })
         })
     }

@@ -11,7 +11,8 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::file::{Bounds, RunFile};
+use super::fence::Bounds;
+use super::file::RunFile;
 use super::manifest::{self, Entry, Manifest, Structure};
 use super::merge::{Background, Merged, Plan, choose, discard, is_missing};
 use super::{Error, Options, Retired, Runs};

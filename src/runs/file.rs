@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
 use memmap2::Mmap;
+use pulp::{Arch, NullaryFnOnce};
 
+use super::fence::{Bounds, Fence, search};
 use super::map::map;
 use super::{Error, Pair};
 
@@ -63,7 +65,7 @@ impl RunFile {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.fence.starts.capacity() * size_of::<usize>()
+        self.fence.memory_bytes()
     }
 
     pub(super) fn mapped_bytes(&self) -> u64 {
@@ -102,6 +104,51 @@ impl RunFile {
             next: self.lower_bound(low),
             high,
         }
+    }
+
+    /// Visits the pairs whose keys lie in one of the ranges and differ from `value` in at most `bits`
+    /// bits. A lookup among millions waits for memory: where each range begins is asked for before any
+    /// is read, so that the waits overlap.
+    pub(super) fn near(
+        &self,
+        ranges: &[(u64, u64)],
+        value: u64,
+        bits: u32,
+        visit: &mut impl FnMut(u64, u64),
+    ) {
+        let (keys, values) = (self.keys(), self.values());
+        let touched = ranges.iter().map(|(low, _)| self.touch(*low));
+        std::hint::black_box(touched.fold(0, |all, byte| all ^ byte));
+        for &(low, high) in ranges {
+            let mut next = self.lower_bound(low);
+            while let Some(found) = Arch::new().dispatch(Near {
+                keys: keys.get(next..).unwrap_or_default(),
+                high,
+                value,
+                bits,
+            }) {
+                next += found;
+                if let (Some(key), Some(value)) = (keys.get(next), values.get(next)) {
+                    visit(u64::from_le_bytes(*key), value);
+                }
+                next += 1;
+            }
+        }
+    }
+
+    /// Asks for the keys of the cell that a key is in, and waits for none of them.
+    fn touch(&self, key: u64) -> u8 {
+        /// Keys of a cache line.
+        const LINE: usize = 8;
+        /// Keys that are asked for at most.
+        const MOST: usize = 32 * LINE;
+        if !(self.header.min..=self.header.max).contains(&key) {
+            return 0;
+        }
+        let (start, end, _) = self.fence.cell(key);
+        let keys = self.keys().get(start..end.min(start + MOST));
+        let lines = keys.unwrap_or_default().chunks(LINE);
+        lines.fold(0, |touched, line| touched ^ line[0][0])
     }
 
     /// Position of the first key that is not less than `key`.
@@ -292,39 +339,37 @@ impl RunFile {
     }
 }
 
-/// Position in `keys` of the first key that is not less than `key`: strides of growing length from
-/// the guess until the key is enclosed, then binary search. For uniform keys the guess is off by
-/// about the root of their number, a cache line; for the worst keys this is twice a binary search.
-fn search(keys: &[[u8; 8]], guess: usize, key: u64) -> usize {
-    let is_less = |position: usize| {
-        keys.get(position)
-            .is_some_and(|found| u64::from_le_bytes(*found) < key)
-    };
-    // Keys before `low` are less than the key, keys from `high` on are not.
-    let (mut low, mut high) = (0, keys.len());
-    let mut stride = 4;
-    if is_less(guess) {
-        low = guess + 1;
-        while low + stride < high {
-            if !is_less(low + stride) {
-                high = low + stride;
-                break;
+/// The search for the next key that differs from `value` in few bits; it runs with the processor's own
+/// instruction for counting them.
+struct Near<'a> {
+    keys: &'a [[u8; 8]],
+    /// The last key of the range.
+    high: u64,
+    value: u64,
+    bits: u32,
+}
+
+impl NullaryFnOnce for Near<'_> {
+    /// Its position.
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it must be compiled into the dispatcher"
+    )]
+    fn call(self) -> Option<usize> {
+        for (at, key) in self.keys.iter().enumerate() {
+            let key = u64::from_le_bytes(*key);
+            if key > self.high {
+                return None;
             }
-            low += stride + 1;
-            stride *= 2;
-        }
-    } else {
-        high = guess.min(high);
-        while stride < high {
-            if is_less(high - stride) {
-                low = high - stride + 1;
-                break;
+            if (key ^ self.value).count_ones() <= self.bits {
+                return Some(at);
             }
-            high -= stride;
-            stride *= 2;
         }
+        None
     }
-    low + keys[low..high].partition_point(|found| u64::from_le_bytes(*found) < key)
 }
 
 /// Pairs of one file within a range of keys.
@@ -342,6 +387,16 @@ enum Values<'a> {
     U64(&'a [[u8; 8]]),
 }
 
+impl Values<'_> {
+    fn get(&self, at: usize) -> Option<u64> {
+        Some(match self {
+            Self::Zero => 0,
+            Self::U32(values) => u64::from(u32::from_le_bytes(*values.get(at)?)),
+            Self::U64(values) => u64::from_le_bytes(*values.get(at)?),
+        })
+    }
+}
+
 impl Iterator for Pairs<'_> {
     type Item = Pair;
 
@@ -350,82 +405,9 @@ impl Iterator for Pairs<'_> {
         if key > self.high {
             return None;
         }
-        let value = match self.values {
-            Values::Zero => 0,
-            Values::U32(values) => u64::from(u32::from_le_bytes(*values.get(self.next)?)),
-            Values::U64(values) => u64::from_le_bytes(*values.get(self.next)?),
-        };
+        let value = self.values.get(self.next)?;
         self.next += 1;
         Some((key, value))
-    }
-}
-
-/// What is known of the pairs before they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bounds {
-    /// Least key.
-    pub(super) min: u64,
-    /// Greatest key.
-    pub(super) max: u64,
-    /// Number of pairs, or more.
-    pub(super) count: u64,
-}
-
-/// Where the keys of each part of the key range begin. The parts divide the range between the least
-/// and the greatest key, not all of 64 bits, so that keys with a common prefix are divided too.
-#[derive(Debug)]
-struct Fence {
-    min: u64,
-    /// Bits of a key, relative to `min`, below those that number its cell.
-    shift: u32,
-    /// Of each cell, and at the end the number of keys.
-    starts: Vec<usize>,
-    cells: usize,
-}
-
-impl Fence {
-    /// Keys of a cell that one guess finds within a cache line: its error is about the root of 64.
-    const KEYS_OF_A_CELL: u64 = 64;
-    /// 512 KiB of memory, reached at 4 M keys.
-    const MOST_CELLS: u64 = 1 << 16;
-
-    fn new(Bounds { min, max, count }: Bounds) -> Self {
-        let wanted = (count / Self::KEYS_OF_A_CELL)
-            .clamp(2, Self::MOST_CELLS)
-            .next_power_of_two();
-        let range = max.saturating_sub(min);
-        // At most 63, because `wanted` is at least 2: a shift by 64 would be an overflow.
-        let shift = (u64::BITS - range.leading_zeros()).saturating_sub(wanted.ilog2());
-        let cells = (range >> shift) as usize + 1;
-        Self {
-            min,
-            shift,
-            starts: Vec::with_capacity(cells + 1),
-            cells,
-        }
-    }
-
-    /// Tells of the keys in their order; each must be within the bounds.
-    fn push(&mut self, position: usize, key: u64) {
-        let cell = ((key - self.min) >> self.shift) as usize;
-        while self.starts.len() <= cell {
-            self.starts.push(position);
-        }
-    }
-
-    fn finish(&mut self, count: usize) {
-        self.starts.resize(self.cells + 1, count);
-    }
-
-    /// First position of the cell of `key`, the position after its last, and where in it, counted
-    /// from the first, the key would be if keys were uniform. The key must be within the bounds.
-    fn cell(&self, key: u64) -> (usize, usize, usize) {
-        let distance = key - self.min;
-        let cell = (distance >> self.shift) as usize;
-        let (start, end) = (self.starts[cell], self.starts[cell + 1]);
-        let within = distance & ((1 << self.shift) - 1);
-        let guess = (u128::from(within) * (end - start) as u128) >> self.shift;
-        (start, end, guess as usize)
     }
 }
 

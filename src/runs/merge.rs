@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use super::file::{Bounds, Pairs, RunFile};
+use super::fence::Bounds;
+use super::file::{Pairs, RunFile};
 use super::{Error, Pair, Retired};
 
 /// Several ascending sources as one ascending sequence without repetitions. A linear look at all

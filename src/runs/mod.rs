@@ -11,6 +11,7 @@
 //! after the last checkpoint is replayed by the caller, and inserting twice is harmless.
 
 mod catalog;
+mod fence;
 mod file;
 mod manifest;
 mod map;
@@ -107,13 +108,6 @@ impl Runs {
         out.dedup();
     }
 
-    /// Visits the pairs with keys from `low` to `high`, both included, ascending, each once.
-    pub fn range(&self, low: u64, high: u64, visit: &mut dyn FnMut(u64, u64)) {
-        for (key, value) in self.pairs(low, high) {
-            visit(key, value);
-        }
-    }
-
     /// The pairs with keys from `low` to `high`, both included, ascending, each once. Lazy, so that
     /// the caller bounds the work with `take`.
     pub fn pairs(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, u64)> {
@@ -124,6 +118,28 @@ impl Runs {
             .iter()
             .map(|file| Source::File(file.pairs(low, high)));
         Union::new(memory.map(Source::Memory).into_iter().chain(files))
+    }
+
+    /// Visits the pairs whose keys lie in one of the ranges (from the first to the second, both included)
+    /// and differ from `value` in at most `bits` bits: at least once, in no order, each file and memory
+    /// by itself.
+    pub fn near(
+        &self,
+        ranges: &[(u64, u64)],
+        value: u64,
+        bits: u32,
+        mut visit: impl FnMut(u64, u64),
+    ) {
+        for file in &self.files {
+            file.near(ranges, value, bits, &mut visit);
+        }
+        for &(low, high) in ranges.iter().filter(|(low, high)| low <= high) {
+            for (key, document) in self.memory.range((low, 0)..=(high, u64::MAX)) {
+                if (key ^ value).count_ones() <= bits {
+                    visit(*key, *document);
+                }
+            }
+        }
     }
 
     /// Visits every key at least once, in no order, sequentially through each file: made for

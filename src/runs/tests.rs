@@ -61,9 +61,21 @@ fn check_key(runs: &Runs, model: &Model, key: u64) {
 fn check_range(runs: &Runs, model: &Model, low: u64, high: u64) {
     let inside = |pair: &&Pair| (low..=high).contains(&pair.0);
     let expected: Vec<Pair> = model.iter().filter(inside).copied().collect();
-    let mut found = Vec::new();
-    runs.range(low, high, &mut |key, value| found.push((key, value)));
+    let found: Vec<Pair> = runs.pairs(low, high).collect();
     assert_eq!(found, expected, "pairs from {low:#x} to {high:#x}");
+    let middle = low / 2 + high / 2;
+    for bits in [0, 3, 31] {
+        let is_near = |pair: &&Pair| (pair.0 ^ middle).count_ones() <= bits;
+        let mut found = Vec::new();
+        let halves = [(low, middle), (middle.saturating_add(1), high)];
+        runs.near(&halves, middle, bits, |key, value| {
+            found.push((key, value));
+        });
+        found.sort_unstable();
+        found.dedup();
+        let expected: Vec<Pair> = expected.iter().filter(is_near).copied().collect();
+        assert_eq!(found, expected, "within {bits} bits");
+    }
 }
 
 #[derive(Debug, Clone)]
