@@ -1,14 +1,15 @@
 //! Documents: one row a stored response, by rising id, in sled.
 //!
 //! Rows are written at checkpoints only; until then the new ones are served from memory, and the
-//! committer's deltas keep them safe. Beside sled stands the witness column, written with it. sled's `flush` hands its log to the operating system but does
+//! committer's deltas keep them safe. Signatures of one width are not in the row but in the witness column,
+//! which is written with it. sled's `flush` hands its log to the operating system but does
 //! not sync it, so a checkpoint syncs sled's file itself. What is here can be rebuilt from the
 //! store, so a database that does not open is set aside rather than mourned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::witness::WitnessColumn;
+use super::witness::{Kept, WitnessColumn};
 use super::{Fingerprints, Kind, Signature};
 use crate::url::UrlId;
 
@@ -79,7 +80,7 @@ impl Stored {
 /// All documents of a crawl.
 pub struct Documents {
     path: PathBuf,
-    database: sled::Db,
+    database: Database,
     /// New since the last checkpoint: bounded by the checkpoint's limits.
     recent: BTreeMap<DocumentId, Arc<Document>>,
     /// Removed since the last checkpoint.
@@ -88,13 +89,18 @@ pub struct Documents {
     through: DocumentId,
     /// What candidates of the near tier are verified by.
     witnesses: WitnessColumn,
+    /// What is on disk is not all that there was, and must not be taken for it by the next start.
+    is_damaged: bool,
 }
 
-/// Why the documents on disk cannot be used; they are set aside and must be rebuilt.
+/// What of the documents on disk cannot be used: it is told at each opening until it was put again and
+/// [`rebuilt`](Documents::rebuilt) was called.
 #[derive(Debug, Clone)]
-pub struct DocumentsDamage {
-    /// What is wrong.
-    pub why: String,
+pub enum DocumentsDamage {
+    /// All of them, which were set aside: why. They are to be [inserted](Documents::insert).
+    All(String),
+    /// What they are verified by, to be [put](Documents::put_witness).
+    Witnesses,
 }
 
 /// The row that says how far checkpoints came; shorter than any id.
@@ -108,9 +114,29 @@ impl Documents {
         cache_bytes: u64,
         expected: DocumentId,
     ) -> Result<(Self, Option<DocumentsDamage>), Error> {
-        let why = match open_database(path, cache_bytes) {
+        let column_path = column_of(path);
+        let column_error = |source| Error::Io {
+            path: column_path.clone(),
+            source,
+        };
+        let witnesses = WitnessColumn::open(&column_path).map_err(column_error)?;
+        // Of ten million documents each takes seconds.
+        let (database, whole_through) = thread::scope(|scope| {
+            let whole_through = scope.spawn(|| witnesses.whole_through());
+            let database = Database::open(path, cache_bytes);
+            (database, whole_through.join())
+        });
+        let whole_through = whole_through
+            .unwrap_or_else(|panic| resume_unwind(panic))
+            .map_err(column_error)?;
+        let why = match database {
             Ok((database, through)) if through >= expected => {
-                return Ok((Self::new(path, database, through)?, None));
+                let mut documents = Self::new(path, database, through, witnesses);
+                if whole_through >= through {
+                    return Ok((documents, None));
+                }
+                documents.distrust()?;
+                return Ok((documents, Some(DocumentsDamage::Witnesses)));
             }
             Ok((_, through)) => {
                 format!("it ends at document {through}, and {expected} are acknowledged")
@@ -130,48 +156,51 @@ impl Documents {
             }
             fs::rename(path, &aside).map_err(io)?;
         }
-        let (database, through) = open_database(path, cache_bytes)?;
-        Ok((
-            Self::new(path, database, through)?,
-            Some(DocumentsDamage { why }),
-        ))
+        let (database, through) = Database::open(path, cache_bytes)?;
+        let mut documents = Self::new(path, database, through, witnesses);
+        documents.distrust()?;
+        Ok((documents, Some(DocumentsDamage::All(why))))
     }
 
-    fn new(path: &Path, database: sled::Db, through: DocumentId) -> Result<Self, Error> {
-        let column = path.with_extension("witness");
-        let io = |source| Error::Io {
-            path: column.clone(),
-            source,
-        };
-        let mut documents = Self {
+    fn new(path: &Path, database: Database, through: DocumentId, witnesses: WitnessColumn) -> Self {
+        Self {
             path: path.to_owned(),
             database,
             recent: BTreeMap::new(),
             removed: BTreeSet::new(),
             through,
-            witnesses: WitnessColumn::open(&column).map_err(io)?,
-        };
-        if documents.witnesses.through() < through {
-            documents.rebuild_witnesses()?;
+            witnesses,
+            is_damaged: false,
         }
-        Ok(documents)
     }
 
-    /// Writes the rows that the witness column lacks.
-    fn rebuild_witnesses(&mut self) -> Result<(), Error> {
-        let first = self.witnesses.through() + 1;
-        for row in self.database.range(first.to_be_bytes()..) {
-            let (key, row) = row.map_err(|error| failed(&self.path, error))?;
-            let id = key.as_ref().try_into().map(u64::from_be_bytes);
-            if let (Ok(id), Ok(document)) = (id, postcard::from_bytes::<Document>(&row)) {
-                let near = document.fingerprints.get(Kind::Near);
-                let put = self.witnesses.put(id, near);
-                put.map_err(|source| self.witness_error(source))?;
-            }
+    /// Begins the witness column anew, and lets no start believe what is on disk before it is rebuilt.
+    fn distrust(&mut self) -> Result<(), Error> {
+        self.is_damaged = true;
+        let begun = WitnessColumn::begin(&column_of(&self.path));
+        self.witnesses = begun.map_err(|source| self.witness_error(source))?;
+        Ok(())
+    }
+
+    /// Says that what was damaged holds again all that it should, up to a document, and waits until the
+    /// disk has it.
+    pub fn rebuilt(&mut self, through: DocumentId) -> Result<(), Error> {
+        let through = self.through.max(through);
+        if self.witnesses.through() < through {
+            let put = self.witnesses.put(through, &Fingerprints::default());
+            put.map_err(|source| self.witness_error(source))?;
         }
-        self.witnesses
-            .sync()
-            .map_err(|source| self.witness_error(source))
+        let placed = self.witnesses.take_place(&column_of(&self.path));
+        placed.map_err(|source| self.witness_error(source))?;
+        self.is_damaged = false;
+        self.through = through;
+        self.write()
+    }
+
+    /// Writes again what a document is verified by.
+    pub fn put_witness(&mut self, document: &Document) -> Result<(), Error> {
+        let put = self.witnesses.put(document.id, &document.fingerprints);
+        put.map_err(|source| self.witness_error(source))
     }
 
     fn witness_error(&self, source: io::Error) -> Error {
@@ -183,11 +212,9 @@ impl Documents {
 
     /// What a document is verified by in a tier, if that can be had without reading all of it.
     pub(super) fn witness(&self, id: DocumentId, kind: Kind) -> Option<Signature> {
-        match kind {
-            Kind::Near if !self.recent.contains_key(&id) && !self.removed.contains(&id) => {
-                self.witnesses.get(id)
-            }
-            _ => None,
+        match self.recent.contains_key(&id) || self.removed.contains(&id) {
+            true => None,
+            false => self.witnesses.get(id)?.signature(kind),
         }
     }
 
@@ -199,14 +226,21 @@ impl Documents {
         if self.removed.contains(&id) {
             return Ok(None);
         }
-        let row = self
-            .database
-            .get(id.to_be_bytes())
-            .map_err(|error| failed(&self.path, error))?;
+        let row = self.database.get(&id.to_be_bytes())?;
         // A row that cannot be read is a posting without a document: it convicts nobody.
-        Ok(row
-            .and_then(|row| postcard::from_bytes(&row).ok())
-            .map(Arc::new))
+        let document = row.and_then(|row| postcard::from_bytes::<Document>(&row).ok());
+        Ok(document.map(|mut document| {
+            if let Some(kept) = self.witnesses.get(id) {
+                for kind in Kind::ALL {
+                    if document.fingerprints.get(kind).is_none()
+                        && let Some(signature) = kept.signature(kind)
+                    {
+                        document.fingerprints.set(kind, Some(signature));
+                    }
+                }
+            }
+            Arc::new(document)
+        }))
     }
 
     /// Adds a document, or replaces one that is not yet written.
@@ -219,15 +253,6 @@ impl Documents {
         self.through
     }
 
-    /// Says that everything up to `through` is written, although the last ones are there no more.
-    pub fn reach(&mut self, through: DocumentId) -> Result<(), Error> {
-        self.through = self.through.max(through);
-        let row = self.through.to_be_bytes();
-        let written = self.database.insert(THROUGH, &row);
-        written.map_err(|error| failed(&self.path, error))?;
-        self.sync()
-    }
-
     /// Removes a document for good: its number must not be used again.
     pub fn remove(&mut self, id: DocumentId) {
         self.recent.remove(&id);
@@ -236,9 +261,9 @@ impl Documents {
 
     /// Numbers of documents from `from` on that are written, at most `limit`, ascending.
     pub fn ids(&self, from: DocumentId, limit: usize) -> Result<Vec<DocumentId>, Error> {
-        let keys = self.database.range(from.to_be_bytes()..).keys();
-        let ids = keys.map(|key| {
-            let key = key.map_err(|error| failed(&self.path, error))?;
+        let from = from.to_be_bytes();
+        let ids = self.database.keys(&from)?.map(|key| {
+            let key = key.map_err(|error| self.database.failed(error))?;
             Ok(key.as_ref().try_into().ok().map(u64::from_be_bytes))
         });
         let ids = ids.filter_map(Result::transpose);
@@ -254,78 +279,179 @@ impl Documents {
     }
 
     /// Writes what is new and waits until the disk has it.
-    #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
     pub fn checkpoint(&mut self) -> Result<(), Error> {
-        if self.recent.is_empty() && self.removed.is_empty() {
-            return Ok(());
+        match self.recent.is_empty() && self.removed.is_empty() {
+            true => Ok(()),
+            false => self.write(),
         }
-        let last = self.recent.last_key_value().map_or(0, |(id, _)| *id);
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let recent = std::mem::take(&mut self.recent);
+        let written = self.write_rows(&recent);
+        if written.is_err() {
+            // They are not lost, and can be read and written again.
+            self.recent = recent;
+        }
+        written
+    }
+
+    fn write_rows(&mut self, recent: &BTreeMap<DocumentId, Arc<Document>>) -> Result<(), Error> {
+        let last = recent.last_key_value().map_or(0, |(id, _)| *id);
         let through = self.through.max(last);
-        let mut batch = sled::Batch::default();
-        for id in &self.removed {
-            batch.remove(&id.to_be_bytes());
-        }
-        for (id, document) in &self.recent {
-            let row = postcard::to_stdvec(&**document).expect("documents are plain data");
-            batch.insert(&id.to_be_bytes(), row);
-        }
-        batch.insert(THROUGH, &through.to_be_bytes());
         let removed: Vec<DocumentId> = self.removed.iter().copied().collect();
         let remove = self.witnesses.remove(&removed);
         remove.map_err(|source| self.witness_error(source))?;
-        // Before sled, so that the column is never behind it.
-        for (id, document) in &self.recent {
-            let near = document.fingerprints.get(Kind::Near);
-            let put = self.witnesses.put(*id, near);
-            put.map_err(|source| self.witness_error(source))?;
+        for document in recent.values() {
+            self.put_witness(document)?;
         }
-        self.witnesses
-            .sync()
-            .map_err(|source| self.witness_error(source))?;
-        self.database
-            .apply_batch(batch)
-            .map_err(|error| failed(&self.path, error))?;
-        self.sync()?;
+        // Before sled, so that the column is never behind it.
+        let synced = self.witnesses.sync();
+        synced.map_err(|source| self.witness_error(source))?;
+        // One by one and in order, not as a batch: a batch inserts in the order of a hash map, which
+        // leaves leaves half full, and until its end nothing that it replaces is freed. Rows that a kill
+        // leaves without the last one are written again.
+        for id in &removed {
+            self.database.remove(&id.to_be_bytes())?;
+        }
+        for document in recent.values() {
+            let mut document = Document::clone(document);
+            for kind in Kind::ALL {
+                if document.fingerprints.get(kind).is_some_and(Kept::holds) {
+                    document.fingerprints.set(kind, None);
+                }
+            }
+            let row = postcard::to_stdvec(&document).expect("documents are plain data");
+            self.database.put(&document.id.to_be_bytes(), row)?;
+        }
+        if !self.is_damaged {
+            self.database.put(THROUGH, through.to_be_bytes().to_vec())?;
+        }
+        self.database.sync(removed.len() + recent.len())?;
         self.through = through;
         self.removed.clear();
-        self.recent.clear();
         Ok(())
-    }
-
-    /// Waits until the disk has what sled has.
-    fn sync(&self) -> Result<(), Error> {
-        self.database
-            .flush()
-            .map_err(|error| failed(&self.path, error))?;
-        let file = self.path.join("db");
-        File::open(&file)
-            .and_then(|file| file.sync_data())
-            .map_err(|source| Error::Io { path: file, source })
     }
 }
 
-/// Opens sled and reads how far it reaches. sled panics on some damage, hence the net.
-fn open_database(path: &Path, cache_bytes: u64) -> Result<(sled::Db, DocumentId), Error> {
-    let open = || {
-        let database = sled::Config::new()
-            .path(path)
-            .cache_capacity(cache_bytes)
-            .flush_every_ms(None)
-            .open()?;
-        let through = database.get(THROUGH)?;
-        Ok::<_, sled::Error>((database, through))
-    };
-    match catch_unwind(AssertUnwindSafe(|| patiently(open))) {
-        Ok(Ok((database, through))) => {
+/// Where the witness column of the documents in `path` is.
+fn column_of(path: &Path) -> PathBuf {
+    path.with_extension("witness")
+}
+
+/// sled, opened anew from time to time. It notes where its pages are only when it opens, and reads all that
+/// was written since at the next opening: 18 microseconds a row.
+struct Database {
+    path: PathBuf,
+    cache_bytes: u64,
+    /// There is none while it is opened anew.
+    sled: Option<sled::Db>,
+    /// Rows written since it was opened.
+    written: usize,
+}
+
+impl Database {
+    /// Rows after which it is opened anew.
+    const REOPEN: usize = 200_000;
+
+    /// Opens it; also tells how far it reaches. sled panics on some damage, hence the net.
+    fn open(path: &Path, cache_bytes: u64) -> Result<(Self, DocumentId), Error> {
+        let mut database = Self {
+            path: path.to_owned(),
+            cache_bytes,
+            sled: None,
+            written: 0,
+        };
+        let open = || {
+            database.reopen()?;
+            let through = database.get(THROUGH)?;
             let through =
                 through.and_then(|row| Some(u64::from_be_bytes(row.as_ref().try_into().ok()?)));
             Ok((database, through.unwrap_or(0)))
+        };
+        match catch_unwind(AssertUnwindSafe(open)) {
+            Ok(opened) => opened,
+            Err(_) => Err(Error::Engine {
+                path: path.to_owned(),
+                why: "it is damaged in a way that its engine does not survive".to_owned(),
+            }),
         }
-        Ok(Err(error)) => Err(failed(path, error)),
-        Err(_) => Err(Error::Engine {
-            path: path.to_owned(),
-            why: "it is damaged in a way that its engine does not survive".to_owned(),
-        }),
+    }
+
+    fn reopen(&mut self) -> Result<(), Error> {
+        self.sled = None;
+        let open = || {
+            sled::Config::new()
+                .path(&self.path)
+                .cache_capacity(self.cache_bytes)
+                .flush_every_ms(None)
+                .open()
+        };
+        let opened = patiently(open).map_err(|error| self.failed(error))?;
+        self.sled = Some(opened);
+        self.written = 0;
+        Ok(())
+    }
+
+    fn sled(&self) -> Result<&sled::Db, Error> {
+        self.sled.as_ref().ok_or_else(|| Error::Engine {
+            path: self.path.clone(),
+            why: "it could not be opened again".to_owned(),
+        })
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, Error> {
+        let row = self.sled()?.get(key);
+        row.map_err(|error| self.failed(error))
+    }
+
+    fn put(&self, key: &[u8], row: Vec<u8>) -> Result<(), Error> {
+        let put = self.sled()?.insert(key, row);
+        put.map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
+    fn remove(&self, key: &[u8]) -> Result<(), Error> {
+        let removed = self.sled()?.remove(key);
+        removed.map_err(|error| self.failed(error))?;
+        Ok(())
+    }
+
+    /// The keys from `from` on.
+    fn keys(
+        &self,
+        from: &[u8],
+    ) -> Result<impl Iterator<Item = Result<sled::IVec, sled::Error>>, Error> {
+        Ok(self.sled()?.range(from..).keys())
+    }
+
+    /// Waits until the disk has all `rows` that were put or removed.
+    fn sync(&mut self, rows: usize) -> Result<(), Error> {
+        let flushed = self.sled()?.flush();
+        flushed.map_err(|error| self.failed(error))?;
+        let file = self.path.join("db");
+        File::open(&file)
+            .and_then(|file| file.sync_data())
+            .map_err(|source| Error::Io { path: file, source })?;
+        self.written += rows;
+        match self.written < Self::REOPEN {
+            true => Ok(()),
+            false => self.reopen(),
+        }
+    }
+
+    fn failed(&self, error: sled::Error) -> Error {
+        match error {
+            // Damage too comes as an I/O error of this kind.
+            sled::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => Error::Io {
+                path: self.path.clone(),
+                source,
+            },
+            other => Error::Engine {
+                path: self.path.clone(),
+                why: other.to_string(),
+            },
+        }
     }
 }
 
@@ -349,20 +475,6 @@ fn patiently<T>(open: impl Fn() -> Result<T, sled::Error>) -> Result<T, sled::Er
         }
     }
     open()
-}
-
-fn failed(path: &Path, error: sled::Error) -> Error {
-    match error {
-        // Damage too comes as an I/O error of this kind.
-        sled::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => Error::Io {
-            path: path.to_owned(),
-            source,
-        },
-        other => Error::Engine {
-            path: path.to_owned(),
-            why: other.to_string(),
-        },
-    }
 }
 
 impl std::fmt::Debug for Documents {
@@ -461,6 +573,35 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_witness_column_is_told_and_put_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("documents");
+        let words: Vec<_> = (0..80).map(|word| format!("word{word}")).collect();
+        let text = crate::dedup::Text::whole(&words.join(" "));
+        let mut own = Document::clone(&document(1));
+        own.fingerprints = Fingerprints::of(b"raw", &text);
+        let own = Arc::new(own);
+        let (mut documents, _) = Documents::open(&path, 1 << 20, 0).unwrap();
+        documents.insert(Arc::clone(&own));
+        documents.checkpoint().unwrap();
+        assert_eq!(documents.get(1).unwrap(), Some(Arc::clone(&own)));
+        drop(documents);
+        fs::remove_file(path.with_extension("witness")).unwrap();
+        let (mut documents, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
+        assert!(matches!(damage, Some(DocumentsDamage::Witnesses)));
+        documents.put_witness(&own).unwrap();
+        drop(documents);
+        let (mut documents, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
+        assert!(damage.is_some(), "not all was put");
+        documents.put_witness(&own).unwrap();
+        documents.rebuilt(1).unwrap();
+        drop(documents);
+        let (documents, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
+        assert!(damage.is_none());
+        assert_eq!(documents.get(1).unwrap(), Some(own));
+    }
+
+    #[test]
     fn a_lost_or_damaged_folder_is_set_aside() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("documents");
@@ -475,7 +616,22 @@ mod tests {
         assert_eq!(documents.get(1).unwrap(), None);
         drop(documents);
         fs::remove_dir_all(&path).unwrap();
+        let (mut documents, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
+        assert!(damage.is_some());
+        documents.insert(document(1));
+        documents.checkpoint().unwrap();
+        drop(documents);
+        let (mut documents, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
+        assert!(damage.is_some(), "it was not said that this was all");
+        documents.insert(document(1));
+        documents.rebuilt(3).unwrap();
+        drop(documents);
+        let (documents, damage) = Documents::open(&path, 1 << 20, 3).unwrap();
+        assert!(damage.is_none());
+        assert_eq!(documents.get(1).unwrap(), Some(document(1)));
+        drop(documents);
+        fs::remove_dir_all(&path).unwrap();
         let (_, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
-        assert!(damage.is_some_and(|damage| damage.why.contains("document 0")));
+        assert!(matches!(damage, Some(DocumentsDamage::All(why)) if why.contains("document 0")));
     }
 }

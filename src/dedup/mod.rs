@@ -318,6 +318,14 @@ impl Fingerprints {
         self.signatures.get(at)?.as_ref()
     }
 
+    /// Puts the signature of a tier in its place.
+    pub(crate) fn set(&mut self, kind: Kind, signature: Option<Signature>) {
+        let at = METHODS.iter().position(|method| method.kind() == kind);
+        if let Some(place) = at.and_then(|at| self.signatures.get_mut(at)) {
+            *place = signature;
+        }
+    }
+
     /// The cheapest tier by which two visits of one page found the same. Near does not count: an
     /// edited page is another one; nor does a main text that is too little of the page.
     pub fn same_as(&self, other: &Self) -> Option<Kind> {

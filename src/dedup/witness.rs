@@ -1,23 +1,33 @@
-//! The witness column: what near duplicates are verified by, in rows of one width in order of document
-//! id, so that a candidate costs one read of 140 bytes that the kernel has cached, where a row in sled
-//! costs 18 microseconds.
+//! The witness column: the signatures of one width (digests, SimHash, sketch), in rows of one width in
+//! order of document id, so that a candidate costs one read of 237 bytes that the kernel has cached, where
+//! a row in sled costs 18 microseconds; and sled takes about twice the bytes of a row.
 //!
-//! Rows are written at checkpoints only, and all of it can be made again from the documents: a row that
-//! does not match its checksum is no row, and a file that does not begin as expected is begun anew. The
-//! file is read and not mapped, because it grows: a mapping is sound only for files that stay.
+//! Rows are written at checkpoints only. Sled does not have what is here; the store has, so all of it can
+//! be made again: in another file, which takes the place of this one when it is whole. Each start reads
+//! all rows once, to tell whether they match their checksums. The file is read and not mapped, because it
+//! grows: a mapping is sound only for files that stay.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
 
 use super::minhash::HASHES;
-use super::{DocumentId, Signature, features};
+use super::{DocumentId, Fingerprints, Kind, Signature, features};
 
-/// Bytes of a row: SimHash, sketch, checksum.
-const ROW: usize = 8 + HASHES + 4;
+/// Bytes of a digest.
+const DIGEST: usize = 32;
+
+/// The tiers whose digests are kept, in their order; the near tier comes behind them.
+const DIGESTS: [Kind; 3] = [Kind::Raw, Kind::Normalized, Kind::Content];
+
+/// Bytes of a row without its checksum: which signatures there are, a bit each; digests, SimHash, sketch.
+const FIELDS: usize = 1 + DIGESTS.len() * DIGEST + 8 + HASHES;
+
+/// Bytes of a row.
+const ROW: usize = FIELDS + 4;
 
 /// Bytes before the first row: a title, then a hash of what the features are.
 const HEAD: usize = 24;
@@ -59,6 +69,26 @@ impl WitnessColumn {
         Ok(column)
     }
 
+    /// Begins a column anew, in another file than that at `path` until [`take_place`](Self::take_place).
+    pub(super) fn begin(path: &Path) -> io::Result<Self> {
+        let path = path.with_extension("witness.new");
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Self::open(&path),
+        }
+    }
+
+    /// Puts the column in the place of the one at `path`, when the disk has all of it.
+    pub(super) fn take_place(&mut self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, path)?;
+        path.clone_into(&mut self.path);
+        match path.parent() {
+            Some(directory) => File::open(directory)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -69,33 +99,38 @@ impl WitnessColumn {
         self.through
     }
 
-    /// The row of a document; `None` if it has none, or one that cannot be read.
-    pub(super) fn get(&self, id: DocumentId) -> Option<Signature> {
+    /// The last document up to which all rows are as they were written: one sequential read.
+    pub(super) fn whole_through(&self) -> io::Result<DocumentId> {
+        (&self.file).seek(SeekFrom::Start(HEAD as u64))?;
+        let mut rows = BufReader::with_capacity(ROW << 12, &self.file);
+        let mut row = [0; ROW];
+        for id in 1..=self.through {
+            rows.read_exact(&mut row)?;
+            if row != [0; ROW] && fields(id, &row).is_none() {
+                return Ok(id - 1);
+            }
+        }
+        Ok(self.through)
+    }
+
+    /// The signatures of a document; `None` if it has none here, or a row that cannot be read.
+    pub(super) fn get(&self, id: DocumentId) -> Option<Kept> {
         let mut row = [0; ROW];
         self.file.read_exact_at(&mut row, place(id)?).ok()?;
-        let (rest, crc) = row.split_last_chunk::<4>()?;
-        if checksum(id, rest) != u32::from_le_bytes(*crc) {
-            return None;
-        }
-        let (simhash, sketch) = rest.split_first_chunk::<8>()?;
-        Some(Signature::Witnessed {
-            simhash: u64::from_le_bytes(*simhash),
-            sketch: Box::new(sketch.try_into().ok()?),
-        })
+        Some(Kept(*fields(id, &row)?))
     }
 
     /// Writes the row of a document; not durable before [`sync`](Self::sync).
-    pub(super) fn put(&mut self, id: DocumentId, signature: Option<&Signature>) -> io::Result<()> {
+    pub(super) fn put(&mut self, id: DocumentId, fingerprints: &Fingerprints) -> io::Result<()> {
         let Some(place) = place(id) else {
             return Ok(());
         };
-        // A document without a fingerprint has a row of zeros, whose checksum is wrong.
+        // A document without signatures has a row of zeros, whose checksum is wrong.
         let mut row = [0; ROW];
-        let witness = signature.and_then(|it| Some((it.simhash()?, it.sketch()?)));
-        if let Some((simhash, sketch)) = witness {
-            let (fields, crc) = row.split_at_mut(ROW - 4);
-            fields[..8].copy_from_slice(&simhash.to_le_bytes());
-            fields[8..].copy_from_slice(&sketch[..]);
+        let kept = Kept::of(fingerprints);
+        if kept.0[0] != 0 {
+            let (fields, crc) = row.split_at_mut(FIELDS);
+            fields.copy_from_slice(&kept.0);
             crc.copy_from_slice(&checksum(id, fields).to_le_bytes());
         }
         self.file.write_all_at(&row, place)?;
@@ -122,7 +157,7 @@ impl WitnessColumn {
             if rustix::fs::fallocate(&self.file, how, from, to - from).is_err() {
                 // A row of zeros is none, too.
                 for id in neighbours {
-                    self.put(*id, None)?;
+                    self.put(*id, &Fingerprints::default())?;
                 }
             }
         }
@@ -150,6 +185,65 @@ fn place(id: DocumentId) -> Option<u64> {
     rows.checked_add(HEAD as u64)
 }
 
+/// The signatures of one document.
+pub(super) struct Kept([u8; FIELDS]);
+
+impl Kept {
+    /// Whether a signature is one that is kept here.
+    pub(super) fn holds(signature: &Signature) -> bool {
+        match signature {
+            Signature::Digest(_) | Signature::Witnessed { .. } => true,
+            // Of a signature the column has the sketch only.
+            Signature::Shingles(_) | Signature::MinHashed { .. } => false,
+        }
+    }
+
+    fn of(fingerprints: &Fingerprints) -> Self {
+        let mut fields = [0; FIELDS];
+        let (flags, rest) = fields.split_at_mut(1);
+        let (digests, near) = rest.split_at_mut(DIGESTS.len() * DIGEST);
+        for ((at, kind), place) in (0..).zip(DIGESTS).zip(digests.chunks_exact_mut(DIGEST)) {
+            if let Some(Signature::Digest(digest)) = fingerprints.get(kind) {
+                place.copy_from_slice(digest);
+                flags[0] |= 1 << at;
+            }
+        }
+        let witness = fingerprints.get(Kind::Near);
+        let witness = witness.and_then(|it| Some((it.simhash()?, it.sketch()?)));
+        if let Some((simhash, sketch)) = witness {
+            near[..8].copy_from_slice(&simhash.to_le_bytes());
+            near[8..].copy_from_slice(&sketch[..]);
+            flags[0] |= 1 << DIGESTS.len();
+        }
+        Self(fields)
+    }
+
+    /// The signature of a tier, if it is kept here.
+    pub(super) fn signature(&self, kind: Kind) -> Option<Signature> {
+        let (flags, rest) = self.0.split_first()?;
+        let (digests, near) = rest.split_at_checked(DIGESTS.len() * DIGEST)?;
+        let at = DIGESTS.iter().position(|it| *it == kind);
+        if flags >> at.unwrap_or(DIGESTS.len()) & 1 == 0 {
+            return None;
+        }
+        if let Some(at) = at {
+            let digest = digests.as_chunks().0.get(at)?;
+            return Some(Signature::Digest(*digest));
+        }
+        let (simhash, sketch) = near.split_first_chunk::<8>()?;
+        Some(Signature::Witnessed {
+            simhash: u64::from_le_bytes(*simhash),
+            sketch: Box::new(sketch.try_into().ok()?),
+        })
+    }
+}
+
+/// A row without its checksum, if that matches.
+fn fields(id: DocumentId, row: &[u8; ROW]) -> Option<&[u8; FIELDS]> {
+    let (fields, crc) = row.split_first_chunk::<FIELDS>()?;
+    (checksum(id, fields).to_le_bytes() == crc).then_some(fields)
+}
+
 /// The checksum of a row, which is wrong at another document's place, and never 0 for zeros.
 fn checksum(id: DocumentId, fields: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
@@ -162,11 +256,19 @@ fn checksum(id: DocumentId, fields: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    fn signature(of: u8) -> Signature {
-        Signature::Witnessed {
-            simhash: u64::from(of),
-            sketch: Box::new([of; HASHES]),
-        }
+    fn signatures(of: u8) -> Fingerprints {
+        let words: Vec<_> = (0..80).map(|word| format!("word{of}x{word}")).collect();
+        let text = crate::dedup::Text::whole(&words.join(" "));
+        Fingerprints::of(&[of], &text)
+    }
+
+    /// Whether the column has all signatures of a document.
+    fn has(column: &WitnessColumn, id: DocumentId, signatures: &Fingerprints) -> bool {
+        let kept = column.get(id);
+        Kind::ALL.into_iter().all(|kind| {
+            let kept = kept.as_ref().and_then(|kept| kept.signature(kind));
+            kept.is_some() && kept.as_ref() == signatures.get(kind)
+        })
     }
 
     #[test]
@@ -174,17 +276,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("witness");
         let mut column = WitnessColumn::open(&path).unwrap();
-        column.put(1, Some(&signature(1))).unwrap();
-        column.put(2, None).unwrap();
-        column.put(5, Some(&signature(5))).unwrap();
+        column.put(1, &signatures(1)).unwrap();
+        column.put(2, &Fingerprints::default()).unwrap();
+        column.put(5, &signatures(5)).unwrap();
         column.sync().unwrap();
         let column = WitnessColumn::open(&path).unwrap();
         assert_eq!(column.through(), 5);
-        assert_eq!(column.get(1), Some(signature(1)));
+        // Ids without a row are no damage.
+        assert_eq!(column.whole_through().unwrap(), 5);
+        assert!(has(&column, 1, &signatures(1)));
         for id in [0, 2, 3, 4, 6, u64::MAX] {
-            assert_eq!(column.get(id), None, "{id}");
+            assert!(column.get(id).is_none(), "{id}");
         }
-        assert_eq!(column.get(5), Some(signature(5)));
+        assert!(has(&column, 5, &signatures(5)));
     }
 
     #[test]
@@ -192,8 +296,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("witness");
         let mut column = WitnessColumn::open(&path).unwrap();
+        let signatures = signatures(1);
         for id in 1..=3_000 {
-            column.put(id, Some(&signature(id as u8))).unwrap();
+            column.put(id, &signatures).unwrap();
         }
         column.sync().unwrap();
         let blocks = || std::os::unix::fs::MetadataExt::blocks(&column_metadata(&path));
@@ -222,14 +327,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("witness");
         let mut column = WitnessColumn::open(&path).unwrap();
-        column.put(1, Some(&signature(1))).unwrap();
-        column.put(2, Some(&signature(2))).unwrap();
+        column.put(1, &signatures(1)).unwrap();
+        column.put(2, &signatures(2)).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[HEAD + 20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         let column = WitnessColumn::open(&path).unwrap();
-        assert_eq!(column.get(1), None);
-        assert_eq!(column.get(2), Some(signature(2)));
+        assert_eq!(column.whole_through().unwrap(), 0);
+        assert!(column.get(1).is_none());
+        assert!(has(&column, 2, &signatures(2)));
         bytes[17] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         let column = WitnessColumn::open(&path).unwrap();

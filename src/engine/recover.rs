@@ -6,8 +6,10 @@
 
 use std::fs;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use tokio::sync::watch;
@@ -23,10 +25,10 @@ use super::rows::{CrawlState, Delta, PageRecord};
 use super::run_hosts::RunHosts;
 use super::{Error, Options};
 use crate::archive::{WarcArchive, WarcOptions};
-use crate::dedup::{self, Document, DocumentId, Documents, Features, Index};
+use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage, Features, Index};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{QueuedUrl, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
-use crate::runs::{self, Catalog, Retired, Runs};
+use crate::runs::{self, Catalog, Damage, Retired, Runs};
 use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
 use crate::url::{Identity, Secret, UrlId};
 
@@ -108,8 +110,22 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, state.log)?;
 
     let retired = expiry::read_retired(&*store)?;
-    let documents = open_documents(&*store, path, options, &mut state, &retired, remaking)?;
-    let mut catalog = open_runs(&*store, path, &options.features, &state, retired, remaking)?;
+    // Both are read once as they are opened, which takes seconds where there are ten million.
+    let (documents, opened) = thread::scope(|scope| {
+        let opened = scope.spawn(|| open_runs(path));
+        let documents = open_documents(&*store, path, options, &mut state, &retired, remaking);
+        (documents, opened.join())
+    });
+    let documents = documents?;
+    let opened = opened.unwrap_or_else(|panic| resume_unwind(panic))?;
+    let mut catalog = repair_runs(
+        &*store,
+        opened,
+        &options.features,
+        &state,
+        retired,
+        remaking,
+    )?;
     let mut index = Index::new(documents, options.features.clone());
     let mut seen = SeenSet::new(&options.seen, &catalog[SEEN_RUNS]);
     let mut deltas = replay(&*store, &mut catalog, &mut seen, &mut index, remaking)?;
@@ -202,33 +218,49 @@ fn open_documents(
         false => state.documents_checkpointed,
     };
     let (mut documents, lost) = Documents::open(&folder, options.max_memory / 64, expected)?;
-    if let Some(lost) = lost {
-        tracing::warn!(why = lost.why, "the documents are rebuilt from the store");
+    let is_lost = match &lost {
+        Some(DocumentsDamage::All(why)) => {
+            tracing::warn!(why, "the documents are rebuilt from the store");
+            true
+        }
+        Some(DocumentsDamage::Witnesses) => {
+            tracing::warn!("the witness column is damaged; it is rebuilt from the store");
+            false
+        }
+        None => false,
+    };
+    if is_lost || remaking || documents.through() < state.documents_checkpointed {
+        let last = rebuild_documents(store, &mut documents)?;
+        match remaking {
+            true => state.documents_checkpointed = last,
+            false => state.dead_rows = 0,
+        }
+    } else if lost.is_some() {
+        for_each_document(store, &mut |document| Ok(documents.put_witness(&document)?))?;
+    } else {
+        return Ok(documents);
     }
-    if documents.through() < state.documents_checkpointed {
-        rebuild_documents(store, &mut documents)?;
-        // The last ones may have expired.
-        documents.reach(state.documents_checkpointed)?;
-        state.dead_rows = 0;
-    } else if remaking {
-        state.documents_checkpointed = rebuild_documents(store, &mut documents)?;
-    }
+    // The last ones may have expired.
+    documents.rebuilt(state.documents_checkpointed)?;
     Ok(documents)
 }
 
-/// Opens the runs; those that are damaged, older than the store, or lead to other fingerprints, are
-/// rebuilt from the store.
-fn open_runs(
+/// Opens the runs, and tells which of them are damaged.
+fn open_runs(path: &Path) -> Result<(Catalog, Vec<Damage>), Error> {
+    let names = [SEEN].into_iter().chain(dedup::structures());
+    let structures: Vec<_> = names.map(|name| (name, runs::Options::default())).collect();
+    Ok(Catalog::open(&path.join("runs"), &structures)?)
+}
+
+/// Rebuilds from the store the runs that are damaged, older than the store, or lead to other fingerprints.
+fn repair_runs(
     store: &dyn Store,
-    path: &Path,
+    (mut catalog, damages): (Catalog, Vec<Damage>),
     features: &Features,
     state: &CrawlState,
     retired: Retired,
     remaking: bool,
 ) -> Result<Catalog, Error> {
-    let names = [SEEN].into_iter().chain(dedup::structures());
-    let structures: Vec<_> = names.map(|name| (name, runs::Options::default())).collect();
-    let (mut catalog, damages) = Catalog::open(&path.join("runs"), &structures)?;
     catalog.restore_retired(DEDUP_RUNS, retired);
     if state.is_purging {
         catalog.purge();
@@ -236,7 +268,7 @@ fn open_runs(
     let mut damages: Vec<usize> = if catalog.sequence() < state.runs_checkpointed {
         tracing::warn!("the runs are older than the store; they are rebuilt from it");
         catalog.iter_mut().for_each(Runs::clear);
-        (0..structures.len()).collect()
+        (0..catalog.len()).collect()
     } else {
         for damage in &damages {
             tracing::warn!("{damage}");
@@ -246,7 +278,7 @@ fn open_runs(
     if remaking {
         catalog[DEDUP_RUNS..].iter_mut().for_each(Runs::clear);
         damages.retain(|damage| *damage < DEDUP_RUNS);
-        damages.extend(DEDUP_RUNS..structures.len());
+        damages.extend(DEDUP_RUNS..catalog.len());
     }
     rebuild_runs(store, &mut catalog, &damages, features, state.sequence)?;
     Ok(catalog)
