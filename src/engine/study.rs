@@ -1,0 +1,237 @@
+//! The committer without a crawl: made-up pages are judged, committed, checkpointed and recovered as
+//! a crawl's are, and only the network, the parser and the archive are missing.
+//!
+//! For `benches/documents.rs` and its test alone; a crawl never comes here.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::clock::Clock;
+use super::clusters::Rank;
+use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
+use super::directory::DataDirectory;
+use super::effects::{Group, PendingDocument};
+use super::rows::{Duplicate, Fate, Judgement, PageRecord};
+use super::{Error, Options, recover};
+use crate::dedup::{
+    Asked, Document, DocumentId, Features, Fingerprints, Stored, Verdict, postings,
+};
+use crate::frontier::Moment;
+use crate::store::{Table, decode};
+use crate::url::UrlId;
+
+/// A data directory that is open for made-up pages.
+pub struct Study {
+    committer: Committer,
+    features: Features,
+    _directory: DataDirectory,
+}
+
+/// A page that nobody fetched.
+pub struct MadeUp {
+    /// Its identity: a spread of bytes.
+    pub id: UrlId,
+    /// Its URL.
+    pub url: String,
+    /// SHA-256 of what would have been stored.
+    pub payload: [u8; 32],
+    /// Its signatures.
+    pub fingerprints: Fingerprints,
+}
+
+impl Study {
+    /// Opens a data directory, or begins one; what a kill left behind is made whole, as by a crawl.
+    pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
+        let directory = DataDirectory::take(path)?;
+        Ok(Self {
+            committer: recover::open(&directory, options)?,
+            features: options.features.clone(),
+            _directory: directory,
+        })
+    }
+
+    /// Commits pages as one group; those seen before are left out. Then makes a checkpoint if it is due.
+    /// Gives the number of duplicates.
+    pub fn commit(&mut self, pages: Vec<MadeUp>) -> Result<usize, Error> {
+        let committer = &mut self.committer;
+        let now = Clock::start().now();
+        let mut group = Group::at(now);
+        for page in pages {
+            let seen = &mut committer.catalog[SEEN_RUNS];
+            if !committer.seen.insert(page.id, seen) {
+                continue;
+            }
+            group.delta.seen.push(page.id.key());
+            let verdict = judge(committer, &group, page.id, &page.url, &page.fingerprints)?;
+            let (judgement, document) = match verdict {
+                Verdict::Duplicate {
+                    original,
+                    kind,
+                    distance,
+                    similarity,
+                } => {
+                    let duplicate = Duplicate {
+                        of: original.id,
+                        page: original.url_id,
+                        kind,
+                        distance,
+                        similarity,
+                        first_seen: micros(now),
+                        last_checked: micros(now),
+                        rank: Rank::unsettled(false),
+                    };
+                    (Judgement::Duplicate(duplicate), None)
+                }
+                _ => (Judgement::Unique, Some(add(committer, &mut group, &page))),
+            };
+            let record = PageRecord {
+                url: page.url,
+                via: None,
+                depth: 1,
+                time: micros(now),
+                last_seen: micros(now),
+                attempts: 1,
+                fate: Fate::Answered {
+                    status: 200,
+                    mime: Some("text/html".to_owned()),
+                    size: 20_000,
+                    title: Some("A page that nobody has written".to_owned()),
+                    language: Some("en".to_owned()),
+                    canonical: None,
+                    judgement,
+                },
+                revisit: None,
+                document: None,
+                record: None,
+                stored_members: 0,
+            };
+            group.pages.push((page.id, record, document));
+        }
+        let duplicates = group.pages.len() - group.documents.len();
+        committer.write(group)?;
+        committer.checkpoint_if_due()?;
+        Ok(duplicates)
+    }
+
+    /// Judges a page and changes nothing: the document that it repeats.
+    pub fn original_of(
+        &self,
+        id: UrlId,
+        fingerprints: &Fingerprints,
+    ) -> Result<Option<DocumentId>, Error> {
+        let group = Group::default();
+        let verdict = judge(&self.committer, &group, id, "", fingerprints)?;
+        Ok(verdict.repeats().map(|repeats| repeats.original.id))
+    }
+
+    /// What is not there of a page: its record, its key among the URLs seen, its document or what leads
+    /// to that.
+    pub fn lacks(&self, id: UrlId) -> Result<Option<&'static str>, Error> {
+        let committer = &self.committer;
+        let Some(row) = committer.store.get(Table::Pages, id.as_bytes())? else {
+            return Ok(Some("its record"));
+        };
+        if !committer.catalog[SEEN_RUNS].contains(id.key()) {
+            return Ok(Some("its key among the URLs seen"));
+        }
+        let page: PageRecord = decode(Table::Pages, &row)?;
+        let Some(document) = page.document else {
+            return Ok(None);
+        };
+        let found = committer.index.documents().get(document.id)?;
+        if found.as_deref() != Some(&document) {
+            return Ok(Some("its document"));
+        }
+        let runs = &committer.catalog[DEDUP_RUNS..];
+        let is_posted = postings(&document, &self.features).iter().all(|posting| {
+            let mut pairs = runs[usize::from(posting.structure)].pairs(posting.key, posting.key);
+            pairs.any(|(_, document)| document == posting.document)
+        });
+        Ok((!is_posted).then_some("a posting of its document"))
+    }
+
+    /// Documents committed.
+    pub fn documents(&self) -> u64 {
+        self.committer.state.last_document
+    }
+
+    /// Makes everything durable, as a clean stop does.
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        self.committer.checkpoint()
+    }
+
+    /// Waits until files are merged, so that the next checkpoint takes them in.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        Ok(self.committer.catalog.finish_merges()?)
+    }
+
+    /// Name, files, bytes mapped and bytes of memory of each structure of `runs`.
+    pub fn runs(&self) -> impl Iterator<Item = (&'static str, usize, u64, usize)> {
+        self.committer.catalog.iter().map(|runs| {
+            (
+                runs.name(),
+                runs.file_count(),
+                runs.mapped_bytes(),
+                runs.memory_bytes(),
+            )
+        })
+    }
+}
+
+fn micros(moment: Moment) -> i64 {
+    i64::try_from(moment.0)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(1_000)
+}
+
+fn judge(
+    committer: &Committer,
+    group: &Group,
+    page: UrlId,
+    url: &str,
+    fingerprints: &Fingerprints,
+) -> Result<Verdict, Error> {
+    let asked = Asked {
+        page,
+        url,
+        fingerprints,
+        runs: &committer.catalog[DEDUP_RUNS..],
+        rules: &committer.rules,
+    };
+    committer.index.judge(&asked, |original| {
+        Ok(group.has_original(original) || committer.is_committed(original)?)
+    })
+}
+
+/// Adds the document of a unique page: its position in the group.
+fn add(committer: &mut Committer, group: &mut Group, page: &MadeUp) -> usize {
+    committer.state.last_document += 1;
+    let id = committer.state.last_document;
+    let mut record = [0; 16];
+    record.copy_from_slice(&page.payload[..16]);
+    let document = Document {
+        id,
+        url_id: page.id,
+        url: page.url.clone(),
+        fetched: micros(group.now),
+        // About 10,000 records a file.
+        stored: Stored {
+            record,
+            segment: (id / 10_000) as u32,
+            offset: id % 10_000 * 7_000,
+            length: 7_000,
+        },
+        stored_for: None,
+        payload: page.payload,
+        fingerprints: page.fingerprints.clone(),
+    };
+    let runs = &mut committer.catalog[DEDUP_RUNS..];
+    let postings = committer.index.insert(Arc::new(document.clone()), runs);
+    group.delta.postings.extend(postings);
+    group.documents.push(PendingDocument {
+        document,
+        record: None,
+        robots: None,
+    });
+    group.documents.len() - 1
+}
