@@ -26,7 +26,7 @@ use super::run_hosts::RunHosts;
 use super::scheduler::Event;
 use super::visit::{Entry, Receipt};
 use crate::archive::Archive;
-use crate::dedup::{Index, Rules};
+use crate::dedup::{DocumentId, Index, Rules};
 use crate::fetch::Guard;
 use crate::frontier::{Limits, Moment, Scope, SeenSet, SharedPolicies};
 use crate::runs::Catalog;
@@ -73,8 +73,10 @@ pub(super) struct Committer {
     pub(super) checkpoints: CheckpointLimits,
     pub(super) failpoint: Option<Failpoint>,
     pub(super) last_checkpoint: Instant,
-    /// Deltas that no checkpoint covers, and what they hold.
+    /// Deltas that no checkpoint covers, not even the one that was begun, and what they hold.
     pub(super) deltas: Deltas,
+    /// The checkpoint that is being written.
+    pub(super) begun: Option<Begun>,
     /// The hosts of this run, for its summary.
     pub(super) run_hosts: RunHosts,
 }
@@ -87,6 +89,20 @@ pub(super) struct Deltas {
     pub(super) keys: usize,
     pub(super) bytes: usize,
 }
+
+/// A checkpoint whose runs are being written in the background.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Begun {
+    /// The first delta that it covers.
+    first: u64,
+    /// The last.
+    through: u64,
+    /// The last document that is written.
+    documents: DocumentId,
+}
+
+/// How often it is looked whether a checkpoint is written, where nothing else happens.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Committer {
     /// Commits what arrives until nothing more can arrive, then makes everything durable.
@@ -103,6 +119,10 @@ impl Committer {
                 .saturating_sub(self.last_checkpoint.elapsed())
                 .min(self.until_revisits(clock.now()))
                 .min(self.until_expiry(clock.now()));
+            let patience = match self.begun {
+                Some(_) => patience.min(LOOK),
+                None => patience,
+            };
             match entries.recv_timeout(patience) {
                 Ok(first) => {
                     let mut group = vec![first];
@@ -207,19 +227,34 @@ impl Committer {
         self.revisit_by(settings.revisit)
     }
 
-    /// Makes a checkpoint when it is time, or when there is much that a crash would have to replay.
+    /// Makes a checkpoint when it is time, or when there is much that a crash would have to replay: what
+    /// was inserted is written in the background, and the next commits go on meanwhile.
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
-        if self.last_checkpoint.elapsed() >= self.checkpoints.interval
-            || self.deltas.keys >= self.checkpoints.keys
-            || self.deltas.bytes >= self.checkpoints.delta_bytes
-        {
-            self.checkpoint()?;
+        self.seen.step();
+        let is_much = self.deltas.keys >= self.checkpoints.keys
+            || self.deltas.bytes >= self.checkpoints.delta_bytes;
+        // Memory is bounded: when there is much again and the last is not yet written, it is waited for.
+        if self.begun.is_some() && (is_much || self.catalog.is_written()) {
+            self.end_checkpoint()?;
+        }
+        let is_time = self.last_checkpoint.elapsed() >= self.checkpoints.interval;
+        if self.begun.is_none() && (is_time || is_much) {
+            self.begin_checkpoint()?;
         }
         Ok(())
     }
 
-    /// Makes documents and runs durable, then forgets the deltas that they now hold.
+    /// Makes a checkpoint of all that was committed, and waits for it.
     pub(super) fn checkpoint(&mut self) -> Result<(), Error> {
+        self.end_checkpoint()?;
+        self.begin_checkpoint()?;
+        self.end_checkpoint()?;
+        self.seen.finish_saving();
+        Ok(())
+    }
+
+    /// Makes documents durable, and has the runs written.
+    fn begin_checkpoint(&mut self) -> Result<(), Error> {
         self.last_checkpoint = Instant::now();
         self.log.sync()?;
         let Some(first) = self.deltas.first else {
@@ -227,20 +262,38 @@ impl Committer {
         };
         self.index.documents_mut().checkpoint()?;
         Failpoint::reach(&mut self.failpoint, Step::DocumentsWritten);
-        self.catalog.checkpoint(self.state.sequence)?;
+        self.catalog.begin(self.state.sequence)?;
+        self.begun = Some(Begun {
+            first,
+            through: self.state.sequence,
+            documents: self.state.last_document,
+        });
+        self.deltas = Deltas::default();
+        Ok(())
+    }
+
+    /// Installs the runs that were written, waiting for them if need be, and forgets the deltas that
+    /// they hold.
+    fn end_checkpoint(&mut self) -> Result<(), Error> {
+        let Some(begun) = self.begun else {
+            return Ok(());
+        };
+        self.catalog.finish()?;
+        self.begun = None;
         Failpoint::reach(&mut self.failpoint, Step::RunsInstalled);
-        self.state.runs_checkpointed = self.state.sequence;
+        self.state.runs_checkpointed = begun.through;
         self.state.is_purging &= !self.catalog.is_settled();
-        self.state.documents_checkpointed = self.state.last_document;
+        self.state.documents_checkpointed = begun.documents;
         let mut batch = Batch::new();
-        for sequence in first..=self.state.sequence {
+        for sequence in begun.first..=begun.through {
             batch.delete(Table::Deltas, keys::delta(sequence));
         }
         batch.put(Table::Meta, keys::meta::STATE, encode(&self.state));
         self.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::DeltasRemoved);
-        self.deltas = Deltas::default();
-        tracing::debug!(sequence = self.state.sequence, "checkpoint");
+        let (seen, through) = (&self.catalog[SEEN_RUNS], self.state.sequence);
+        self.seen.save_if_due(seen, through);
+        tracing::debug!(sequence = begun.through, "checkpoint");
         Ok(())
     }
 }

@@ -18,8 +18,9 @@ use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Ineligible, Stored, StoredFor, Verdict};
 use crate::fetch::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
-use crate::frontier::{Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
+use crate::frontier::{Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
 use crate::store::{Table, encode, keys};
+use crate::url::HostKey;
 
 /// How long a robots.txt holds (RFC 9309, section 2.4: a day at most).
 const ROBOTS_TTL: Duration = Duration::from_hours(24);
@@ -345,15 +346,7 @@ impl Committer {
                 .answered(&task.host, exchange.duration, exchange.body.len() as u64);
         }
         if let Some(place) = task.place {
-            let key = keys::queue(task.host.as_str(), place.class, place.sequence);
-            // A variant may have been taken from the queue while it was on its way.
-            let is_gone = host.lessons.swept && self.store.get(Table::Queue, &key)?.is_none();
-            host.raise_head(place);
-            if !is_gone {
-                host.queued = host.queued.saturating_sub(1);
-                self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
-            }
-            group.batch.delete(Table::Queue, key);
+            self.leave_queue(&task.host, place, group)?;
         }
         let forbidden = matches!(&fetched.outcome, Outcome::Failed(failure) if failure.class == FailureClass::Robots);
         receipt.visit = Some(Done {
@@ -374,6 +367,26 @@ impl Committer {
             );
         }
         group.lines.extend(line.map(|line| (line, task.queued.via)));
+        Ok(())
+    }
+
+    /// Takes a URL out of its host's queue.
+    pub(super) fn leave_queue(
+        &mut self,
+        host: &HostKey,
+        place: Place,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        let key = keys::queue(host.as_str(), place.class, place.sequence);
+        let host = group.host(&*self.store, host)?;
+        // A variant may have been taken from the queue while it was on its way.
+        let is_gone = host.lessons.swept && self.store.get(Table::Queue, &key)?.is_none();
+        host.raise_head(place);
+        if !is_gone {
+            host.queued = host.queued.saturating_sub(1);
+            self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
+        }
+        group.batch.delete(Table::Queue, key);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! Read [`visit`] first: the steps of a URL's way as types. `scheduler`, `fetchers`, `analysts` and
 //! `committer` each make one step; `recover` opens what a crash left; `observe` shows what goes on.
 
+pub mod rehearsal;
 pub mod study;
 pub mod visit;
 

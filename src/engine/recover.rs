@@ -90,7 +90,9 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     check_url_form(&*store, options)?;
     let mut failpoint = options.failpoint;
     let remaking = refingerprint::is_due(&*store, options)?;
-    let identity = Identity::new(options.canonicalizer.clone(), read_secret(&*store)?);
+    let secret = read_secret(&*store)?;
+    let crawl = crawl_number(&secret);
+    let identity = Identity::new(options.canonicalizer.clone(), secret);
 
     let mut warc = WarcOptions::new(path.join("warc"));
     warc.max_segment_bytes = options.archive.max_segment_bytes;
@@ -127,7 +129,8 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         remaking,
     )?;
     let mut index = Index::new(documents, options.features.clone());
-    let mut seen = SeenSet::new(&options.seen, &catalog[SEEN_RUNS]);
+    let filter = path.join("runs").join("seen.filter");
+    let mut seen = SeenSet::open(&options.seen, &catalog[SEEN_RUNS], &filter, crawl);
     let mut deltas = replay(&*store, &mut catalog, &mut seen, &mut index, remaking)?;
     if remaking {
         catalog.checkpoint(state.sequence)?;
@@ -178,6 +181,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         failpoint,
         last_checkpoint: Instant::now(),
         deltas,
+        begun: None,
         run_hosts: RunHosts::default(),
         revisits: Revisits::none(),
         expiry: Expiry::new(options.expire_after),
@@ -336,6 +340,12 @@ pub(super) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
         .get(Table::Meta, keys::meta::SECRET)?
         .and_then(|bytes| Some(Secret::from_bytes(bytes.try_into().ok()?)))
         .ok_or_else(|| Error::Internal("the store has a state but no secret".to_owned()))
+}
+
+/// A number that tells a crawl from others.
+fn crawl_number(secret: &Secret) -> u64 {
+    let first = secret.as_bytes().first_chunk();
+    u64::from_le_bytes(*first.unwrap_or(&[0; 8]))
 }
 
 /// Hosts that a warcinfo record names.

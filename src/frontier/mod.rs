@@ -9,6 +9,7 @@
 
 mod admission;
 mod aliases;
+mod filters;
 mod host;
 mod lessons;
 mod pattern;

@@ -5,8 +5,10 @@
 //! disk, which alone decide that a URL is known. Owned by the committer; this file holds the first
 //! two, the runs are passed in.
 
-use bloomfilter::Bloom;
+use std::io;
+use std::path::Path;
 
+use super::filters::{FilterFile, Filters};
 use crate::runs::Runs;
 use crate::url::UrlId;
 
@@ -32,41 +34,15 @@ impl Default for SeenOptions {
 /// Recent keys held: 512 KiB.
 const RECENT: usize = 1 << 16;
 
-/// False positives of a full filter: each costs a search in the runs.
-const FALSE_POSITIVES: f64 = 0.01;
-
 /// Cache and filters in front of the runs of URLs seen. Invariant: every key in the runs is in a
 /// filter.
 pub struct SeenSet {
     /// Direct-mapped by the key's low bits; 0 is an empty cell (a URL whose key is 0 is merely
     /// never cached).
     recent: Vec<u64>,
-    /// The last one is being filled.
-    filters: Vec<Filter>,
-}
-
-struct Filter {
-    bloom: Bloom<u64>,
-    planned: u64,
-    count: u64,
-}
-
-impl Filter {
-    fn new(planned: u64) -> Self {
-        // The seed only spreads the bits; keys are hashed under the crawl's secret already.
-        let mut seed = [0; 32];
-        for (n, byte) in seed.iter_mut().enumerate() {
-            *byte = n as u8 ^ 0xa5;
-        }
-        let planned = planned.max(1_024);
-        let items = usize::try_from(planned).unwrap_or(usize::MAX);
-        Self {
-            bloom: Bloom::new_for_fp_rate_with_seed(items, FALSE_POSITIVES, &seed)
-                .expect("a rate of 1 % and at least one item are what the filter asks for"),
-            planned,
-            count: 0,
-        }
-    }
+    filters: Filters,
+    /// Where the filters are kept, if they are.
+    file: Option<FilterFile>,
 }
 
 impl SeenSet {
@@ -74,24 +50,56 @@ impl SeenSet {
     pub fn new(options: &SeenOptions, runs: &Runs) -> Self {
         let mut set = Self {
             recent: vec![0; RECENT],
-            filters: vec![Filter::new(options.expected_urls.max(runs.len()))],
+            filters: Filters::new(options.expected_urls.max(runs.len())),
+            file: None,
         };
-        runs.for_each_key(&mut |key| set.note(key));
+        runs.for_each_key_since(0, |key| set.filters.note(key));
+        set
+    }
+
+    /// Reads the filters from the file in which they are kept from now on, and adds what the runs have
+    /// that is newer; builds them where the file cannot be used, or is of another crawl than `crawl`.
+    pub fn open(options: &SeenOptions, runs: &Runs, path: &Path, crawl: u64) -> Self {
+        let (file, filters, damage) = FilterFile::open(path.to_owned(), crawl);
+        if let Some(why) = damage {
+            tracing::warn!(
+                path = %path.display(),
+                why,
+                "the filter of URLs seen cannot be used; it is built anew"
+            );
+        }
+        let mut set = match filters {
+            None => Self::new(options, runs),
+            Some(filters) => Self {
+                recent: vec![0; RECENT],
+                filters,
+                file: None,
+            },
+        };
+        if file.through() > 0 {
+            runs.for_each_key_since(file.through(), |key| set.filters.note(key));
+        }
+        set.file = Some(file);
         set
     }
 
     /// Whether the URL was admitted before. Exact, but for the 64-bit key itself.
     pub fn contains(&mut self, id: UrlId, runs: &Runs) -> bool {
         let key = id.key();
-        let cell = key as usize % RECENT;
-        if self.recent[cell] == key && key != 0 {
+        if self.is_recent(id) {
             return true;
         }
-        let seen = self.filters.iter().any(|filter| filter.bloom.check(&key)) && runs.contains(key);
+        let seen = self.filters.check(key) && runs.contains(key);
         if seen {
-            self.recent[cell] = key;
+            self.recent[key as usize % RECENT] = key;
         }
         seen
+    }
+
+    /// Whether the cache alone knows the URL.
+    pub fn is_recent(&self, id: UrlId) -> bool {
+        let key = id.key();
+        self.recent[key as usize % RECENT] == key && key != 0
     }
 
     /// Remembers a URL; true if it was not known.
@@ -106,33 +114,50 @@ impl SeenSet {
     /// Remembers a key that a delta or a rebuild names; harmless if known.
     pub fn restore(&mut self, key: u64, runs: &mut Runs) {
         runs.insert(key, 0);
-        self.note(key);
+        self.filters.note(key);
         self.recent[key as usize % RECENT] = key;
+    }
+
+    /// Begins to write the filters to their file if a start would have to read much of the runs without
+    /// that: more than a tenth of them, and more than the filters themselves. All that was committed up
+    /// to the delta `sequence` must be in the set. The writing goes on with each [`step`](Self::step).
+    pub fn save_if_due(&mut self, runs: &Runs, sequence: u64) {
+        /// Bytes of a key in the runs.
+        const KEY: u64 = 8;
+        let Some(file) = self.file.as_mut().filter(|file| !file.is_saving()) else {
+            return;
+        };
+        let unsaved = runs.len_since(file.through());
+        if unsaved * 10 > runs.len() && unsaved * KEY > self.filters.bytes() {
+            let begun = file.begin(&self.filters, sequence);
+            warn_of(begun);
+        }
+    }
+
+    /// Writes a further piece of the filters, about a megabyte, if they are being written.
+    pub fn step(&mut self) {
+        if let Some(file) = &mut self.file {
+            warn_of(file.step(&self.filters));
+        }
+    }
+
+    /// Writes what is left of them.
+    pub fn finish_saving(&mut self) {
+        if let Some(file) = &mut self.file {
+            warn_of(file.finish(&self.filters));
+        }
     }
 
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> u64 {
-        let filters: u64 = self
-            .filters
-            .iter()
-            .map(|filter| filter.bloom.len() / 8)
-            .sum();
-        filters + (RECENT * size_of::<u64>()) as u64
+        self.filters.bytes() + (RECENT * size_of::<u64>()) as u64
     }
+}
 
-    fn note(&mut self, key: u64) {
-        let last = self.filters.last().map_or(0, |filter| filter.planned);
-        if self
-            .filters
-            .last()
-            .is_none_or(|filter| filter.count >= filter.planned)
-        {
-            self.filters.push(Filter::new(last.saturating_mul(2)));
-        }
-        if let Some(filter) = self.filters.last_mut() {
-            filter.bloom.set(&key);
-            filter.count += 1;
-        }
+/// The file is a copy: what cannot be written costs time at the next start, nothing else.
+fn warn_of(written: io::Result<()>) {
+    if let Err(error) = written {
+        tracing::warn!(%error, "the filter of URLs seen cannot be written; the next start builds it");
     }
 }
 
@@ -150,6 +175,32 @@ mod tests {
     use crate::runs::{Catalog, Options};
     use proptest::prelude::*;
 
+    #[test]
+    fn filters_of_another_crawl_count_for_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("seen.filter");
+        let options = SeenOptions { expected_urls: 1 };
+        let runs = [(SEEN, Options::default())];
+        let (mut catalog, _) = Catalog::open(directory.path(), &runs).unwrap();
+        let mut seen = SeenSet::open(&options, &catalog[0], &path, 1);
+        (0..5_000).for_each(|number| {
+            seen.insert(id(number), &mut catalog[0]);
+        });
+        catalog.checkpoint(1).unwrap();
+        seen.save_if_due(&catalog[0], 1);
+        seen.finish_saving();
+        assert!(path.exists());
+        let is_read = |crawl| {
+            let (file, filters, damage) = FilterFile::open(path.clone(), crawl);
+            assert_eq!(damage, None);
+            (file.through(), filters.is_some())
+        };
+        assert_eq!(is_read(1), (1, true));
+        assert_eq!(is_read(2), (0, false));
+        let mut other = SeenSet::open(&options, &catalog[0], &path, 2);
+        assert!((0..5_000).all(|number| other.contains(id(number), &catalog[0])));
+    }
+
     fn id(number: u64) -> UrlId {
         let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
         let mut bytes = [0; 16];
@@ -157,8 +208,78 @@ mod tests {
         UrlId::from_bytes(bytes)
     }
 
+    /// What may befall the file of the filters while nobody has it open.
+    fn befall(path: &Path, what: u8) {
+        let Ok(mut bytes) = std::fs::read(path) else {
+            return;
+        };
+        match what {
+            0 => return,
+            1 => return std::fs::remove_file(path).unwrap(),
+            2 => bytes.truncate(bytes.len() / 2),
+            3 => bytes[40] ^= 1,
+            _ => *bytes.last_mut().unwrap() ^= 1,
+        }
+        std::fs::write(path, bytes).unwrap();
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
+
+        /// Exact with filters that are saved piece by piece, old, lost or damaged, whatever was merged
+        /// and committed meanwhile, over kills at any moment.
+        #[test]
+        fn filters_from_a_file_lose_nothing(
+            steps in prop::collection::vec((0..8_u8, 0..5_u8, 0..400_u64), 1..60),
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("seen.filter");
+            let options = SeenOptions { expected_urls: 1 };
+            let open = || {
+                let runs = Options { merge_at: 2 };
+                let catalog = Catalog::open(directory.path(), &[(SEEN, runs)]).unwrap().0;
+                let seen = SeenSet::open(&options, &catalog[0], &path, 7);
+                (catalog, seen)
+            };
+            let (mut catalog, mut seen) = open();
+            // What a crawl's deltas are: keys, and the commit that they belong to.
+            let mut deltas: Vec<(u64, u64)> = Vec::new();
+            let mut model = std::collections::HashSet::new();
+            let mut sequence = 0;
+            for (step, damage, number) in steps {
+                match step {
+                    0..3 => {
+                        sequence += 1;
+                        for number in number..number + 90 {
+                            let is_new = seen.insert(id(number), &mut catalog[0]);
+                            prop_assert_eq!(is_new, model.insert(number));
+                            deltas.extend(is_new.then_some((sequence, number)));
+                        }
+                    }
+                    3 if !catalog.is_writing() => catalog.begin(sequence).unwrap(),
+                    3 => {
+                        catalog.finish().unwrap();
+                        catalog.finish_merges().unwrap();
+                        deltas.retain(|delta| delta.0 > catalog.sequence());
+                        seen.save_if_due(&catalog[0], sequence);
+                    }
+                    4 | 5 => seen.step(),
+                    6 => seen.finish_saving(),
+                    _ => {
+                        drop(catalog);
+                        drop(seen);
+                        befall(&path, damage);
+                        (catalog, seen) = open();
+                        for (_, number) in &deltas {
+                            seen.restore(id(*number).key(), &mut catalog[0]);
+                        }
+                    }
+                }
+                for number in 0..500 {
+                    prop_assert_eq!(seen.contains(id(number), &catalog[0]), model.contains(&number));
+                }
+            }
+        }
 
         /// Exact, far beyond what the filter was planned for, with checkpoints and restarts between.
         #[test]

@@ -1,8 +1,9 @@
 //! The catalog: all structures of a directory, and the checkpoint that makes them durable together.
 //!
-//! Files are written and synced first, then one rename of the manifest makes all of them count, and
-//! only then are the replaced ones unlinked and memory emptied. So a kill at any moment leaves the
-//! state of the last checkpoint or of this one, and an error leaves memory as it was.
+//! Files are written and synced first, in the background, then one rename of the manifest makes all of
+//! them count, and only then are the replaced ones unlinked and the frozen tables dropped. So a kill at
+//! any moment leaves the state of the last checkpoint or of this one, and an error leaves every lookup
+//! as it was.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,10 +12,10 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::fence::Bounds;
 use super::file::RunFile;
 use super::manifest::{self, Entry, Manifest, Structure};
 use super::merge::{Background, Merged, Plan, choose, discard, is_missing};
+use super::table::{ToWrite, Writing};
 use super::{Error, Options, Retired, Runs};
 
 /// All structures of one directory, indexed in the order in which they were given to
@@ -31,6 +32,8 @@ pub struct Catalog {
     named: HashSet<PathBuf>,
     /// Files that nothing needs once another manifest is in place.
     strays: Vec<PathBuf>,
+    /// The checkpoint that was begun.
+    writing: Option<Writing>,
     merging: Background,
     /// Waiting for a checkpoint.
     merged: Vec<Merged>,
@@ -104,6 +107,7 @@ impl Catalog {
             next_id,
             named: HashSet::new(),
             strays: Vec::new(),
+            writing: None,
             merging: Background::default(),
             merged: Vec::new(),
             retired: Arc::default(),
@@ -114,7 +118,9 @@ impl Catalog {
             Ok(Some(manifest)) => manifest,
             // The first opening writes a manifest, so files without one have lost theirs.
             Ok(None) if present.is_empty() => {
-                catalog.manifest(0, &catalog.lists()).stage(directory)?;
+                let complete = vec![true; structures.len()];
+                let manifest = catalog.manifest(0, &complete, &catalog.lists());
+                manifest.stage(directory)?;
                 Manifest::install(directory)?;
                 return Ok((catalog, Vec::new()));
             }
@@ -153,39 +159,116 @@ impl Catalog {
     /// Makes all that was inserted durable, as the state after the delta `sequence`, and takes
     /// in what was merged meanwhile. After an error every lookup answers as before, nothing is
     /// lost, and a checkpoint may be tried again; an error of the merging thread is returned here,
-    /// once, before anything is written.
+    /// once, before anything is installed.
     pub fn checkpoint(&mut self, sequence: u64) -> Result<(), Error> {
-        if self.merging.is_finished() {
-            self.finish_merges()?;
+        if self.writing.is_some() {
+            self.finish()?;
+        }
+        self.begin(sequence)?;
+        self.finish()
+    }
+
+    /// Begins a checkpoint: freezes what is in memory, as the state after the delta `sequence`, and has
+    /// it written in the background. What is inserted from now on belongs to the next checkpoint.
+    ///
+    /// # Panics
+    ///
+    /// If one was begun and not finished.
+    pub fn begin(&mut self, sequence: u64) -> Result<(), Error> {
+        assert!(self.writing.is_none(), "one checkpoint at a time");
+        let mut tables = Vec::new();
+        for structure in 0..self.runs.len() {
+            let runs = &mut self.runs[structure];
+            runs.cleared = false;
+            if runs.active.len() == 0 {
+                continue;
+            }
+            let table = Arc::new(std::mem::take(&mut runs.active));
+            runs.frozen = Some(Arc::clone(&table));
+            let (name, id) = (runs.name, self.next_id);
+            self.next_id += 1;
+            tables.push(ToWrite {
+                structure,
+                table,
+                id,
+                path: self.path(name, id),
+            });
+        }
+        let complete = self.runs.iter().map(|runs| runs.complete).collect();
+        match Writing::start(sequence, complete, tables) {
+            Ok(writing) => self.writing = Some(writing),
+            Err(source) => {
+                self.thaw();
+                return Err(Error::io("write", &self.directory)(source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a checkpoint was begun and not finished.
+    pub fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// Whether a checkpoint was begun whose files are written: then [`finish`](Self::finish) waits for
+    /// nothing but the manifest.
+    pub fn is_written(&self) -> bool {
+        self.writing.as_ref().is_some_and(Writing::is_finished)
+    }
+
+    /// Waits for the checkpoint that was begun and installs it. Errors as in
+    /// [`checkpoint`](Self::checkpoint). Without one nothing is done.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let Some(mut writing) = self.writing.take() else {
+            return Ok(());
+        };
+        let installed = self.install(&mut writing);
+        if installed.is_err() {
+            self.thaw();
+        }
+        installed
+    }
+
+    fn install(&mut self, writing: &mut Writing) -> Result<(), Error> {
+        let written = writing.collect()?;
+        let discard_written = |written: &[PathBuf]| written.iter().for_each(|path| discard(path));
+        let mut paths: Vec<PathBuf> = written.iter().map(|it| it.1.path().to_owned()).collect();
+        if self.merging.is_finished()
+            && let Err(error) = self.finish_merges()
+        {
+            discard_written(&paths);
+            return Err(error);
         }
         let mut lists = self.lists();
         self.take_in_merges(&mut lists);
-        let mut written = Vec::new();
-        let staged = self
-            .write_memory(&mut lists, &mut written)
-            .map(|()| self.manifest(sequence, &lists));
-        let staged = staged.and_then(|manifest| manifest.stage(&self.directory).map(|()| manifest));
-        let manifest = match staged {
-            Ok(manifest) => manifest,
-            Err(error) => {
-                for path in &written {
-                    discard(path);
-                }
-                return Err(error);
+        for (structure, file) in written {
+            match self.runs[structure].cleared {
+                false => lists[structure].push(Arc::new(file)),
+                true => discard(file.path()),
             }
-        };
+        }
+        for list in &mut lists {
+            list.sort_by_key(|file| std::cmp::Reverse(file.count()));
+        }
+        // A structure that was cleared since the beginning is whole only at the next checkpoint.
+        let complete = self.runs.iter().zip(&writing.complete);
+        let complete: Vec<bool> = complete.map(|(it, then)| *then && !it.cleared).collect();
+        let manifest = self.manifest(writing.sequence, &complete, &lists);
+        if let Err(error) = manifest.stage(&self.directory) {
+            discard_written(&paths);
+            return Err(error);
+        }
         if let Err(error) = Manifest::install(&self.directory) {
             // Either manifest may be the one that counts, so the files of both have to stay.
-            self.strays.append(&mut written);
+            self.strays.append(&mut paths);
             return Err(error);
         }
 
         // From here on the new state is the one that a start would find.
-        self.sequence = sequence;
+        self.sequence = writing.sequence;
         for (runs, list) in self.runs.iter_mut().zip(lists) {
             runs.files = list;
-            runs.memory.clear();
-            runs.memory_is_set = true;
+            runs.frozen = None;
         }
         self.merged.clear();
         let named = names(&self.directory, &manifest);
@@ -197,6 +280,24 @@ impl Catalog {
         self.strays.clear();
         self.start_merges();
         Ok(())
+    }
+
+    /// Gives up a checkpoint: what was frozen is in the table again.
+    fn thaw(&mut self) {
+        for runs in &mut self.runs {
+            if let Some(frozen) = runs.frozen.take() {
+                match Arc::try_unwrap(frozen) {
+                    // The larger one takes over the smaller.
+                    Ok(older) => {
+                        let newer = std::mem::replace(&mut runs.active, older);
+                        runs.active.append(newer);
+                    }
+                    Err(shared) => shared.range(0, u64::MAX).for_each(|(key, value)| {
+                        runs.active.insert(*key, *value);
+                    }),
+                }
+            }
+        }
     }
 
     /// Lets merges of the structures from `from` on leave out pairs with these values. They may be found
@@ -228,7 +329,8 @@ impl Catalog {
 
     /// Whether nothing is left to merge, and all that was merged is installed.
     pub fn is_settled(&self) -> bool {
-        self.purging.is_empty() && self.merging.is_idle() && self.merged.is_empty()
+        let is_idle = self.writing.is_none() && self.merging.is_idle();
+        is_idle && self.purging.is_empty() && self.merged.is_empty()
     }
 
     /// Waits for the merging thread, so that the next checkpoint has its files: for a clean stop,
@@ -327,46 +429,22 @@ impl Catalog {
         );
     }
 
-    /// Writes a file for each table that is not empty; the paths are told even after an error.
-    fn write_memory(
-        &mut self,
-        lists: &mut [Vec<Arc<RunFile>>],
-        written: &mut Vec<PathBuf>,
-    ) -> Result<(), Error> {
-        for (structure, list) in lists.iter_mut().enumerate() {
-            let memory = &self.runs[structure].memory;
-            if let (Some(&(min, _)), Some(&(max, _))) = (memory.first(), memory.last()) {
-                let id = self.next_id;
-                self.next_id += 1;
-                let path = self.path(self.runs[structure].name, id);
-                let bounds = Bounds {
-                    min,
-                    max,
-                    count: memory.len() as u64,
-                };
-                let file = RunFile::write(&path, id, bounds, || memory.iter().copied())?;
-                written.push(path);
-                list.push(Arc::new(file));
-            }
-            list.sort_by_key(|file| std::cmp::Reverse(file.count()));
-        }
-        Ok(())
-    }
-
-    fn manifest(&self, sequence: u64, lists: &[Vec<Arc<RunFile>>]) -> Manifest {
+    fn manifest(&self, sequence: u64, complete: &[bool], lists: &[Vec<Arc<RunFile>>]) -> Manifest {
         let entry = |file: &Arc<RunFile>| Entry {
             id: file.id(),
             count: file.count(),
             crc: file.crc(),
+            newest: file.newest(),
         };
-        let structure = |(runs, list): (&Runs, &Vec<Arc<RunFile>>)| Structure {
+        let all = self.runs.iter().zip(complete).zip(lists);
+        let structures = all.map(|((runs, complete), list)| Structure {
             name: runs.name.to_owned(),
-            complete: runs.complete,
+            complete: *complete,
             files: list.iter().map(entry).collect(),
-        };
+        });
         Manifest {
             sequence,
-            structures: self.runs.iter().zip(lists).map(structure).collect(),
+            structures: structures.collect(),
         }
     }
 
@@ -461,7 +539,7 @@ fn scan(directory: &Path) -> Result<(Vec<PathBuf>, u64), Error> {
 fn open_listed(path: &Path, entry: &Entry) -> Result<RunFile, Error> {
     let file = RunFile::open(path, entry.id)?;
     if (file.count(), file.crc()) == (entry.count, entry.crc) {
-        return Ok(file);
+        return Ok(file.with_newest(entry.newest));
     }
     Err(Error::Damaged {
         path: path.to_owned(),

@@ -32,6 +32,7 @@ pub(super) struct RunFile {
     path: PathBuf,
     header: Header,
     crc: u32,
+    newest: u64,
     map: Mmap,
     fence: Fence,
 }
@@ -40,6 +41,17 @@ impl RunFile {
     /// The number in the file's name, never used twice among files that exist.
     pub(super) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The last delta whose pairs it has, as far as it was told; the manifest keeps it.
+    pub(super) fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Tells which delta that is.
+    pub(super) fn with_newest(mut self, newest: u64) -> Self {
+        self.newest = newest;
+        self
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -227,6 +239,7 @@ impl RunFile {
             path: path.to_owned(),
             header,
             crc,
+            newest: 0,
             map,
             fence,
         })
@@ -333,6 +346,7 @@ impl RunFile {
             path: path.to_owned(),
             header,
             crc,
+            newest: 0,
             map,
             fence,
         })

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const TITLE: &str = "gleaner runs manifest";
 /// Names about 30,000 files; what is larger was not written by this room.
 const MOST_BYTES: u64 = 1 << 20;
@@ -38,6 +38,8 @@ pub(super) struct Entry {
     pub(super) id: u64,
     pub(super) count: u64,
     pub(super) crc: u32,
+    /// The last delta whose pairs it has.
+    pub(super) newest: u64,
 }
 
 impl Manifest {
@@ -107,8 +109,14 @@ impl Manifest {
                 "{} {name}",
                 if *complete { "structure" } else { "incomplete" }
             ));
-            for Entry { id, count, crc } in files {
-                line(format_args!("file {id} {count} {crc:08x}"));
+            for Entry {
+                id,
+                count,
+                crc,
+                newest,
+            } in files
+            {
+                line(format_args!("file {id} {count} {crc:08x} {newest}"));
             }
         }
         let crc = crc32fast::hash(text.as_bytes());
@@ -126,7 +134,13 @@ impl Manifest {
                 let id = word.parse().ok()?;
                 let count = words.next()?.parse().ok()?;
                 let crc = u32::from_str_radix(words.next()?, 16).ok()?;
-                structures.last_mut()?.files.push(Entry { id, count, crc });
+                let newest = words.next()?.parse().ok()?;
+                structures.last_mut()?.files.push(Entry {
+                    id,
+                    count,
+                    crc,
+                    newest,
+                });
             } else {
                 let complete = match kind {
                     "structure" => true,
@@ -181,11 +195,13 @@ mod tests {
                 id: 1,
                 count: 2,
                 crc: 0xa,
+                newest: 3,
             },
             Entry {
                 id: 7,
                 count: u64::MAX,
                 crc: u32::MAX,
+                newest: u64::MAX,
             },
         ];
         let structure = |name: &str, complete| Structure {
@@ -236,12 +252,12 @@ mod tests {
     #[test]
     fn a_later_version_is_refused_not_rebuilt() {
         let directory = tempfile::tempdir().unwrap();
-        let body = format!("{TITLE} 2\nanything\n");
+        let body = format!("{TITLE} 3\nanything\n");
         let text = format!("{body}crc32 {:08x}\n", crc32fast::hash(body.as_bytes()));
         fs::write(path(directory.path()), text).unwrap();
         let read = Manifest::read(directory.path());
         assert!(
-            matches!(read, Err(Error::Version { found: 2, .. })),
+            matches!(read, Err(Error::Version { found: 3, .. })),
             "{read:?}"
         );
     }

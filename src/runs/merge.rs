@@ -156,7 +156,7 @@ impl Background {
         match self.thread.take().map(JoinHandle::join) {
             None => (Vec::new(), Ok(())),
             Some(Ok(outcome)) => outcome,
-            Some(Err(_)) => (Vec::new(), Err(Error::MergePanicked)),
+            Some(Err(_)) => (Vec::new(), Err(Error::ThreadPanicked)),
         }
     }
 }
@@ -220,10 +220,11 @@ fn merge(plan: &Plan, stop: &AtomicBool) -> Result<Option<Merged>, Error> {
         return Ok(None);
     }
     let replaced = plan.inputs.iter().map(|file| file.id()).collect();
+    let newest = plan.inputs.iter().map(|file| file.newest()).max();
     Ok(Some(Merged {
         structure: plan.structure,
         replaced,
-        output: Arc::new(output?),
+        output: Arc::new(output?.with_newest(newest.unwrap_or_default())),
     }))
 }
 

@@ -1,12 +1,13 @@
 //! Fixed-width keys that are too many for memory: the URLs seen, digest to document, the tables of
 //! SimHash and `MinHash`. Each is one [`Runs`]; a [`Catalog`] holds them all under one manifest.
 //!
-//! The committer inserts into memory; every checkpoint turns what is in memory into immutable
-//! sorted files, which are mapped, searched and, in the background, merged. Every key is 64 bits
-//! with a value of 64 bits, ordered by both; a set uses the value 0, which takes no bytes on disk.
+//! The committer inserts into a table in memory; a checkpoint freezes the table, and a thread writes it
+//! as an immutable sorted file while a new table takes what comes. Files are mapped, searched and, in
+//! the background, merged. Every key is 64 bits with a value of 64 bits, ordered by both; a set uses
+//! the value 0, which takes no bytes on disk.
 //!
-//! Invariant: memory and the files of the list together are exactly what was inserted, but for pairs
-//! whose value was [retired](Catalog::retire), which merges leave out. Nothing else is
+//! Invariant: the tables and the files of the list together are exactly what was inserted, at every
+//! moment, but for pairs whose value was [retired](Catalog::retire), which merges leave out. Nothing else is
 //! ever deleted but by forgetting a whole structure. This room keeps no log: what was inserted
 //! after the last checkpoint is replayed by the caller, and inserting twice is harmless.
 
@@ -17,10 +18,10 @@ mod manifest;
 mod map;
 mod merge;
 mod retired;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use catalog::{Catalog, Damage};
 use file::RunFile;
 use merge::{Source, Union};
 pub use retired::{CHUNK as RETIRED_CHUNK, Retired};
+use table::PairTable;
 
 /// A key and its value.
 type Pair = (u64, u64);
@@ -54,12 +56,15 @@ impl Default for Options {
 pub struct Runs {
     name: &'static str,
     options: Options,
-    memory: BTreeSet<Pair>,
-    /// No value in memory but 0: then one descent of the tree answers `contains`.
-    memory_is_set: bool,
+    /// Takes what is inserted.
+    active: PairTable,
+    /// What is being written as a file, from the beginning of a checkpoint to its end.
+    frozen: Option<Arc<PairTable>>,
     /// Largest first, because that is where most keys are. Shared with the merging thread.
     files: Vec<Arc<RunFile>>,
     complete: bool,
+    /// Since the last checkpoint was begun.
+    cleared: bool,
 }
 
 impl Runs {
@@ -67,32 +72,29 @@ impl Runs {
         Self {
             name,
             options,
-            memory: BTreeSet::new(),
-            memory_is_set: true,
+            active: PairTable::default(),
+            frozen: None,
             files: Vec::new(),
             complete: true,
+            cleared: false,
         }
     }
 
-    /// Adds the pair to memory, without a look at the files; false if it was in memory before.
+    /// Adds the pair to the table, without a look at what is older; false if the table had it.
     /// A pair that a file holds too costs its bytes until a merge, and is found once all the same.
     pub fn insert(&mut self, key: u64, value: u64) -> bool {
-        self.memory_is_set &= value == 0;
-        self.memory.insert((key, value))
+        self.active.insert(key, value)
     }
 
     /// Whether the key has any value.
     pub fn contains(&self, key: u64) -> bool {
-        let in_memory = || {
-            self.memory.contains(&(key, 0))
-                || !self.memory_is_set
-                    && self
-                        .memory
-                        .range((key, 0)..=(key, u64::MAX))
-                        .next()
-                        .is_some()
-        };
-        self.files.iter().any(|file| file.contains(key)) || in_memory()
+        self.files.iter().any(|file| file.contains(key))
+            || self.tables().any(|table| table.contains(key))
+    }
+
+    /// What is in memory, the newest first.
+    fn tables(&self) -> impl Iterator<Item = &PairTable> {
+        [&self.active].into_iter().chain(self.frozen.as_deref())
     }
 
     /// Replaces `out` by the values of the key, ascending, each once. A key that strangers can fill
@@ -102,8 +104,9 @@ impl Runs {
         for file in &self.files {
             out.extend(file.pairs(key, key).map(|(_, value)| value));
         }
-        let memory = self.memory.range((key, 0)..=(key, u64::MAX));
-        out.extend(memory.map(|(_, value)| *value));
+        for table in self.tables() {
+            out.extend(table.range(key, key).map(|(_, value)| *value));
+        }
         out.sort_unstable();
         out.dedup();
     }
@@ -111,13 +114,12 @@ impl Runs {
     /// The pairs with keys from `low` to `high`, both included, ascending, each once. Lazy, so that
     /// the caller bounds the work with `take`.
     pub fn pairs(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, u64)> {
-        // BTreeSet::range panics on an inverted range; an empty one is what the caller asked for.
-        let memory = (low <= high).then(|| self.memory.range((low, 0)..=(high, u64::MAX)));
+        let memory = self.tables().map(move |table| table.range(low, high));
         let files = self
             .files
             .iter()
             .map(|file| Source::File(file.pairs(low, high)));
-        Union::new(memory.map(Source::Memory).into_iter().chain(files))
+        Union::new(memory.map(Source::Memory).chain(files))
     }
 
     /// Visits the pairs whose keys lie in one of the ranges (from the first to the second, both included)
@@ -134,7 +136,7 @@ impl Runs {
             file.near(ranges, value, bits, &mut visit);
         }
         for &(low, high) in ranges.iter().filter(|(low, high)| low <= high) {
-            for (key, document) in self.memory.range((low, 0)..=(high, u64::MAX)) {
+            for (key, document) in self.tables().flat_map(|table| table.range(low, high)) {
                 if (key ^ value).count_ones() <= bits {
                     visit(*key, *document);
                 }
@@ -142,25 +144,40 @@ impl Runs {
         }
     }
 
-    /// Visits every key at least once, in no order, sequentially through each file: made for
-    /// refilling a Bloom filter.
-    pub fn for_each_key(&self, mut visit: impl FnMut(u64)) {
-        for file in &self.files {
+    /// Visits at least once every key that was inserted after the delta `sequence`, and others that
+    /// merges put among them, in no order, sequentially through each file: made for refilling a Bloom
+    /// filter. 0 for all.
+    pub fn for_each_key_since(&self, sequence: u64, mut visit: impl FnMut(u64)) {
+        for file in self.files_since(sequence) {
             file.keys()
                 .iter()
                 .for_each(|key| visit(u64::from_le_bytes(*key)));
         }
-        self.memory.iter().for_each(|(key, _)| visit(*key));
+        for table in self.tables() {
+            table.range(0, u64::MAX).for_each(|(key, _)| visit(*key));
+        }
+    }
+
+    /// How many keys [`for_each_key_since`](Self::for_each_key_since) would visit.
+    pub fn len_since(&self, sequence: u64) -> u64 {
+        let files = self.files_since(sequence).map(|file| file.count());
+        files.sum::<u64>() + self.table_len()
+    }
+
+    fn files_since(&self, sequence: u64) -> impl Iterator<Item = &Arc<RunFile>> {
+        let files = self.files.iter();
+        files.filter(move |file| sequence == 0 || file.newest() > sequence)
     }
 
     /// Forgets everything, to be built anew from elsewhere. Until [`rebuilt`](Self::rebuilt) is
     /// called and a checkpoint follows, each opening reports the structure as damaged. The files
     /// stay on disk until the next checkpoint, so a kill before it leaves the state before.
     pub fn clear(&mut self) {
-        self.memory = BTreeSet::new();
-        self.memory_is_set = true;
+        self.active = PairTable::default();
+        self.frozen = None;
         self.files.clear();
         self.complete = false;
+        self.cleared = true;
     }
 
     /// Says that the structure, which was damaged or cleared, holds again all that it should.
@@ -181,7 +198,12 @@ impl Runs {
 
     /// Pairs in memory and files. An upper bound: a pair in two places counts twice.
     pub fn len(&self) -> u64 {
-        self.memory.len() as u64 + self.files.iter().map(|file| file.count()).sum::<u64>()
+        self.table_len() + self.files.iter().map(|file| file.count()).sum::<u64>()
+    }
+
+    /// Pairs in memory.
+    fn table_len(&self) -> u64 {
+        self.tables().map(|table| table.len() as u64).sum()
     }
 
     /// Whether nothing was ever inserted, or all was forgotten.
@@ -194,16 +216,11 @@ impl Runs {
         self.files.len()
     }
 
-    /// Bytes of the heap, estimated: the table and the fences of the files.
+    /// Bytes of the heap, estimated: the tables and the fences of the files.
     pub fn memory_bytes(&self) -> usize {
-        /// Of a pair in a `BTreeSet` filled at random, measured: 29 at 1 M pairs.
-        const PAIR: usize = 29;
-        self.memory.len() * PAIR
-            + self
-                .files
-                .iter()
-                .map(|file| file.memory_bytes())
-                .sum::<usize>()
+        let tables: usize = self.tables().map(PairTable::memory_bytes).sum();
+        let files: usize = self.files.iter().map(|file| file.memory_bytes()).sum();
+        tables + files
     }
 
     /// Bytes of the mapped files, which the kernel can drop and read again.
@@ -247,9 +264,11 @@ pub enum Error {
         /// Its version.
         found: u32,
     },
-    /// The merging thread panicked: a defect of gleaner. The files it read are untouched.
-    #[error("the thread that merges run files panicked; no data is lost, please report this")]
-    MergePanicked,
+    /// The thread that merges or writes files panicked: a defect of gleaner. Files are untouched.
+    #[error(
+        "a thread that merges or writes run files panicked; no data is lost, please report this"
+    )]
+    ThreadPanicked,
 }
 
 impl Error {

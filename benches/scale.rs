@@ -1,0 +1,114 @@
+//! The frontier at scale: URLs seen, queues, commits and restarts, with made-up URLs. Says what it
+//! takes of processors' time, memory and disk.
+//!
+//! `cargo bench --bench scale -- seen 100000000` asks a thousand million times whether one of a hundred
+//! million URLs was seen; `-- queue 20000000` queues that many and drains the queues; `-- commit 20000`
+//! commits that many pages; `-- restart 10000000` kills a process with that many, a hundred times.
+//! A second number is that of hosts (`seen`: of URLs that are expected; `restart`: of kills). Everything
+//! is put below `target/tmp`.
+
+#[path = "scale/commit.rs"]
+mod commit;
+#[path = "scale/measure.rs"]
+mod measure;
+#[path = "scale/queue.rs"]
+mod queue;
+#[path = "scale/restart.rs"]
+mod restart;
+#[path = "scale/seen.rs"]
+mod seen;
+#[path = "scale/urls.rs"]
+mod urls;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gleaner::config::Config;
+use gleaner::engine::Options;
+use gleaner::frontier::ScopeKind;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|it| it != "--bench")
+        .collect();
+    let number = |at: usize| arguments.get(at).and_then(|it| it.parse::<u64>().ok());
+    let what = arguments.first().map(String::as_str);
+    if what == Some("fill-until-killed") {
+        let directory = Path::new(arguments.get(1).expect("a directory"));
+        let [from, hosts] = [2, 3].map(|at| number(at).expect("a number"));
+        return restart::fill_until_killed(directory, &options(), from, hosts);
+    }
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("scale");
+    let fresh = || {
+        if directory.exists() {
+            fs::remove_dir_all(&directory).expect("the directory is ours");
+        }
+    };
+    let wants = |name| what.is_none_or(|it| it == name);
+    fresh();
+    if wants("seen") {
+        let expected = number(2).unwrap_or(10_000_000);
+        let count = number(1).unwrap_or(1_000_000);
+        let figures = seen::seen(&directory, count, expected, &say);
+        assert_eq!((figures.wrong, figures.keys), (0, count));
+        say(&format!(
+            "all answers right, {:.2} bytes a URL",
+            figures.disk
+        ));
+        fresh();
+    }
+    if wants("queue") {
+        let hosts = number(2).unwrap_or(200_000);
+        let count = number(1).unwrap_or(1_000_000);
+        let figures = queue::queue(&directory, &options(), count, hosts, &say);
+        let all = (figures.queued, figures.taken, figures.left);
+        assert_eq!(all, (count, count, 0));
+        fresh();
+    }
+    if wants("commit") {
+        let (pages, hosts) = (number(1).unwrap_or(10_000), number(2).unwrap_or(10_000));
+        let known = pages * 50;
+        for (links, archive) in [(8, false), (60, false), (8, true)] {
+            let (options, pages) = (options(), (pages, links));
+            let known = (known, hosts);
+            let figures = commit::commit(&directory, &options, known, pages, archive, &say);
+            assert_eq!(figures.admitted, pages.0 * links);
+            assert_eq!(figures.queued, known.0 + figures.admitted - pages.0);
+            fresh();
+        }
+    }
+    if wants("restart") {
+        let (count, kills) = (number(1).unwrap_or(1_000_000), number(2).unwrap_or(100));
+        let hosts = (count / 100).max(1);
+        let exe = std::env::current_exe().expect("this bench runs");
+        let command = |from: u64| {
+            let mut command = Command::new(&exe);
+            command.arg("fill-until-killed").arg(&directory);
+            command.args([from.to_string(), hosts.to_string()]);
+            command
+        };
+        let sizes = (count, hosts, kills);
+        let figures = restart::restart(&directory, &options(), sizes, command, &say);
+        say(&format!(
+            "{kills} kills, {} URLs: none lost, none twice; first URL after {:.2} s at most, after {:.2} s where files were lost",
+            figures.admitted,
+            figures.first.as_secs_f64(),
+            figures.rebuilt.as_secs_f64(),
+        ));
+        fresh();
+    }
+}
+
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// The defaults of a crawl, of any host.
+fn options() -> Options {
+    let mut options = Config::default().options().expect("the defaults are sound");
+    options.scope = ScopeKind::Any;
+    options
+}

@@ -1,0 +1,299 @@
+//! A crawl without a network: made-up URLs and pages go through the committer that a crawl has, into
+//! its store, runs, documents and archive, and are found again after a kill.
+//!
+//! For `benches/scale.rs` and its test alone; a crawl never comes here.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use super::analysts::Analysts;
+use super::clock::Clock;
+use super::committer::{Committer, SEEN_RUNS};
+use super::directory::DataDirectory;
+use super::effects::Group;
+use super::follow::Origin;
+use super::observe::Waiting;
+use super::reading::Reader;
+use super::visit::{Analysed, Entry, Fetched, Receipt};
+use super::{Error, Options, recover};
+use crate::archive::{self, Archive, Location, Record, Tail};
+use crate::fetch::{Exchange, Outcome, Reservation};
+use crate::frontier::{
+    Expectation, FetchTask, LoadRequest, Pace, Place, Purpose, QueuedUrl, RefillRequest,
+    RobotsPolicy, Trail, class_of, load, refill,
+};
+use crate::store::{Table, decode, for_each};
+use crate::url::{self, HostKey, UrlId};
+
+/// A data directory that is open for made-up URLs.
+pub struct Rehearsal {
+    committer: Committer,
+    analysts: Analysts,
+    clock: Clock,
+    _directory: DataDirectory,
+}
+
+/// A page that nobody fetched, read and signed.
+pub struct Prepared(Box<Analysed>);
+
+/// A URL that waits, as it is taken from its queue.
+pub struct Taken {
+    host: HostKey,
+    place: Place,
+    queued: QueuedUrl,
+}
+
+impl Taken {
+    /// The URL.
+    pub fn url(&self) -> &str {
+        &self.queued.url
+    }
+}
+
+/// What a data directory holds, counted row by row.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Audit {
+    /// Rows of queues.
+    pub queued: u64,
+    /// URLs with a record.
+    pub done: u64,
+    /// URLs with more than one row.
+    pub doubled: u64,
+    /// URLs with a row that are not among those seen.
+    pub unseen: u64,
+}
+
+impl Rehearsal {
+    /// Opens a data directory, or begins one; what a kill left behind is made whole, as by a crawl.
+    pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
+        let directory = DataDirectory::take(path)?;
+        let committer = recover::open(&directory, options)?;
+        Ok(Self {
+            analysts: Analysts {
+                reader: Reader::new(&committer.identity, options),
+                policies: committer.policies.clone(),
+                waiting: Waiting::default(),
+            },
+            committer,
+            clock: Clock::start(),
+            _directory: directory,
+        })
+    }
+
+    /// From now on nothing is archived: what a commit costs besides.
+    pub fn without_archive(&mut self) {
+        self.committer.archive = Box::new(Nowhere);
+    }
+
+    /// Admits links as one group, from a page of this depth; makes a checkpoint if one is due. Gives the
+    /// number of those that were new.
+    pub fn enqueue<U: AsRef<str>>(
+        &mut self,
+        urls: impl IntoIterator<Item = U>,
+        depth: u16,
+    ) -> Result<u64, Error> {
+        let committer = &mut self.committer;
+        let before = committer.state.queue_sequence;
+        let mut group = Group::at(self.clock.now());
+        let mut receipt = Receipt::default();
+        for text in urls {
+            let Ok(url) = url::parse(text.as_ref()) else {
+                continue;
+            };
+            let queued = QueuedUrl {
+                id: committer.identity.id(&url),
+                url: url.into(),
+                via: None,
+                depth,
+                hops: 0,
+                attempts: 0,
+                path: "L".to_owned(),
+                revisit: false,
+                purpose: Purpose::Page,
+                trail: Trail::default(),
+                expectation: Expectation::default(),
+            };
+            let class = class_of(depth);
+            committer.admit_in(class, &queued, Origin::Link, None, &mut receipt, &mut group)?;
+        }
+        committer.write(group)?;
+        committer.checkpoint_if_due()?;
+        Ok(committer.state.queue_sequence - before)
+    }
+
+    /// Up to `limit` hosts with URLs waiting, from where the last call ended, and where to read on.
+    pub fn hosts(
+        &self,
+        from: Vec<u8>,
+        limit: usize,
+    ) -> Result<(Vec<HostKey>, Option<Vec<u8>>), Error> {
+        let loaded = load(&*self.committer.store, &LoadRequest { from, limit })?;
+        let hosts = loaded.hosts.into_iter().map(|(_, host)| host);
+        Ok((hosts.collect(), loaded.next))
+    }
+
+    /// Up to `limit` URLs from the head of a host's queue. They are in the queue until they are visited
+    /// or dropped.
+    pub fn take(&self, host: &HostKey, limit: usize) -> Result<Vec<Taken>, Error> {
+        let request = RefillRequest {
+            host: host.clone(),
+            cursors: [0; crate::frontier::CLASSES as usize],
+            limit,
+        };
+        let store = &*self.committer.store;
+        let refilled = refill(store, &request, &RobotsPolicy::Ignore, self.clock.now())?;
+        let taken = refilled.allowed.into_iter().map(|waiting| Taken {
+            host: host.clone(),
+            place: Place {
+                class: waiting.class,
+                sequence: waiting.sequence,
+                // They leave in their order, so nothing is below.
+                floor: waiting.sequence + 1,
+            },
+            queued: waiting.queued,
+        });
+        Ok(taken.collect())
+    }
+
+    /// Takes URLs out of their queues as one group, and leaves no trace of them but that they were seen:
+    /// what the frontier costs without what a page costs. Makes a checkpoint if one is due.
+    pub fn drop_taken(&mut self, taken: &[Taken]) -> Result<(), Error> {
+        let mut group = Group::at(self.clock.now());
+        for it in taken {
+            self.committer.leave_queue(&it.host, it.place, &mut group)?;
+        }
+        self.committer.write(group)?;
+        self.committer.checkpoint_if_due()
+    }
+
+    /// Reads and signs a page that a server might have sent.
+    pub fn prepare(&self, taken: Taken, html: &str) -> Option<Prepared> {
+        let url = url::parse(&taken.queued.url).ok()?;
+        let now = self.clock.now();
+        let exchange = Exchange {
+            started: Timestamp::from_millisecond(now.0.cast_signed()).ok()?,
+            duration: Duration::from_millis(10),
+            remote: None,
+            protocols: vec!["http/1.1"],
+            request_head: format!("GET {} HTTP/1.1\r\n\r\n", url.path()).into_bytes(),
+            status: 200,
+            headers: vec![("content-type".to_owned(), b"text/html".to_vec())],
+            body: Bytes::copy_from_slice(html.as_bytes()),
+            cut: None,
+        };
+        let fetched = Fetched {
+            task: FetchTask {
+                host: taken.host,
+                pace: Pace::default(),
+                place: Some(taken.place),
+                queued: taken.queued,
+                url,
+            },
+            outcome: Outcome::Exchange(Box::new(exchange)),
+            pace: Pace {
+                due: now,
+                ..Pace::default()
+            },
+            finished: now,
+            reservation: Reservation::default(),
+        };
+        Some(Prepared(Box::new(self.analysts.analyse(fetched))))
+    }
+
+    /// Commits visits as one group, and makes a checkpoint if one is due.
+    pub fn commit(&mut self, visits: Vec<Prepared>) -> Result<(), Error> {
+        let entries = visits.into_iter().map(|visit| Entry::Visit(visit.0));
+        self.committer.commit(entries.collect())?;
+        self.committer.checkpoint_if_due()
+    }
+
+    /// Makes everything durable, as a clean stop does.
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        self.committer.checkpoint()
+    }
+
+    /// Whether a URL is among those seen.
+    pub fn is_seen(&mut self, url: &str) -> bool {
+        let Ok(url) = url::parse(url) else {
+            return false;
+        };
+        let id = self.committer.identity.id(&url);
+        let committer = &mut self.committer;
+        committer.seen.contains(id, &committer.catalog[SEEN_RUNS])
+    }
+
+    /// URLs waiting, as the crawl counts them.
+    pub fn queued(&self) -> u64 {
+        self.committer.state.counters.queued
+    }
+
+    /// URLs that were queued since the crawl began.
+    pub fn admitted(&self) -> u64 {
+        self.committer.state.queue_sequence
+    }
+
+    /// Bytes of archive files.
+    pub fn archived_bytes(&self) -> u64 {
+        self.committer.state.counters.archived_bytes
+    }
+
+    /// Bytes of keys in memory and of mapped files, of the URLs seen; and of the filters.
+    pub fn seen_bytes(&self) -> (usize, u64, u64) {
+        let runs = &self.committer.catalog[SEEN_RUNS];
+        let filters = self.committer.seen.memory_bytes();
+        (runs.memory_bytes(), runs.mapped_bytes(), filters)
+    }
+
+    /// Counts all rows; holds 24 bytes a URL in memory.
+    pub fn audit(&mut self) -> Result<Audit, Error> {
+        let mut audit = Audit::default();
+        let mut ids: HashSet<UrlId> = HashSet::new();
+        let store = Arc::clone(&self.committer.store);
+        let committer = &mut self.committer;
+        let mut count = |id: UrlId, audit: &mut Audit| {
+            audit.doubled += u64::from(!ids.insert(id));
+            let seen = committer.seen.contains(id, &committer.catalog[SEEN_RUNS]);
+            audit.unseen += u64::from(!seen);
+        };
+        for_each(&*store, Table::Queue, &[], &mut |_, row| {
+            audit.queued += 1;
+            count(decode::<QueuedUrl>(Table::Queue, row)?.id, &mut audit);
+            Ok(())
+        })?;
+        for_each(&*store, Table::Pages, &[], &mut |key, _| {
+            audit.done += 1;
+            if let Ok(id) = key.try_into() {
+                count(UrlId::from_bytes(id), &mut audit);
+            }
+            Ok(())
+        })?;
+        Ok(audit)
+    }
+}
+
+/// An archive that forgets what it is given.
+struct Nowhere;
+
+impl Archive for Nowhere {
+    fn append(&mut self, records: &[Record]) -> archive::Result<Vec<Location>> {
+        let location = |record: &Record| Location {
+            segment: 0,
+            offset: 0,
+            length: record.block_length(),
+        };
+        Ok(records.iter().map(location).collect())
+    }
+
+    fn sync(&mut self) -> archive::Result<Tail> {
+        Ok(Tail::default())
+    }
+
+    fn rewind(&mut self, _: &Tail) -> archive::Result<()> {
+        Ok(())
+    }
+}

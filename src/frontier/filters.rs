@@ -1,0 +1,321 @@
+//! Bloom filters over the keys of URLs seen, as many as it takes, and the file in which they outlive the
+//! process.
+//!
+//! The file is a copy, and may be missing, old or damaged: the runs are read again instead, all of them or
+//! those that are newer. It is written a piece at a time between commits, while keys go on being noted:
+//! bits are only ever set, so every piece has at least what it had when the writing began, and that is
+//! what the file promises.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+
+use bloomfilter::Bloom;
+use crc32fast::Hasher;
+
+/// False positives of a full filter: each costs a search in the runs.
+const FALSE_POSITIVES: f64 = 0.01;
+
+/// Filters that grow by another one, twice the size of the last, when the last is full.
+pub(super) struct Filters {
+    /// The last one is being filled.
+    list: Vec<Filter>,
+}
+
+struct Filter {
+    bloom: Bloom<u64>,
+    /// Keys that it is made for.
+    planned: u64,
+    /// Keys noted.
+    count: u64,
+}
+
+impl Filters {
+    /// One empty filter for so many keys.
+    pub(super) fn new(planned: u64) -> Self {
+        Self {
+            list: vec![Filter::new(planned)],
+        }
+    }
+
+    /// False is final, true may be wrong.
+    pub(super) fn check(&self, key: u64) -> bool {
+        // The last is the largest, and has what is recent.
+        self.list.iter().rev().any(|it| it.bloom.check(&key))
+    }
+
+    /// Remembers a key, unless its bits are set already: then the filters are as good as with it.
+    pub(super) fn note(&mut self, key: u64) {
+        if self.check(key) {
+            return;
+        }
+        let full = self.list.last().filter(|last| last.count >= last.planned);
+        if let Some(planned) = full.map(|it| it.planned) {
+            self.list.push(Filter::new(planned.saturating_mul(2)));
+        }
+        if let Some(filter) = self.list.last_mut() {
+            filter.bloom.set(&key);
+            filter.count += 1;
+        }
+    }
+
+    /// Bytes held in memory, and in a file.
+    pub(super) fn bytes(&self) -> u64 {
+        self.list.iter().map(|it| it.bloom.len() / 8).sum()
+    }
+
+    /// Number of filters.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+}
+
+impl Filter {
+    fn new(planned: u64) -> Self {
+        // The seed only spreads the bits; keys are hashed under the crawl's secret already.
+        let mut seed = [0; 32];
+        for (n, byte) in seed.iter_mut().enumerate() {
+            *byte = n as u8 ^ 0xa5;
+        }
+        let planned = planned.max(1_024);
+        let items = usize::try_from(planned).unwrap_or(usize::MAX);
+        Self {
+            bloom: Bloom::new_for_fp_rate_with_seed(items, FALSE_POSITIVES, &seed)
+                .expect("a rate of 1 % and at least one item are what the filter asks for"),
+            planned,
+            count: 0,
+        }
+    }
+}
+
+/// The file of a crawl's filters. Layout, little-endian: magic and version (8 bytes), crawl, the delta
+/// that it covers, number of filters (8 bytes each), for each filter the keys planned, the keys noted and
+/// its bytes (8 bytes each), then the filters, then CRC-32 of all before it.
+pub(super) struct FilterFile {
+    path: PathBuf,
+    /// Tells the crawl from others: another crawl's filters would make known URLs new.
+    crawl: u64,
+    /// The last delta whose keys the file has for sure; 0 if there is no file.
+    through: u64,
+    saving: Option<Saving>,
+}
+
+/// The act of writing it.
+enum Saving {
+    Pieces {
+        out: BufWriter<File>,
+        hasher: Hasher,
+        /// Filters that there were when it began; later keys are not promised.
+        filters: usize,
+        /// The filter, and the byte of it, from which to write on.
+        next: (usize, usize),
+        through: u64,
+    },
+    /// Written whole; a thread waits for the disk and renames it.
+    Sync {
+        thread: JoinHandle<io::Result<()>>,
+        through: u64,
+    },
+}
+
+const MAGIC: [u8; 8] = *b"gleanbf1";
+/// Written at once: a fraction of a millisecond.
+const PIECE: usize = 1 << 20;
+/// More than any crawl comes to: each is twice the size of the one before.
+const MAX_FILTERS: u64 = 64;
+
+impl FilterFile {
+    /// Reads the file; without one, or with one that cannot be used, there are no filters, and the
+    /// second value says why if that is worth a word.
+    pub(super) fn open(path: PathBuf, crawl: u64) -> (Self, Option<Filters>, Option<String>) {
+        let mut file = Self {
+            path,
+            crawl,
+            through: 0,
+            saving: None,
+        };
+        match read(&file.path, crawl) {
+            Ok(Some((filters, through))) => {
+                file.through = through;
+                (file, Some(filters), None)
+            }
+            Ok(None) => (file, None, None),
+            Err(error) => (file, None, Some(error.to_string())),
+        }
+    }
+
+    /// The last delta whose keys the file has for sure; 0 if there is no file.
+    pub(super) fn through(&self) -> u64 {
+        self.through
+    }
+
+    pub(super) fn is_saving(&self) -> bool {
+        self.saving.is_some()
+    }
+
+    /// Begins to write the file, which will have all keys up to the delta `through`.
+    pub(super) fn begin(&mut self, filters: &Filters, through: u64) -> io::Result<()> {
+        let mut head = MAGIC.to_vec();
+        let mut put = |number: u64| head.extend_from_slice(&number.to_le_bytes());
+        put(self.crawl);
+        put(through);
+        put(filters.len() as u64);
+        for filter in &filters.list {
+            put(filter.planned);
+            put(filter.count);
+            put(filter.bloom.as_slice().len() as u64);
+        }
+        let mut out = BufWriter::new(File::create(self.staged())?);
+        let mut hasher = Hasher::new();
+        hasher.update(&head);
+        out.write_all(&head)?;
+        self.saving = Some(Saving::Pieces {
+            out,
+            hasher,
+            filters: filters.len(),
+            next: (0, 0),
+            through,
+        });
+        Ok(())
+    }
+
+    /// Does the next step, if one is to be done.
+    pub(super) fn step(&mut self, filters: &Filters) -> io::Result<()> {
+        match self.saving.take() {
+            None => Ok(()),
+            Some(Saving::Pieces {
+                mut out,
+                mut hasher,
+                filters: count,
+                mut next,
+                through,
+            }) => {
+                if let Some(filter) = filters.list.get(next.0).filter(|_| next.0 < count) {
+                    let rest = filter.bloom.as_slice().get(next.1..).unwrap_or_default();
+                    let piece = rest.get(..PIECE).unwrap_or(rest);
+                    hasher.update(piece);
+                    out.write_all(piece)?;
+                    next = match piece.len() < rest.len() {
+                        true => (next.0, next.1 + piece.len()),
+                        false => (next.0 + 1, 0),
+                    };
+                    self.saving = Some(Saving::Pieces {
+                        out,
+                        hasher,
+                        filters: count,
+                        next,
+                        through,
+                    });
+                    return Ok(());
+                }
+                out.write_all(&hasher.finalize().to_le_bytes())?;
+                let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+                let (staged, path) = (self.staged(), self.path.clone());
+                let thread = thread::Builder::new()
+                    .name("filter-sync".to_owned())
+                    .spawn(move || {
+                        file.sync_all()?;
+                        fs::rename(staged, path)
+                    })?;
+                self.saving = Some(Saving::Sync { thread, through });
+                Ok(())
+            }
+            Some(Saving::Sync { thread, through }) => {
+                if !thread.is_finished() {
+                    self.saving = Some(Saving::Sync { thread, through });
+                    return Ok(());
+                }
+                self.installed(thread, through)
+            }
+        }
+    }
+
+    /// Ends what was begun.
+    pub(super) fn finish(&mut self, filters: &Filters) -> io::Result<()> {
+        while self.saving.is_some() {
+            match self.saving.take() {
+                Some(Saving::Sync { thread, through }) => self.installed(thread, through)?,
+                saving => {
+                    self.saving = saving;
+                    self.step(filters)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn installed(&mut self, thread: JoinHandle<io::Result<()>>, through: u64) -> io::Result<()> {
+        let panicked = |_| io::Error::other("the thread that syncs it panicked");
+        thread.join().map_err(panicked)??;
+        self.through = through;
+        Ok(())
+    }
+
+    fn staged(&self) -> PathBuf {
+        self.path.with_extension("tmp")
+    }
+}
+
+impl Drop for FilterFile {
+    fn drop(&mut self) {
+        // What was not written whole is worth nothing; what was is waited for, so that nobody writes
+        // behind the back of whoever opens the directory next.
+        if let Some(Saving::Sync { thread, .. }) = self.saving.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The filters in a file, and the delta that it covers; `None` if there is no file, or it is another
+/// crawl's.
+fn read(path: &Path, crawl: u64) -> io::Result<Option<(Filters, u64)>> {
+    let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut left = file.metadata()?.len();
+    let mut input = BufReader::new(file);
+    let mut hasher = Hasher::new();
+    let mut take = |input: &mut BufReader<File>, length: u64| -> io::Result<Vec<u8>> {
+        // Nothing is reserved that the file cannot fill.
+        left = left
+            .checked_sub(length)
+            .ok_or_else(|| damaged("it is cut off"))?;
+        let mut bytes = vec![0; length as usize];
+        input.read_exact(&mut bytes)?;
+        hasher.update(&bytes);
+        Ok(bytes)
+    };
+    let head = take(&mut input, 32)?;
+    let number = |bytes: &[u8], at: usize| {
+        let bytes = bytes.as_chunks().0.get(at);
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    if head.get(..8) != Some(&MAGIC[..]) {
+        return Err(damaged("it does not begin as such a file does"));
+    }
+    let (through, count) = (number(&head, 2), number(&head, 3));
+    if count == 0 || count > MAX_FILTERS {
+        return Err(damaged("it has no possible number of filters"));
+    }
+    let shapes = take(&mut input, count * 24)?;
+    let mut list = Vec::new();
+    for at in 0..count as usize {
+        let bytes = take(&mut input, number(&shapes, at * 3 + 2))?;
+        list.push(Filter {
+            planned: number(&shapes, at * 3),
+            count: number(&shapes, at * 3 + 1),
+            bloom: Bloom::from_bytes(bytes).map_err(damaged)?,
+        });
+    }
+    let crc = hasher.finalize().to_le_bytes();
+    let mut stored = Vec::new();
+    input.read_to_end(&mut stored)?;
+    if stored != crc {
+        return Err(damaged("its checksum does not match"));
+    }
+    Ok((number(&head, 1) == crawl).then_some((Filters { list }, through)))
+}
