@@ -108,7 +108,11 @@ fn say(line: &str) {
 
 /// The defaults of a crawl, of any host.
 fn options() -> Options {
-    let mut options = Config::default().options().expect("the defaults are sound");
+    let mut config = Config::default();
+    // The largest host has a twentieth of all.
+    config.traps.max_pages_per_host = u64::MAX;
+    config.traps.max_pages_per_domain = u64::MAX;
+    let mut options = config.options().expect("the defaults are sound");
     options.scope = ScopeKind::Any;
     options
 }

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Failure, output};
-use crate::config::{self, Effective, Flag, Origin, Span};
+use crate::config::{self, Effective, Flag, Origin, Size, Span};
 use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
@@ -79,6 +79,9 @@ pub(super) struct SettingFlags {
     /// Requests a second across the whole crawl [default: none]
     #[arg(long, value_name = "N")]
     max_rate: Option<NonZeroU32>,
+    /// Memory that the structures of the crawl are sized by, such as 2GiB [default: 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<Size>,
     #[arg(long, value_name = "TEXT", help = concat!(
         "Sent as User-Agent; beyond loopback it must hold a contact [default: gleaner/",
         env!("CARGO_PKG_VERSION"),
@@ -130,6 +133,7 @@ impl SettingFlags {
             delay,
             concurrency,
             max_rate,
+            max_memory,
             user_agent,
             robots,
             allow_private,
@@ -145,6 +149,11 @@ impl SettingFlags {
                 text(concurrency.as_ref()),
             ),
             flag("--max-rate", "politeness.max_rate", text(max_rate.as_ref())),
+            flag(
+                "--max-memory",
+                "state.max_memory",
+                text(max_memory.as_ref()),
+            ),
             flag("--user-agent", "fetch.user_agent", user_agent.clone()),
             flag("--robots", "crawl.robots", robots.as_ref().map(name)),
             flag(

@@ -271,7 +271,7 @@ fn report(failure: &Failure) -> Exit {
                 Exit::DiskFull,
             )
         }
-        Failure::Engine(error @ engine::Error::Position { .. }) => {
+        Failure::Engine(error @ (engine::Error::Position { .. } | engine::Error::Memory(_))) => {
             (output::chain(error), Exit::Usage)
         }
         Failure::Engine(

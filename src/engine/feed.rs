@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::acknowledged::{Acknowledged, AcknowledgedFile};
 use super::fetch_log::{LogTail, current_path, full_path};
-use super::{DataDirectory, DirectoryError, Error, LogError, LogLine, READING_MEMORY, recover};
+use super::{DataDirectory, DirectoryError, Error, LogError, LogLine, recover};
 
 /// Bytes of a line at most: URLs are limited to 16 KiB, headers to a setting far below.
 const MAX_LINE: u64 = 4 << 20;
@@ -249,7 +249,7 @@ impl Feed {
 
 /// The end of the log in a data directory that is ours, from the store.
 fn committed(directory: &DataDirectory, log: &Path) -> Result<LogTail, Error> {
-    let store = recover::open_store(directory, READING_MEMORY)?;
+    let store = recover::open_store(directory)?;
     let tail = recover::read_state(&*store)?.unwrap_or_default().log;
     match acknowledged(log)? {
         Some(found) if found.tail < tail => {

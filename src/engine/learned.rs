@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::aliases::AliasRow;
 use super::recover;
-use super::{DataDirectory, Error, READING_MEMORY};
+use super::{DataDirectory, Error};
 use crate::frontier::{Evidence, HostState, Stage};
 use crate::store::{Store, Table, decode, for_each, keys};
 
@@ -58,7 +58,7 @@ pub struct LearnedAlias {
 /// What the crawl in a data directory has learned; it must not be running.
 pub fn learned(path: &Path) -> Result<Learned, Error> {
     let directory = DataDirectory::take_existing(path)?;
-    learned_in(&*recover::open_store(&directory, READING_MEMORY)?)
+    learned_in(&*recover::open_store(&directory)?)
 }
 
 /// What a crawl has learned, by its store.

@@ -28,6 +28,7 @@ mod judge;
 mod known;
 mod learned;
 mod lessons;
+mod memory;
 mod observe;
 mod options;
 mod page_line;
@@ -73,6 +74,7 @@ pub use feed::{Feed, Outlook, Position};
 pub use fetch_log::{LogError, LogLine};
 pub use known::known_files;
 pub use learned::{Learned, LearnedAlias, LearnedRule, learned};
+pub use memory::MemoryPlan;
 pub use observe::{Gauges, Limit, Status, Watch};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use page_line::{Digests, PageLine, RecordPlace};
@@ -139,7 +141,13 @@ pub struct Crawl {
 
 impl Crawl {
     /// Opens the crawl in a data directory, or begins one there.
-    pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
+    pub fn open(path: &Path, mut options: Options) -> Result<Self, Error> {
+        let plan = MemoryPlan::of(&options);
+        if !plan.fits() {
+            return Err(Error::Memory(plan));
+        }
+        options.fetch.body_budget_bytes = plan.bodies;
+        options.window = plan.hosts;
         let directory = DataDirectory::take(path)?;
         let committer = recover::open(&directory, &options)?;
         let resumed = committer.state.queue_sequence > 0;
@@ -396,9 +404,6 @@ pub(super) fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
     Arc::new(RateLimiter::direct(quota))
 }
 
-/// Memory for a store that is only read.
-const READING_MEMORY: u64 = 64 << 20;
-
 /// Writes `status.json`.
 #[derive(Clone)]
 struct Observer {
@@ -453,7 +458,7 @@ pub fn status(path: &Path) -> Result<Status, Error> {
         }
         Err(error) => return Err(error.into()),
     };
-    let store = recover::open_store(&directory, READING_MEMORY)?;
+    let store = recover::open_store(&directory)?;
     let state = recover::read_state(&*store)?.unwrap_or_default();
     Ok(Status {
         counters: state.counters,
@@ -540,6 +545,11 @@ pub enum Error {
         /// What is said now and was not then.
         now: String,
     },
+    /// The structures are to take more memory than there is for them.
+    #[error(
+        "state.max_memory is too little for what it is to hold: {0}; give more with --max-memory, or lower a setting that is named"
+    )]
+    Memory(MemoryPlan),
     /// A mistake of ours.
     #[error(
         "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"

@@ -23,7 +23,7 @@ use super::refingerprint::{self, Refingerprint};
 use super::revisit::Revisits;
 use super::rows::{CrawlState, Delta, PageRecord};
 use super::run_hosts::RunHosts;
-use super::{Error, Options};
+use super::{Error, MemoryPlan, Options};
 use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage, Features, Index};
 use crate::fetch::{Authority, Guard};
@@ -35,11 +35,19 @@ use crate::url::{Identity, Secret, UrlId};
 /// Keys and documents put into memory before a rebuild writes them.
 const REBUILD_CHUNK: usize = 200_000;
 
-/// Opens the store of a data directory.
-pub(super) fn open_store(directory: &DataDirectory, memory: u64) -> Result<Arc<dyn Store>, Error> {
+/// Opens the store of a data directory to read from it.
+pub(super) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
+    open_store_with(directory, 4 << 20, 8 << 20)
+}
+
+fn open_store_with(
+    directory: &DataDirectory,
+    cache_bytes: u64,
+    memtable_bytes: u64,
+) -> Result<Arc<dyn Store>, Error> {
     let options = crate::store::Options {
-        cache_bytes: memory / 16,
-        memtable_bytes: memory / 8,
+        cache_bytes,
+        memtable_bytes,
     };
     Ok(Arc::new(Embedded::open(
         &directory.path().join("store"),
@@ -49,8 +57,12 @@ pub(super) fn open_store(directory: &DataDirectory, memory: u64) -> Result<Arc<d
 
 /// Opens the store, or creates it anew where its creation broke off (the disk was full): as long as
 /// nothing else is there, nothing was ever committed.
-fn open_or_begin_store(directory: &DataDirectory, memory: u64) -> Result<Arc<dyn Store>, Error> {
-    let error = match open_store(directory, memory) {
+fn open_or_begin_store(
+    directory: &DataDirectory,
+    plan: &MemoryPlan,
+) -> Result<Arc<dyn Store>, Error> {
+    let open = || open_store_with(directory, plan.store_cache, plan.store_buffers);
+    let error = match open() {
         Ok(store) => return Ok(store),
         Err(error) => error,
     };
@@ -59,7 +71,7 @@ fn open_or_begin_store(directory: &DataDirectory, memory: u64) -> Result<Arc<dyn
     }
     tracing::warn!(%error, "the store was never used; it is created anew");
     match fs::remove_dir_all(directory.path().join("store")) {
-        Ok(()) => open_store(directory, memory),
+        Ok(()) => open(),
         Err(_) => Err(error),
     }
 }
@@ -82,7 +94,8 @@ pub(super) fn read_state(store: &dyn Store) -> Result<Option<CrawlState>, Error>
 /// Opens everything and makes it agree.
 pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Committer, Error> {
     let path = directory.path();
-    let store = open_or_begin_store(directory, options.max_memory)?;
+    let plan = MemoryPlan::of(options);
+    let store = open_or_begin_store(directory, &plan)?;
     let mut state = match read_state(&*store)? {
         Some(state) => state,
         None => begin(&*store, path, options)?,
@@ -175,8 +188,8 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         state,
         checkpoints: CheckpointLimits {
             interval: options.checkpoint_interval,
-            keys: 1_000_000,
-            delta_bytes: 64 << 20,
+            keys: plan.keys,
+            delta_bytes: plan.delta_bytes,
         },
         failpoint,
         last_checkpoint: Instant::now(),
@@ -221,7 +234,7 @@ fn open_documents(
         true => 0,
         false => state.documents_checkpointed,
     };
-    let (mut documents, lost) = Documents::open(&folder, options.max_memory / 64, expected)?;
+    let (mut documents, lost) = Documents::open(&folder, MemoryPlan::of(options).documents_cache, expected)?;
     let is_lost = match &lost {
         Some(DocumentsDamage::All(why)) => {
             tracing::warn!(why, "the documents are rebuilt from the store");

@@ -200,4 +200,4 @@ impl Committer {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

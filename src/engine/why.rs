@@ -20,10 +20,7 @@ use super::recover::{self, read_secret};
 use super::reputation::{Reputation, demotion, reputation};
 use super::rows::{Fate, Judgement, PageRecord};
 use super::similar::similar;
-use super::{
-    Cursor, DataDirectory, Dups, Error, Options, READING_MEMORY, Report, ReportOptions, Similar,
-    Subject,
-};
+use super::{Cursor, DataDirectory, Dups, Error, Options, Report, ReportOptions, Similar, Subject};
 use crate::dedup::Similarity;
 use crate::frontier::{
     HostState, Moment, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
@@ -208,7 +205,7 @@ impl Reading {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let directory = DataDirectory::take_existing(path)?;
         Ok(Self {
-            store: recover::open_store(&directory, READING_MEMORY)?,
+            store: recover::open_store(&directory)?,
             _directory: directory,
         })
     }

@@ -151,6 +151,19 @@ fn configurations_that_are_wrong() {
 }
 
 #[test]
+fn memory_that_does_not_suffice() {
+    let place = Place::new();
+    let config = place.file("config.toml", "[crawl]\nexpected_urls = 2_000_000_000\n");
+    let says = [
+        "state.max_memory",
+        "crawl.expected_urls",
+        "--max-memory",
+        "blocks of the store",
+    ];
+    refused_at_once(&["http://127.0.0.1:9/", "--config", &config], &says);
+}
+
+#[test]
 fn arguments_that_are_wrong() {
     for (arguments, says) in [
         (&["--delay", "soon"][..], &["--delay", "soon"][..]),

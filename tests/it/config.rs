@@ -17,12 +17,13 @@ use crate::web::{Answer, Site, Web};
 const USAGE: i32 = 2;
 
 /// Every flag that sets something, the key that it sets, and a value that is not the default.
-const FLAGS: [(&str, &str, &str); 8] = [
+const FLAGS: [(&str, &str, &str); 9] = [
     ("--max-depth", "crawl.max_depth", "7"),
     ("--scope", "crawl.scope", "any"),
     ("--delay", "politeness.delay", "7s"),
     ("--concurrency", "fetch.concurrency", "7"),
     ("--max-rate", "politeness.max_rate", "7"),
+    ("--max-memory", "state.max_memory", "7GiB"),
     ("--user-agent", "fetch.user_agent", "7 \"7\" #\\7 'x'"),
     ("--robots", "crawl.robots", "ignore"),
     // Takes no value: to give it is to say so.

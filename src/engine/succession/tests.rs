@@ -36,7 +36,7 @@ use crate::url::{Canonicalizer, HostKey, parse};
 
 const DAY: u64 = 24 * 3_600 * 1_000;
 
-fn options() -> Options {
+pub(in crate::engine) fn options() -> Options {
     let second = Duration::from_secs(1);
     let policy = Policy {
         robots: RobotsMode::Ignore,

@@ -1,0 +1,173 @@
+//! What the structures of a crawl may hold in memory: each has a share of `state.max_memory`, and the
+//! sum is looked at before anything is opened.
+
+use std::fmt;
+
+use super::Options;
+
+/// The bounds of all structures whose size a person decides, in bytes if nothing else is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// What they may take together.
+    max: u64,
+    /// Blocks of the store that were read.
+    pub(super) store_cache: u64,
+    /// Rows that the store has not written to its tables; twice that while it compacts.
+    pub(super) store_buffers: u64,
+    /// What the engine of the documents is told; it takes [`SLED`] times that.
+    pub(super) documents_cache: u64,
+    /// Deltas since the last checkpoint: the documents in them are in memory.
+    pub(super) delta_bytes: usize,
+    /// Keys inserted since the last checkpoint; twice as many while one is written.
+    pub(super) keys: usize,
+    /// Filters of URLs seen.
+    filters: u64,
+    /// Bodies between first byte and commit.
+    pub(super) bodies: usize,
+    /// Hosts in the schedule, and their next URLs.
+    pub(super) hosts: usize,
+    /// Bytes that such a host takes at most.
+    host: u64,
+}
+
+/// Resident bytes of sled for a byte of its cache, measured.
+const SLED: u64 = 6;
+/// Bytes of a key in a table in memory, measured.
+const KEY: u64 = 29;
+/// Bytes of a URL that waits in memory: the row, the URL parsed, what holds them.
+const WAITING: u64 = 500;
+/// Bytes of a host in memory without URLs.
+const HOST: u64 = 600;
+/// Bytes of a filter for a URL at 1 % of false positives, times ten.
+const FILTER_TENTHS: u64 = 12;
+
+impl MemoryPlan {
+    /// The plan for these options. What has a setting of its own takes that, or less where its share of
+    /// the memory is less.
+    pub fn of(options: &Options) -> Self {
+        let max = options.max_memory;
+        let host = HOST + WAITING * options.buffer as u64;
+        let at_most =
+            |set: usize, bytes: u64| set.min(usize::try_from(bytes).unwrap_or(usize::MAX)).max(1);
+        Self {
+            max,
+            store_cache: max / 16,
+            store_buffers: max / 12,
+            documents_cache: max / 64,
+            delta_bytes: at_most(usize::MAX, max / 16),
+            keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
+            filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
+                .saturating_add(1 << 19),
+            // One body of the greatest length always fits.
+            bodies: at_most(options.fetch.body_budget_bytes, max / 4)
+                .max(options.fetch.max_body_bytes.min(1 << 20)),
+            hosts: at_most(options.window, max * 3 / 16 / host),
+            host,
+        }
+    }
+
+    /// Each structure with the most that it takes, and the setting that bounds it besides.
+    pub fn parts(&self) -> [(&'static str, u64, &'static str); 8] {
+        [
+            ("blocks of the store", self.store_cache, ""),
+            ("write buffers of the store", 2 * self.store_buffers, ""),
+            ("cache of the documents", SLED * self.documents_cache, ""),
+            (
+                "documents since the last checkpoint",
+                self.delta_bytes as u64,
+                "",
+            ),
+            (
+                "keys since the last checkpoint",
+                2 * KEY * self.keys as u64,
+                "",
+            ),
+            (
+                "filters of URLs seen",
+                self.filters,
+                " (crawl.expected_urls)",
+            ),
+            (
+                "bodies on their way",
+                self.bodies as u64,
+                " (fetch.body_budget)",
+            ),
+            (
+                "hosts and their next URLs",
+                self.host * self.hosts as u64,
+                " (state.hosts_in_memory, state.urls_in_memory)",
+            ),
+        ]
+    }
+
+    /// What all of them take at most.
+    pub fn total(&self) -> u64 {
+        let parts = self.parts().into_iter().map(|(_, bytes, _)| bytes);
+        parts.fold(0, u64::saturating_add)
+    }
+
+    /// Whether they fit.
+    pub fn fits(&self) -> bool {
+        self.total() <= self.max
+    }
+}
+
+impl fmt::Display for MemoryPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        for (name, bytes, setting) in self.parts() {
+            write!(f, "{name} {:.1} MiB{setting}, ", mebibytes(bytes))?;
+        }
+        write!(
+            f,
+            "together {:.1} MiB of {:.1} MiB",
+            mebibytes(self.total()),
+            mebibytes(self.max)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::succession::tests::options;
+    use super::*;
+
+    fn plan(max_memory: u64, expected_urls: u64) -> MemoryPlan {
+        let mut options = options();
+        options.max_memory = max_memory;
+        options.seen.expected_urls = expected_urls;
+        (options.window, options.buffer) = (10_000, 32);
+        options.fetch.body_budget_bytes = 256 << 20;
+        options.fetch.max_body_bytes = 20 << 20;
+        MemoryPlan::of(&options)
+    }
+
+    #[test]
+    fn shares_fit_whatever_the_memory() {
+        for max in [64 << 20, 100 << 20, 1 << 30, 3 << 30, 64 << 30] {
+            let plan = plan(max, max / 20);
+            assert!(plan.fits(), "{plan}");
+        }
+        let default = plan(1 << 30, 10_000_000);
+        assert_eq!((default.bodies, default.hosts), (256 << 20, 10_000));
+        assert!(default.keys > 1_000_000 && default.delta_bytes == 64 << 20);
+        let small = plan(64 << 20, 200_000);
+        assert_eq!(small.bodies, 16 << 20);
+        assert!((100..1_000).contains(&small.hosts), "{small}");
+    }
+
+    #[test]
+    fn a_filter_that_does_not_fit_is_named_with_all_others() {
+        let plan = plan(1 << 30, 1_000_000_000);
+        assert!(!plan.fits());
+        let text = plan.to_string();
+        for says in [
+            "filters of URLs seen 1144.9 MiB (crawl.expected_urls)",
+            "bodies on their way 256.0 MiB (fetch.body_budget)",
+            "blocks of the store 64.0 MiB, ",
+            " of 1024.0 MiB",
+        ] {
+            assert!(text.contains(says), "{says:?} in {text}");
+        }
+    }
+}
