@@ -4,13 +4,16 @@
 //! `cargo bench --bench scale -- seen 100000000` asks a thousand million times whether one of a hundred
 //! million URLs was seen; `-- queue 20000000` queues that many and drains the queues; `-- commit 20000`
 //! commits that many pages; `-- restart 10000000` kills a process with that many, a hundred times.
-//! A second number is that of hosts (`seen`: of URLs that are expected; `restart`: of kills). Everything
-//! is put below `target/tmp`.
+//! A second number is that of hosts (`seen`: of URLs that are expected; `restart`: of kills).
+//! `-- power-cut 20` cuts the power of a file system on a loop device, for which one must be root.
+//! Everything is put below `target/tmp`.
 
 #[path = "scale/commit.rs"]
 mod commit;
 #[path = "scale/measure.rs"]
 mod measure;
+#[path = "scale/power_cut.rs"]
+mod power_cut;
 #[path = "scale/queue.rs"]
 mod queue;
 #[path = "scale/restart.rs"]
@@ -79,6 +82,17 @@ fn main() {
             assert_eq!(figures.queued, known.0 + figures.admitted - pages.0);
             fresh();
         }
+    }
+    if what == Some("power-cut") {
+        let exe = std::env::current_exe().expect("this bench runs");
+        let command = |directory: &Path| {
+            let mut command = Command::new(&exe);
+            command.arg("fill-until-killed").arg(directory);
+            command.args(["0", "1000"]);
+            command
+        };
+        let sizes = (number(1).unwrap_or(20), 1_000);
+        power_cut::power_cut(&directory, &options(), sizes, command, &say);
     }
     if wants("restart") {
         let (count, kills) = (number(1).unwrap_or(1_000_000), number(2).unwrap_or(100));
