@@ -19,6 +19,8 @@ const GROUP: u64 = 16;
 
 /// What was found.
 pub(crate) struct Figures {
+    /// Pages committed: a whole number of groups.
+    pub(crate) pages: u64,
     /// URLs that were new.
     pub(crate) admitted: u64,
     /// URLs left waiting.
@@ -43,6 +45,7 @@ pub(crate) fn commit(
     rehearsal.checkpoint().expect("the disk has room");
 
     let mut waiting = VecDeque::new();
+    let pages = pages.next_multiple_of(GROUP);
     let (mut count, mut done) = (known, 0);
     let before = written();
     let admitted = rehearsal.admitted();
@@ -69,18 +72,19 @@ pub(crate) fn commit(
         committing += start.elapsed();
         longest = longest.max(start.elapsed());
     }
-    let cpu = meter.micros(done);
+    let (cpu, system) = (meter.micros(done), meter.system_micros(done));
     let after = written();
     let archived = rehearsal.archived_bytes();
     let each = |bytes: u64| bytes as f64 / done as f64;
     say(&format!(
-        "{done} pages of {LINKS} links, {fresh} new, {}: {:.3} ms of processors' time each, {:.0} bytes given to write \
+        "{done} pages of {LINKS} links, {fresh} new, {}: {:.3} ms of processors' time each, {:.3} of it in the kernel; {:.0} bytes given to write \
          ({:.0} went to the disk), {:.0} pages a second; the longest group {:.0} ms; RssAnon {} MB",
         match archive {
             true => format!("{:.0} bytes of archive each", each(archived)),
             false => "without archive".to_owned(),
         },
         cpu / 1e3,
+        system / 1e3,
         each(after.0 - before.0) - each(if archive { archived } else { 0 }),
         each(after.1 - before.1) - each(if archive { archived } else { 0 }),
         done as f64 / committing.as_secs_f64(),
@@ -88,6 +92,7 @@ pub(crate) fn commit(
         memory("RssAnon"),
     ));
     Figures {
+        pages,
         admitted: rehearsal.admitted() - admitted,
         queued: rehearsal.queued(),
     }

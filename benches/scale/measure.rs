@@ -20,9 +20,19 @@ fn time(clock: ClockId) -> Duration {
     Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }
 
+/// Seconds that all threads of this process have run in the kernel.
+fn system_time() -> f64 {
+    let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The fields behind the name, which is in brackets; times are in hundredths of a second.
+    let fields = status.rsplit(')').next().unwrap_or_default();
+    let field = fields.split_whitespace().nth(12);
+    field.map_or(0.0, |time| time.parse().unwrap_or(0.0) / 100.0)
+}
+
 /// Time of all threads since it was begun, but for what is made beside.
 pub(crate) struct Meter {
     begun: Duration,
+    system: f64,
     beside: Duration,
 }
 
@@ -30,6 +40,7 @@ impl Meter {
     pub(crate) fn start() -> Self {
         Self {
             begun: process_time(),
+            system: system_time(),
             beside: Duration::ZERO,
         }
     }
@@ -40,6 +51,11 @@ impl Meter {
         let made = make();
         self.beside += thread_time() - start;
         made
+    }
+
+    /// Microseconds each in the kernel, which syncs the disk.
+    pub(crate) fn system_micros(&self, count: u64) -> f64 {
+        (system_time() - self.system) * 1e6 / count.max(1) as f64
     }
 
     /// Microseconds each.

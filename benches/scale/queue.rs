@@ -62,7 +62,7 @@ pub(crate) fn queue(
         "{:.0} bytes of disk for each of {queued} queued URLs",
         size as f64 / queued.max(1) as f64
     ));
-    let enqueued = meter.micros(count);
+    let enqueued = (meter.micros(count), meter.system_micros(count));
 
     let meter = Meter::start();
     let mut taken = 0;
@@ -99,11 +99,14 @@ pub(crate) fn queue(
             break;
         }
     }
-    let dequeued = meter.micros(taken);
+    let dequeued = (meter.micros(taken), meter.system_micros(taken));
     let left = rehearsal.queued();
     say(&format!(
-        "{:.2} us of processors' time for a URL to enter and to leave; {} MB on disk when all have left",
-        enqueued + dequeued,
+        "{:.2} us of processors' time for a URL to enter and to leave, {:.2} of it in the kernel ({} syncs of the disk); \
+         {} MB on disk when all have left",
+        enqueued.0 + dequeued.0,
+        enqueued.1 + dequeued.1,
+        count.div_ceil(GROUP) + taken.div_ceil(16),
         settled(&store) / 1_000_000,
     ));
     Figures {

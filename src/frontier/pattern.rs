@@ -23,7 +23,7 @@ impl Pattern {
     /// The pattern of a URL.
     pub fn of(url: &Url) -> Self {
         let mut pattern = Self {
-            text: String::new(),
+            text: String::with_capacity(url.as_str().len()),
             date: None,
         };
         pattern.push_path(url);

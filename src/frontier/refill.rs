@@ -115,21 +115,30 @@ pub fn refill(
         },
     };
     let mut left = request.limit;
-    for class in 0..CLASSES {
+    // Above the highest class of which anything was ever read or done, no rows were taken away: one
+    // look at all of these classes is enough, and walks over nothing.
+    let untouched = (0..CLASSES)
+        .rposition(|class| state.head(class) > 0 || request.cursors[usize::from(class)] > 0)
+        .map_or(0, |class| class as u8 + 1);
+    for class in 0..=untouched.min(CLASSES - 1) {
         if left == 0 {
             return Ok(refilled);
         }
-        let cursor = &mut refilled.cursors[usize::from(class)];
-        *cursor = (*cursor).max(state.head(class));
-        let from = keys::queue(request.host.as_str(), class, *cursor);
-        let prefix = keys::queue_class(request.host.as_str(), class);
+        let cursor = refilled.cursors[usize::from(class)].max(state.head(class));
+        let from = keys::queue(request.host.as_str(), class, cursor);
+        let prefix = match class < untouched {
+            true => keys::queue_class(request.host.as_str(), class),
+            false => keys::queue_host(request.host.as_str()),
+        };
         let rows = store.range(Table::Queue, &prefix, &from, left)?;
         left -= rows.len();
         for (key, value) in rows {
-            let Some((_, _, sequence)) = keys::parse_queue(&key) else {
+            let Some((_, class, sequence)) = keys::parse_queue(&key) else {
                 continue;
             };
-            *cursor = sequence + 1;
+            if let Some(cursor) = refilled.cursors.get_mut(usize::from(class)) {
+                *cursor = sequence + 1;
+            }
             let queued: QueuedUrl = decode(Table::Queue, &value)?;
             let Ok(url) = url::parse(&queued.url) else {
                 tracing::warn!(

@@ -108,10 +108,10 @@ impl Trail {
             _ if after > before && before > 0 => self.growth.saturating_add(1),
             _ => self.growth,
         };
-        let walk = match (self::dated(from), self::dated(to)) {
-            (Some(a), Some(b)) if a != b => self.walk.saturating_add(1),
-            (Some(_), Some(_)) => self.walk,
-            _ => 0,
+        let walk = match self::dated(to).and_then(|after| Some((self::dated(from)?, after))) {
+            Some((before, after)) if before != after => self.walk.saturating_add(1),
+            Some(_) => self.walk,
+            None => 0,
         };
         Self { growth, walk }
     }

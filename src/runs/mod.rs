@@ -88,8 +88,9 @@ impl Runs {
 
     /// Whether the key has any value.
     pub fn contains(&self, key: u64) -> bool {
-        self.files.iter().any(|file| file.contains(key))
-            || self.tables().any(|table| table.contains(key))
+        // The newest first: what is asked for again was mostly inserted lately, and small files are new.
+        self.tables().any(|table| table.contains(key))
+            || self.files.iter().rev().any(|file| file.contains(key))
     }
 
     /// What is in memory, the newest first.

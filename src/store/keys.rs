@@ -58,6 +58,11 @@ pub fn queue(host: &str, class: u8, sequence: u64) -> Vec<u8> {
     key
 }
 
+/// The prefix of all URLs of a host waiting.
+pub fn queue_host(host: &str) -> Vec<u8> {
+    [host.as_bytes(), &[0]].concat()
+}
+
 /// The prefix of all URLs of a host waiting in a class.
 pub fn queue_class(host: &str, class: u8) -> Vec<u8> {
     // No host key contains a NUL, so no host's rows stand among another's.
