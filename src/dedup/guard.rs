@@ -399,7 +399,11 @@ mod tests {
         let imprint = words_of("imprint", 30);
         let page = |host: &str, title: &str| {
             let heading = heading(host, title, "");
-            guard(&imprint, &format!("{title} {imprint} {}", words_of("frame", 50)), &heading)
+            guard(
+                &imprint,
+                &format!("{title} {imprint} {}", words_of("frame", 50)),
+                &heading,
+            )
         };
         let page_of = page("one.example", "Constructors");
         assert!(!page_of.is_over_trimmed());

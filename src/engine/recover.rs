@@ -234,7 +234,8 @@ fn open_documents(
         true => 0,
         false => state.documents_checkpointed,
     };
-    let (mut documents, lost) = Documents::open(&folder, MemoryPlan::of(options).documents_cache, expected)?;
+    let (mut documents, lost) =
+        Documents::open(&folder, MemoryPlan::of(options).documents_cache, expected)?;
     let is_lost = match &lost {
         Some(DocumentsDamage::All(why)) => {
             tracing::warn!(why, "the documents are rebuilt from the store");
