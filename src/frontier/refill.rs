@@ -229,3 +229,74 @@ pub fn load(store: &dyn Store, request: &LoadRequest) -> Result<Loaded> {
         .collect();
     Ok(Loaded { hosts, next })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::frontier::{Expectation, Purpose, Trail};
+    use crate::store::{Batch, Durability, Memory, encode};
+    use crate::url::UrlId;
+
+    fn row(number: u64) -> Vec<u8> {
+        encode(&QueuedUrl {
+            url: format!("http://a.example/{number}"),
+            id: UrlId::from_bytes([0; 16]),
+            via: None,
+            depth: 0,
+            hops: 0,
+            attempts: 0,
+            path: String::new(),
+            revisit: false,
+            purpose: Purpose::Page,
+            trail: Trail::default(),
+            expectation: Expectation::Usual,
+        })
+    }
+
+    proptest! {
+        /// Class after class, from the later of head and cursor on, no more than asked for, and nothing
+        /// of another host.
+        #[test]
+        fn the_next_urls_are_read_in_their_order(
+            rows in prop::collection::btree_set((0..CLASSES, 0..30_u64), 0..60),
+            heads in prop::collection::vec(0..20_u64, 0..usize::from(CLASSES)),
+            reads in prop::collection::vec(1..20_usize, 1..8),
+        ) {
+            let store = Memory::default();
+            let host = HostKey::parse("http://a.example").unwrap();
+            let head = |class: u8| heads.get(usize::from(class)).copied().unwrap_or(0);
+            let mut batch = Batch::new();
+            for other in ["http://a.exampl", "http://a.example:81", "http://b.example"] {
+                batch.put(Table::Queue, keys::queue(other, 3, 3), row(0));
+            }
+            let mut expected = Vec::new();
+            for (class, sequence) in &rows {
+                // What is below the head is gone.
+                if *sequence >= head(*class) {
+                    let key = keys::queue(host.as_str(), *class, *sequence);
+                    batch.put(Table::Queue, key, row(*sequence));
+                    expected.push((*class, *sequence));
+                }
+            }
+            let state = HostState { heads: heads.clone(), ..HostState::default() };
+            batch.put(Table::Hosts, host.as_str(), encode(&state));
+            store.commit(batch, Durability::Process).unwrap();
+
+            let mut found = Vec::new();
+            let mut cursors = [0; CLASSES as usize];
+            for limit in reads {
+                let request = RefillRequest { host: host.clone(), cursors, limit };
+                let now = Moment(0);
+                let refilled = refill(&store, &request, &RobotsPolicy::Ignore, now).unwrap();
+                prop_assert!(refilled.allowed.len() <= limit);
+                let read = refilled.allowed.iter().map(|it| (it.class, it.sequence));
+                found.extend(read);
+                prop_assert!(refilled.more || found.len() == expected.len());
+                cursors = refilled.cursors;
+            }
+            prop_assert_eq!(&found[..], &expected[..found.len()]);
+        }
+    }
+}
