@@ -49,7 +49,7 @@ impl Meter {
     pub(crate) fn beside<T>(&mut self, make: impl FnOnce() -> T) -> T {
         let start = thread_time();
         let made = make();
-        self.beside += thread_time() - start;
+        self.beside += thread_time().saturating_sub(start);
         made
     }
 
@@ -60,7 +60,7 @@ impl Meter {
 
     /// Microseconds each.
     pub(crate) fn micros(&self, count: u64) -> f64 {
-        let taken = (process_time() - self.begun).saturating_sub(self.beside);
+        let taken = process_time().saturating_sub(self.begun + self.beside);
         taken.as_secs_f64() * 1e6 / count.max(1) as f64
     }
 }

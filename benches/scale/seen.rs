@@ -138,21 +138,7 @@ pub(crate) fn seen(
     ));
     drop((catalog, set));
 
-    let filter = directory.join("seen.filter");
-    let mut reopened = None;
-    for what in ["with its filter", "without it"] {
-        drop(reopened.take());
-        let start = Instant::now();
-        reopened = Some(open(directory, expected_urls));
-        say(&format!(
-            "opened {what} after {:.2} s",
-            start.elapsed().as_secs_f64()
-        ));
-        if what == "with its filter" && filter.exists() {
-            std::fs::remove_file(&filter).expect("it is ours");
-        }
-    }
-    let Seen { catalog, mut set } = reopened.expect("it was opened");
+    let Seen { catalog, mut set } = reopened(directory, expected_urls, say);
     let sample = count.min(1_000_000);
     let lost = (0..sample).map(|n| mix(n) % count);
     let lost = lost.filter(|number| !set.contains(id(*number), &catalog[0]));
@@ -162,4 +148,23 @@ pub(crate) fn seen(
     let keys = catalog[0].len();
     say(&format!("{keys} keys; {wrong} wrong answers"));
     Figures { wrong, keys, disk }
+}
+
+/// Opens it with the filter that was saved, and without.
+fn reopened(directory: &Path, expected_urls: u64, say: &dyn Fn(&str)) -> Seen {
+    let timed = |what: &str| {
+        let start = Instant::now();
+        let seen = open(directory, expected_urls);
+        say(&format!(
+            "opened {what} after {:.2} s",
+            start.elapsed().as_secs_f64()
+        ));
+        seen
+    };
+    drop(timed("with its filter"));
+    let filter = directory.join("seen.filter");
+    if filter.exists() {
+        std::fs::remove_file(&filter).expect("it is ours");
+    }
+    timed("without it")
 }

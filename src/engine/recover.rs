@@ -159,16 +159,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         scope.restore(entry);
         Ok(())
     })?;
-    let guard = Arc::new(Guard::new(
-        options.fetch.allow_private,
-        &options.fetch.user_agent,
-        &options.fetch.hosts,
-    ));
-    for_each(&*store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
-        let kept = key.get(keys::meta::CONSENT.len()..).unwrap_or_default();
-        guard.consent(Authority::from_kept(&String::from_utf8_lossy(kept)));
-        Ok(())
-    })?;
+    let guard = open_guard(&*store, options)?;
 
     let mut committer = Committer {
         counters: watch::Sender::new(state.counters.clone()),
@@ -201,6 +192,18 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     };
     committer.revisit_by(options.revisit.clone())?;
     Ok(committer)
+}
+
+/// The guard, and whose private addresses the user named as seeds.
+fn open_guard(store: &dyn Store, options: &Options) -> Result<Arc<Guard>, Error> {
+    let fetch = &options.fetch;
+    let guard = Guard::new(fetch.allow_private, &fetch.user_agent, &fetch.hosts);
+    for_each(store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
+        let kept = key.get(keys::meta::CONSENT.len()..).unwrap_or_default();
+        guard.consent(Authority::from_kept(&String::from_utf8_lossy(kept)));
+        Ok(())
+    })?;
+    Ok(Arc::new(guard))
 }
 
 /// Opens the documents; those that are lost, mostly dead, or have other fingerprints, are rebuilt from
