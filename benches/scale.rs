@@ -27,6 +27,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use gleaner::config::Config;
 use gleaner::engine::Options;
@@ -66,7 +67,7 @@ fn main() {
     if wants("queue") {
         let hosts = number(2).unwrap_or(200_000);
         let count = number(1).unwrap_or(1_000_000);
-        let figures = queue::queue(&directory, &options(), count, hosts, &say);
+        let figures = queue::queue(&directory, &options(), (count, hosts), &settled, &say);
         let all = (figures.queued, figures.taken, figures.left);
         assert_eq!(all, (count, count, 0));
         fresh();
@@ -130,4 +131,20 @@ fn options() -> Options {
     let mut options = config.options().expect("the defaults are sound");
     options.scope = ScopeKind::Any;
     options
+}
+
+/// Waits until the size of a directory stays the same, which it does when nothing is compacted any
+/// more; half a minute at most.
+fn settled(path: &Path) -> u64 {
+    let (mut size, mut calm) = (measure::on_disk(path), 0);
+    for _ in 0..30 {
+        std::thread::sleep(Duration::from_secs(1));
+        let now = measure::on_disk(path);
+        calm = if now == size { calm + 1 } else { 0 };
+        size = now;
+        if calm == 3 {
+            break;
+        }
+    }
+    size
 }

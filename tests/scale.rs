@@ -51,7 +51,13 @@ fn every_answer_about_urls_seen_is_right() {
 fn what_enters_queues_leaves_them() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let directory = directory.path().join("crawl");
-    let figures = queue::queue(&directory, &options(), 10_000, HOSTS, &say);
+    let figures = queue::queue(
+        &directory,
+        &options(),
+        (10_000, HOSTS),
+        &measure::on_disk,
+        &say,
+    );
     assert_eq!(
         (figures.queued, figures.taken, figures.left),
         (10_000, 10_000, 0)

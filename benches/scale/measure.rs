@@ -96,19 +96,3 @@ pub(crate) fn on_disk(path: &Path) -> u64 {
     let below: u64 = below.map(|entry| on_disk(&entry.path())).sum();
     metadata.blocks() * 512 + below
 }
-
-/// Waits until the size of a directory stays the same, which it does when nothing is compacted any
-/// more; half a minute at most.
-pub(crate) fn settled(path: &Path) -> u64 {
-    let (mut size, mut calm) = (on_disk(path), 0);
-    for _ in 0..30 {
-        std::thread::sleep(Duration::from_secs(1));
-        let now = on_disk(path);
-        calm = if now == size { calm + 1 } else { 0 };
-        size = now;
-        if calm == 3 {
-            break;
-        }
-    }
-    size
-}

@@ -5,7 +5,7 @@ use std::path::Path;
 use gleaner::engine::Options;
 use gleaner::engine::rehearsal::Rehearsal;
 
-use crate::measure::{Meter, memory, on_disk, settled};
+use crate::measure::{Meter, memory, on_disk};
 use crate::urls::url;
 
 /// URLs that are admitted in one commit: sixteen pages with sixty links.
@@ -32,12 +32,12 @@ pub(crate) fn fill(rehearsal: &mut Rehearsal, from: u64, to: u64, hosts: u64, me
     }
 }
 
-/// Queues `count` URLs over `hosts` hosts and drains the queues.
+/// Queues `count` URLs over `hosts` hosts and drains the queues; `size` tells what a directory takes.
 pub(crate) fn queue(
     directory: &Path,
     options: &Options,
-    count: u64,
-    hosts: u64,
+    (count, hosts): (u64, u64),
+    size: &dyn Fn(&Path) -> u64,
     say: &dyn Fn(&str),
 ) -> Figures {
     let mut rehearsal = Rehearsal::open(directory, options).expect("it begins");
@@ -57,10 +57,10 @@ pub(crate) fn queue(
         ));
     }
     let queued = rehearsal.queued();
-    let size = settled(&store);
+    let taken_up = size(&store);
     say(&format!(
         "{:.0} bytes of disk for each of {queued} queued URLs",
-        size as f64 / queued.max(1) as f64
+        taken_up as f64 / queued.max(1) as f64
     ));
     let enqueued = (meter.micros(count), meter.system_micros(count));
 
@@ -107,7 +107,7 @@ pub(crate) fn queue(
         enqueued.0 + dequeued.0,
         enqueued.1 + dequeued.1,
         count.div_ceil(GROUP) + taken.div_ceil(16),
-        settled(&store) / 1_000_000,
+        size(&store) / 1_000_000,
     ));
     Figures {
         queued,
