@@ -24,6 +24,7 @@ mod pages;
 mod progress;
 mod questions;
 mod report;
+mod retry;
 mod robots;
 mod signals;
 mod similar;
@@ -89,6 +90,8 @@ enum Command {
     /// Give more seeds to a crawl that runs
     #[command(subcommand)]
     Seeds(control::Seeds),
+    /// Put failed URLs back in their queues, also while the crawl runs
+    Retry(retry::Arguments),
     /// Show the state of a crawl, also while it runs
     Status(status::Arguments),
     /// Print the pages as JSON, one a line, also while the crawl runs
@@ -177,6 +180,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Resume(arguments) => control::resume(&arguments),
         Command::Stop(arguments) => control::stop(&arguments),
         Command::Seeds(command) => control::seeds(&command),
+        Command::Retry(arguments) => retry::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Pages(arguments) => pages::run(&arguments, &screen),
         Command::Why(arguments) => why::run(&arguments),

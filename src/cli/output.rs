@@ -182,7 +182,11 @@ pub(super) fn counters(counters: &Counters) -> String {
         let what = "  (hosts and patterns, for duplicates)";
         line("demoted", counters.demoted, what);
     }
-    line("queued", counters.queued, "");
+    let parked = match counters.parked {
+        0 => String::new(),
+        urls => format!("  ({urls} at {} parked hosts)", counters.parked_hosts),
+    };
+    line("queued", counters.queued, &parked);
     line("hosts", counters.hosts, "");
     line("received", counters.bytes, "  bytes");
     line("archived", counters.archived_bytes, "  bytes");

@@ -1,15 +1,15 @@
 //! `gleaner status`: the state of a crawl, also while it runs.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::{Failure, output};
 use crate::daemon::client::Client;
 use crate::daemon::{Request, Response};
-use crate::engine::{self, DirectoryError, Learned};
-use crate::frontier::Stage;
+use crate::engine::{self, DirectoryError, HostNow, HostsNow, Learned, Status};
+use crate::frontier::{Stage, Trouble};
 
 #[derive(Debug, Args)]
 #[command(
@@ -31,7 +31,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         return rules(arguments);
     }
-    let status = engine::status(&arguments.data_dir)?;
+    let mut status = engine::status(&arguments.data_dir)?;
+    if status.running && status.hosts.is_none() {
+        status.hosts = hosts_of_running(&arguments.data_dir);
+    }
     if arguments.json {
         let json = serde_json::to_string(&status).map_err(anyhow::Error::from)?;
         output::print(&format!("{json}\n"))?;
@@ -40,17 +43,73 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let head = match (status.running, status.time.is_empty()) {
         (true, true) => "running, just begun".to_owned(),
         (true, false) => format!(
-            "running for {} s, as of {}: {} fetches in progress, {} hosts in memory, limit: {}",
+            "running for {} s, as of {}: {} fetches in progress, {} hosts in memory, limit: {} ({})",
             status.seconds,
             status.time,
             status.gauges.fetching,
             status.gauges.hosts_in_window,
-            status.gauges.limit.name()
+            status.gauges.limit.name(),
+            status.gauges.limit.meaning()
         ),
         (false, _) => "not running".to_owned(),
     };
-    output::print(&format!("{head}\n{}", output::counters(&status.counters)))?;
+    let counters = output::counters(&status.counters);
+    output::print(&format!("{head}\n{counters}{}", details(&status)))?;
     Ok(())
+}
+
+/// The hosts of a crawl that runs, if it can be asked: it may be about to end.
+fn hosts_of_running(directory: &Path) -> Option<HostsNow> {
+    match Client::connect(directory).ok()?.ask(&Request::Hosts).ok()? {
+        Response::Hosts(hosts) => Some(hosts),
+        _ => None,
+    }
+}
+
+/// Hosts and memory, a line each.
+fn details(status: &Status) -> String {
+    let mut text = String::new();
+    if let Some(bytes) = status.hosts.as_ref().and_then(|it| it.queued_url_bytes) {
+        let _ = writeln!(text, "{:<12}{bytes:>12}  bytes a queued URL", "queue");
+    }
+    if status.running {
+        let memory = &status.memory;
+        for (name, bytes, what) in [
+            ("window", memory.window, "hosts and their next URLs"),
+            ("urls seen", memory.urls_seen, "filter and recent URLs"),
+            ("new keys", memory.new_keys, "until the next checkpoint"),
+        ] {
+            let _ = writeln!(text, "{name:<12}{bytes:>12}  bytes of memory: {what}");
+        }
+    }
+    let Some(hosts) = &status.hosts else {
+        return text;
+    };
+    let lists: [(&str, &[HostNow], fn(&HostNow) -> u64); 2] = [
+        ("longest", &hosts.by_queue, |host| host.queued),
+        ("failing", &hosts.by_failures, |host| u64::from(host.failures)),
+    ];
+    for (name, hosts, figure) in lists {
+        for (row, host) in hosts.iter().enumerate() {
+            let name = if row == 0 { name } else { "" };
+            let figure = figure(host);
+            let _ = writeln!(text, "{name:<12}{figure:>12}  {}", of_host(host));
+        }
+    }
+    text
+}
+
+/// A host, and what keeps it from being visited.
+fn of_host(host: &HostNow) -> String {
+    let trouble = host.trouble.map_or("", Trouble::name);
+    let state = match (host.parked, host.failures) {
+        (true, failures) => {
+            format!("parked until {} after {failures} failures, {trouble}", host.due)
+        }
+        (false, 0) => format!("due {}", host.due),
+        (false, failures) => format!("due {} after {failures} failures, {trouble}", host.due),
+    };
+    format!("{}  ({} queued; {state})", host.host, host.queued)
 }
 
 /// What was learned, from the store or from the process that has it open.

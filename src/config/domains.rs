@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::load::{nearest, values};
 use super::{Config, PATTERNS_TOGETHER, Span, compiled};
-use crate::frontier::{LearnOverrides, Overrides, RobotsMode, SitemapMode, TrapOverrides};
+use crate::frontier::{
+    LearnOverrides, Overrides, RobotsMode, SitemapMode, TrapOverrides, Troubles,
+};
 use crate::url::{HostKey, HostMap, HostPattern, UrlPattern, UrlPatterns};
 
 /// An entry: hosts, and what differs at them.
@@ -36,10 +38,16 @@ pub struct DomainSettings {
 #[expect(missing_docs, reason = "each is described at PolitenessSettings")]
 pub struct DomainPoliteness {
     pub delay: Option<Span>,
+    pub address_delay: Option<Span>,
+    pub response_factor: Option<u8>,
     pub max_crawl_delay: Option<Span>,
     pub backoff: Option<Span>,
     pub max_backoff: Option<Span>,
     pub attempts: Option<u8>,
+    pub retry: Option<Troubles>,
+    pub park_after: Option<u32>,
+    pub park: Option<Span>,
+    pub max_park: Option<Span>,
 }
 
 /// Keys of `[crawl]` that a host may have its own value of.
@@ -73,10 +81,16 @@ impl DomainSettings {
         let duration = |span: Option<Span>| span.map(|span| span.0);
         Overrides {
             delay: duration(politeness.delay),
+            address_delay: duration(politeness.address_delay),
+            response_factor: politeness.response_factor,
             max_crawl_delay: duration(politeness.max_crawl_delay),
             backoff: duration(politeness.backoff),
             max_backoff: duration(politeness.max_backoff),
             attempts: politeness.attempts,
+            retry: politeness.retry,
+            park_after: politeness.park_after,
+            park: duration(politeness.park),
+            max_park: duration(politeness.max_park),
             robots: crawl.robots,
             robots_meta: crawl.robots_meta,
             robots_header: crawl.robots_header,
@@ -159,6 +173,9 @@ pub(super) fn check(domains: &[DomainSettings]) -> Result<(), (usize, String)> {
         }
         if entry.politeness.attempts == Some(0) {
             return refuse("politeness.attempts must be at least 1");
+        }
+        if entry.politeness.park_after == Some(0) {
+            return refuse("politeness.park_after must be at least 1");
         }
         if entry.learn.visits == Some(0) {
             return refuse("learn.visits must be at least 1");

@@ -31,7 +31,7 @@ use crate::engine::{ArchiveOptions, Options, StorePolicy};
 use crate::fetch::{FetchOptions, NamedHosts};
 use crate::frontier::{
     LearnPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode,
-    ScopeKind, SeenOptions, SitemapMode, TrapPolicy,
+    ScopeKind, SeenOptions, SitemapMode, TrapPolicy, Troubles,
 };
 use crate::page::PageOptions;
 use crate::url::{UrlPattern, UrlPatterns};
@@ -130,14 +130,26 @@ impl Default for CrawlSettings {
 pub struct PolitenessSettings {
     /// From the end of one visit of a host to the start of the next.
     pub delay: Span,
+    /// The same of an address, of whichever hosts; never more than the delay of the host.
+    pub address_delay: Span,
+    /// A host is left alone so many times as long as its last answer took.
+    pub response_factor: u8,
     /// The longest crawl-delay of a robots.txt that is obeyed.
     pub max_crawl_delay: Span,
     /// Wait after the first failure of a host; doubled by each further one.
     pub backoff: Span,
-    /// The longest wait after failures, and the longest Retry-After that is obeyed.
+    /// The longest wait after failures.
     pub max_backoff: Span,
     /// Attempts made for one URL.
     pub attempts: u8,
+    /// Classes of failure that are worth another attempt.
+    pub retry: Troubles,
+    /// Failures in a row after which a host is parked.
+    pub park_after: u32,
+    /// How long it is parked at first.
+    pub park: Span,
+    /// The longest that it is, and the longest Retry-After that is obeyed.
+    pub max_park: Span,
     /// Requests a second across the crawl; none for no limit but the hosts' delays.
     pub max_rate: Option<NonZeroU32>,
 }
@@ -146,10 +158,16 @@ impl Default for PolitenessSettings {
     fn default() -> Self {
         Self {
             delay: Span::seconds(1),
+            address_delay: Span::millis(250),
+            response_factor: 1,
             max_crawl_delay: Span::seconds(60),
             backoff: Span::seconds(5),
             max_backoff: Span::seconds(600),
             attempts: 3,
+            retry: Troubles::default(),
+            park_after: 8,
+            park: Span::seconds(3_600),
+            max_park: Span::seconds(24 * 3_600),
             max_rate: None,
         }
     }
@@ -356,10 +374,16 @@ impl Config {
         let policy = Policy {
             politeness: Politeness {
                 delay: politeness.delay.0,
+                address_delay: politeness.address_delay.0,
+                response_factor: politeness.response_factor,
                 max_crawl_delay: politeness.max_crawl_delay.0,
                 backoff: politeness.backoff.0,
                 max_backoff: politeness.max_backoff.0,
                 attempts: politeness.attempts,
+                retry: politeness.retry,
+                park_after: politeness.park_after,
+                park: politeness.park.0,
+                max_park: politeness.max_park.0,
             },
             robots: crawl.robots,
             robots_meta: crawl.robots_meta,
@@ -403,6 +427,7 @@ impl Config {
             _ if self.traps.max_duplicates > 100 => refuse("traps.max_duplicates", "at most 100"),
             _ if self.learn.visits == 0 => refuse("learn.visits", "at least 1"),
             _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
+            _ if self.politeness.park_after == 0 => refuse("politeness.park_after", "at least 1"),
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
             _ if self.state.expire_after == Some(Span::seconds(0)) => {
                 refuse("state.expire_after", "more than 0")

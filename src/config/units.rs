@@ -41,6 +41,11 @@ impl<T: FromStr<Err = String>> Visitor<'_> for Written<T> {
 pub struct Span(pub Duration);
 
 impl Span {
+    /// A number of milliseconds.
+    pub const fn millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
     /// A number of seconds.
     pub const fn seconds(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
 use super::socket::{NAME, short_path};
-use crate::engine::SeedsAdded;
+use crate::engine::{Retried, RetryFilter, SeedsAdded};
 
 /// How long an answer may take: seeds wait for the commit before theirs.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -75,6 +75,23 @@ impl Client {
             }
         }
         Ok(sum)
+    }
+
+    /// Puts failed URLs back in their queues.
+    pub fn retry(&mut self, filter: &RetryFilter) -> Result<Retried, Error> {
+        let mut sum = Retried::default();
+        loop {
+            let request = Request::Retry {
+                filter: filter.clone(),
+                from: sum.next.take(),
+            };
+            if let Response::Retried(part) = self.ask(&request)? {
+                sum.add(part);
+            }
+            if sum.next.is_none() {
+                return Ok(sum);
+            }
+        }
     }
 
     /// Waits until the crawl has ended and its directory is free.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{
-    Cursor, Dups, Learned, Report, ReportOptions, SeedsAdded, Similar, Subject, Why,
+    Cursor, Dups, HostsNow, Learned, Report, ReportOptions, Retried, RetryCursor, RetryFilter, SeedsAdded,
+    Similar, Subject, Why,
 };
 
 /// Bytes of a line at most.
@@ -29,6 +30,15 @@ pub enum Request {
         /// The URLs, 1,000 at most.
         urls: Vec<String>,
     },
+    /// Put failed URLs back, those of some rows.
+    Retry {
+        /// Which.
+        filter: RetryFilter,
+        /// The `next` of the part before.
+        from: Option<RetryCursor>,
+    },
+    /// Tell which hosts have most waiting, and which fail most.
+    Hosts,
     /// Tell what was learned of hosts.
     Rules,
     /// Tell what happened to a URL.
@@ -65,6 +75,10 @@ pub enum Response {
     },
     /// The seeds are committed.
     Added(SeedsAdded),
+    /// What was put back is committed.
+    Retried(Retried),
+    /// The hosts.
+    Hosts(HostsNow),
     /// What was learned.
     Rules(Learned),
     /// What happened to the URL.

@@ -162,19 +162,16 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
             stop.stop();
             Response::Done
         }
-        Request::Rules => {
-            let control = control.clone();
-            let asked = tokio::task::spawn_blocking(move || control.learned()).await;
-            match asked {
-                Ok(Ok(learned)) => Response::Rules(learned),
-                Ok(Err(error)) => Response::Refused {
-                    reason: error.to_string(),
-                },
+        Request::Retry { filter, from } => {
+            match control.retry(filter.clone(), from.clone()).await {
+                Ok(retried) => Response::Retried(retried),
                 Err(error) => Response::Refused {
                     reason: error.to_string(),
                 },
             }
         }
+        Request::Hosts => ask(control, Control::hosts, Response::Hosts).await,
+        Request::Rules => ask(control, Control::learned, Response::Rules).await,
         Request::Why { url } => match url::parse(url) {
             Ok(url) => {
                 let why = move |control: &Control| control.why(&url);

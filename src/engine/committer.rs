@@ -19,6 +19,7 @@ use super::effects::Group;
 use super::expiry::Expiry;
 use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
+use super::observe::MemoryUse;
 use super::records::StorePolicy;
 use super::revisit::Revisits;
 use super::rows::{Counters, CrawlState};
@@ -35,6 +36,9 @@ use crate::url::Identity;
 
 /// Visits that share one sync. Larger groups gain nothing and take more memory.
 const MAX_GROUP: usize = 16;
+
+/// Bytes that a key takes in memory until a checkpoint writes it, about.
+const BYTES_PER_KEY: usize = 30;
 
 /// Position of the runs of URLs seen in the catalog; those of deduplication follow.
 pub(super) const SEEN_RUNS: usize = 0;
@@ -70,6 +74,7 @@ pub(super) struct Committer {
     /// When documents are forgotten.
     pub(super) expiry: Expiry,
     pub(super) counters: watch::Sender<Counters>,
+    pub(super) memory: watch::Sender<MemoryUse>,
     pub(super) checkpoints: CheckpointLimits,
     pub(super) failpoint: Option<Failpoint>,
     pub(super) last_checkpoint: Instant,
@@ -161,6 +166,7 @@ impl Committer {
                 Entry::Visit(visit) => self.visit(*visit, &mut group)?,
                 Entry::Seeds(seeds) => self.seeds(seeds, &mut group)?,
                 Entry::Known(known) => self.know(known, &mut group)?,
+                Entry::PutBack(part) => self.put_back(*part, &mut group)?,
                 Entry::Settings(settings, reply) => {
                     self.change(*settings)?;
                     // Whoever asked may have gone.
@@ -206,9 +212,13 @@ impl Committer {
             self.deltas.bytes += delta_bytes;
         }
         self.counters.send_replace(self.state.counters.clone());
-        for (reply, added) in replies {
-            // Whoever asked may have gone.
-            let _ = reply.send(added);
+        self.memory.send_replace(MemoryUse {
+            urls_seen: self.seen.memory_bytes(),
+            new_keys: (self.deltas.keys * BYTES_PER_KEY) as u64,
+            ..MemoryUse::default()
+        });
+        for reply in replies {
+            reply();
         }
         Ok(receipts)
     }
@@ -302,7 +312,7 @@ impl Committer {
 fn latest(entries: &[Entry]) -> Moment {
     let finished = entries.iter().filter_map(|entry| match entry {
         Entry::Visit(visit) => Some(visit.fetched.finished),
-        Entry::Seeds(_) | Entry::Known(_) | Entry::Settings(..) => None,
+        Entry::Seeds(_) | Entry::Known(_) | Entry::PutBack(_) | Entry::Settings(..) => None,
     });
     finished.max().unwrap_or_else(|| Clock::start().now())
 }

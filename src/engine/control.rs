@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::dups::{dups, report};
+use super::hosts_now::{HostsNow, hosts_in};
 use super::learned::learned_in;
+use super::retry::{PutBack, Retried, RetryCursor, RetryFilter, find};
 use super::similar::similar;
 use super::{
     Cursor, Dups, Error, Learned, LiveOptions, Options, Report, ReportOptions, Similar, Subject,
@@ -75,6 +77,8 @@ pub(super) enum Command {
         /// Who waits.
         reply: oneshot::Sender<SeedsAdded>,
     },
+    /// What failed and is to be tried again; answered when it is committed.
+    Retry(Box<PutBack>),
     /// Other settings; answered when they hold.
     Change(Box<LiveOptions>, oneshot::Sender<()>),
 }
@@ -175,10 +179,33 @@ impl Control {
         similar(&*store, &self.options.load(), subject, limit)
     }
 
+    /// The hosts that say most of how it goes. Reads the store, so it blocks.
+    pub fn hosts(&self) -> Result<HostsNow, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        hosts_in(&*store)
+    }
+
     /// What was learned. Reads the store, so it blocks.
     pub fn learned(&self) -> Result<Learned, Error> {
         let store = self.store.upgrade().ok_or(Error::Over(Over))?;
         learned_in(&*store)
+    }
+
+    /// Puts failed URLs back, those of some rows: the answer says where to go on. Returns when they are
+    /// committed.
+    pub async fn retry(
+        &self,
+        filter: RetryFilter,
+        from: Option<RetryCursor>,
+    ) -> Result<Retried, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        let found = tokio::task::spawn_blocking(move || find(&*store, &filter, from)).await;
+        let mut part = found.map_err(|error| Error::Internal(error.to_string()))??;
+        let retried = self.ask(|reply| {
+            part.reply = Some(reply);
+            Command::Retry(Box::new(part))
+        });
+        Ok(retried.await?)
     }
 
     /// Goes on under other settings. Returns when they hold.

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use super::Error;
-use super::control::SeedsAdded;
 use super::fetch_log::LogLine;
 use super::page_line::PendingLine;
 use super::rows::{CrawlState, Delta, PageRecord};
@@ -14,7 +11,7 @@ use super::visit::Receipt;
 use crate::archive::{Location, Record};
 use crate::dedup::{Document, Stored};
 use crate::fetch::Reservation;
-use crate::frontier::{HostState, Moment, RobotsRow};
+use crate::frontier::{HostState, Moment, PARKED, RobotsRow};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, UrlId};
 
@@ -39,17 +36,35 @@ pub(super) struct Group {
     pub(super) lines: Vec<(LogLine, Option<UrlId>)>,
     pub(super) delta: Delta,
     pub(super) receipts: Vec<Receipt>,
-    /// Who waits for seeds to be committed.
-    pub(super) replies: Vec<(oneshot::Sender<SeedsAdded>, SeedsAdded)>,
+    /// What is said to those who wait for something to be committed.
+    pub(super) replies: Vec<Box<dyn FnOnce() + Send>>,
     /// Room for the bodies that the records hold: given back with the group.
     pub(super) reservations: Vec<Reservation>,
     /// When the last of the visits ended.
     pub(super) now: Moment,
     hosts: BTreeMap<HostKey, HostState>,
+    /// What of them was parked before.
+    parked: Parked,
     /// Rows of `Learned` as they were read and as they will be; `None` where there is none.
     learned: BTreeMap<Vec<u8>, Lesson>,
     /// Hosts that had no row.
     new_hosts: u64,
+}
+
+/// URLs that wait at parked hosts, and those hosts.
+#[derive(Debug, Default, Clone, Copy)]
+struct Parked {
+    urls: u64,
+    hosts: u64,
+}
+
+impl Parked {
+    fn add(&mut self, host: &HostState) {
+        if host.parked && host.queued > 0 {
+            self.urls += host.queued;
+            self.hosts += 1;
+        }
+    }
 }
 
 /// A row of `Learned` while a group lasts.
@@ -90,6 +105,7 @@ impl Group {
                     HostState::default()
                 }
             };
+            self.parked.add(&state);
             self.hosts.insert(host.clone(), state);
         }
         Ok(self.hosts.entry(host.clone()).or_default())
@@ -124,7 +140,9 @@ impl Group {
         if !self.hosts.contains_key(host)
             && let Some(row) = store.get(Table::Hosts, host.as_str().as_bytes())?
         {
-            self.hosts.insert(host.clone(), decode(Table::Hosts, &row)?);
+            let state = decode(Table::Hosts, &row)?;
+            self.parked.add(&state);
+            self.hosts.insert(host.clone(), state);
         }
         Ok(self.hosts.get(host))
     }
@@ -279,7 +297,9 @@ impl Group {
             }
             delta.documents.push(pending.document);
         }
+        let mut parked = Parked::default();
         for (host, mut host_state) in self.hosts {
+            parked.add(&host_state);
             file_by_due_time(&host, &mut host_state, &mut batch);
             batch.put(Table::Hosts, host.as_str(), encode(&host_state));
         }
@@ -289,7 +309,11 @@ impl Group {
                 None => batch.delete(Table::Learned, key),
             }
         }
-        state.counters.hosts += self.new_hosts;
+        let counters = &mut state.counters;
+        counters.hosts += self.new_hosts;
+        counters.parked = (counters.parked + parked.urls).saturating_sub(self.parked.urls);
+        counters.parked_hosts =
+            (counters.parked_hosts + parked.hosts).saturating_sub(self.parked.hosts);
         let keys = delta.keys();
         let mut bytes = 0;
         if keys > 0 || !delta.documents.is_empty() || !delta.expired.is_empty() {
@@ -307,7 +331,10 @@ impl Group {
 fn file_by_due_time(host: &HostKey, state: &mut HostState, batch: &mut Batch) {
     let wanted = (state.queued > 0).then_some(state.due);
     let keep = match (state.due_row, wanted) {
-        (Some(row), Some(due)) => row <= due && due <= row.plus(REFILE_AFTER),
+        (Some(row), Some(due)) => {
+            let is_near = row <= due && due <= row.plus(REFILE_AFTER);
+            is_near && state.due_row_parked == state.parked && (!state.parked || row == due)
+        }
         (None, None) => true,
         _ => false,
     };
@@ -318,7 +345,9 @@ fn file_by_due_time(host: &HostKey, state: &mut HostState, batch: &mut Batch) {
         batch.delete(Table::Due, keys::due(row.0, host.as_str()));
     }
     if let Some(due) = wanted {
-        batch.put(Table::Due, keys::due(due.0, host.as_str()), Vec::new());
+        let mark = if state.parked { PARKED } else { &[] };
+        batch.put(Table::Due, keys::due(due.0, host.as_str()), mark);
     }
     state.due_row = wanted;
+    state.due_row_parked = state.parked;
 }

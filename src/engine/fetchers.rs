@@ -2,8 +2,10 @@
 //!
 //! Owns the connection while it lasts. The end of the fetch gives the host back to the schedule at
 //! once; the visit itself goes on to the analysts, and waits there with its permit when they are
-//! behind: that is how a slow disk slows the network.
+//! behind: that is how a slow disk slows the network. No task waits for a host or an address to be
+//! due: where a robots.txt leads elsewhere, the task goes back to the schedule.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use governor::DefaultDirectRateLimiter;
@@ -12,10 +14,13 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::clock::Clock;
 use super::scheduler::Event;
-use super::turns::Turns;
 use super::visit::Fetched;
-use crate::fetch::{Cut, Failure, FailureClass, Fetcher, Outcome, Reservation};
-use crate::frontier::{Answer, FetchTask, Moment, Pace, Politeness, Purpose, SharedPolicies};
+use crate::fetch::{
+    Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
+};
+use crate::frontier::{
+    Answer, Errand, FetchTask, Pace, Politeness, Purpose, SharedPolicies, Trouble, Visited,
+};
 use crate::robots::{self, Availability};
 use crate::url::HostKey;
 
@@ -25,7 +30,7 @@ pub(super) struct Fetchers {
     pub(super) fetcher: Fetcher,
     pub(super) policies: SharedPolicies,
     pub(super) clock: Clock,
-    pub(super) turns: Turns,
+    pub(super) guard: Arc<Guard>,
     /// The crawl-wide rate, if there is one.
     pub(super) limiter: Option<Arc<DefaultDirectRateLimiter>>,
     pub(super) events: mpsc::Sender<Event>,
@@ -35,22 +40,46 @@ pub(super) struct Fetchers {
 impl Fetchers {
     /// Makes a visit and sends it on. Cancelled by dropping: then nobody hears of it, and its task
     /// is still queued.
-    pub(super) async fn visit(self, mut task: FetchTask, permit: OwnedSemaphorePermit) {
-        self.turns.take(&task.host).await;
-        let (mut outcome, mut reservation) = self.fetcher.fetch(&task.url).await;
-        let mut finished = self.clock.now_or_later();
-        let mut pace = self.pace_after(&task, &outcome, finished);
-        self.turns.give_back(&task.host, pace.due);
-        if task.queued.purpose == Purpose::Robots {
-            (outcome, reservation) = self.follow_robots(&mut task, outcome, reservation).await;
-            finished = self.clock.now_or_later();
-            pace = self.pace_after(&task, &outcome, finished);
+    pub(super) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
+        let (outcome, reservation) = self.fetcher.fetch(&task.url).await;
+        let finished = self.clock.now_or_later();
+        let is_robots = task.queued.purpose == Purpose::Robots;
+        let answer = answer(is_robots, &outcome);
+        let after = |host: &HostKey, pace: &Pace| {
+            let politeness = self.politeness(host);
+            match is_robots {
+                true => politeness.after_robots(pace, answer, finished),
+                false => politeness.after(pace, answer, finished),
+            }
+        };
+        let (host, before) = task.visiting();
+        let mut visited = Visited {
+            pace: after(host, before),
+            address: match &outcome {
+                Outcome::Exchange(exchange) => exchange.remote.map(|remote| remote.ip()),
+                Outcome::Failed(_) => None,
+            },
+            address_free_from: finished.plus(self.politeness(host).address_delay()),
+            host: host.clone(),
+            home: None,
+            onward: None,
+        };
+        let mut pace = visited.pace;
+        if let Outcome::Exchange(exchange) = &outcome
+            && is_robots
+            && let Some(onward) = self.onward(&task, exchange, &pace)
+        {
+            visited.onward = Some(onward);
+            // The scheduler does not listen any more when the run is ending: here the visit is as if it
+            // had never been, below it counts.
+            let _ = self.events.send(Event::Visited(Box::new(visited))).await;
+            return;
         }
-        // The scheduler does not listen any more when the run is ending: the visit still counts.
-        let _ = self
-            .events
-            .send(Event::Visited(task.host.clone(), pace))
-            .await;
+        if task.errand.is_some() {
+            pace = after(&task.host, &task.pace);
+            visited.home = Some((task.host.clone(), pace));
+        }
+        let _ = self.events.send(Event::Visited(Box::new(visited))).await;
         let fetched = Fetched {
             task,
             outcome,
@@ -81,48 +110,42 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// Follows the redirects of a robots.txt, up to five in a row (RFC 9309, section 2.3.1.2): its
-    /// rules are needed before anything else of the host. Each waits for its turn at the host that
-    /// it leads to. What is recorded is the last answer, under its own URL.
-    async fn follow_robots(
-        &self,
-        task: &mut FetchTask,
-        mut outcome: Outcome,
-        mut reservation: Reservation,
-    ) -> (Outcome, Reservation) {
-        let mut url = task.url.clone();
-        for _ in 0..robots::MAX_REDIRECTS {
-            let Outcome::Exchange(exchange) = &outcome else {
-                break;
-            };
-            let Some(target) = exchange.redirect_target(&url) else {
-                break;
-            };
-            let host = HostKey::of(&target);
-            self.turns.take(&host).await;
-            if let Some(limiter) = &self.limiter {
-                limiter.until_ready().await;
-            }
-            let next = self.fetcher.fetch(&target).await;
-            let delay = self.politeness(&host).delay(task.pace.crawl_delay);
-            self.turns
-                .give_back(&host, self.clock.now_or_later().plus(delay));
-            if matches!(&next.0, Outcome::Failed(failure) if !failure.asked()) {
-                // A redirect that may not be followed leads nowhere, and is all there is.
-                break;
-            }
-            task.queued.url = target.to_string();
-            task.queued.path.push('R');
-            url = target;
-            (outcome, reservation) = next;
-        }
-        (outcome, reservation)
+    /// Finds out the address of a host, if that matters.
+    pub(super) async fn resolve(self, host: HostKey) {
+        let address = self.address(&host).await;
+        let _ = self.events.send(Event::Resolved(host, address)).await;
     }
 
-    fn pace_after(&self, task: &FetchTask, outcome: &Outcome, finished: Moment) -> Pace {
-        let answer = answer(task.queued.purpose, outcome);
-        self.politeness(&task.host)
-            .after(&task.pace, answer, finished)
+    async fn address(&self, host: &HostKey) -> Option<IpAddr> {
+        match self.politeness(host).address_delay().is_zero() {
+            true => None,
+            false => self.guard.address(host).await,
+        }
+    }
+
+    /// The visit that follows when a robots.txt redirects, up to five in a row (RFC 9309, section
+    /// 2.3.1.2): its rules are needed before anything else of the host. It waits for its turn at the host that
+    /// it leads to. What is recorded is the last answer, under its own URL; a redirect that may not
+    /// be followed leads nowhere, and is all there is.
+    fn onward(&self, task: &FetchTask, exchange: &Exchange, visited: &Pace) -> Option<FetchTask> {
+        let hops = task.errand.as_ref().map_or(0, |errand| errand.hops);
+        let target = exchange.redirect_target(&task.url)?;
+        if hops >= robots::MAX_REDIRECTS || self.guard.check(&target).is_err() {
+            return None;
+        }
+        let mut onward = task.clone();
+        if task.errand.is_none() {
+            onward.pace = *visited;
+        }
+        onward.queued.url = target.to_string();
+        onward.queued.path.push('R');
+        onward.errand = Some(Errand {
+            at: HostKey::of(&target),
+            pace: Pace::default(),
+            hops: hops + 1,
+        });
+        onward.url = target;
+        Some(onward)
     }
 
     fn politeness(&self, host: &HostKey) -> Politeness {
@@ -131,25 +154,35 @@ impl Fetchers {
 }
 
 /// How the visit went, as far as the host's pace is concerned.
-fn answer(purpose: Purpose, outcome: &Outcome) -> Answer {
-    match outcome {
-        Outcome::Exchange(exchange) => {
-            let broken = matches!(exchange.cut, Some(Cut::Time | Cut::Disconnect));
-            let overloaded = match purpose {
-                Purpose::Page | Purpose::Sitemap { .. } => exchange.asks_for_time(),
-                Purpose::Robots => {
-                    Availability::of_status(exchange.status) == Availability::Unreachable
-                }
-            };
-            if overloaded {
-                Answer::Overloaded(exchange.retry_after(Timestamp::now()))
-            } else if broken {
-                Answer::Unreachable
-            } else {
-                Answer::Fine
-            }
+pub(super) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
+    let exchange = match outcome {
+        Outcome::Exchange(exchange) => exchange,
+        Outcome::Failed(failure) => {
+            return trouble(failure.class).map_or(Answer::NotAsked, Answer::Failed);
         }
-        Outcome::Failed(failure) if failure.asked() => Answer::Unreachable,
-        Outcome::Failed(_) => Answer::NotAsked,
+    };
+    let overloaded = match is_robots {
+        true => Availability::of_status(exchange.status) == Availability::Unreachable,
+        false => exchange.asks_for_time(),
+    };
+    match exchange.cut {
+        _ if overloaded => Answer::Overloaded(exchange.retry_after(Timestamp::now())),
+        Some(Cut::Time) => Answer::Failed(Trouble::Timeout),
+        Some(Cut::Disconnect) => Answer::Failed(Trouble::Disconnect),
+        _ if exchange.status >= 500 => Answer::Failed(Trouble::ServerError),
+        _ => Answer::Fine(exchange.duration),
     }
+}
+
+/// What a failure means for its host; nothing, if that was not asked.
+fn trouble(class: FailureClass) -> Option<Trouble> {
+    Some(match class {
+        FailureClass::Dns => Trouble::Dns,
+        FailureClass::Connect => Trouble::Connect,
+        FailureClass::Tls => Trouble::Tls,
+        FailureClass::Timeout => Trouble::Timeout,
+        FailureClass::Disconnect => Trouble::Disconnect,
+        FailureClass::Protocol => Trouble::Protocol,
+        FailureClass::Guard | FailureClass::Robots | FailureClass::Internal => return None,
+    })
 }

@@ -8,6 +8,7 @@ use super::committer::{Committer, SEEN_RUNS};
 use super::control::SeedsAdded;
 use super::effects::Group;
 use super::reputation::{Reputation, reputation};
+use super::rows::CrawlState;
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
 use crate::frontier::{
@@ -15,7 +16,7 @@ use crate::frontier::{
     class_of,
 };
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
-use crate::store::{Table, encode, keys};
+use crate::store::{Store, Table, encode, keys};
 use crate::url::{HostKey, Url};
 
 /// Redirects in a row after which another form of the same URL is not tried any more.
@@ -72,9 +73,12 @@ impl Committer {
                 added.known += 1;
             }
         }
-        group
-            .replies
-            .extend(seeds.reply.map(|reply| (reply, added)));
+        if let Some(reply) = seeds.reply {
+            group.replies.push(Box::new(move || {
+                // Whoever asked may have gone.
+                let _ = reply.send(added);
+            }));
+        }
         group.receipts.push(receipt);
         Ok(())
     }
@@ -317,33 +321,47 @@ impl Committer {
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
-        self.state.queue_sequence += 1;
-        let key = keys::queue(host.as_str(), class, self.state.queue_sequence);
-        group.batch.put(Table::Queue, key, encode(queued));
-        let now = group.now;
-        let state = group.host(&*self.store, &host)?;
-        if state.queued == 0 {
-            // Rows in `Due` are filed by rising times: a pass over them begins behind those done.
-            state.due = state.due.max(now);
-        }
-        state.queued += 1;
-        match queued.purpose {
-            Purpose::Page => {
-                let depth = state.depth.unwrap_or(queued.depth);
-                state.depth = Some(depth.min(queued.depth));
-            }
-            Purpose::Sitemap { .. } if queued.attempts == 0 && !queued.revisit => {
-                state.sitemaps = state.sitemaps.saturating_add(1);
-            }
-            _ => {}
-        }
-        let due = state.due;
-        self.state.counters.queued += 1;
-        if receipt.queued.last().is_none_or(|(last, _)| *last != host) {
-            receipt.queued.push((host, due));
-        }
-        Ok(())
+        let store = &*self.store;
+        add_to_queue(&mut self.state, store, class, queued, host, receipt, group)
     }
+}
+
+/// Adds a row to one of a host's classes.
+pub(super) fn add_to_queue(
+    crawl: &mut CrawlState,
+    store: &dyn Store,
+    class: u8,
+    queued: &QueuedUrl,
+    host: HostKey,
+    receipt: &mut Receipt,
+    group: &mut Group,
+) -> Result<(), Error> {
+    crawl.queue_sequence += 1;
+    let key = keys::queue(host.as_str(), class, crawl.queue_sequence);
+    group.batch.put(Table::Queue, key, encode(queued));
+    let now = group.now;
+    let state = group.host(store, &host)?;
+    if state.queued == 0 {
+        // Rows in `Due` are filed by rising times: a pass over them begins behind those done.
+        state.due = state.due.max(now);
+    }
+    state.queued += 1;
+    match queued.purpose {
+        Purpose::Page => {
+            let depth = state.depth.unwrap_or(queued.depth);
+            state.depth = Some(depth.min(queued.depth));
+        }
+        Purpose::Sitemap { .. } if queued.attempts == 0 && !queued.revisit => {
+            state.sitemaps = state.sitemaps.saturating_add(1);
+        }
+        _ => {}
+    }
+    let due = state.due;
+    crawl.counters.queued += 1;
+    if receipt.queued.last().is_none_or(|(last, _)| *last != host) {
+        receipt.queued.push((host, due));
+    }
+    Ok(())
 }
 
 /// A hop path with one letter more, the oldest ones left out where it gets long.

@@ -11,21 +11,22 @@ use super::clusters::Rank;
 use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::{Group, PendingDocument};
 use super::fetch_log::LogLine;
+use super::fetchers::answer;
 use super::page_line::{PendingLine, Places};
 use super::records;
 use super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Ineligible, Stored, StoredFor, Verdict};
-use crate::fetch::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
-use crate::frontier::{Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict};
+use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
+use crate::frontier::{
+    Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict, Trouble,
+};
 use crate::store::{Table, encode, keys};
 use crate::url::HostKey;
 
 /// How long a robots.txt holds (RFC 9309, section 2.4: a day at most).
 const ROBOTS_TTL: Duration = Duration::from_hours(24);
-/// How long a robots.txt that could not be had keeps its host from being visited.
-const ROBOTS_UNREACHABLE_TTL: Duration = Duration::from_hours(1);
 
 impl Committer {
     /// Judges a visit and collects its effects.
@@ -101,20 +102,9 @@ impl Committer {
                 (document, _) = self.archive(judged, exchange, group);
             }
         }
-        let attempts = self.policies.load().of(&task.host).politeness.attempts;
-        let given_up = fetched.pace.failures >= u32::from(attempts);
-        let known = match verdict {
-            Some(verdict) => Some((verdict.clone(), ROBOTS_TTL)),
-            None if given_up => {
-                let reason = match &fetched.outcome {
-                    Outcome::Failed(failure) => failure.message.clone(),
-                    Outcome::Exchange(exchange) => format!("status {}", exchange.status),
-                };
-                Some((RobotsVerdict::DisallowAll(reason), ROBOTS_UNREACHABLE_TTL))
-            }
-            None => None,
-        };
-        if let Some((verdict, ttl)) = known {
+        // One that could not be had is asked for again before anything else, when its host is due
+        // again: until then nothing is allowed (RFC 9309, section 2.3.1.4), and nothing is given up.
+        if let Some(verdict) = verdict.clone() {
             let row = RobotsRow {
                 verdict,
                 document: None,
@@ -127,7 +117,7 @@ impl Committer {
                     .put(Table::Robots, task.host.as_str(), encode(&row)),
             }
             let host = group.host(&*self.store, &task.host)?;
-            host.robots = RobotsState::Until(fetched.finished.plus(ttl));
+            host.robots = RobotsState::Until(fetched.finished.plus(ROBOTS_TTL));
             host.crawl_delay =
                 crawl_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         }
@@ -146,21 +136,38 @@ impl Committer {
         let attempts = task.queued.attempts.saturating_add(1);
         let mut receipt = Receipt::default();
         let mut line = log_line(judged);
-        let max_attempts = self.policies.load().of(&task.host).politeness.attempts;
-        let again = attempts < max_attempts
-            && match &fetched.outcome {
-                Outcome::Exchange(exchange) => {
-                    exchange.asks_for_time() || exchange.cut == Some(Cut::Disconnect)
-                }
-                Outcome::Failed(failure) => failure.retry() == Retry::Later,
-            };
-        if again {
+        let record = |fate| PageRecord {
+            url: task.queued.url.clone(),
+            via: task.queued.via,
+            depth: task.queued.depth,
+            time: micros(judged),
+            last_seen: micros(judged),
+            attempts,
+            fate,
+            revisit: None,
+            document: None,
+            record: None,
+            stored_members: 0,
+        };
+        let politeness = self.policies.load().of(&task.host).politeness;
+        if let Some((trouble, message)) = trouble(&fetched.outcome)
+            && attempts < politeness.attempts
+            && politeness.retry.has(trouble)
+        {
             "retry".clone_into(&mut line.verdict);
             let queued = QueuedUrl {
                 attempts,
                 ..task.queued.clone()
             };
             self.state.counters.retries += 1;
+            if !task.queued.revisit {
+                let failed = Fate::Failed {
+                    class: trouble.name().to_owned(),
+                    message,
+                    next: Some(fetched.pace.due),
+                };
+                group.pages.push((task.queued.id, record(failed), None));
+            }
             self.queue(&queued, task.host.clone(), &mut receipt, group)?;
             return self.finish(judged, Some(line), receipt, group);
         }
@@ -177,6 +184,7 @@ impl Committer {
                 Some(Fate::Failed {
                     class: failure.class.name().to_owned(),
                     message: failure.message.clone(),
+                    next: None,
                 })
             }
             Outcome::Exchange(exchange) => {
@@ -199,19 +207,7 @@ impl Committer {
             }
         };
         if let Some(fate) = fate {
-            let record = PageRecord {
-                url: task.queued.url.clone(),
-                via: task.queued.via,
-                depth: task.queued.depth,
-                time: micros(judged),
-                last_seen: micros(judged),
-                attempts,
-                fate,
-                revisit: None,
-                document: None,
-                record: None,
-                stored_members: 0,
-            };
+            let record = record(fate);
             let line = match &record.fate {
                 Fate::Answered { .. } => {
                     Some(PendingLine::of(judged, places, &self.identity, group))
@@ -335,8 +331,7 @@ impl Committer {
         };
         let host = group.host(&*self.store, &task.host)?;
         if asked && fetched.finished >= host.last_visit {
-            host.due = fetched.pace.due;
-            host.failures = fetched.pace.failures;
+            host.keep_pace(&fetched.pace);
             host.last_visit = fetched.finished;
         }
         if let Outcome::Exchange(exchange) = &fetched.outcome {
@@ -388,6 +383,20 @@ impl Committer {
         }
         group.batch.delete(Table::Queue, key);
         Ok(())
+    }
+}
+
+/// What would speak for another attempt: the class of failure, and what happened. A body that took
+/// too long is not asked for again: it would again.
+fn trouble(outcome: &Outcome) -> Option<(Trouble, String)> {
+    let trouble = answer(false, outcome).trouble()?;
+    match outcome {
+        Outcome::Failed(failure) => Some((trouble, failure.message.clone())),
+        Outcome::Exchange(exchange) => match trouble {
+            Trouble::Timeout => None,
+            Trouble::Disconnect => Some((trouble, "the answer broke off".to_owned())),
+            _ => Some((trouble, format!("status {}", exchange.status))),
+        },
     }
 }
 

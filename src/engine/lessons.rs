@@ -442,7 +442,7 @@ impl Committer {
             .iter()
             .filter_map(|entry| match entry {
                 Entry::Visit(visit) => visit.fetched.task.place,
-                Entry::Seeds(_) | Entry::Known(_) | Entry::Settings(..) => None,
+                Entry::Seeds(_) | Entry::Known(_) | Entry::PutBack(_) | Entry::Settings(..) => None,
             })
             .map(|place| place.sequence)
             .collect();

@@ -24,6 +24,7 @@ mod feed;
 mod fetch_log;
 mod fetchers;
 mod follow;
+mod hosts_now;
 mod judge;
 mod known;
 mod learned;
@@ -38,6 +39,7 @@ mod recover;
 mod refingerprint;
 mod refusals;
 mod reputation;
+mod retry;
 mod revisit;
 mod rows;
 mod run_hosts;
@@ -46,7 +48,6 @@ mod similar;
 mod sitemaps;
 mod succession;
 mod texts;
-mod turns;
 mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,13 +73,15 @@ pub use dups::{
 pub use failpoint::{Failpoint, Step};
 pub use feed::{Feed, Outlook, Position};
 pub use fetch_log::{LogError, LogLine};
+pub use hosts_now::HostsNow;
 pub use known::known_files;
 pub use learned::{Learned, LearnedAlias, LearnedRule, learned};
 pub use memory::MemoryPlan;
-pub use observe::{Gauges, Limit, Status, Watch};
+pub use observe::{Gauges, Limit, MemoryUse, Status, Watch};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use page_line::{Digests, PageLine, RecordPlace};
 pub use records::StorePolicy;
+pub use retry::{PutBack, Retried, RetryCursor, RetryFilter, retry, retry_classes};
 pub use rows::{Counters, Duplicate, Fate, Judgement, PageRecord};
 pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
@@ -100,7 +103,6 @@ use fetchers::Fetchers;
 use observe::Waiting;
 use reading::Reader;
 use scheduler::{Event, Scheduler};
-use turns::Turns;
 use visit::{Entry, Seeds};
 
 /// What a run did.
@@ -134,6 +136,7 @@ pub struct Crawl {
     options: Options,
     committer: Committer,
     gauges: watch::Sender<Gauges>,
+    memory: watch::Sender<MemoryUse>,
     resumed: bool,
     control: Control,
     commands: mpsc::Receiver<Command>,
@@ -161,6 +164,7 @@ impl Crawl {
             options,
             committer,
             gauges: watch::Sender::new(Gauges::default()),
+            memory: watch::Sender::new(MemoryUse::default()),
             resumed,
             control,
             commands,
@@ -182,6 +186,7 @@ impl Crawl {
         Watch {
             counters: self.committer.counters.subscribe(),
             gauges: self.gauges.subscribe(),
+            memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
         }
     }
 
@@ -269,6 +274,7 @@ impl Crawl {
             options,
             committer,
             gauges,
+            memory,
             resumed,
             control: _,
             commands,
@@ -313,7 +319,7 @@ impl Crawl {
                 fetcher: Fetcher::new(options.fetch.clone(), Arc::clone(&committer.guard))?,
                 policies: Arc::clone(&committer.policies),
                 clock,
-                turns: Turns::new(clock),
+                guard: Arc::clone(&committer.guard),
                 limiter: options.max_rate.map(limiter),
                 events: events.clone(),
                 fetched,
@@ -328,6 +334,7 @@ impl Crawl {
             paused: None,
             stop: stop.clone(),
             gauges,
+            memory,
             counters: watch.counters,
             analysts: cores,
             waiting,
@@ -430,6 +437,8 @@ impl Observer {
             seconds: self.clock.elapsed().as_secs(),
             counters: self.watch.counters(),
             gauges: self.watch.gauges(),
+            memory: self.watch.memory(),
+            hosts: None,
         };
         status
             .write(&self.directory)
@@ -463,6 +472,7 @@ pub fn status(path: &Path) -> Result<Status, Error> {
     Ok(Status {
         counters: state.counters,
         time: format!("{:.0}", jiff::Timestamp::now()),
+        hosts: Some(hosts_now::hosts_in(&*store)?),
         ..Status::default()
     })
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use super::hosts_now::HostsNow;
 use super::rows::Counters;
 
 /// What goes on at this moment.
@@ -22,6 +23,29 @@ pub struct Gauges {
     /// What keeps the crawl from going faster.
     #[serde(default)]
     pub limit: Limit,
+    /// URLs of the hosts in the working window that are in memory.
+    #[serde(default)]
+    pub urls_in_window: usize,
+    /// Addresses that are being visited, waited for, or left alone for now.
+    #[serde(default)]
+    pub addresses: usize,
+    /// Addresses of hosts being looked for.
+    #[serde(default)]
+    pub resolving: usize,
+}
+
+/// Bytes of memory that bounded structures of a crawl take, about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryUse {
+    /// Hosts in the working window, their next URLs and addresses.
+    #[serde(default)]
+    pub window: u64,
+    /// The filter of URLs seen, and the most recent of them.
+    #[serde(default)]
+    pub urls_seen: u64,
+    /// Keys that no checkpoint has written yet.
+    #[serde(default)]
+    pub new_keys: u64,
 }
 
 /// What keeps a crawl from going faster at this moment, as far as the scheduler knows it.
@@ -43,6 +67,8 @@ pub enum Limit {
     Committer,
     /// Every host that has something to fetch has a visit on its way, from request to commit.
     Visits,
+    /// No host can be visited until addresses are found.
+    Dns,
     /// No host can be visited until the next URLs are read from disk.
     Reading,
     /// Nothing is left to begin: what is in progress may lead to more.
@@ -66,11 +92,33 @@ impl Limit {
             Self::Analysts => "analysts",
             Self::Committer => "committer",
             Self::Visits => "visits",
+            Self::Dns => "dns",
             Self::Reading => "reading",
             Self::InProgress => "in-progress",
             Self::Empty => "empty",
             Self::Paused => "paused",
             Self::Ending => "ending",
+        }
+    }
+}
+
+impl Limit {
+    /// The same in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Starting => "it has not begun to fetch",
+            Self::Politeness => "every host or its address waits for its delay or back-off",
+            Self::Rate => "the crawl-wide rate is reached",
+            Self::Concurrency => "as many fetches as allowed are in progress",
+            Self::Analysts => "CPU: what is fetched waits to be read",
+            Self::Committer => "disk: what is read waits to be committed",
+            Self::Visits => "slow hosts: each that has URLs is being visited",
+            Self::Dns => "DNS: addresses are being looked for",
+            Self::Reading => "disk: the next URLs are being read",
+            Self::InProgress => "an empty frontier: what is in progress may lead to more",
+            Self::Empty => "an empty frontier: nothing is left",
+            Self::Paused => "it was asked to pause",
+            Self::Ending => "it is ending",
         }
     }
 }
@@ -101,6 +149,8 @@ pub(super) struct Fill {
     pub(super) left: u64,
     /// Reads of the store in progress.
     pub(super) reads: usize,
+    /// Addresses being looked for.
+    pub(super) resolving: usize,
     /// Visits between hand-out and analysis.
     pub(super) fetching: usize,
     /// Places in the channel from fetchers to analysts.
@@ -122,6 +172,7 @@ pub(super) fn limit(held: Held, fill: &Fill) -> Limit {
         Held::Empty => Limit::Empty,
         Held::Paused => Limit::Paused,
         Held::News if fill.left == 0 => Limit::InProgress,
+        Held::News if fill.resolving > 0 && fill.fetching == 0 => Limit::Dns,
         Held::News if fill.reads > 0 && fill.fetching == 0 => Limit::Reading,
         Held::News => Limit::Visits,
     }
@@ -151,6 +202,8 @@ impl Waiting {
 pub struct Watch {
     pub(super) counters: watch::Receiver<Counters>,
     pub(super) gauges: watch::Receiver<Gauges>,
+    /// What the scheduler and the committer take.
+    pub(super) memory: [watch::Receiver<MemoryUse>; 2],
 }
 
 impl Watch {
@@ -162,6 +215,15 @@ impl Watch {
     /// What goes on.
     pub fn gauges(&self) -> Gauges {
         *self.gauges.borrow()
+    }
+
+    /// What its bounded structures take.
+    pub fn memory(&self) -> MemoryUse {
+        let [window, keys] = &self.memory;
+        MemoryUse {
+            window: window.borrow().window,
+            ..*keys.borrow()
+        }
     }
 }
 
@@ -178,6 +240,12 @@ pub struct Status {
     pub counters: Counters,
     /// What goes on.
     pub gauges: Gauges,
+    /// What bounded structures take.
+    #[serde(default)]
+    pub memory: MemoryUse,
+    /// The hosts that say most of it; `None` where nobody could be asked.
+    #[serde(default)]
+    pub hosts: Option<HostsNow>,
 }
 
 /// The name of the file in the data directory.
@@ -209,6 +277,7 @@ mod tests {
     const BUSY: Fill = Fill {
         left: 100,
         reads: 0,
+        resolving: 0,
         fetching: 64,
         room_before_analysts: 4,
         analysts_at_work: 2,
@@ -233,6 +302,13 @@ mod tests {
             ..BUSY
         };
         check(Held::News, &reading, Limit::Reading);
+        let resolving = Fill {
+            resolving: 1,
+            fetching: 0,
+            ..BUSY
+        };
+        check(Held::News, &resolving, Limit::Dns);
+        check(Held::Delay, &resolving, Limit::Politeness);
         // A read beside visits in progress holds nobody up.
         check(Held::News, &Fill { reads: 1, ..BUSY }, Limit::Visits);
     }
@@ -263,6 +339,7 @@ mod tests {
             Limit::Analysts,
             Limit::Committer,
             Limit::Visits,
+            Limit::Dns,
             Limit::Reading,
             Limit::InProgress,
             Limit::Empty,
@@ -279,7 +356,7 @@ mod tests {
         let expected = Gauges {
             hosts_in_window: 3,
             fetching: 1,
-            limit: Limit::Starting,
+            ..Gauges::default()
         };
         assert_eq!(expected, gauges);
     }

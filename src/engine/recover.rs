@@ -19,6 +19,7 @@ use super::directory::DataDirectory;
 use super::expiry::{self, Expiry};
 use super::failpoint::{Failpoint, Step};
 use super::fetch_log::FetchLog;
+use super::observe::MemoryUse;
 use super::refingerprint::{self, Refingerprint};
 use super::revisit::Revisits;
 use super::rows::{CrawlState, Delta, PageRecord};
@@ -163,6 +164,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
 
     let mut committer = Committer {
         counters: watch::Sender::new(state.counters.clone()),
+        memory: watch::Sender::new(MemoryUse::default()),
         store,
         archive: Box::new(archive),
         log,

@@ -81,12 +81,14 @@ pub enum Fate {
         /// Bytes of the body as received.
         size: u64,
     },
-    /// There is no answer, and none will be sought.
+    /// There is no answer.
     Failed {
         /// Class of the failure.
         class: String,
         /// What happened.
         message: String,
+        /// The URL is in its queue again, and will not be tried before; `None`: it is given up.
+        next: Option<Moment>,
     },
     /// An earlier crawl was answered: it is not fetched again.
     Known {
@@ -192,6 +194,12 @@ pub(super) struct CrawlState {
 pub struct Counters {
     /// URLs waiting.
     pub queued: u64,
+    /// Those of them whose hosts are parked.
+    #[serde(default)]
+    pub parked: u64,
+    /// Hosts that are parked with URLs waiting.
+    #[serde(default)]
+    pub parked_hosts: u64,
     /// URLs given by the user.
     pub seeds: u64,
     /// URLs whose server answered.

@@ -4,6 +4,7 @@
 //! fetchers, analysts, committer and back cannot lock up: whatever is full downstream, events are
 //! always taken here. Reads of the store run off the reactor.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
@@ -17,10 +18,10 @@ use tokio::time::MissedTickBehavior;
 use super::Error;
 use super::control::{Command, StopHandle};
 use super::fetchers::Fetchers;
-use super::observe::{Fill, Gauges, Held, Limit, Waiting, limit};
+use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
 use super::rows::Counters;
 use super::visit::{Entry, Receipt, Seeds};
-use crate::frontier::{Action, Loaded, Pace, Refilled, RobotsPolicy, Schedule, load, refill};
+use crate::frontier::{Action, Loaded, Refilled, RobotsPolicy, Schedule, Visited, load, refill};
 use crate::store::{self, Store};
 use crate::url::HostKey;
 
@@ -32,8 +33,10 @@ const GAUGES_AGE: Duration = Duration::from_millis(250);
 /// What the scheduler is told.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A fetch ended, and this is its host's pace from now on.
-    Visited(HostKey, Pace),
+    /// A fetch ended.
+    Visited(Box<Visited>),
+    /// The address of a host was looked for.
+    Resolved(HostKey, Option<IpAddr>),
     /// A group was committed.
     Committed(Vec<Receipt>),
     /// URLs of a host were read.
@@ -77,6 +80,7 @@ pub(super) struct Scheduler {
     /// No visits are made; who waits for the last to end.
     pub(super) paused: Option<Vec<oneshot::Sender<()>>>,
     pub(super) gauges: watch::Sender<Gauges>,
+    pub(super) memory: watch::Sender<MemoryUse>,
     pub(super) counters: watch::Receiver<Counters>,
     pub(super) analysts: usize,
     /// Analysts that wait for the committer.
@@ -225,7 +229,13 @@ impl Scheduler {
                         let _ = events.blocking_send(Event::Loaded(load(&*store, &request)));
                     });
                 }
+                Action::Resolve(host) => {
+                    fetches.spawn(self.fetchers.clone().resolve(host));
+                }
                 Action::Wait(until) => {
+                    if self.only_parked_are_left() {
+                        return Next::End(Ending::Drained);
+                    }
                     let held = if paused {
                         Held::Paused
                     } else if self.schedule.is_spent() {
@@ -251,6 +261,15 @@ impl Scheduler {
         }
     }
 
+    /// What is left waits for hosts that keep failing: a run that ends does not stay for them.
+    fn only_parked_are_left(&self) -> bool {
+        if self.wait_for_more || self.paused.is_some() || self.handed_out > 0 {
+            return false;
+        }
+        let counters = self.counters.borrow();
+        self.schedule.is_idle() && counters.queued == counters.parked
+    }
+
     /// Does what is asked from outside.
     fn obey(&mut self, command: Command, tasks: &mut JoinSet<()>) {
         match command {
@@ -273,6 +292,7 @@ impl Scheduler {
                 }),
                 tasks,
             ),
+            Command::Retry(part) => self.enter(Entry::PutBack(part), tasks),
             Command::Change(options, reply) => {
                 self.fetchers.limiter = options.max_rate.map(super::limiter);
                 self.rate_token = false;
@@ -299,7 +319,8 @@ impl Scheduler {
     /// Tells the schedule. False if the run cannot go on.
     fn learn(&mut self, event: Event) -> Result<bool, Error> {
         match event {
-            Event::Visited(host, pace) => self.schedule.visited(&host, pace),
+            Event::Visited(visit) => self.schedule.visited(*visit),
+            Event::Resolved(host, address) => self.schedule.resolved(&host, address),
             Event::Refilled(refilled) => {
                 self.reads = self.reads.saturating_sub(1);
                 let refilled = refilled?;
@@ -342,6 +363,7 @@ impl Scheduler {
         let fill = Fill {
             left: queued.saturating_sub(self.handed_out),
             reads: self.reads,
+            resolving: self.schedule.resolving(),
             fetching,
             room_before_analysts: self.fetchers.fetched.capacity(),
             analysts_at_work: self.analysts.saturating_sub(self.waiting.count()),
@@ -350,6 +372,13 @@ impl Scheduler {
             hosts_in_window: self.schedule.hosts(),
             fetching,
             limit: limit(held, &fill),
+            urls_in_window: self.schedule.urls(),
+            addresses: self.schedule.addresses(),
+            resolving: self.schedule.resolving(),
+        });
+        self.memory.send_replace(MemoryUse {
+            window: self.schedule.memory_bytes(),
+            ..MemoryUse::default()
         });
     }
 }

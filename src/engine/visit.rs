@@ -21,6 +21,7 @@ use crate::url::{HostKey, Url, UrlId};
 
 use super::LiveOptions;
 use super::control::SeedsAdded;
+use super::retry::PutBack;
 use super::rows::PageRecord;
 use tokio::sync::oneshot;
 
@@ -124,6 +125,8 @@ pub enum Entry {
     Seeds(Seeds),
     /// What earlier crawls know.
     Known(KnownPages),
+    /// What failed and is to be tried again.
+    PutBack(Box<PutBack>),
     /// Settings that hold from now on, and who waits for them to.
     Settings(Box<LiveOptions>, oneshot::Sender<()>),
 }

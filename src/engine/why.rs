@@ -24,7 +24,7 @@ use super::{Cursor, DataDirectory, Dups, Error, Options, Report, ReportOptions, 
 use crate::dedup::Similarity;
 use crate::frontier::{
     HostState, Moment, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
-    Trail, admits_by_entries, by_form, counterpart, path_and_query,
+    Trail, Trouble, admits_by_entries, by_form, counterpart, path_and_query,
 };
 use crate::robots::{self, Rules};
 use crate::store::{Store, Table, decode, keys};
@@ -88,6 +88,9 @@ pub struct Visited {
     pub entries: Option<u32>,
     /// Class and message of the failure.
     pub failure: Option<String>,
+    /// When the URL will be tried again, if it will (RFC 3339).
+    #[serde(default)]
+    pub next_attempt: Option<String>,
     /// Media type as declared.
     pub mime: Option<String>,
     /// Title of the page.
@@ -186,12 +189,34 @@ pub struct HostNow {
     pub queued: u64,
     /// Not to be visited before (RFC 3339).
     pub due: String,
-    /// Failures in a row.
+    /// Failures, less the successes since.
     pub failures: u32,
+    /// What the last failure was, while there are any.
+    #[serde(default)]
+    pub trouble: Option<Trouble>,
+    /// It keeps failing, and is left alone until then.
+    #[serde(default)]
+    pub parked: bool,
     /// Its robots.txt's crawl-delay in milliseconds.
     pub crawl_delay_ms: Option<u64>,
     /// Answers received.
     pub visits: u64,
+}
+
+impl HostNow {
+    /// What is told of a host with this row.
+    pub(super) fn of(name: &str, state: &HostState) -> Self {
+        Self {
+            host: name.to_owned(),
+            queued: state.queued,
+            due: moment(state.due),
+            failures: state.failures,
+            trouble: state.trouble,
+            parked: state.parked,
+            crawl_delay_ms: state.crawl_delay,
+            visits: state.visits,
+        }
+    }
 }
 
 /// A crawl that nobody runs, open for questions.
@@ -281,14 +306,7 @@ pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error
         },
         visit,
         queued,
-        host: host_state.map(|state| HostNow {
-            host: host.as_str().to_owned(),
-            queued: state.queued,
-            due: moment(state.due),
-            failures: state.failures,
-            crawl_delay_ms: state.crawl_delay,
-            visits: state.visits,
-        }),
+        host: host_state.map(|state| HostNow::of(host.as_str(), &state)),
     })
 }
 
@@ -324,7 +342,12 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
             visited.mime = mime;
             visited.archive = Some(archive);
         }
-        Fate::Failed { class, message } => {
+        Fate::Failed {
+            class,
+            message,
+            next,
+        } => {
+            visited.next_attempt = next.map(moment);
             let verdict = if class == "robots" {
                 "forbidden"
             } else {

@@ -15,7 +15,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
 use super::NamedHosts;
-use crate::url::Url;
+use crate::url::{HostKey, Url};
 
 /// Host and port, to which consent can be given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,6 +123,17 @@ impl Guard {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .contains(&Authority::of(url))
+    }
+
+    /// The address at which a host is most likely to be visited, if one is known that may be.
+    pub async fn address(&self, host: &HostKey) -> Option<IpAddr> {
+        let name = host.name();
+        let literal = name.trim_start_matches('[').trim_end_matches(']').parse();
+        if let Ok(address) = literal {
+            return Some(address);
+        }
+        let addresses = self.resolve(name).await.ok()?;
+        addresses.first().map(SocketAddr::ip)
     }
 
     /// The addresses that may be connected to under a name.

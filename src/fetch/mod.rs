@@ -17,7 +17,7 @@ pub use budget::{ByteBudget, Reservation};
 pub use client::Fetcher;
 pub use guard::{Authority, Guard, Refused};
 pub use hosts::{HostAddress, HostsError, NamedHosts};
-pub use outcome::{Cut, Exchange, Failure, FailureClass, Outcome, Retry};
+pub use outcome::{Cut, Exchange, Failure, FailureClass, Outcome};
 
 use std::time::Duration;
 

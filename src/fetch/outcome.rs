@@ -142,21 +142,6 @@ impl Failure {
         }
     }
 
-    /// Whether another attempt can help.
-    pub fn retry(&self) -> Retry {
-        match self.class {
-            FailureClass::Dns
-            | FailureClass::Connect
-            | FailureClass::Timeout
-            | FailureClass::Disconnect => Retry::Later,
-            FailureClass::Tls
-            | FailureClass::Protocol
-            | FailureClass::Guard
-            | FailureClass::Robots
-            | FailureClass::Internal => Retry::Never,
-        }
-    }
-
     /// Whether the host was contacted, or at least looked for.
     pub fn asked(&self) -> bool {
         !matches!(
@@ -164,15 +149,6 @@ impl Failure {
             FailureClass::Guard | FailureClass::Robots | FailureClass::Internal
         )
     }
-}
-
-/// Whether another attempt can help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
-    /// It may.
-    Later,
-    /// It cannot.
-    Never,
 }
 
 /// Classes of failure, by what can be done about them.

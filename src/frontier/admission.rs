@@ -151,7 +151,6 @@ pub fn admit(
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use std::time::Duration;
 
     use crate::frontier::{Overrides, Policy, Politeness, SEEN, ScopeKind, SeenOptions};
     use crate::runs::{Catalog, Options};
@@ -171,13 +170,7 @@ mod tests {
         let policy = Policy {
             max_depth: Some(2),
             exclude: patterns("*/private/*"),
-            ..Policy::new(Politeness {
-                delay: Duration::ZERO,
-                max_crawl_delay: Duration::ZERO,
-                backoff: Duration::ZERO,
-                max_backoff: Duration::ZERO,
-                attempts: 1,
-            })
+            ..Policy::new(Politeness::none())
         };
         let chosen = Overrides {
             include: Some(patterns("*/docs/*")),

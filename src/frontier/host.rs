@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLASSES, Lessons, Moment, Place, Record, Repeats, Twins};
+use super::{CLASSES, Lessons, Moment, Pace, Place, Record, Repeats, Trouble, Twins};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -19,8 +19,14 @@ pub struct HostState {
     pub due: Moment,
     /// Where the host's row in `Due` stands, while URLs wait.
     pub due_row: Option<Moment>,
-    /// Failures in a row.
+    /// That row says that the host is parked.
+    pub due_row_parked: bool,
+    /// Failures, less the successes since.
     pub failures: u32,
+    /// What the last failure was, while there are any.
+    pub trouble: Option<Trouble>,
+    /// It keeps failing, and is left alone until `due`.
+    pub parked: bool,
     /// When the last visit that counted towards `due` and `failures` ended.
     pub last_visit: Moment,
     /// What is known of its robots.txt.
@@ -81,9 +87,30 @@ impl HostState {
         }
     }
 
-    /// The robots.txt's crawl-delay.
-    pub fn crawl_delay(&self) -> Option<Duration> {
-        self.crawl_delay.map(Duration::from_millis)
+    /// Its pace.
+    pub fn pace(&self) -> Pace {
+        Pace {
+            due: self.due,
+            failures: self.failures,
+            trouble: self.trouble,
+            parked: self.parked,
+            crawl_delay: self.crawl_delay.map(Duration::from_millis),
+        }
+    }
+
+    /// Takes over when it may be visited again; what its robots.txt asks for stays.
+    pub fn keep_pace(&mut self, pace: &Pace) {
+        let Pace {
+            due,
+            failures,
+            trouble,
+            parked,
+            crawl_delay: _,
+        } = *pace;
+        self.due = due;
+        self.failures = failures;
+        self.trouble = trouble;
+        self.parked = parked;
     }
 }
 

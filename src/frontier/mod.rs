@@ -4,13 +4,14 @@
 //! ([`QueuedUrl`]), are read a few at a time into a working window of hosts ([`refill()`], [`load()`])
 //! and are handed out by the [`Schedule`], which is told the time and never asks for it. A host
 //! that is being visited is not in the schedule, so it cannot be visited twice at once; its delay
-//! is the due time with which it comes back ([`Politeness`]). Hosts may be treated each in its own
+//! is the due time with which it comes back ([`Politeness`]), and so is that of its address. Hosts may be treated each in its own
 //! way ([`Policies`]).
 
 mod admission;
 mod aliases;
 mod filters;
 mod host;
+mod lanes;
 mod lessons;
 mod pattern;
 mod policy;
@@ -21,6 +22,7 @@ mod revisit;
 mod schedule;
 mod scope;
 mod seen;
+mod slot;
 mod task;
 mod traps;
 
@@ -35,9 +37,9 @@ pub use policy::{
     LearnOverrides, Overrides, Policies, Policy, RobotsMode, SharedPolicies, SitemapMode,
     TrapOverrides,
 };
-pub use politeness::{Answer, Pace, Politeness};
+pub use politeness::{Answer, Pace, Politeness, Trouble, Troubles};
 pub use refill::{
-    LoadRequest, Loaded, RefillRequest, Refilled, RobotsPolicy, Waiting, load, path_and_query,
+    LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, Waiting, load, path_and_query,
     refill,
 };
 pub use repeats::Repeats;
@@ -45,7 +47,9 @@ pub use revisit::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions};
 pub use scope::{Scope, ScopeKind, admits_by_entries};
 pub use seen::{SEEN, SeenOptions, SeenSet};
-pub use task::{CLASSES, Expectation, FetchTask, Place, Purpose, QueuedUrl, class_of};
+pub use task::{
+    CLASSES, Errand, Expectation, FetchTask, Place, Purpose, QueuedUrl, Visited, class_of,
+};
 pub use traps::{PatternState, Record, Sighting, Trail, Trap, TrapPolicy, by_form};
 
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-use super::{AliasMode, LearnPolicy, Politeness, TrapPolicy};
+use super::{AliasMode, LearnPolicy, Politeness, TrapPolicy, Troubles};
 use crate::url::{HostKey, HostMap, HostPattern, UrlPatterns};
 
 /// The policies of a running crawl. To be looked up anew for each visit, so that `store` makes
@@ -102,10 +102,16 @@ pub enum SitemapMode {
 #[expect(missing_docs, reason = "each is described where it is overridden")]
 pub struct Overrides {
     pub delay: Option<Duration>,
+    pub address_delay: Option<Duration>,
+    pub response_factor: Option<u8>,
     pub max_crawl_delay: Option<Duration>,
     pub backoff: Option<Duration>,
     pub max_backoff: Option<Duration>,
     pub attempts: Option<u8>,
+    pub retry: Option<Troubles>,
+    pub park_after: Option<u32>,
+    pub park: Option<Duration>,
+    pub max_park: Option<Duration>,
     pub robots: Option<RobotsMode>,
     pub robots_meta: Option<RobotsMode>,
     pub robots_header: Option<RobotsMode>,
@@ -203,10 +209,16 @@ impl Overrides {
         // Taken apart, so that a new field cannot be forgotten.
         let Self {
             delay,
+            address_delay,
+            response_factor,
             max_crawl_delay,
             backoff,
             max_backoff,
             attempts,
+            retry,
+            park_after,
+            park,
+            max_park,
             robots,
             robots_meta,
             robots_header,
@@ -222,10 +234,16 @@ impl Overrides {
         } = self;
         let politeness = &mut policy.politeness;
         set(&mut politeness.delay, delay.as_ref());
+        set(&mut politeness.address_delay, address_delay.as_ref());
+        set(&mut politeness.response_factor, response_factor.as_ref());
         set(&mut politeness.max_crawl_delay, max_crawl_delay.as_ref());
         set(&mut politeness.backoff, backoff.as_ref());
         set(&mut politeness.max_backoff, max_backoff.as_ref());
         set(&mut politeness.attempts, attempts.as_ref());
+        set(&mut politeness.retry, retry.as_ref());
+        set(&mut politeness.park_after, park_after.as_ref());
+        set(&mut politeness.park, park.as_ref());
+        set(&mut politeness.max_park, max_park.as_ref());
         set(&mut policy.robots, robots.as_ref());
         set(&mut policy.robots_meta, robots_meta.as_ref());
         set(&mut policy.robots_header, robots_header.as_ref());
@@ -301,6 +319,7 @@ mod tests {
             backoff: Duration::from_secs(5),
             max_backoff: Duration::from_mins(10),
             attempts: 3,
+            ..Politeness::none()
         });
         let delay = |seconds| Some(Duration::from_secs(seconds));
         let entry = |pattern: &str, overrides| (pattern.parse().unwrap(), overrides);

@@ -86,11 +86,7 @@ pub fn refill(
     };
     let mut refilled = Refilled {
         host: request.host.clone(),
-        pace: Pace {
-            due: state.due,
-            failures: state.failures,
-            crawl_delay: state.crawl_delay(),
-        },
+        pace: state.pace(),
         needs_robots: false,
         allowed: Vec::new(),
         forbidden: Vec::new(),
@@ -109,7 +105,9 @@ pub fn refill(
                 rules
             }
             None => {
-                refilled.needs_robots = true;
+                // Nobody asks for the rules of a host that has nothing to be fetched.
+                refilled.needs_robots = state.queued > 0;
+                refilled.more = state.queued > 0;
                 return Ok(refilled);
             }
         },
@@ -195,6 +193,9 @@ pub fn path_and_query(url: &Url) -> String {
     }
 }
 
+/// What a row in `Due` holds if its host is parked; else nothing.
+pub const PARKED: &[u8] = b"p";
+
 /// Asks for the next hosts with URLs waiting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
@@ -207,8 +208,8 @@ pub struct LoadRequest {
 /// The next hosts with URLs waiting, by due time.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The hosts.
-    pub hosts: Vec<(Moment, HostKey)>,
+    /// When each may be visited; whether it is parked until then.
+    pub hosts: Vec<(Moment, HostKey, bool)>,
     /// Where to read on; `None` at the end of the table.
     pub next: Option<Vec<u8>>,
 }
@@ -222,9 +223,9 @@ pub fn load(store: &dyn Store, request: &LoadRequest) -> Result<Loaded> {
     };
     let hosts = rows
         .iter()
-        .filter_map(|(key, _)| {
+        .filter_map(|(key, value)| {
             let (due, host) = keys::parse_due(key)?;
-            Some((Moment(due), HostKey::parse(host)?))
+            Some((Moment(due), HostKey::parse(host)?, value == PARKED))
         })
         .collect();
     Ok(Loaded { hosts, next })

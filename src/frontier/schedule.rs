@@ -1,19 +1,23 @@
 //! The schedule: a pure state machine over the working window of hosts. It is told the time and
 //! what happened, and answers what to do next; it does no I/O and reads no clock.
 //!
-//! Invariants: a host being fetched from is not in `ready`, so it has one visit at a time; a host
-//! is in `ready` exactly when it is idle and has something to fetch; a task handed out stays in
-//! its slot's `in_progress` until its receipt, and a slot leaves the window only without any, so
-//! that no URL is read from disk twice. Memory: at most `window` slots of at most `buffer` URLs.
+//! Invariants: a host being fetched from is not in the lanes, so it has one visit at a time; a host
+//! is in the lanes exactly when it is idle, has something to fetch, and its address is known or does not
+//! matter; a task handed out stays in its slot's `in_progress` until its receipt, and a slot leaves the
+//! window only without any, so that no URL is read from disk twice. Memory: at most `window` slots
+//! of at most `buffer` URLs, and a slot for each robots.txt that is being looked for elsewhere.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::time::Duration;
+mod window;
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
+
+use super::lanes::Lanes;
+use super::slot::{Reading, Robots, Slot, Whereabouts};
 use super::{
-    CLASSES, Expectation, FetchTask, LoadRequest, Loaded, Moment, Pace, Place, Politeness, Purpose,
-    QueuedUrl, RefillRequest, Refilled, Trail, Waiting,
+    Expectation, FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl,
+    RefillRequest, Refilled, Trail, Visited, Waiting,
 };
-use crate::store::keys;
 use crate::url::{HostKey, Identity};
 
 /// Size of the working window.
@@ -42,6 +46,8 @@ pub enum Action {
     Refill(RefillRequest),
     /// Read the next hosts; the answer is to be given to `loaded`.
     Load(LoadRequest),
+    /// Find out the address of a host; the answer is to be given to `resolved`.
+    Resolve(HostKey),
     /// Nothing until then, or until something is told; `None` if only that can help.
     Wait(Option<Moment>),
     /// Nothing is left, and nothing is in progress.
@@ -52,132 +58,52 @@ pub enum Action {
 
 /// Reads in progress at once: each is some hundred microseconds of a blocking thread.
 const MAX_READS: usize = 8;
-/// A host that may not be visited for so long gives its place in a full window to another.
-const FAR: Duration = Duration::from_mins(1);
-/// Hosts asked for in one read.
-const LOAD_LIMIT: usize = 512;
+/// Addresses looked for at once.
+const MAX_RESOLVING: usize = 64;
+/// URLs of a host after which it has had its share of a full window.
+const QUANTUM: usize = 64;
 
 /// The working window of hosts and what is to be done with them.
 pub struct Schedule {
     options: ScheduleOptions,
     identity: Identity,
+    /// The time that it was told last.
+    clock: Moment,
     slots: HashMap<HostKey, Slot>,
-    /// Idle hosts with something to fetch, by due time.
-    ready: BTreeSet<(Moment, HostKey)>,
+    /// Idle hosts with something to fetch.
+    lanes: Lanes,
     /// Hosts whose buffer runs low, first come first served.
     hungry: VecDeque<HostKey>,
+    /// Hosts whose address is to be found out.
+    homeless: VecDeque<HostKey>,
+    resolving: usize,
+    /// URLs in the slots' buffers.
+    urls: usize,
     /// Read and forbidden by robots.txt.
     forbidden: VecDeque<(FetchTask, String)>,
+    /// When hosts that left the window may be visited again, where their rows do not say so.
+    recent: HashMap<HostKey, Moment>,
+    /// Hosts that had their share of the window, in that order.
+    tired: BTreeMap<u64, HostKey>,
+    tired_count: u64,
+    /// Hosts that leave the window as soon as they are at rest.
+    leaving: usize,
     /// The earliest moment at which a host on disk that has no slot is worth reading; `None` if
     /// there is no such host.
     outside_from: Option<Moment>,
     /// How far the pass over the hosts on disk came that is being made.
     pass: Option<Vec<u8>>,
+    /// Where the last pass found no room and the next one goes on, so that each host has its turn.
+    resume: Option<Vec<u8>>,
     /// No host on disk is due before: where a pass begins, so that it does not walk over the
     /// tombstones of hosts that are done.
     lowest_due: Moment,
+    /// When it was last looked for hosts that wait long.
+    looked_far: Moment,
     loading: bool,
     reads: usize,
     pages_in_progress: u64,
     pages_left: Option<u64>,
-}
-
-/// A host in the window.
-struct Slot {
-    pace: Pace,
-    /// Its pace in memory is newer than the committed one.
-    visited: bool,
-    /// A visit is being made.
-    busy: bool,
-    /// The queue on disk may hold more.
-    more: bool,
-    reading: Reading,
-    robots: Robots,
-    buffer: VecDeque<Waiting>,
-    cursors: [u64; CLASSES as usize],
-    /// Handed out and not committed.
-    in_progress: BTreeSet<(u8, u64)>,
-}
-
-/// Whether the next URLs of a host are being read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// They are not.
-    No,
-    /// They are to be: the host is in `hungry`.
-    Wanted,
-    /// They are.
-    InProgress,
-    /// They are, and others arrived since, which the answer may not know.
-    Outdated,
-}
-
-/// What is known of a host's robots.txt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Robots {
-    /// Enough, or the next read tells.
-    Known,
-    /// It must be fetched before anything else.
-    Wanted,
-    /// It is being fetched or committed.
-    InProgress,
-}
-
-impl Slot {
-    fn new(due: Moment) -> Self {
-        Self {
-            pace: Pace {
-                due,
-                ..Pace::default()
-            },
-            visited: false,
-            busy: false,
-            more: true,
-            reading: Reading::No,
-            robots: Robots::Known,
-            buffer: VecDeque::new(),
-            cursors: [0; CLASSES as usize],
-            in_progress: BTreeSet::new(),
-        }
-    }
-
-    fn has_something_to_fetch(&self) -> bool {
-        match self.robots {
-            Robots::Known => !self.buffer.is_empty(),
-            Robots::Wanted => true,
-            Robots::InProgress => false,
-        }
-    }
-
-    /// Nothing is waiting, in progress or being read.
-    fn is_done(&self) -> bool {
-        self.is_at_rest() && self.buffer.is_empty() && !self.more && self.robots == Robots::Known
-    }
-
-    /// Nothing of it is in progress or being read.
-    fn is_at_rest(&self) -> bool {
-        self.in_progress.is_empty()
-            && self.robots != Robots::InProgress
-            && matches!(self.reading, Reading::No | Reading::Wanted)
-            && !self.busy
-    }
-
-    /// The lowest number of a class that is waiting here or in progress; what is still on disk is
-    /// higher.
-    fn floor(&self, class: u8) -> u64 {
-        let in_progress = self
-            .in_progress
-            .range((class, 0)..=(class, u64::MAX))
-            .map(|(_, sequence)| *sequence)
-            .next();
-        let waiting = self
-            .buffer
-            .iter()
-            .find(|waiting| waiting.class == class)
-            .map(|waiting| waiting.sequence);
-        let cursor = self.cursors[usize::from(class)];
-        in_progress.unwrap_or(cursor).min(waiting.unwrap_or(cursor))
-    }
 }
 
 impl Schedule {
@@ -187,13 +113,23 @@ impl Schedule {
             pages_left: options.max_pages,
             options,
             identity,
+            clock: Moment::default(),
             slots: HashMap::new(),
-            ready: BTreeSet::new(),
+            lanes: Lanes::default(),
             hungry: VecDeque::new(),
+            homeless: VecDeque::new(),
+            resolving: 0,
+            urls: 0,
             forbidden: VecDeque::new(),
+            recent: HashMap::new(),
+            tired: BTreeMap::new(),
+            tired_count: 0,
+            leaving: 0,
             outside_from: Some(Moment::default()),
             pass: None,
+            resume: None,
             lowest_due: Moment::default(),
+            looked_far: Moment::default(),
             loading: false,
             reads: 0,
             pages_in_progress: 0,
@@ -205,9 +141,38 @@ impl Schedule {
         self.slots.len()
     }
 
+    /// URLs of these in memory that are not handed out.
+    pub fn urls(&self) -> usize {
+        self.urls
+    }
+
+    /// Addresses that are being visited, waited for, or left alone for now.
+    pub fn addresses(&self) -> usize {
+        self.lanes.addresses()
+    }
+
+    /// Bytes of memory that all this takes, about: the text of a URL is taken to be a hundred bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        const TEXT: usize = 100;
+        let url = std::mem::size_of::<Waiting>() + 3 * TEXT;
+        let host = 2 * std::mem::size_of::<Slot>() + 2 * TEXT;
+        let address = std::mem::size_of::<(IpAddr, Moment)>() * 4;
+        (self.urls * url + self.slots.len() * host + self.addresses() * address) as u64
+    }
+
     /// Whether a visit could be handed out now.
     pub fn has_due(&self, now: Moment) -> bool {
-        !self.forbidden.is_empty() || self.ready.first().is_some_and(|(due, _)| *due <= now)
+        !self.forbidden.is_empty() || self.lanes.next().is_some_and(|due| due <= now)
+    }
+
+    /// Addresses being looked for.
+    pub fn resolving(&self) -> usize {
+        self.resolving
+    }
+
+    /// Nothing is in the window or on its way there: what is left waits on disk, and not for long reads.
+    pub fn is_idle(&self) -> bool {
+        self.slots.is_empty() && self.forbidden.is_empty() && self.pass.is_none() && !self.loading
     }
 
     /// Whether all pages of this run are handed out; one that does not count gives its place back.
@@ -218,6 +183,7 @@ impl Schedule {
     /// What to do now. To be asked again after everything done or told. Without `may_visit` no
     /// visit is handed out, because there is no place for it.
     pub fn next(&mut self, now: Moment, may_visit: bool) -> Action {
+        self.clock = now.max(self.clock);
         if self.reads < MAX_READS
             && let Some(request) = self.next_refill()
         {
@@ -229,6 +195,12 @@ impl Schedule {
         if let Some(request) = self.next_load(now) {
             return Action::Load(request);
         }
+        if self.resolving < MAX_RESOLVING
+            && let Some(host) = self.homeless.pop_front()
+        {
+            self.resolving += 1;
+            return Action::Resolve(host);
+        }
         if self.is_spent() {
             return match self.pages_in_progress {
                 0 => Action::Spent,
@@ -236,16 +208,13 @@ impl Schedule {
             };
         }
         let look_outside = self.outside_from.filter(|from| *from > now);
-        match self.ready.first() {
-            Some((due, host)) if *due <= now && may_visit => {
-                let host = host.clone();
-                match self.hand_out(&host) {
-                    Some(task) => Action::Fetch(task),
-                    None => Action::Wait(Some(now)),
-                }
-            }
-            Some((due, _)) if *due > now => {
-                Action::Wait(Some(look_outside.map_or(*due, |from| from.min(*due))))
+        match self.lanes.next() {
+            Some(due) if due <= now && may_visit => match self.hand_out(now) {
+                Some(task) => Action::Fetch(task),
+                None => Action::Wait(Some(now)),
+            },
+            Some(due) if due > now => {
+                Action::Wait(Some(look_outside.map_or(due, |from| from.min(due))))
             }
             None if self.is_drained() => Action::Drained,
             _ => Action::Wait(look_outside),
@@ -257,27 +226,6 @@ impl Schedule {
         self.slots.is_empty() && self.outside_from.is_none() && self.pass.is_none() && !self.loading
     }
 
-    /// The hosts that `load` read, by due time.
-    pub fn loaded(&mut self, loaded: Loaded, now: Moment) {
-        self.loading = false;
-        self.pass = loaded.next;
-        if let Some((due, _)) = loaded.hosts.first() {
-            self.lowest_due = self.lowest_due.min(*due);
-        }
-        for (due, host) in loaded.hosts {
-            if self.slots.contains_key(&host) {
-                continue;
-            }
-            if due > now.plus(FAR) || self.room() == 0 {
-                // All that follow are due later still: the next pass finds them.
-                self.note_outside(due);
-                self.pass = None;
-                return;
-            }
-            self.admit_host(&host, due);
-        }
-    }
-
     /// The URLs that `refill` read, and how gently their host is treated.
     pub fn refilled(&mut self, refilled: Refilled, politeness: &Politeness) {
         self.reads = self.reads.saturating_sub(1);
@@ -285,9 +233,9 @@ impl Schedule {
         let Some(slot) = self.slots.get_mut(&host) else {
             return;
         };
-        self.ready.remove(&(slot.pace.due, host.clone()));
         let outdated = slot.reading == Reading::Outdated;
         slot.reading = Reading::No;
+        slot.known = true;
         // A live host's due time and failures in memory are newer than the committed ones.
         slot.pace.due = slot.pace.due.max(refilled.pace.due);
         let (before, delay) = (
@@ -298,7 +246,12 @@ impl Schedule {
             // Its robots.txt may just have asked for a longer delay than it was given until now.
             slot.pace.due = slot.pace.due.plus(delay.saturating_sub(before));
         } else {
-            slot.pace.failures = refilled.pace.failures;
+            let (due, before) = (slot.pace.due, slot.pace.crawl_delay);
+            slot.pace = Pace {
+                due,
+                crawl_delay: before,
+                ..refilled.pace
+            };
             if let Some(resumed) = self.options.resumed {
                 slot.pace.due = slot.pace.due.max(resumed.plus(delay));
             }
@@ -309,6 +262,7 @@ impl Schedule {
         }
         slot.cursors = refilled.cursors;
         slot.more = refilled.more || outdated;
+        self.urls += refilled.allowed.len();
         slot.buffer.extend(refilled.allowed);
         for waiting in refilled.forbidden {
             slot.in_progress.insert((waiting.class, waiting.sequence));
@@ -320,16 +274,56 @@ impl Schedule {
         self.settle(&host);
     }
 
-    /// A visit ended, and this is the host's pace from now on.
-    pub fn visited(&mut self, host: &HostKey, pace: Pace) {
-        let Some(slot) = self.slots.get_mut(host) else {
-            return;
-        };
-        slot.busy = false;
-        slot.visited = true;
-        slot.pace.due = pace.due;
-        slot.pace.failures = pace.failures;
+    /// The address of a host, if it has one and that matters.
+    pub fn resolved(&mut self, host: &HostKey, address: Option<IpAddr>) {
+        self.resolving = self.resolving.saturating_sub(1);
+        if let Some(slot) = self.slots.get_mut(host) {
+            slot.address = Whereabouts::Known(address);
+        }
         self.settle(host);
+    }
+
+    /// A visit ended.
+    pub fn visited(&mut self, visit: Visited) {
+        let host = visit.host;
+        if let Some(slot) = self.slots.get_mut(&host) {
+            slot.busy = false;
+            slot.set_pace(&visit.pace);
+            if let Whereabouts::Known(Some(planned)) = slot.address {
+                let from = visit.address_free_from;
+                match visit.address {
+                    Some(ip) if ip != planned => {
+                        self.lanes.release(planned, self.clock);
+                        self.lanes.leave_alone(ip, from);
+                        slot.address = Whereabouts::Known(Some(ip));
+                    }
+                    _ => self.lanes.visited(planned, from, self.clock),
+                }
+            }
+            if visit.address.is_none() {
+                // It may have moved.
+                slot.address = Whereabouts::Unknown;
+            }
+        }
+        self.settle(&host);
+        if let Some((home, pace)) = visit.home {
+            if let Some(slot) = self.slots.get_mut(&home) {
+                slot.set_pace(&pace);
+            }
+            self.settle(&home);
+        }
+        if let Some(task) = visit.onward {
+            self.run_errand(task);
+        }
+    }
+
+    /// A visit of another host than the one that it is for. The window may grow by that host.
+    fn run_errand(&mut self, task: FetchTask) {
+        let at = task.visiting().0.clone();
+        let due = self.recent.remove(&at).unwrap_or_default();
+        let slot = self.slots.entry(at.clone()).or_insert_with(|| Slot::new(due));
+        slot.errands.push_back(task);
+        self.settle(&at);
     }
 
     /// A task was committed. `counted`: it counts towards `max_pages`.
@@ -393,22 +387,10 @@ impl Schedule {
         if is_reading || !slot.in_progress.iter().all(is_behind) {
             return;
         }
-        self.ready.remove(&(slot.pace.due, host.clone()));
         slot.cursors = cursors;
+        self.urls -= slot.buffer.len();
         slot.buffer.clear();
         slot.more = true;
-        self.settle(host);
-    }
-
-    fn admit_host(&mut self, host: &HostKey, due: Moment) {
-        if self.slots.contains_key(host) {
-            return;
-        }
-        if self.room() == 0 {
-            self.note_outside(due);
-            return;
-        }
-        self.slots.insert(host.clone(), Slot::new(due));
         self.settle(host);
     }
 
@@ -417,21 +399,29 @@ impl Schedule {
         let Some(slot) = self.slots.get_mut(host) else {
             return;
         };
-        if slot.is_done() {
-            self.ready.remove(&(slot.pace.due, host.clone()));
-            self.slots.remove(host);
+        if slot.is_done() || slot.is_to_leave(self.clock) {
+            self.leave(host);
             return;
         }
         // What robots.txt forbids goes straight to `in_progress`: it must not pile up there.
         let low = slot.buffer.len() * 4 <= self.options.buffer
             && slot.in_progress.len() < self.options.buffer * 4;
-        let idle = slot.reading == Reading::No && slot.robots == Robots::Known;
+        let idle = slot.reading == Reading::No && slot.robots == Robots::Known && !slot.leaving;
         if low && slot.more && idle {
             slot.reading = Reading::Wanted;
             self.hungry.push_back(host.clone());
         }
-        if !slot.busy && slot.has_something_to_fetch() {
-            self.ready.insert((slot.pace.due, host.clone()));
+        if slot.busy || !slot.has_something_to_fetch() {
+            self.lanes.remove(host);
+            return;
+        }
+        match slot.address {
+            Whereabouts::Known(address) => self.lanes.insert(host, slot.pace.due, address),
+            Whereabouts::Unknown => {
+                slot.address = Whereabouts::Asked;
+                self.homeless.push_back(host.clone());
+            }
+            Whereabouts::Asked => {}
         }
     }
 
@@ -455,83 +445,38 @@ impl Schedule {
         None
     }
 
-    /// Free places in the window.
-    fn room(&self) -> usize {
-        self.options.window.saturating_sub(self.slots.len())
-    }
-
-    /// A host on disk has no slot.
-    fn note_outside(&mut self, due: Moment) {
-        let near = Moment(due.0.saturating_sub(FAR.as_millis() as u64));
-        self.outside_from = Some(self.outside_from.map_or(near, |from| from.min(near)));
-    }
-
-    /// Reads hosts when one of those outside may soon be visited and there is room for several:
-    /// each pass walks over the hosts that are inside already.
-    fn next_load(&mut self, now: Moment) -> Option<LoadRequest> {
-        if self.loading {
-            return None;
-        }
-        if self.pass.is_none() {
-            if self.outside_from.is_none_or(|from| from > now) {
-                return None;
+    fn hand_out(&mut self, now: Moment) -> Option<FetchTask> {
+        let host = self.lanes.pop(now)?;
+        let slot = self.slots.get_mut(&host)?;
+        slot.busy = true;
+        if let Some(mut task) = slot.errands.pop_front() {
+            slot.ran_errands = true;
+            if let Some(errand) = &mut task.errand {
+                errand.pace = slot.pace;
             }
-            let wanted = (self.options.window / 8).max(1);
-            if self.room() < wanted {
-                self.evict_far(now);
-            }
-            if self.room() < wanted {
-                return None;
-            }
-            self.outside_from = None;
-            self.pass = Some(keys::due(self.lowest_due.0, ""));
-            self.lowest_due = Moment(u64::MAX);
+            return Some(task);
         }
-        self.loading = true;
-        Some(LoadRequest {
-            from: self.pass.take().unwrap_or_default(),
-            limit: LOAD_LIMIT,
-        })
-    }
-
-    /// Hosts that wait long give their places up: somebody outside may be visited before.
-    fn evict_far(&mut self, now: Moment) {
-        let far = now.plus(FAR);
-        let leaving: Vec<_> = self
-            .ready
-            .iter()
-            .rev()
-            .take_while(|(due, _)| *due > far)
-            .filter(|(_, host)| self.slots.get(host).is_some_and(Slot::is_at_rest))
-            .take(LOAD_LIMIT)
-            .cloned()
-            .collect();
-        for entry in leaving {
-            self.slots.remove(&entry.1);
-            self.note_outside(entry.0);
-            self.ready.remove(&entry);
-        }
-    }
-
-    fn hand_out(&mut self, host: &HostKey) -> Option<FetchTask> {
-        let slot = self.slots.get_mut(host)?;
-        self.ready.remove(&(slot.pace.due, host.clone()));
         if slot.robots == Robots::Wanted {
             slot.robots = Robots::InProgress;
-            slot.busy = true;
-            return Some(robots_task(host.clone(), slot.pace, &self.identity));
+            return Some(robots_task(host, slot.pace, &self.identity));
         }
         let waiting = slot.buffer.pop_front()?;
+        self.urls -= 1;
         let class = waiting.class;
         slot.in_progress.insert((class, waiting.sequence));
-        slot.busy = true;
+        slot.served += 1;
+        if slot.served == QUANTUM {
+            self.tired_count += 1;
+            slot.tired = self.tired_count;
+            self.tired.insert(self.tired_count, host.clone());
+        }
         let floor = slot.floor(class);
         let task = page_task(host.clone(), slot.pace, waiting, floor);
         self.pages_in_progress += 1;
         if let Some(left) = &mut self.pages_left {
             *left = left.saturating_sub(1);
         }
-        self.settle(host);
+        self.settle(&host);
         Some(task)
     }
 }
@@ -541,6 +486,7 @@ fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTa
         url: waiting.url,
         host,
         pace,
+        errand: None,
         place: Some(Place {
             class: waiting.class,
             sequence: waiting.sequence,
@@ -569,6 +515,7 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
         url,
         host,
         pace,
+        errand: None,
         place: None,
     }
 }

@@ -1,8 +1,10 @@
 //! What is to be fetched, and the row in which it waits.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Pace, Trail};
+use super::{Moment, Pace, Trail};
 use crate::url::{HostKey, Url, UrlId};
 
 /// Number of priority classes; 0 is served first.
@@ -101,12 +103,52 @@ impl Purpose {
 pub struct FetchTask {
     /// What to request.
     pub url: Url,
-    /// Its host: scheme, name, port.
+    /// The host that it is for: scheme, name, port. Its own, but where a robots.txt is elsewhere.
     pub host: HostKey,
-    /// The host's pace when the task was handed out; exact, as a host has one visit at a time.
+    /// That host's pace when the task was handed out; exact, as a host has one visit at a time.
     pub pace: Pace,
+    /// Where a robots.txt was redirected to.
+    pub errand: Option<Errand>,
     /// The queue row, for a page; a robots.txt waits in none.
     pub place: Option<Place>,
     /// The row itself; for a robots.txt one made up for it.
     pub queued: QueuedUrl,
+}
+
+/// A visit of one host for another: its robots.txt is there.
+#[derive(Debug, Clone)]
+pub struct Errand {
+    /// The host that is visited.
+    pub at: HostKey,
+    /// That one's pace when the task was handed out.
+    pub pace: Pace,
+    /// Redirects followed to it.
+    pub hops: u8,
+}
+
+impl FetchTask {
+    /// The host that is visited, and its pace.
+    pub fn visiting(&self) -> (&HostKey, &Pace) {
+        match &self.errand {
+            Some(errand) => (&errand.at, &errand.pace),
+            None => (&self.host, &self.pace),
+        }
+    }
+}
+
+/// A visit that ended, as far as the schedule is concerned.
+#[derive(Debug, Clone)]
+pub struct Visited {
+    /// The host that was visited.
+    pub host: HostKey,
+    /// Its pace from now on.
+    pub pace: Pace,
+    /// The address that answered; `None` if none did.
+    pub address: Option<IpAddr>,
+    /// Nobody may visit that address before.
+    pub address_free_from: Moment,
+    /// The host for which it was, if that is another one, and the pace of that from now on.
+    pub home: Option<(HostKey, Pace)>,
+    /// Where to go on: a redirect of a robots.txt.
+    pub onward: Option<FetchTask>,
 }

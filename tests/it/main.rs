@@ -18,6 +18,7 @@
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`: corpora that others crawled.
 //! - `known`: what earlier crawls know.
+//! - `retry`: failed URLs that are tried again.
 //! - `rules`: what a crawl calls a duplicate, and what no page.
 //! - `offline`: commands that read files and fetch nothing.
 //! - `fuzz`: the fuzz targets, on inputs that come again.
@@ -31,6 +32,7 @@ mod demo;
 
 mod crawl;
 mod resume;
+mod retry;
 
 mod archive;
 mod robots;

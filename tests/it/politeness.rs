@@ -315,3 +315,142 @@ fn the_rate_holds_across_the_crawl() {
         assert!(took >= least, "{} requests in {took:?}", RATE + 1);
     }
 }
+
+/// Names of hosts, `NAMES` at each of `ADDRESSES` addresses.
+const ADDRESSES: usize = 8;
+const NAMES: usize = 12;
+/// Pages of each of them, `/` and one that is busy at first aside.
+const PAGES: usize = 3;
+
+fn name(address: usize, number: usize) -> String {
+    format!("h{number}.site{number}-{address}.example")
+}
+
+/// One address with many hosts, told apart by the name that is asked for; its latency jitters, and each
+/// host has one page that first asks for time.
+fn crowded() -> Site {
+    let asked = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    Site::new().robots("").otherwise(move |request: &Request| {
+        let host = request.header("host").expect("every request names its host");
+        let jitter = (host.len() * 7 + request.path.len() * 31 + asked_at(request)) % 25;
+        let answer = match request.path.as_str() {
+            "/busy" if asked.lock().expect("no test panics here").insert(host.clone()) => {
+                Answer::status(429).header("Retry-After", "1")
+            }
+            "/" => {
+                let mut links: Vec<String> = (0..PAGES).map(|it| format!("/{it}")).collect();
+                links.push("/busy".to_owned());
+                let links: Vec<&str> = links.iter().map(String::as_str).collect();
+                Answer::html(page(&host, &links))
+            }
+            path => Answer::html(page(&format!("{host} {path}"), &[])),
+        };
+        answer.after(Duration::from_millis(jitter as u64))
+    })
+}
+
+fn asked_at(request: &Request) -> usize {
+    request.head.len() * 13
+}
+
+#[test]
+fn no_host_and_no_address_is_asked_sooner_than_promised() {
+    let delay = Duration::from_millis(200);
+    let address_delay = Duration::from_millis(20);
+    let web = Web::start((0..ADDRESSES).map(|_| crowded()).collect());
+    let place = Place::new();
+    let hosts = || (0..ADDRESSES).flat_map(|at| (0..NAMES).map(move |number| (at, number)));
+    let named: Vec<String> = hosts()
+        .map(|(at, number)| {
+            let address = web.url(at, "").replace("http://", "");
+            format!("\"{}\" = [\"{address}\"]", name(at, number))
+        })
+        .collect();
+    let text = format!(
+        "[politeness]\ndelay = \"200ms\"\naddress_delay = \"20ms\"\n[fetch.hosts]\n{}\n",
+        named.join("\n")
+    );
+    let config = place.file("config.toml", &text);
+    let seeds: Vec<String> = hosts()
+        .map(|(at, number)| format!("http://{}/", name(at, number)))
+        .collect();
+    let seeds = place.file("seeds.txt", &seeds.join("\n"));
+    place.crawl(&["--seeds", &seeds, "--config", &config]);
+
+    let requests = web.requests();
+    // robots.txt, home, pages, and the busy one twice.
+    assert_eq!(requests.len(), ADDRESSES * NAMES * (PAGES + 4));
+    let gap = |pair: &[&Request]| pair[1].arrived.saturating_duration_since(end(pair[0]));
+    for (at, number) in hosts() {
+        let own = name(at, number);
+        let of_host = |it: &&Request| it.header("host").as_deref() == Some(&*own);
+        let own: Vec<&Request> = requests.iter().filter(of_host).collect();
+        assert_eq!(own.len(), PAGES + 4);
+        for (place, pair) in own.windows(2).enumerate() {
+            let is_first_busy = pair[0].path == "/busy"
+                && own[..place].iter().all(|before| before.path != "/busy");
+            let promised = match is_first_busy {
+                true => Duration::from_secs(1),
+                false => delay,
+            };
+            assert!(gap(pair) >= promised, "{:?} at {}", gap(pair), pair[1].path);
+        }
+    }
+    let (mut busy, mut took) = (Duration::ZERO, Duration::ZERO);
+    for address in 0..ADDRESSES {
+        assert_eq!(web.max_concurrent(address), 1, "address {address}");
+        let own: Vec<&Request> = requests.iter().filter(|it| it.host == address).collect();
+        for pair in own.windows(2) {
+            assert!(gap(pair) >= address_delay, "{:?} at {address}", gap(pair));
+        }
+        let answering: Duration = own.iter().map(|it| end(it) - it.arrived).sum();
+        busy += answering + address_delay * (own.len() as u32 - 1);
+        took += end(own[own.len() - 1]) - own[0].arrived;
+    }
+    // What the addresses alone would allow; hosts have their delays besides.
+    let share = busy.as_secs_f64() / took.as_secs_f64();
+    println!("addresses were in use {:.0} % of the time", 100.0 * share);
+    assert!(share > 0.2, "{share}");
+}
+
+#[test]
+fn a_slow_host_is_left_alone_as_long_as_it_took() {
+    let slow = Answer::html(page("slow", &["/next"])).after(Duration::from_millis(400));
+    let site = Site::new()
+        .robots("")
+        .page("/", slow)
+        .page("/next", Answer::html(page("next", &[])));
+    let web = Web::start(vec![site]);
+    Place::new().crawl(&[&web.url(0, "/"), "--delay", "10ms"]);
+    let requests = web.requests();
+    assert_eq!(requests.len(), 3);
+    let gap = requests[2].arrived - end(&requests[1]);
+    assert!(gap >= Duration::from_millis(400), "{gap:?}");
+}
+
+#[test]
+fn a_host_that_keeps_failing_is_parked_and_does_not_keep_the_crawl() {
+    let broken: Vec<String> = (0..9).map(|it| format!("/{it}")).collect();
+    let links: Vec<&str> = broken.iter().map(String::as_str).collect();
+    let site = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &links)))
+        .otherwise(|_| Answer::raw(""));
+    let web = Web::start(vec![site]);
+    let place = Place::new();
+    let text = "[politeness]\ndelay = \"0s\"\nbackoff = \"1ms\"\nattempts = 1\npark_after = 4\n";
+    let config = place.file("config.toml", text);
+    place.crawl(&[&web.url(0, "/"), "--config", &config]);
+    assert_eq!(web.requests().len(), 2 + 4);
+    let status = place.status();
+    let counters = &status.counters;
+    assert_eq!((counters.failed, counters.queued), (4, 5));
+    assert_eq!((counters.parked, counters.parked_hosts), (5, 1));
+    let hosts = status.hosts.expect("nobody crawls: the store is read");
+    let host = &hosts.by_failures[0];
+    assert!(host.parked && host.failures == 4, "{host:?}");
+    assert_eq!(host.trouble, Some(gleaner::frontier::Trouble::Disconnect));
+    // The next run does not stay for it either.
+    place.crawl(&["--config", &config]);
+    assert_eq!(web.requests().len(), 2 + 4);
+}

@@ -62,16 +62,31 @@ fn a_robots_txt_that_is_not_there_allows_all() {
     assert_eq!(paths(&requests), all);
 }
 
-/// A host whose robots.txt answers so, for good, is given up after three attempts.
+/// A host whose robots.txt answers so is parked after three attempts: its URLs are not given up, and the
+/// crawl does not stay for it. When its time has come it is asked again.
 fn check_unreachable(answer: Answer) {
-    let site = site().page("/robots.txt", answer);
+    let answers = vec![answer.clone(), answer.clone(), answer, Answer::status(404)];
+    let web = Web::start(vec![site().page_in_turn("/robots.txt", answers)]);
+    let place = Place::new();
+    let config = place.file("config.toml", &format!("{SHORT_BACKOFF}park = \"2s\"\n"));
+    let seed = web.url(0, "/");
     // A host that is asked for ever must fail this test too.
-    let (requests, place) = crawl(vec![site], &["--max-duration", "5s"]);
-    assert_eq!(requests.len(), 3);
-    assert_eq!(paths(&requests), ["/robots.txt"; 3]);
-    let status = place.status();
-    assert_eq!(status.counters.pages, 0);
-    assert_eq!(status.counters.queued, 0);
+    let arguments = [&*seed, "--config", &config, "--max-duration", "20s"];
+    place.crawl(&arguments);
+    assert_eq!(paths(&web.requests()), ["/robots.txt"; 3]);
+    let counters = place.status().counters;
+    assert_eq!((counters.pages, counters.forbidden), (0, 0));
+    let parked = (counters.queued, counters.parked, counters.parked_hosts);
+    assert_eq!(parked, (1, 1, 1));
+    web.clear_log();
+    // Until the time that it is parked is over, nothing is done.
+    while place.status().counters.pages == 0 {
+        place.crawl(&arguments);
+    }
+    let wanted = ["/robots.txt", "/", "/a", "/private/b"];
+    assert_eq!(paths(&web.requests()), wanted);
+    let counters = place.status().counters;
+    assert_eq!((counters.queued, counters.parked, counters.parked_hosts), (0, 0, 0));
 }
 
 #[test]

@@ -40,13 +40,7 @@ pub(in crate::engine) fn options() -> Options {
     let second = Duration::from_secs(1);
     let policy = Policy {
         robots: RobotsMode::Ignore,
-        ..Policy::new(Politeness {
-            delay: second,
-            max_crawl_delay: second,
-            backoff: second,
-            max_backoff: second,
-            attempts: 1,
-        })
+        ..Policy::new(Politeness::none())
     };
     Options {
         scope: ScopeKind::Any,
@@ -183,6 +177,7 @@ impl World {
         };
         let fetched = Fetched {
             task: FetchTask {
+                errand: None,
                 host: HostKey::of(&parsed),
                 pace: Pace::default(),
                 place,

@@ -8,20 +8,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frontier::{
-    HostState, RobotsPolicy, RobotsRow, RobotsState, RobotsVerdict, load, refill,
+    Errand, HostState, Loaded, PARKED, RobotsPolicy, RobotsRow, RobotsState, RobotsVerdict, load, refill,
 };
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
 use crate::url::{Canonicalizer, Secret, parse};
 
 const DELAY: Duration = Duration::from_millis(100);
+const ADDRESS_DELAY: Duration = Duration::from_millis(70);
 
-const POLITENESS: Politeness = Politeness {
-    delay: DELAY,
-    max_crawl_delay: DELAY,
-    backoff: DELAY,
-    max_backoff: DELAY,
-    attempts: 1,
-};
 
 /// What may happen next, besides what the schedule asks for.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +50,8 @@ struct World {
     forbidden: Vec<String>,
     /// When each host may be visited again.
     due: BTreeMap<HostKey, Moment>,
+    /// When each address may be.
+    free: BTreeMap<IpAddr, Moment>,
     drained: bool,
 }
 
@@ -91,8 +87,15 @@ impl World {
             fetched: Vec::new(),
             forbidden: Vec::new(),
             due: BTreeMap::new(),
+            free: BTreeMap::new(),
             drained: false,
         }
+    }
+
+    /// Of every three hosts, two share an address and one has none that matters.
+    fn address_of(&self, host: &HostKey) -> Option<IpAddr> {
+        let number = host.name().bytes().find(u8::is_ascii_digit).unwrap_or(0) % 3;
+        (number < 2).then_some([10, 0, 0, 1].into())
     }
 
     /// Queues a URL as the committer does; the caller tells the schedule.
@@ -159,12 +162,22 @@ impl World {
                     );
                     let due = self.due.get(&task.host).copied().unwrap_or_default();
                     assert!(self.now >= due, "{} is visited too early", task.host);
+                    if let Some(ip) = self.address_of(&task.host) {
+                        let at = |other: &FetchTask| self.address_of(&other.host) == Some(ip);
+                        assert!(!self.visiting.iter().any(at), "two visits of {ip} at once");
+                        let free = self.free.get(&ip).copied().unwrap_or_default();
+                        assert!(self.now >= free, "{ip} is visited too early");
+                    }
                     self.visiting.push(task);
                 }
                 Action::Forbid(task, _) => self.ended.push((task, None)),
                 Action::Refill(request) => {
                     let refilled = refill(&self.store, &request, &self.policy, self.now);
                     self.refills.push(refilled.expect("memory reads"));
+                }
+                Action::Resolve(host) => {
+                    let address = self.address_of(&host);
+                    self.schedule.resolved(&host, address);
                 }
                 Action::Load(request) => self
                     .loads
@@ -189,7 +202,17 @@ impl World {
                     ..task.pace
                 };
                 self.due.insert(task.host.clone(), pace.due);
-                self.schedule.visited(&task.host, pace);
+                let address = self.address_of(&task.host);
+                let free_from = self.now.plus(ADDRESS_DELAY);
+                self.free.extend(address.map(|ip| (ip, free_from)));
+                self.schedule.visited(Visited {
+                    host: task.host.clone(),
+                    pace,
+                    address: address.or(Some([9; 4].into())),
+                    address_free_from: free_from,
+                    home: None,
+                    onward: None,
+                });
                 self.ended.push((task, Some(pace)));
             }
             Turn::Commit if !self.ended.is_empty() => {
@@ -198,7 +221,11 @@ impl World {
             }
             Turn::Read if !self.refills.is_empty() => {
                 let refilled = self.refills.swap_remove(pick % self.refills.len());
-                self.schedule.refilled(refilled, &POLITENESS);
+                let politeness = Politeness {
+                    delay: DELAY,
+                    ..Politeness::none()
+                };
+                self.schedule.refilled(refilled, &politeness);
             }
             Turn::Read if !self.loads.is_empty() => {
                 let loaded = self.loads.remove(0);
@@ -459,4 +486,122 @@ fn forbidden_urls_do_not_pile_up_in_memory() {
     );
     world.settle();
     assert_eq!(world.forbidden.len(), 5_000);
+}
+
+#[test]
+fn hosts_that_never_end_leave_room_for_others() {
+    let mut world = World::new(2, 4, None, RobotsPolicy::Ignore);
+    for number in 0..2 {
+        for page in 0..250 {
+            world.queue(&host(number), &format!("/{page}"), 0);
+        }
+        world.schedule.queued(&host(number), Moment(0));
+    }
+    for number in 2..6 {
+        world.queue(&host(number), "/only", 0);
+        world.schedule.queued(&host(number), Moment(0));
+    }
+    world.settle();
+    assert_eq!(world.fetched.len(), 504);
+    let place = |number: u8| {
+        let url = format!("{}/only", host(number));
+        let place = world.fetched.iter().position(|it| *it == url);
+        place.expect("it was visited")
+    };
+    for number in 2..6 {
+        assert!(place(number) < 400, "host {number} waited for {} visits", place(number));
+    }
+}
+
+#[test]
+fn a_parked_host_has_no_place_in_the_window() {
+    let mut world = World::new(4, 4, None, RobotsPolicy::Ignore);
+    world.queue(&host(2), "/", 0);
+    world.change(&host(2), Batch::new(), |state| {
+        state.due = Moment(20_000);
+        state.parked = true;
+    });
+    let parked = keys::due(20_000, host(2).as_str());
+    let mut batch = Batch::new();
+    batch.put(Table::Due, parked, PARKED);
+    world.store.commit(batch, Durability::Process).unwrap();
+    for _ in 0..10 {
+        world.act(3);
+        world.turn(Turn::Read, 0);
+    }
+    assert!(world.schedule.is_idle() && !world.drained);
+    assert!(world.now < Moment(20_000));
+    world.now = Moment(20_000);
+    world.settle();
+    assert_eq!(world.fetched, ["http://h2.example/"]);
+}
+
+#[test]
+fn an_errand_is_run_at_the_other_host_and_in_its_time() {
+    let mut world = World::new(4, 4, None, RobotsPolicy::Obey("gleaner".to_owned()));
+    world.queue(&host(2), "/", 0);
+    world.schedule.queued(&host(2), Moment(0));
+    let robots = |world: &mut World| {
+        for _ in 0..4 {
+            world.act(3);
+            world.turn(Turn::Read, 0);
+        }
+        world.visiting.pop()
+    };
+    let task = robots(&mut world).expect("its robots.txt is asked for");
+    // It is at a host that is not in the crawl, and then once more, before that one is due again.
+    for hops in 1..3 {
+        let mut onward = task.clone();
+        onward.errand = Some(Errand {
+            at: host(5),
+            pace: Pace::default(),
+            hops,
+        });
+        let (at, _) = match hops {
+            1 => task.visiting(),
+            _ => (&host(5), &task.pace),
+        };
+        let ended = world.now;
+        world.schedule.visited(Visited {
+            host: at.clone(),
+            pace: Pace {
+                due: ended.plus(DELAY),
+                ..Pace::default()
+            },
+            address: None,
+            address_free_from: ended,
+            home: None,
+            onward: Some(onward),
+        });
+        let run = loop {
+            if let Some(task) = robots(&mut world) {
+                break task;
+            }
+        };
+        assert_eq!(run.visiting().0, &host(5));
+        assert_eq!(run.host, host(2));
+        assert!(hops == 1 || world.now >= ended.plus(DELAY));
+    }
+    assert_eq!(world.schedule.hosts(), 2);
+    let ended = world.now;
+    let home = Pace {
+        due: ended.plus(DELAY),
+        ..Pace::default()
+    };
+    world.schedule.visited(Visited {
+        host: host(5),
+        pace: home,
+        address: None,
+        address_free_from: ended,
+        home: Some((host(2), home)),
+        onward: None,
+    });
+    // What is not on disk is remembered: the host is not visited too early when it is found.
+    assert_eq!(world.schedule.hosts(), 1);
+    world.due.insert(host(5), ended.plus(DELAY));
+    world.queue(&host(5), "/", 0);
+    world.schedule.queued(&host(5), Moment(0));
+    world.ended.push((task, Some(home)));
+    world.settle();
+    assert_eq!(world.fetched.len(), 2);
 }

@@ -1,0 +1,72 @@
+//! `gleaner retry`: what failed is tried again because a person asks for it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use super::{Failure, output};
+use crate::daemon::client::Client;
+use crate::engine::{self, DirectoryError, Retried, RetryFilter, retry_classes};
+use crate::url::HostPattern;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner retry --data-dir crawl --class dns
+  gleaner retry --data-dir crawl --class timeout,connect --host example.org && gleaner crawl --data-dir crawl")]
+pub(super) struct Arguments {
+    /// Directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Classes of failure to try again, parted by commas
+    #[arg(
+        long = "class",
+        value_name = "CLASS",
+        required = true,
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(retry_classes())
+    )]
+    classes: Vec<String>,
+    /// Only at this host and those below it; `*.example.org` for those below alone
+    #[arg(long, value_name = "HOST")]
+    host: Option<HostPattern>,
+    /// Print one JSON object instead of a sentence
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let filter = RetryFilter {
+        classes: arguments.classes.clone(),
+        host: arguments.host.clone(),
+    };
+    let retried = match engine::retry(&arguments.data_dir, &filter) {
+        Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
+            Client::connect(&arguments.data_dir)?.retry(&filter)?
+        }
+        retried => retried?,
+    };
+    let text = match arguments.json {
+        true => serde_json::to_string(&retried).map_err(anyhow::Error::from)? + "\n",
+        false => in_words(&retried),
+    };
+    Ok(output::print(&text)?)
+}
+
+fn in_words(retried: &Retried) -> String {
+    let sum: u64 = retried.urls.values().sum();
+    let by_class: Vec<String> = retried
+        .urls
+        .iter()
+        .map(|(class, count)| format!("{count} {class}"))
+        .collect();
+    let detail = match by_class.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", by_class.join(", ")),
+    };
+    let hosts = match retried.hosts {
+        0 => String::new(),
+        hosts => format!("; the waits of {hosts} hosts are over"),
+    };
+    format!("{sum} URLs are queued again{detail}{hosts}\n")
+}

@@ -1,0 +1,394 @@
+//! Putting failed URLs back in their queues because a person asks for it: what was given up, by class of
+//! failure, and hosts that are parked for such a failure.
+//!
+//! The rows are looked through some at a time, from outside the committer; each part is committed by
+//! itself, by the committer where a crawl runs and else by the command. What of a part does not hold
+//! any more when it is committed is left alone, so that a URL is never in its queue twice.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::clock::Clock;
+use super::committer::Committer;
+use super::effects::Group;
+use super::follow::add_to_queue;
+use super::recover;
+use super::rows::{Counters, CrawlState, Fate, PageRecord};
+use super::visit::Receipt;
+use super::{DataDirectory, Error, READING_MEMORY};
+use crate::fetch::FailureClass;
+use crate::frontier::{Expectation, HostState, Purpose, QueuedUrl, Trail, Trouble};
+use crate::store::{Durability, Store, Table, decode, keys};
+use crate::url::{self, HostKey, HostMap, HostPattern, UrlId};
+
+/// Rows read for one part.
+const ROWS: usize = 2_000;
+
+/// What is put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryFilter {
+    /// Classes of failure, of [`retry_classes`].
+    pub classes: Vec<String>,
+    /// Only at these hosts.
+    pub host: Option<HostPattern>,
+}
+
+/// The classes of failure that a URL may be given up for.
+pub fn retry_classes() -> impl Iterator<Item = &'static str> {
+    let others = [
+        FailureClass::Guard,
+        FailureClass::Robots,
+        FailureClass::Internal,
+    ];
+    let troubles = Trouble::ALL.into_iter().map(Trouble::name);
+    troubles.chain(others.into_iter().map(FailureClass::name))
+}
+
+/// Where the looking through goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RetryCursor {
+    /// At this page.
+    Pages(Vec<u8>),
+    /// At this host.
+    Hosts(Vec<u8>),
+}
+
+/// What was put back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retried {
+    /// URLs, by class.
+    pub urls: BTreeMap<String, u64>,
+    /// Hosts whose waits were ended.
+    pub hosts: u64,
+    /// Where it goes on; `None` at the end.
+    pub next: Option<RetryCursor>,
+}
+
+impl Retried {
+    /// Adds what another part did, and goes on where that ended.
+    pub fn add(&mut self, part: Self) {
+        for (class, count) in part.urls {
+            *self.urls.entry(class).or_default() += count;
+        }
+        self.hosts += part.hosts;
+        self.next = part.next;
+    }
+}
+
+/// A part of what is put back.
+#[derive(Debug)]
+pub struct PutBack {
+    filter: RetryFilter,
+    pages: Vec<UrlId>,
+    hosts: Vec<HostKey>,
+    next: Option<RetryCursor>,
+    /// Who waits.
+    pub(super) reply: Option<oneshot::Sender<Retried>>,
+}
+
+/// Puts failed URLs back; nobody may be crawling.
+pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
+    let directory = DataDirectory::take_existing(path)?;
+    let store = recover::open_store(&directory, READING_MEMORY)?;
+    let mut state = recover::read_state(&*store)?.unwrap_or_default();
+    let mut done = Retried::default();
+    loop {
+        let part = find(&*store, filter, done.next.take())?;
+        let mut group = Group::at(Clock::start().now());
+        let mut receipt = Receipt::default();
+        done.add(put_back(&part, &*store, &mut state, &mut receipt, &mut group)?);
+        state.sequence += 1;
+        let (batch, ..) = group.into_batch(&mut state);
+        store.commit(batch, Durability::Disk)?;
+        if done.next.is_none() {
+            return Ok(done);
+        }
+    }
+}
+
+/// Looks for a part of what is to be put back. Reads the store, so it blocks.
+pub(super) fn find(
+    store: &dyn Store,
+    filter: &RetryFilter,
+    from: Option<RetryCursor>,
+) -> Result<PutBack, Error> {
+    let mut found = PutBack {
+        filter: filter.clone(),
+        pages: Vec::new(),
+        hosts: Vec::new(),
+        next: None,
+        reply: None,
+    };
+    let behind = |key: &[u8]| [key, &[0]].concat();
+    match from.unwrap_or(RetryCursor::Pages(Vec::new())) {
+        RetryCursor::Pages(from) => {
+            let rows = store.range(Table::Pages, &[], &from, ROWS)?;
+            for (key, row) in &rows {
+                let page: PageRecord = decode(Table::Pages, row)?;
+                if filter.class_of(&page).is_some()
+                    && let Ok(id) = key.as_slice().try_into()
+                {
+                    found.pages.push(UrlId::from_bytes(id));
+                }
+            }
+            found.next = Some(match rows.last() {
+                Some((last, _)) if rows.len() == ROWS => RetryCursor::Pages(behind(last)),
+                _ => RetryCursor::Hosts(Vec::new()),
+            });
+        }
+        RetryCursor::Hosts(from) => {
+            let rows = store.range(Table::Hosts, &[], &from, ROWS)?;
+            for (key, row) in &rows {
+                let state: HostState = decode(Table::Hosts, row)?;
+                let name = std::str::from_utf8(key).ok();
+                if let Some(host) = name.and_then(HostKey::parse)
+                    && filter.is_held_up(&host, &state)
+                {
+                    found.hosts.push(host);
+                }
+            }
+            found.next = match rows.last() {
+                Some((last, _)) if rows.len() == ROWS => Some(RetryCursor::Hosts(behind(last))),
+                _ => None,
+            };
+        }
+    }
+    Ok(found)
+}
+
+impl RetryFilter {
+    fn has_class(&self, class: &str) -> bool {
+        self.classes.iter().any(|it| it == class)
+    }
+
+    fn has_host(&self, host: &HostKey) -> bool {
+        self.host.as_ref().is_none_or(|pattern| {
+            let mut map = HostMap::default();
+            map.insert(pattern, ());
+            map.matching(host).next().is_some()
+        })
+    }
+
+    /// The class for which a page is put back, if it is to be.
+    fn class_of(&self, page: &PageRecord) -> Option<String> {
+        let class = match &page.fate {
+            Fate::Failed {
+                class, next: None, ..
+            } => class,
+            Fate::Answered { status, .. } => match status {
+                429 | 503 => Trouble::Overloaded.name(),
+                500.. => Trouble::ServerError.name(),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let url = url::parse(&page.url).ok()?;
+        let is_wanted = self.has_class(class) && self.has_host(&HostKey::of(&url));
+        is_wanted.then(|| class.to_owned())
+    }
+
+    /// Whether a host waits for a failure of these classes.
+    fn is_held_up(&self, host: &HostKey, state: &HostState) -> bool {
+        let is_of_class = state.trouble.is_some_and(|it| self.has_class(it.name()));
+        is_of_class && self.has_host(host)
+    }
+}
+
+/// Puts a part back, as far as it still holds.
+fn put_back(
+    part: &PutBack,
+    store: &dyn Store,
+    state: &mut CrawlState,
+    receipt: &mut Receipt,
+    group: &mut Group,
+) -> Result<Retried, Error> {
+    let mut done = Retried {
+        next: part.next.clone(),
+        ..Retried::default()
+    };
+    let now = group.now;
+    for id in &part.pages {
+        let Some(page) = group.page(store, *id)? else {
+            continue;
+        };
+        let Some(class) = part.filter.class_of(page) else {
+            continue;
+        };
+        let Ok(url) = url::parse(&page.url) else {
+            continue;
+        };
+        let is_answered = matches!(page.fate, Fate::Answered { .. });
+        let queued = QueuedUrl {
+            url: page.url.clone(),
+            id: *id,
+            via: page.via,
+            depth: page.depth,
+            hops: 0,
+            attempts: 0,
+            path: String::new(),
+            revisit: is_answered,
+            purpose: Purpose::Page,
+            trail: Trail::default(),
+            expectation: Expectation::Usual,
+        };
+        if is_answered && page.revisit.is_some_and(|revisit| revisit.due <= now) {
+            // A daemon has queued it, or is about to.
+            continue;
+        }
+        let revisit = page.revisit.take();
+        if let Fate::Failed { next, .. } = &mut page.fate {
+            *next = Some(now);
+            no_longer_failed(&mut state.counters, &class);
+        }
+        if let Some(revisit) = revisit {
+            let key = keys::revisit(revisit.due.0, id.as_bytes());
+            group.batch.delete(Table::Revisits, key);
+        }
+        let host = HostKey::of(&url);
+        done.hosts += u64::from(end_waits(&part.filter, &host, store, group)?);
+        let class_in_queue = queued.class();
+        add_to_queue(state, store, class_in_queue, &queued, host, receipt, group)?;
+        *done.urls.entry(class).or_default() += 1;
+    }
+    for host in &part.hosts {
+        if end_waits(&part.filter, host, store, group)? {
+            done.hosts += 1;
+            let state = group.host(store, host)?;
+            if state.queued > 0 {
+                receipt.queued.push((host.clone(), state.due));
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn no_longer_failed(counters: &mut Counters, class: &str) {
+    if class == FailureClass::Robots.name() {
+        counters.forbidden = counters.forbidden.saturating_sub(1);
+        return;
+    }
+    counters.failed = counters.failed.saturating_sub(1);
+    if let Some(count) = counters.failures.get_mut(class) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            counters.failures.remove(class);
+        }
+    }
+}
+
+/// Forgets the failures of a host, so that it may be visited when it usually could be. False if it had
+/// none of these.
+fn end_waits(
+    filter: &RetryFilter,
+    host: &HostKey,
+    store: &dyn Store,
+    group: &mut Group,
+) -> Result<bool, Error> {
+    let now = group.now;
+    let state = group.host(store, host)?;
+    if !filter.is_held_up(host, state) {
+        return Ok(false);
+    }
+    let crawl_delay = state.pace().crawl_delay.unwrap_or_default();
+    state.failures = 0;
+    state.trouble = None;
+    state.parked = false;
+    state.due = state.due.min(now.max(state.last_visit.plus(crawl_delay)));
+    Ok(true)
+}
+
+impl Committer {
+    /// Puts a part of what failed back.
+    pub(super) fn put_back(&mut self, mut part: PutBack, group: &mut Group) -> Result<(), Error> {
+        let mut receipt = Receipt::default();
+        let done = put_back(&part, &*self.store, &mut self.state, &mut receipt, group)?;
+        // Whose failures are forgotten is still polite: what is due now is so after its delay.
+        let policies = self.policies.load();
+        for (host, due) in &mut receipt.queued {
+            let state = group.host(&*self.store, host)?;
+            let delay = policies.of(host).politeness.delay(state.pace().crawl_delay);
+            state.due = state.due.max(state.last_visit.plus(delay));
+            *due = state.due;
+        }
+        if let Some(reply) = part.reply.take() {
+            group.replies.push(Box::new(move || {
+                // Whoever asked may have gone.
+                let _ = reply.send(done);
+            }));
+        }
+        group.receipts.push(receipt);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::Moment;
+
+    fn page(url: &str, fate: Fate) -> PageRecord {
+        PageRecord {
+            url: url.to_owned(),
+            via: None,
+            depth: 1,
+            time: 0,
+            last_seen: 0,
+            attempts: 3,
+            fate,
+            revisit: None,
+            document: None,
+            record: None,
+            stored_members: 0,
+        }
+    }
+
+    fn failed(class: &str, next: Option<Moment>) -> Fate {
+        Fate::Failed {
+            class: class.to_owned(),
+            message: String::new(),
+            next,
+        }
+    }
+
+    fn filter(classes: &[&str], host: Option<&str>) -> RetryFilter {
+        RetryFilter {
+            classes: classes.iter().map(|it| (*it).to_owned()).collect(),
+            host: host.map(|it| it.parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn what_is_put_back_is_what_was_given_up_for_the_class_at_the_host() {
+        let check = |filter: &RetryFilter, url: &str, fate: Fate, expected: Option<&str>| {
+            assert_eq!(filter.class_of(&page(url, fate)).as_deref(), expected, "{url}");
+        };
+        let all = filter(&["dns", "timeout"], None);
+        check(&all, "http://a.example/", failed("dns", None), Some("dns"));
+        check(&all, "http://a.example/", failed("tls", None), None);
+        check(&all, "http://a.example/", failed("dns", Some(Moment(5))), None);
+        let one = filter(&["dns"], Some("a.example"));
+        check(&one, "http://www.a.example/x", failed("dns", None), Some("dns"));
+        check(&one, "http://b.example/x", failed("dns", None), None);
+    }
+
+    #[test]
+    fn every_class_of_failure_can_be_named() {
+        let names: Vec<&str> = retry_classes().collect();
+        for class in [
+            FailureClass::Dns,
+            FailureClass::Connect,
+            FailureClass::Tls,
+            FailureClass::Timeout,
+            FailureClass::Disconnect,
+            FailureClass::Protocol,
+            FailureClass::Guard,
+            FailureClass::Robots,
+            FailureClass::Internal,
+        ] {
+            assert!(names.contains(&class.name()), "{class:?}");
+        }
+    }
+}

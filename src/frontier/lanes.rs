@@ -1,0 +1,353 @@
+//! Whose turn it is: idle hosts with something to fetch, by when each may be visited; one visit of an
+//! address at a time; and where more hosts are due than can be visited, fair between registrable
+//! domains. Pure: it is told the time.
+//!
+//! Hosts of one address stand in one lane, a host whose address does not matter has its own. A
+//! lane waits by the time of its first host and of its address. When that has come it takes its place
+//! among those that are due by start-time fair queueing (Goyal, Vin, Cheng: Start-time Fair Queueing,
+//! 1996): each place of a domain is one share behind its last, and none is before the share being
+//! served. So a domain with a thousand hosts does not keep one with a single host waiting. Each
+//! step takes O(log n).
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+
+use super::Moment;
+use crate::url::{HostKey, Site};
+
+/// Entries that may be out of date before they are looked through.
+const SLACK: usize = 1_024;
+
+/// Idle hosts with something to fetch.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    /// Lanes that may not be served yet, by when they may.
+    later: BTreeSet<(Moment, Lane)>,
+    /// Lanes that may, by share and by when that was noticed.
+    due: BTreeSet<(u64, Moment, Lane)>,
+    /// Where each lane stands in one of the two.
+    places: HashMap<Lane, Place>,
+    hosts: HashMap<HostKey, Idle>,
+    addresses: HashMap<IpAddr, Address>,
+    /// The share that was served last.
+    share: u64,
+    /// The next share of each domain that is ahead of that.
+    domains: HashMap<Site, u64>,
+    /// Addresses and domains are looked through when there are so many.
+    look_through: (usize, usize),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Lane {
+    Host(HostKey),
+    Address(IpAddr),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Later(Moment),
+    Due(u64, Moment),
+}
+
+/// A host that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Idle {
+    due: Moment,
+    address: Option<IpAddr>,
+}
+
+/// An address, and the hosts that wait for it.
+#[derive(Debug, Default)]
+struct Address {
+    hosts: BTreeSet<(Moment, HostKey)>,
+    /// Nobody may visit it before.
+    free_from: Moment,
+    /// Somebody visits it.
+    busy: bool,
+}
+
+impl Lanes {
+    /// A host may be visited from `due` on; at this address, if that matters. One that waits already
+    /// does so from now on.
+    pub(super) fn insert(&mut self, host: &HostKey, due: Moment, address: Option<IpAddr>) {
+        let idle = Idle { due, address };
+        if self.hosts.get(host) == Some(&idle) {
+            return;
+        }
+        self.remove(host);
+        self.hosts.insert(host.clone(), idle);
+        match address {
+            None => self.place(Lane::Host(host.clone())),
+            Some(ip) => {
+                let lane = self.addresses.entry(ip).or_default();
+                lane.hosts.insert((due, host.clone()));
+                self.place(Lane::Address(ip));
+            }
+        }
+    }
+
+    /// A host waits no longer.
+    pub(super) fn remove(&mut self, host: &HostKey) {
+        let Some(idle) = self.hosts.remove(host) else {
+            return;
+        };
+        match idle.address {
+            None => self.place(Lane::Host(host.clone())),
+            Some(ip) => {
+                if let Some(address) = self.addresses.get_mut(&ip) {
+                    address.hosts.remove(&(idle.due, host.clone()));
+                }
+                self.place(Lane::Address(ip));
+            }
+        }
+    }
+
+    /// The host that is to be visited now, if there is one; its address is being visited from now on.
+    pub(super) fn pop(&mut self, now: Moment) -> Option<HostKey> {
+        self.promote(now);
+        let (share, _, lane) = self.due.pop_first()?;
+        self.places.remove(&lane);
+        self.share = share.max(self.share);
+        let host = match lane {
+            Lane::Host(host) => host,
+            Lane::Address(ip) => {
+                let address = self.addresses.get_mut(&ip)?;
+                address.busy = true;
+                address.hosts.pop_first()?.1
+            }
+        };
+        self.hosts.remove(&host);
+        Some(host)
+    }
+
+    /// When the next host may be visited; the past if it may be now.
+    pub(super) fn next(&self) -> Option<Moment> {
+        match self.due.is_empty() {
+            false => Some(Moment::default()),
+            true => self.later.first().map(|(moment, _)| *moment),
+        }
+    }
+
+    /// A visit of an address ended; nobody may visit it before.
+    pub(super) fn visited(&mut self, ip: IpAddr, free_from: Moment, now: Moment) {
+        self.leave_alone(ip, free_from);
+        self.release(ip, now);
+    }
+
+    /// Nobody may visit an address before.
+    pub(super) fn leave_alone(&mut self, ip: IpAddr, free_from: Moment) {
+        let address = self.addresses.entry(ip).or_default();
+        address.free_from = address.free_from.max(free_from);
+        self.place(Lane::Address(ip));
+    }
+
+    /// A visit did not go to the address that it was to go to.
+    pub(super) fn release(&mut self, ip: IpAddr, now: Moment) {
+        if let Some(address) = self.addresses.get_mut(&ip) {
+            address.busy = false;
+            self.place(Lane::Address(ip));
+        }
+        if self.addresses.len() > self.look_through.0 {
+            self.addresses
+                .retain(|_, it| it.busy || !it.hosts.is_empty() || it.free_from > now);
+            self.look_through.0 = 2 * self.addresses.len() + SLACK;
+        }
+    }
+
+    /// Hosts that are not to be visited before `far`, and those beyond the first `crowd` that wait for
+    /// one address: `most` at most.
+    pub(super) fn far(&self, far: Moment, crowd: usize, most: usize) -> Vec<HostKey> {
+        let late = |lane: &Lane| match lane {
+            Lane::Host(host) => vec![host.clone()],
+            Lane::Address(ip) => {
+                let hosts = self.addresses.get(ip).map(|address| &address.hosts);
+                hosts.into_iter().flatten().map(|it| it.1.clone()).collect()
+            }
+        };
+        let lanes = self.later.iter().rev();
+        let lanes = lanes.take_while(|(moment, _)| *moment > far);
+        let waiting = self.addresses.values().flat_map(|address| {
+            let hosts = address.hosts.iter().enumerate();
+            let last = hosts.filter(move |(at, (due, _))| *at >= crowd || *due > far);
+            last.map(|(_, (_, host))| host.clone())
+        });
+        let mut found: Vec<HostKey> = lanes.flat_map(|(_, lane)| late(lane)).collect();
+        found.extend(waiting);
+        found.sort();
+        found.dedup();
+        found.truncate(most);
+        found
+    }
+
+    /// Addresses that are being visited, waited for, or left alone for now.
+    pub(super) fn addresses(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// When a lane may be served; `None` if it has nobody, or somebody has its address.
+    fn wanted(&self, lane: &Lane) -> Option<Moment> {
+        match lane {
+            Lane::Host(host) => self.hosts.get(host).map(|idle| idle.due),
+            Lane::Address(ip) => {
+                let address = self.addresses.get(ip).filter(|address| !address.busy)?;
+                let (due, _) = address.hosts.first()?;
+                Some(address.free_from.max(*due))
+            }
+        }
+    }
+
+    /// Puts a lane where it belongs after a change.
+    fn place(&mut self, lane: Lane) {
+        let wanted = self.wanted(&lane);
+        match (self.places.get(&lane), wanted) {
+            (Some(Place::Due(_, noticed)), Some(moment)) if moment <= *noticed => return,
+            (Some(Place::Later(at)), Some(moment)) if *at == moment => return,
+            _ => {}
+        }
+        match self.places.remove(&lane) {
+            Some(Place::Due(share, noticed)) => {
+                self.due.remove(&(share, noticed, lane.clone()));
+            }
+            Some(Place::Later(at)) => {
+                self.later.remove(&(at, lane.clone()));
+            }
+            None => {}
+        }
+        if let Some(moment) = wanted {
+            self.later.insert((moment, lane.clone()));
+            self.places.insert(lane, Place::Later(moment));
+        }
+    }
+
+    /// Gives the lanes whose time has come their shares.
+    fn promote(&mut self, now: Moment) {
+        while self.later.first().is_some_and(|(moment, _)| *moment <= now) {
+            let Some((_, lane)) = self.later.pop_first() else {
+                return;
+            };
+            let first = match &lane {
+                Lane::Host(host) => Some(host),
+                Lane::Address(ip) => {
+                    let hosts = self.addresses.get(ip).map(|address| &address.hosts);
+                    hosts.and_then(|it| it.first()).map(|(_, host)| host)
+                }
+            };
+            let Some(domain) = first.map(|host| Site::of(&host.url())) else {
+                continue;
+            };
+            let next = self.domains.entry(domain).or_default();
+            let share = self.share.max(*next);
+            *next = share + 1;
+            self.places.insert(lane.clone(), Place::Due(share, now));
+            self.due.insert((share, now, lane));
+        }
+        if self.domains.len() > self.look_through.1 {
+            // Where new domains come without end, those that come again get on too.
+            self.share += 1;
+            let share = self.share;
+            self.domains.retain(|_, next| *next > share);
+            self.look_through.1 = 2 * self.domains.len() + SLACK;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str) -> HostKey {
+        HostKey::parse(&format!("http://{name}")).unwrap()
+    }
+
+    fn ip(last: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([10, 0, 0, last]))
+    }
+
+    fn popped(lanes: &mut Lanes, now: u64) -> Option<String> {
+        lanes.pop(Moment(now)).map(|host| host.name().to_owned())
+    }
+
+    #[test]
+    fn hosts_come_by_their_time() {
+        let mut lanes = Lanes::default();
+        lanes.insert(&host("b.example"), Moment(20), None);
+        lanes.insert(&host("a.example"), Moment(30), None);
+        lanes.insert(&host("c.example"), Moment(5), None);
+        lanes.remove(&host("c.example"));
+        assert_eq!(lanes.next(), Some(Moment(20)));
+        assert_eq!(popped(&mut lanes, 19), None);
+        assert_eq!(popped(&mut lanes, 25).as_deref(), Some("b.example"));
+        assert_eq!(popped(&mut lanes, 25), None);
+        lanes.insert(&host("a.example"), Moment(25), None);
+        assert_eq!(popped(&mut lanes, 25).as_deref(), Some("a.example"));
+        assert_eq!(lanes.next(), None);
+    }
+
+    #[test]
+    fn an_address_is_visited_by_one_host_at_a_time_and_then_left_alone() {
+        let mut lanes = Lanes::default();
+        for name in ["a.example", "b.example", "c.example"] {
+            lanes.insert(&host(name), Moment(1), ip(1));
+        }
+        lanes.insert(&host("d.example"), Moment(2), ip(2));
+        assert_eq!(popped(&mut lanes, 9).as_deref(), Some("a.example"));
+        assert_eq!(popped(&mut lanes, 9).as_deref(), Some("d.example"));
+        assert_eq!(popped(&mut lanes, 9), None);
+        lanes.visited(IpAddr::from([10, 0, 0, 1]), Moment(50), Moment(9));
+        assert_eq!(lanes.next(), Some(Moment(50)));
+        assert_eq!(popped(&mut lanes, 49), None);
+        assert_eq!(popped(&mut lanes, 50).as_deref(), Some("b.example"));
+        // It went elsewhere: the address is as free as it was.
+        lanes.release(IpAddr::from([10, 0, 0, 1]), Moment(50));
+        assert_eq!(popped(&mut lanes, 50).as_deref(), Some("c.example"));
+    }
+
+    #[test]
+    fn domains_share_what_is_due_whatever_the_number_of_their_hosts() {
+        let mut lanes = Lanes::default();
+        for number in 0..100 {
+            let name = format!("h{number}.many.example");
+            lanes.insert(&host(&name), Moment(1), None);
+        }
+        lanes.insert(&host("one.single.example"), Moment(2), None);
+        lanes.insert(&host("www.other.test"), Moment(3), None);
+        let first: Vec<String> = (0..4).filter_map(|_| popped(&mut lanes, 5)).collect();
+        assert!(first.contains(&"www.other.test".to_owned()), "{first:?}");
+        // Whoever comes later is not before those who waited for the same share.
+        lanes.insert(&host("late.test"), Moment(4), None);
+        let next: Vec<String> = (0..3).filter_map(|_| popped(&mut lanes, 6)).collect();
+        assert!(next.contains(&"late.test".to_owned()), "{next:?}");
+        let rest = std::iter::from_fn(|| popped(&mut lanes, 6)).count();
+        assert_eq!(rest + 7, 103);
+    }
+
+    #[test]
+    fn what_waits_long_is_told() {
+        let mut lanes = Lanes::default();
+        lanes.insert(&host("near.example"), Moment(1), None);
+        lanes.insert(&host("far.example"), Moment(99), None);
+        for number in 0..5 {
+            let name = format!("h{number}.example");
+            lanes.insert(&host(&name), Moment(1), ip(1));
+        }
+        lanes.insert(&host("late.example"), Moment(99), ip(2));
+        let far = lanes.far(Moment(50), 3, 10);
+        let names: Vec<&str> = far.iter().map(HostKey::name).collect();
+        assert_eq!(names, ["far.example", "h3.example", "h4.example", "late.example"]);
+        assert_eq!(lanes.far(Moment(50), 3, 2).len(), 2);
+    }
+
+    #[test]
+    fn addresses_and_domains_that_are_over_are_forgotten() {
+        let mut lanes = Lanes::default();
+        for number in 0..10 * SLACK {
+            let name = format!("h{number}.example");
+            let ip = IpAddr::from((number as u32).to_be_bytes());
+            lanes.insert(&host(&name), Moment(1), Some(ip));
+            assert_eq!(popped(&mut lanes, 2), Some(name));
+            lanes.visited(ip, Moment(3), Moment(4));
+        }
+        assert!(lanes.addresses() <= 2 * SLACK + 1, "{}", lanes.addresses());
+        assert!(lanes.domains.len() <= 2 * SLACK + 1);
+    }
+}

@@ -1,0 +1,162 @@
+//! Which hosts are in memory: hosts come in from disk by their time, and where there is no room, those
+//! that wait long and those that had their share make way.
+
+use std::time::Duration;
+
+use super::{Schedule, Slot};
+use crate::frontier::{LoadRequest, Loaded, Moment};
+use crate::store::keys;
+use crate::url::HostKey;
+
+/// A host that may not be visited for so long gives its place in a full window to another.
+const FAR: Duration = Duration::from_mins(1);
+/// How often it is looked for such hosts.
+const LOOK_FAR: Duration = Duration::from_secs(1);
+/// Hosts that may wait for one address in a full window.
+const CROWD: usize = 64;
+/// Hosts asked for in one read.
+const LOAD_LIMIT: usize = 512;
+/// Hosts remembered beyond the window before those that may be visited are forgotten.
+const MAX_RECENT: usize = 1_024;
+
+impl Schedule {
+    /// The hosts that `load` read, by due time.
+    pub fn loaded(&mut self, loaded: Loaded, now: Moment) {
+        self.clock = now.max(self.clock);
+        self.loading = false;
+        self.pass = loaded.next;
+        if let Some((due, ..)) = loaded.hosts.first() {
+            self.lowest_due = self.lowest_due.min(*due);
+        }
+        for (due, host, parked) in loaded.hosts {
+            if self.slots.contains_key(&host) {
+                continue;
+            }
+            if due > now.plus(FAR) {
+                // All that follow are due later still: the next pass finds them.
+                self.note_outside(due, parked);
+                self.pass = None;
+                return;
+            }
+            if parked && due > now {
+                self.note_outside(due, true);
+                continue;
+            }
+            if self.room() == 0 {
+                self.note_outside(due, false);
+                self.resume = Some(keys::due(due.0, host.as_str()));
+                self.pass = None;
+                return;
+            }
+            self.admit_host(&host, due);
+        }
+    }
+
+    pub(super) fn admit_host(&mut self, host: &HostKey, due: Moment) {
+        if self.slots.contains_key(host) {
+            return;
+        }
+        if self.room() == 0 {
+            self.note_outside(due, false);
+            return;
+        }
+        let due = self.recent.remove(host).unwrap_or_default().max(due);
+        self.slots.insert(host.clone(), Slot::new(due));
+        self.settle(host);
+    }
+
+    /// Takes a host out of the window that has nothing in progress.
+    pub(super) fn leave(&mut self, host: &HostKey) {
+        self.lanes.remove(host);
+        let Some(slot) = self.slots.remove(host) else {
+            return;
+        };
+        self.urls -= slot.buffer.len();
+        self.tired.remove(&slot.tired);
+        self.leaving -= usize::from(slot.leaving);
+        if !slot.is_done() {
+            self.note_outside(slot.pace.due, slot.pace.parked);
+        }
+        if slot.ran_errands && slot.pace.due > self.clock {
+            self.recent.insert(host.clone(), slot.pace.due);
+            if self.recent.len() > MAX_RECENT {
+                let now = self.clock;
+                self.recent.retain(|_, due| *due > now);
+            }
+        }
+    }
+
+    /// Free places in the window.
+    fn room(&self) -> usize {
+        self.options.window.saturating_sub(self.slots.len())
+    }
+
+    /// A host on disk has no slot. One that is parked is not read before its time.
+    fn note_outside(&mut self, due: Moment, parked: bool) {
+        let near = match parked {
+            true => due,
+            false => Moment(due.0.saturating_sub(FAR.as_millis() as u64)),
+        };
+        self.outside_from = Some(self.outside_from.map_or(near, |from| from.min(near)));
+    }
+
+    /// Reads hosts when one of those outside may soon be visited and there is room for several:
+    /// each pass walks over the hosts that are inside already.
+    pub(super) fn next_load(&mut self, now: Moment) -> Option<LoadRequest> {
+        if self.loading {
+            return None;
+        }
+        if self.pass.is_none() {
+            if self.outside_from.is_none_or(|from| from > now) {
+                return None;
+            }
+            let wanted = (self.options.window / 8).max(1);
+            if self.room() < wanted {
+                self.evict_far(now);
+            }
+            if self.room() < wanted {
+                self.rotate(wanted);
+            }
+            if self.room() < wanted {
+                return None;
+            }
+            self.pass = Some(self.resume.take().unwrap_or_else(|| {
+                self.outside_from = None;
+                let lowest = std::mem::replace(&mut self.lowest_due, Moment(u64::MAX));
+                keys::due(lowest.0, "")
+            }));
+        }
+        self.loading = true;
+        Some(LoadRequest {
+            from: self.pass.take().unwrap_or_default(),
+            limit: LOAD_LIMIT,
+        })
+    }
+
+    /// Hosts that wait long give their places up: somebody outside may be visited before.
+    fn evict_far(&mut self, now: Moment) {
+        if now < self.looked_far.plus(LOOK_FAR) {
+            return;
+        }
+        self.looked_far = now;
+        for host in self.lanes.far(now.plus(FAR), CROWD, LOAD_LIMIT) {
+            if self.slots.get(&host).is_some_and(Slot::is_at_rest) {
+                self.leave(&host);
+            }
+        }
+    }
+
+    /// Hosts that had their share give their places up, as many as are needed.
+    fn rotate(&mut self, wanted: usize) {
+        while self.room() + self.leaving < wanted {
+            let Some((_, host)) = self.tired.pop_first() else {
+                return;
+            };
+            if let Some(slot) = self.slots.get_mut(&host) {
+                slot.leaving = true;
+                self.leaving += 1;
+            }
+            self.settle(&host);
+        }
+    }
+}

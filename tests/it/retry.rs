@@ -1,0 +1,112 @@
+//! Failed URLs that are tried again: by themselves, and because a person asks.
+
+use crate::run::{Output, PATIENCE, Place, gleaner, page, run};
+use crate::web::{Answer, Site, Web};
+
+/// No waits, and one attempt.
+const ONE_ATTEMPT: &str = "[politeness]\ndelay = \"0s\"\nbackoff = \"1ms\"\nattempts = 1\n";
+
+/// `/`, which links to `/a`, which breaks off the first time, and to `/b`.
+fn site() -> Site {
+    let home = Answer::html(page("home", &["/a", "/b"]));
+    let broken = vec![Answer::raw(""), Answer::html(page("a", &[]))];
+    Site::new()
+        .robots("")
+        .page("/", home)
+        .page_in_turn("/a", broken)
+        .page("/b", Answer::html(page("b", &[])))
+}
+
+fn retry(place: &Place, arguments: &[&str]) -> Output {
+    let mut command = gleaner(&["retry"]);
+    command.args(arguments).arg("--data-dir").arg(place.data());
+    run(command)
+}
+
+fn times(web: &Web, path: &str) -> usize {
+    web.requests().iter().filter(|it| it.path == path).count()
+}
+
+#[test]
+fn what_failed_is_put_back_by_class_and_host() {
+    let web = Web::start(vec![site()]);
+    let place = Place::new();
+    let config = place.file("config.toml", ONE_ATTEMPT);
+    place.crawl(&[&web.url(0, "/"), "--config", &config]);
+    let counters = place.status().counters;
+    assert_eq!((counters.pages, counters.failed, counters.queued), (2, 1, 0));
+    for others in [
+        &["--class", "timeout,dns"][..],
+        &["--class", "disconnect", "--host", "a.example"],
+    ] {
+        let said = retry(&place, others).expect(0).stdout;
+        assert_eq!(said, "0 URLs are queued again\n");
+    }
+    let said = retry(&place, &["--class", "dns,disconnect"]).expect(0).stdout;
+    assert!(said.starts_with("1 URLs are queued again (1 disconnect)"), "{said}");
+    let counters = place.status().counters;
+    assert_eq!((counters.failed, counters.queued), (0, 1));
+    assert!(counters.failures.is_empty(), "{counters:?}");
+    // Once is enough.
+    let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
+    assert_eq!(said, "0 URLs are queued again\n");
+    place.crawl(&["--config", &config]);
+    let counters = place.status().counters;
+    assert_eq!((counters.pages, counters.failed, counters.queued), (3, 0, 0));
+    assert_eq!(times(&web, "/a"), 2);
+}
+
+#[test]
+fn a_crawl_that_runs_puts_back_what_failed() {
+    let web = Web::start(vec![site()]);
+    let place = Place::new();
+    let config = place.file("config.toml", ONE_ATTEMPT);
+    // robots.txt, home and the broken page are answered; the next one is not yet.
+    web.hold_after(3);
+    let running = place.start(&[&web.url(0, "/"), "--config", &config]);
+    assert!(web.wait_for_requests(4, PATIENCE));
+    // The failure may not be committed yet.
+    let said = loop {
+        let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
+        if !said.starts_with("0 URLs") {
+            break said;
+        }
+    };
+    assert!(said.starts_with("1 URLs are queued again (1 disconnect)"), "{said}");
+    web.release();
+    running.end().expect(0);
+    let counters = place.status().counters;
+    assert_eq!((counters.pages, counters.failed, counters.queued), (3, 0, 0));
+    assert_eq!(times(&web, "/a"), 2);
+}
+
+#[test]
+fn a_parked_host_is_asked_again_at_once() {
+    let answers = vec![
+        Answer::status(503),
+        Answer::status(503),
+        Answer::status(503),
+        Answer::status(404),
+    ];
+    let web = Web::start(vec![site().page_in_turn("/robots.txt", answers)]);
+    let place = Place::new();
+    let text = "[politeness]\ndelay = \"0s\"\nbackoff = \"1ms\"\n";
+    let config = place.file("config.toml", text);
+    place.crawl(&[&web.url(0, "/"), "--config", &config]);
+    let counters = place.status().counters;
+    assert_eq!((counters.pages, counters.parked), (0, 1));
+    let said = retry(&place, &["--class", "overloaded"]).expect(0).stdout;
+    assert!(said.contains("the waits of 1 hosts are over"), "{said}");
+    place.crawl(&["--config", &config]);
+    let counters = place.status().counters;
+    assert_eq!((counters.pages, counters.parked, counters.queued), (3, 0, 0));
+    assert_eq!(times(&web, "/robots.txt"), 4);
+}
+
+#[test]
+fn a_class_that_does_not_exist_is_refused() {
+    let place = Place::new();
+    let refused = retry(&place, &["--class", "dsn"]).expect(2);
+    refused.says(&["dsn", "dns"]);
+    retry(&place, &["--class", "dns"]).expect(3);
+}
