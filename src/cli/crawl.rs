@@ -11,7 +11,7 @@ use super::config::SettingFlags;
 use super::output::{self, Screen};
 use super::progress::{self, Progress};
 use super::{Failure, signals};
-use crate::config::{self, Config, Span};
+use crate::config::{self, Config, Size, Span};
 use crate::daemon::{Attendance, Attendant};
 use crate::engine::{self, Crawl, Failpoint, RunLimits, StopHandle};
 use crate::fetch::{Guard, Refused};
@@ -43,6 +43,9 @@ pub(super) struct Arguments {
     /// End this run after this time, such as 90s, 10m or 8h
     #[arg(long, value_name = "DURATION")]
     max_duration: Option<Span>,
+    /// End this run after so many bytes of bodies, such as 500MB or 10GiB
+    #[arg(long, value_name = "SIZE")]
+    max_bytes: Option<Size>,
     #[command(flatten)]
     settings: SettingFlags,
     /// Say nothing on standard error but errors and hints: no progress, no messages
@@ -108,6 +111,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let limits = RunLimits {
         max_pages: arguments.max_pages,
         max_duration: arguments.max_duration.map(|span| span.0),
+        max_bytes: arguments.max_bytes.map(|size| size.0),
         wait_for_more: false,
     };
     let summary = crawl.run(&limits, &stop)?;

@@ -199,6 +199,7 @@ fn summary(summary: &Summary) -> String {
         Ending::Drained => "nothing left to fetch",
         Ending::MaxPages => "--max-pages reached",
         Ending::MaxDuration => "--max-duration reached",
+        Ending::MaxBytes => "--max-bytes reached",
         Ending::Stopped => "stopped",
         Ending::Failed => "failed",
     };
@@ -236,6 +237,7 @@ fn summary_json(summary: &Summary) -> String {
         Ending::Drained => "drained",
         Ending::MaxPages => "max-pages",
         Ending::MaxDuration => "max-duration",
+        Ending::MaxBytes => "max-bytes",
         Ending::Stopped => "stopped",
         Ending::Failed => "failed",
     };

@@ -85,17 +85,17 @@ fn details(status: &Status) -> String {
     let Some(hosts) = &status.hosts else {
         return text;
     };
-    let lists: [(&str, &[HostNow], fn(&HostNow) -> u64); 2] = [
-        ("longest", &hosts.by_queue, |host| host.queued),
-        ("failing", &hosts.by_failures, |host| u64::from(host.failures)),
-    ];
-    for (name, hosts, figure) in lists {
+    let mut list = |name: &str, hosts: &[HostNow], figure: fn(&HostNow) -> u64| {
         for (row, host) in hosts.iter().enumerate() {
             let name = if row == 0 { name } else { "" };
             let figure = figure(host);
             let _ = writeln!(text, "{name:<12}{figure:>12}  {}", of_host(host));
         }
-    }
+    };
+    list("longest", &hosts.by_queue, |host| host.queued);
+    list("failing", &hosts.by_failures, |host| {
+        u64::from(host.failures)
+    });
     text
 }
 
@@ -104,7 +104,10 @@ fn of_host(host: &HostNow) -> String {
     let trouble = host.trouble.map_or("", Trouble::name);
     let state = match (host.parked, host.failures) {
         (true, failures) => {
-            format!("parked until {} after {failures} failures, {trouble}", host.due)
+            format!(
+                "parked until {} after {failures} failures, {trouble}",
+                host.due
+            )
         }
         (false, 0) => format!("due {}", host.due),
         (false, failures) => format!("due {} after {failures} failures, {trouble}", host.due),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{
-    Cursor, Dups, HostsNow, Learned, Report, ReportOptions, Retried, RetryCursor, RetryFilter, SeedsAdded,
-    Similar, Subject, Why,
+    Cursor, Dups, HostsNow, Learned, Report, ReportOptions, Retried, RetryCursor, RetryFilter,
+    SeedsAdded, Similar, Subject, Why,
 };
 
 /// Bytes of a line at most.

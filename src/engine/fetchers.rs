@@ -15,11 +15,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::clock::Clock;
 use super::scheduler::Event;
 use super::visit::Fetched;
-use crate::fetch::{
-    Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
-};
+use crate::fetch::{Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation};
 use crate::frontier::{
-    Answer, Errand, FetchTask, Pace, Politeness, Purpose, SharedPolicies, Trouble, Visited,
+    Answer, Errand, FetchTask, Pace, Politeness, Purpose, Refusal, SharedPolicies, Trouble, Visited,
 };
 use crate::robots::{self, Availability};
 use crate::url::HostKey;
@@ -91,18 +89,22 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// Sends on a visit that is not made, because robots.txt forbids it. Its host may be visited
-    /// meanwhile, so nothing is said of its pace.
+    /// Sends on a visit that is not made. Its host may be visited meanwhile, so nothing is said of its
+    /// pace.
     pub(super) async fn forbid(
         self,
         task: FetchTask,
-        reason: String,
+        refusal: Refusal,
         permit: OwnedSemaphorePermit,
     ) {
+        let failure = match refusal {
+            Refusal::Robots(reason) => Failure::new(FailureClass::Robots, reason),
+            Refusal::Budget(by) => Failure::new(FailureClass::Budget, format!("{by} is reached")),
+        };
         let fetched = Fetched {
             pace: task.pace,
             finished: self.clock.now(),
-            outcome: Outcome::Failed(Failure::new(FailureClass::Robots, reason)),
+            outcome: Outcome::Failed(failure),
             reservation: Reservation::default(),
             task,
         };
@@ -183,6 +185,9 @@ fn trouble(class: FailureClass) -> Option<Trouble> {
         FailureClass::Timeout => Trouble::Timeout,
         FailureClass::Disconnect => Trouble::Disconnect,
         FailureClass::Protocol => Trouble::Protocol,
-        FailureClass::Guard | FailureClass::Robots | FailureClass::Internal => return None,
+        FailureClass::Guard
+        | FailureClass::Robots
+        | FailureClass::Budget
+        | FailureClass::Internal => return None,
     })
 }

@@ -336,14 +336,20 @@ impl Committer {
         }
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             host.visits += 1;
-            host.bytes += exchange.body.len() as u64;
+            let (bytes, took) = (exchange.body.len() as u64, exchange.duration);
+            host.bytes += bytes;
+            host.millis += u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
             self.run_hosts
                 .answered(&task.host, exchange.duration, exchange.body.len() as u64);
         }
         if let Some(place) = task.place {
             self.leave_queue(&task.host, place, group)?;
         }
-        let forbidden = matches!(&fetched.outcome, Outcome::Failed(failure) if failure.class == FailureClass::Robots);
+        let forbidden = matches!(&fetched.outcome, Outcome::Failed(failure)
+            if matches!(failure.class, FailureClass::Robots | FailureClass::Budget));
+        if let Outcome::Exchange(exchange) = &fetched.outcome {
+            self.count_spent(&task.host, exchange, group)?;
+        }
         receipt.visit = Some(Done {
             host: task.host.clone(),
             place: task.place,

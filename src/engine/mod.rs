@@ -279,7 +279,7 @@ impl Crawl {
             control: _,
             commands,
         } = self;
-        let pages_before = committer.state.counters.pages;
+        let before = committer.state.counters.clone();
         let clock = Clock::start();
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let runtime = reactor(cores).map_err(Error::Threads)?;
@@ -328,6 +328,7 @@ impl Crawl {
             product_token,
             concurrency: options.concurrency,
             max_duration: limits.max_duration,
+            max_bytes: limits.max_bytes.map(|max| max.saturating_add(before.bytes)),
             wait_for_more: limits.wait_for_more,
             commands,
             entries,
@@ -369,7 +370,7 @@ impl Crawl {
             ending,
             counters: committer.state.counters.clone(),
             took: clock.elapsed(),
-            pages: committer.state.counters.pages - pages_before,
+            pages: committer.state.counters.pages - before.pages,
             slowest: committer.run_hosts.slowest(),
             largest: committer.run_hosts.largest(),
         })

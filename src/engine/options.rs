@@ -127,4 +127,6 @@ pub struct RunLimits {
     pub max_pages: Option<u64>,
     /// Time that this run may take.
     pub max_duration: Option<Duration>,
+    /// Bytes of bodies received in this run.
+    pub max_bytes: Option<u64>,
 }

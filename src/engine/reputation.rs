@@ -7,8 +7,9 @@ use super::committer::Committer;
 use super::effects::Group;
 use super::visit::{Findings, Judged, Receipt};
 use crate::dedup::Verdict;
+use crate::fetch::Exchange;
 use crate::frontier::{
-    HostState, Pattern, PatternState, QueuedUrl, Sighting, Trap, TrapPolicy, skeleton,
+    HostState, Pattern, PatternState, QueuedUrl, Sighting, Spent, Trap, TrapPolicy, skeleton,
 };
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Site, Url};
@@ -54,7 +55,8 @@ pub(super) fn reputation(
 ) -> Result<Reputation, Error> {
     let unknown = HostState::default();
     let state = group.known_host(store, host)?.unwrap_or(&unknown);
-    if state.admitted >= policy.max_pages_per_host {
+    let spent = state.spent();
+    if spent.admitted >= policy.max_pages_per_host || spent.by_host(policy).is_some() {
         return Ok(Reputation::Trapped(Trap::HostBudget, None));
     }
     if !state.record.allows(policy, HOST_SHARE) {
@@ -62,7 +64,8 @@ pub(super) fn reputation(
     }
     let mut is_low = state.record.is_demoted();
     let any_demoted = state.demoted_patterns > 0;
-    if admitted_of(url, store, group)? >= policy.max_pages_per_domain {
+    let spent = spent_of(&Site::of(url), store, group)?;
+    if spent.admitted >= policy.max_pages_per_domain || spent.by_domain(policy).is_some() {
         return Ok(Reputation::Trapped(Trap::DomainBudget, None));
     }
     if !any_demoted && !Pattern::may_be_dated(url) {
@@ -96,11 +99,10 @@ pub(super) fn reputation(
     })
 }
 
-/// URLs admitted of a URL's domain.
-fn admitted_of(url: &Url, store: &dyn Store, group: &mut Group) -> Result<u64, Error> {
-    let key = keys::domain(Site::of(url).as_str());
-    let row = group.learned(store, &key)?;
-    Ok(row.map_or(Ok(0), |row| decode(Table::Learned, &row))?)
+/// What was spent on a domain.
+fn spent_of(domain: &Site, store: &dyn Store, group: &mut Group) -> Result<Spent, Error> {
+    let row = group.learned(store, &keys::domain(domain.as_str()))?;
+    Ok(row.map_or(Ok(Spent::default()), |row| decode(Table::Learned, &row))?)
 }
 
 fn pattern_key(pattern: &Pattern, host: &HostKey) -> Vec<u8> {
@@ -131,11 +133,10 @@ impl Committer {
         group: &mut Group,
     ) -> Result<(), Error> {
         let store = &*self.store;
-        let admitted = admitted_of(url, store, group)?;
-        group.learn(
-            keys::domain(Site::of(url).as_str()),
-            encode(&(admitted + 1)),
-        );
+        let domain = Site::of(url);
+        let mut spent = spent_of(&domain, store, group)?;
+        spent.admitted += 1;
+        group.learn(keys::domain(domain.as_str()), encode(&spent));
         let state = group.host(store, host)?;
         state.admitted += 1;
         state.record.admitted();
@@ -160,6 +161,21 @@ impl Committer {
             }
             group.learn(pattern_key(&pattern, host), encode(&known));
         }
+        Ok(())
+    }
+
+    /// A host was visited: so much more was spent on its domain.
+    pub(super) fn count_spent(
+        &self,
+        host: &HostKey,
+        exchange: &Exchange,
+        group: &mut Group,
+    ) -> Result<(), Error> {
+        let domain = Site::of(&host.url());
+        let mut spent = spent_of(&domain, &*self.store, group)?;
+        spent.bytes += exchange.body.len() as u64;
+        spent.millis += u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
+        group.learn(keys::domain(domain.as_str()), encode(&spent));
         Ok(())
     }
 

@@ -41,6 +41,7 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
     let others = [
         FailureClass::Guard,
         FailureClass::Robots,
+        FailureClass::Budget,
         FailureClass::Internal,
     ];
     let troubles = Trouble::ALL.into_iter().map(Trouble::name);
@@ -99,7 +100,13 @@ pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
         let part = find(&*store, filter, done.next.take())?;
         let mut group = Group::at(Clock::start().now());
         let mut receipt = Receipt::default();
-        done.add(put_back(&part, &*store, &mut state, &mut receipt, &mut group)?);
+        done.add(put_back(
+            &part,
+            &*store,
+            &mut state,
+            &mut receipt,
+            &mut group,
+        )?);
         state.sequence += 1;
         let (batch, ..) = group.into_batch(&mut state);
         store.commit(batch, Durability::Disk)?;
@@ -363,14 +370,28 @@ mod tests {
     #[test]
     fn what_is_put_back_is_what_was_given_up_for_the_class_at_the_host() {
         let check = |filter: &RetryFilter, url: &str, fate: Fate, expected: Option<&str>| {
-            assert_eq!(filter.class_of(&page(url, fate)).as_deref(), expected, "{url}");
+            assert_eq!(
+                filter.class_of(&page(url, fate)).as_deref(),
+                expected,
+                "{url}"
+            );
         };
         let all = filter(&["dns", "timeout"], None);
         check(&all, "http://a.example/", failed("dns", None), Some("dns"));
         check(&all, "http://a.example/", failed("tls", None), None);
-        check(&all, "http://a.example/", failed("dns", Some(Moment(5))), None);
+        check(
+            &all,
+            "http://a.example/",
+            failed("dns", Some(Moment(5))),
+            None,
+        );
         let one = filter(&["dns"], Some("a.example"));
-        check(&one, "http://www.a.example/x", failed("dns", None), Some("dns"));
+        check(
+            &one,
+            "http://www.a.example/x",
+            failed("dns", None),
+            Some("dns"),
+        );
         check(&one, "http://b.example/x", failed("dns", None), None);
     }
 
@@ -386,6 +407,7 @@ mod tests {
             FailureClass::Protocol,
             FailureClass::Guard,
             FailureClass::Robots,
+            FailureClass::Budget,
             FailureClass::Internal,
         ] {
             assert!(names.contains(&class.name()), "{class:?}");

@@ -56,6 +56,8 @@ pub enum Ending {
     MaxPages,
     /// `max_duration` is over.
     MaxDuration,
+    /// `max_bytes` were received.
+    MaxBytes,
     /// It was asked to stop.
     Stopped,
     /// Something failed; the error tells what.
@@ -70,6 +72,8 @@ pub(super) struct Scheduler {
     pub(super) product_token: String,
     pub(super) concurrency: usize,
     pub(super) max_duration: Option<Duration>,
+    /// Bytes received since the crawl began at which this run ends.
+    pub(super) max_bytes: Option<u64>,
     /// An empty frontier does not end the run.
     pub(super) wait_for_more: bool,
     pub(super) stop: StopHandle,
@@ -115,6 +119,12 @@ impl Scheduler {
                 .is_some_and(|max| self.fetchers.clock.elapsed() >= max)
             {
                 break Ending::MaxDuration;
+            }
+            if self
+                .max_bytes
+                .is_some_and(|max| self.counters.borrow().bytes >= max)
+            {
+                break Ending::MaxBytes;
             }
             let wake = match self.act(&permits, &mut permit, &mut fetches) {
                 Next::Wait(wake, held) => {
@@ -205,20 +215,21 @@ impl Scheduler {
                         fetches.spawn(self.fetchers.clone().visit(task, permit));
                     }
                 }
-                Action::Forbid(task, reason) => {
+                Action::Forbid(task, refusal) => {
                     self.handed_out += u64::from(task.place.is_some());
                     if let Some(permit) = permit.take() {
-                        fetches.spawn(self.fetchers.clone().forbid(task, reason, permit));
+                        fetches.spawn(self.fetchers.clone().forbid(task, refusal, permit));
                     }
                 }
                 Action::Refill(request) => {
                     self.reads += 1;
-                    let robots = self.fetchers.policies.load().of(&request.host).robots;
-                    let policy = RobotsPolicy::new(robots, &self.product_token);
+                    let of_host = self.fetchers.policies.load().of(&request.host);
+                    let policy = RobotsPolicy::new(of_host.robots, &self.product_token);
+                    let budget = of_host.traps;
                     let store = Arc::clone(&self.store);
                     let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());
                     fetches.spawn_blocking(move || {
-                        let refilled = refill(&*store, &request, &policy, now);
+                        let refilled = refill(&*store, &request, &policy, &budget, now);
                         let _ = events.blocking_send(Event::Refilled(refilled));
                     });
                 }

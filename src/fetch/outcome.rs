@@ -146,7 +146,10 @@ impl Failure {
     pub fn asked(&self) -> bool {
         !matches!(
             self.class,
-            FailureClass::Guard | FailureClass::Robots | FailureClass::Internal
+            FailureClass::Guard
+                | FailureClass::Robots
+                | FailureClass::Budget
+                | FailureClass::Internal
         )
     }
 }
@@ -170,6 +173,8 @@ pub enum FailureClass {
     Guard,
     /// robots.txt forbids the URL, or could not be had.
     Robots,
+    /// Its host, or its domain, had its share.
+    Budget,
     /// The page made gleaner fail.
     Internal,
 }
@@ -186,6 +191,7 @@ impl FailureClass {
             FailureClass::Protocol => "protocol",
             FailureClass::Guard => "guard",
             FailureClass::Robots => "robots",
+            FailureClass::Budget => "budget",
             FailureClass::Internal => "internal",
         }
     }

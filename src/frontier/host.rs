@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLASSES, Lessons, Moment, Pace, Place, Record, Repeats, Trouble, Twins};
+use super::{CLASSES, Lessons, Moment, Pace, Place, Record, Repeats, Spent, Trouble, Twins};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -41,6 +41,8 @@ pub struct HostState {
     pub visits: u64,
     /// Body bytes received.
     pub bytes: u64,
+    /// Milliseconds that its answers took.
+    pub millis: u64,
     /// Short texts that it gives under many URLs.
     pub repeats: Repeats,
     /// Pages that are originals or duplicates.
@@ -84,6 +86,15 @@ impl HostState {
         self.heads.resize(usize::from(CLASSES), 0);
         if let Some(head) = self.heads.get_mut(usize::from(place.class)) {
             *head = (*head).max(place.floor);
+        }
+    }
+
+    /// What was spent on it.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            admitted: self.admitted,
+            bytes: self.bytes,
+            millis: self.millis,
         }
     }
 

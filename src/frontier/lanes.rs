@@ -259,8 +259,8 @@ mod tests {
         HostKey::parse(&format!("http://{name}")).unwrap()
     }
 
-    fn ip(last: u8) -> Option<IpAddr> {
-        Some(IpAddr::from([10, 0, 0, last]))
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
     }
 
     fn popped(lanes: &mut Lanes, now: u64) -> Option<String> {
@@ -287,18 +287,18 @@ mod tests {
     fn an_address_is_visited_by_one_host_at_a_time_and_then_left_alone() {
         let mut lanes = Lanes::default();
         for name in ["a.example", "b.example", "c.example"] {
-            lanes.insert(&host(name), Moment(1), ip(1));
+            lanes.insert(&host(name), Moment(1), Some(ip(1)));
         }
-        lanes.insert(&host("d.example"), Moment(2), ip(2));
+        lanes.insert(&host("d.example"), Moment(2), Some(ip(2)));
         assert_eq!(popped(&mut lanes, 9).as_deref(), Some("a.example"));
         assert_eq!(popped(&mut lanes, 9).as_deref(), Some("d.example"));
         assert_eq!(popped(&mut lanes, 9), None);
-        lanes.visited(IpAddr::from([10, 0, 0, 1]), Moment(50), Moment(9));
+        lanes.visited(ip(1), Moment(50), Moment(9));
         assert_eq!(lanes.next(), Some(Moment(50)));
         assert_eq!(popped(&mut lanes, 49), None);
         assert_eq!(popped(&mut lanes, 50).as_deref(), Some("b.example"));
         // It went elsewhere: the address is as free as it was.
-        lanes.release(IpAddr::from([10, 0, 0, 1]), Moment(50));
+        lanes.release(ip(1), Moment(50));
         assert_eq!(popped(&mut lanes, 50).as_deref(), Some("c.example"));
     }
 
@@ -328,12 +328,15 @@ mod tests {
         lanes.insert(&host("far.example"), Moment(99), None);
         for number in 0..5 {
             let name = format!("h{number}.example");
-            lanes.insert(&host(&name), Moment(1), ip(1));
+            lanes.insert(&host(&name), Moment(1), Some(ip(1)));
         }
-        lanes.insert(&host("late.example"), Moment(99), ip(2));
+        lanes.insert(&host("late.example"), Moment(99), Some(ip(2)));
         let far = lanes.far(Moment(50), 3, 10);
         let names: Vec<&str> = far.iter().map(HostKey::name).collect();
-        assert_eq!(names, ["far.example", "h3.example", "h4.example", "late.example"]);
+        assert_eq!(
+            names,
+            ["far.example", "h3.example", "h4.example", "late.example"]
+        );
         assert_eq!(lanes.far(Moment(50), 3, 2).len(), 2);
     }
 

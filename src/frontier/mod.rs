@@ -39,8 +39,8 @@ pub use policy::{
 };
 pub use politeness::{Answer, Pace, Politeness, Trouble, Troubles};
 pub use refill::{
-    LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, Waiting, load, path_and_query,
-    refill,
+    LoadRequest, Loaded, PARKED, RefillRequest, Refilled, Refusal, RobotsPolicy, Waiting, load,
+    path_and_query, refill,
 };
 pub use repeats::Repeats;
 pub use revisit::{Finding, RevisitMode, RevisitPolicy};
@@ -50,7 +50,7 @@ pub use seen::{SEEN, SeenOptions, SeenSet};
 pub use task::{
     CLASSES, Errand, Expectation, FetchTask, Place, Purpose, QueuedUrl, Visited, class_of,
 };
-pub use traps::{PatternState, Record, Sighting, Trail, Trap, TrapPolicy, by_form};
+pub use traps::{PatternState, Record, Sighting, Spent, Trail, Trap, TrapPolicy, by_form};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -143,6 +143,10 @@ pub struct LearnOverrides {
 pub struct TrapOverrides {
     pub max_pages_per_host: Option<u64>,
     pub max_pages_per_domain: Option<u64>,
+    pub max_bytes_per_host: Option<u64>,
+    pub max_bytes_per_domain: Option<u64>,
+    pub max_seconds_per_host: Option<u64>,
+    pub max_seconds_per_domain: Option<u64>,
     pub max_segments: Option<u16>,
     pub max_repeats: Option<u16>,
     pub max_parameters: Option<u16>,
@@ -277,6 +281,10 @@ impl TrapOverrides {
         let Self {
             max_pages_per_host,
             max_pages_per_domain,
+            max_bytes_per_host,
+            max_bytes_per_domain,
+            max_seconds_per_host,
+            max_seconds_per_domain,
             max_segments,
             max_repeats,
             max_parameters,
@@ -290,6 +298,19 @@ impl TrapOverrides {
         set(
             &mut policy.max_pages_per_domain,
             max_pages_per_domain.as_ref(),
+        );
+        set(&mut policy.max_bytes_per_host, max_bytes_per_host.as_ref());
+        set(
+            &mut policy.max_bytes_per_domain,
+            max_bytes_per_domain.as_ref(),
+        );
+        set(
+            &mut policy.max_seconds_per_host,
+            max_seconds_per_host.as_ref(),
+        );
+        set(
+            &mut policy.max_seconds_per_domain,
+            max_seconds_per_domain.as_ref(),
         );
         set(&mut policy.max_segments, max_segments.as_ref());
         set(&mut policy.max_repeats, max_repeats.as_ref());

@@ -257,8 +257,9 @@ impl Politeness {
     fn slowness(&self, took: Duration) -> Duration {
         match self.delay.is_zero() {
             true => Duration::ZERO,
-            false => (took.saturating_mul(u32::from(self.response_factor)))
-                .min(self.max_crawl_delay),
+            false => {
+                (took.saturating_mul(u32::from(self.response_factor))).min(self.max_crawl_delay)
+            }
         }
     }
 }
@@ -321,7 +322,10 @@ mod tests {
             delay: Duration::ZERO,
             ..politeness()
         };
-        assert_eq!(none.after(&pace(0, None), slow(3), Moment(5)).due, Moment(5));
+        assert_eq!(
+            none.after(&pace(0, None), slow(3), Moment(5)).due,
+            Moment(5)
+        );
         assert_eq!(none.address_delay(), Duration::ZERO);
         assert_eq!(politeness().address_delay(), Duration::from_millis(250));
     }
@@ -372,7 +376,10 @@ mod tests {
         let after = politeness().after(&pace(9, None), SILENT, Moment(0));
         assert_eq!(after.trouble, Some(Trouble::Timeout));
         let after = politeness().after(&after, FINE, Moment(0));
-        assert_eq!((after.parked, after.trouble), (false, Some(Trouble::Timeout)));
+        assert_eq!(
+            (after.parked, after.trouble),
+            (false, Some(Trouble::Timeout))
+        );
     }
 
     #[test]
@@ -400,7 +407,10 @@ mod tests {
     fn a_set_of_classes_is_a_list_of_their_names() {
         let set: Troubles = serde_json::from_str(r#"["tls","server-error"]"#).unwrap();
         assert!(set.has(Trouble::Tls) && set.has(Trouble::ServerError) && !set.has(Trouble::Dns));
-        assert_eq!(serde_json::to_string(&set).unwrap(), r#"["tls","server-error"]"#);
+        assert_eq!(
+            serde_json::to_string(&set).unwrap(),
+            r#"["tls","server-error"]"#
+        );
         for trouble in Trouble::ALL {
             assert_eq!(serde_json::to_value(trouble).unwrap(), trouble.name());
         }

@@ -3,10 +3,13 @@
 //! Runs off the reactor. Only committed rows are seen; the schedule's cursors keep a URL that is
 //! in progress from being read twice.
 
-use super::{CLASSES, HostState, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow, RobotsState};
+use super::{
+    CLASSES, HostState, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow, RobotsState, Spent,
+    TrapPolicy,
+};
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
-use crate::url::{self, HostKey, Url};
+use crate::url::{self, HostKey, Site, Url};
 
 /// Whether and for whom robots.txt is obeyed.
 #[derive(Debug, Clone)]
@@ -38,6 +41,15 @@ pub struct RefillRequest {
     pub limit: usize,
 }
 
+/// Why URLs of a queue are given up without a visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// By its robots.txt; in which words.
+    Robots(String),
+    /// Its host or domain had its share, by this setting.
+    Budget(&'static str),
+}
+
 /// The next URLs of a host.
 #[derive(Debug)]
 pub struct Refilled {
@@ -49,10 +61,10 @@ pub struct Refilled {
     pub needs_robots: bool,
     /// To be fetched, in order.
     pub allowed: Vec<Waiting>,
-    /// Forbidden by robots.txt, to be given up unfetched.
+    /// Not to be fetched, and to be given up.
     pub forbidden: Vec<Waiting>,
     /// Why.
-    pub forbidden_because: String,
+    pub forbidden_because: Refusal,
     /// Where the next read begins.
     pub cursors: [u64; CLASSES as usize],
     /// There may be more.
@@ -77,6 +89,7 @@ pub fn refill(
     store: &dyn Store,
     request: &RefillRequest,
     policy: &RobotsPolicy,
+    budget: &TrapPolicy,
     now: Moment,
 ) -> Result<Refilled> {
     let name = request.host.as_str().as_bytes();
@@ -90,18 +103,24 @@ pub fn refill(
         needs_robots: false,
         allowed: Vec::new(),
         forbidden: Vec::new(),
-        forbidden_because: String::new(),
+        forbidden_because: Refusal::Robots(String::new()),
         cursors: request.cursors,
         more: true,
     };
+    let spent_by = match state.spent().by_host(budget) {
+        Some(by) => Some(by),
+        None => domain_spent(store, &request.host)?.by_domain(budget),
+    };
     let rules = match policy {
+        // Nothing is asked for any more.
+        _ if spent_by.is_some() => Rules::disallow_all(),
         RobotsPolicy::Ignore => {
             refilled.pace.crawl_delay = None;
             Rules::allow_all()
         }
         RobotsPolicy::Obey(token) => match known_rules(store, name, &state, token, now)? {
             Some((rules, reason)) => {
-                refilled.forbidden_because = reason;
+                refilled.forbidden_because = Refusal::Robots(reason);
                 rules
             }
             None => {
@@ -112,6 +131,9 @@ pub fn refill(
             }
         },
     };
+    if let Some(by) = spent_by {
+        refilled.forbidden_because = Refusal::Budget(by);
+    }
     let mut left = request.limit;
     // Above the highest class of which anything was ever read or done, no rows were taken away: one
     // look at all of these classes is enough, and walks over nothing.
@@ -145,7 +167,7 @@ pub fn refill(
                 );
                 continue;
             };
-            let allowed = rules.allows(&path_and_query(&url));
+            let allowed = spent_by.is_none() && rules.allows(&path_and_query(&url));
             let waiting = Waiting {
                 class,
                 sequence,
@@ -161,6 +183,15 @@ pub fn refill(
     }
     refilled.more = left == 0;
     Ok(refilled)
+}
+
+/// What was spent on the domain of a host.
+fn domain_spent(store: &dyn Store, host: &HostKey) -> Result<Spent> {
+    let key = keys::domain(Site::of(&host.url()).as_str());
+    match store.get(Table::Learned, &key)? {
+        Some(row) => decode(Table::Learned, &row),
+        None => Ok(Spent::default()),
+    }
 }
 
 /// The host's rules, and why they forbid what they do, if they are known and not stale.

@@ -16,7 +16,7 @@ use super::lanes::Lanes;
 use super::slot::{Reading, Robots, Slot, Whereabouts};
 use super::{
     Expectation, FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl,
-    RefillRequest, Refilled, Trail, Visited, Waiting,
+    RefillRequest, Refilled, Refusal, Trail, Visited, Waiting,
 };
 use crate::url::{HostKey, Identity};
 
@@ -39,9 +39,8 @@ pub struct ScheduleOptions {
 pub enum Action {
     /// Make this visit; its end is to be told by `visited`, its commit by `committed`.
     Fetch(FetchTask),
-    /// Give this URL up for this reason, robots.txt forbids it; its commit is to be told by
-    /// `committed`.
-    Forbid(FetchTask, String),
+    /// Give this URL up for this reason; its commit is to be told by `committed`.
+    Forbid(FetchTask, Refusal),
     /// Read the next URLs of a host; the answer is to be given to `refilled`.
     Refill(RefillRequest),
     /// Read the next hosts; the answer is to be given to `loaded`.
@@ -79,8 +78,8 @@ pub struct Schedule {
     resolving: usize,
     /// URLs in the slots' buffers.
     urls: usize,
-    /// Read and forbidden by robots.txt.
-    forbidden: VecDeque<(FetchTask, String)>,
+    /// Read, and not to be visited.
+    forbidden: VecDeque<(FetchTask, Refusal)>,
     /// When hosts that left the window may be visited again, where their rows do not say so.
     recent: HashMap<HostKey, Moment>,
     /// Hosts that had their share of the window, in that order.
@@ -321,7 +320,10 @@ impl Schedule {
     fn run_errand(&mut self, task: FetchTask) {
         let at = task.visiting().0.clone();
         let due = self.recent.remove(&at).unwrap_or_default();
-        let slot = self.slots.entry(at.clone()).or_insert_with(|| Slot::new(due));
+        let slot = self
+            .slots
+            .entry(at.clone())
+            .or_insert_with(|| Slot::new(due));
         slot.errands.push_back(task);
         self.settle(&at);
     }

@@ -6,6 +6,10 @@ use std::net::IpAddr;
 use super::{CLASSES, FetchTask, Moment, Pace, Waiting};
 
 /// A host in the window.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is true or not whatever the others are"
+)]
 pub(super) struct Slot {
     pub(super) pace: Pace,
     /// Its pace in memory is newer than the committed one.

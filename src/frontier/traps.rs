@@ -16,6 +16,14 @@ pub struct TrapPolicy {
     pub max_pages_per_host: u64,
     /// URLs admitted of one registrable domain.
     pub max_pages_per_domain: u64,
+    /// Bytes of bodies received of one host.
+    pub max_bytes_per_host: u64,
+    /// The same of one registrable domain.
+    pub max_bytes_per_domain: u64,
+    /// Seconds that one host may take to answer, all visits together.
+    pub max_seconds_per_host: u64,
+    /// The same of all hosts of one registrable domain.
+    pub max_seconds_per_domain: u64,
     /// Segments of a path. Heritrix refuses more than 20 too (`TooManyPathSegmentsDecideRule`).
     pub max_segments: u16,
     /// How often one segment may stand in a path.
@@ -39,6 +47,10 @@ impl Default for TrapPolicy {
         Self {
             max_pages_per_host: 1_000_000,
             max_pages_per_domain: 2_000_000,
+            max_bytes_per_host: 100_000_000_000,
+            max_bytes_per_domain: 200_000_000_000,
+            max_seconds_per_host: 30 * 24 * 3_600,
+            max_seconds_per_domain: 60 * 24 * 3_600,
             max_segments: 20,
             max_repeats: 3,
             max_parameters: 20,
@@ -47,6 +59,41 @@ impl Default for TrapPolicy {
             max_date_walk: 100,
             max_duplicates: 95,
             demoted_pages: 100,
+        }
+    }
+}
+
+/// What was spent on a host or a domain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// URLs admitted.
+    pub admitted: u64,
+    /// Bytes of bodies received.
+    pub bytes: u64,
+    /// Milliseconds that answers took.
+    pub millis: u64,
+}
+
+impl Spent {
+    /// The name of the setting by which a host had its share of what visits cost, if it had.
+    pub fn by_host(&self, policy: &TrapPolicy) -> Option<&'static str> {
+        match self {
+            _ if self.bytes >= policy.max_bytes_per_host => Some("traps.max_bytes_per_host"),
+            _ if self.millis / 1_000 >= policy.max_seconds_per_host => {
+                Some("traps.max_seconds_per_host")
+            }
+            _ => None,
+        }
+    }
+
+    /// The same of a domain.
+    pub fn by_domain(&self, policy: &TrapPolicy) -> Option<&'static str> {
+        match self {
+            _ if self.bytes >= policy.max_bytes_per_domain => Some("traps.max_bytes_per_domain"),
+            _ if self.millis / 1_000 >= policy.max_seconds_per_domain => {
+                Some("traps.max_seconds_per_domain")
+            }
+            _ => None,
         }
     }
 }

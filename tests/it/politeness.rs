@@ -331,10 +331,17 @@ fn name(address: usize, number: usize) -> String {
 fn crowded() -> Site {
     let asked = std::sync::Mutex::new(std::collections::BTreeSet::new());
     Site::new().robots("").otherwise(move |request: &Request| {
-        let host = request.header("host").expect("every request names its host");
+        let host = request
+            .header("host")
+            .expect("every request names its host");
         let jitter = (host.len() * 7 + request.path.len() * 31 + asked_at(request)) % 25;
         let answer = match request.path.as_str() {
-            "/busy" if asked.lock().expect("no test panics here").insert(host.clone()) => {
+            "/busy"
+                if asked
+                    .lock()
+                    .expect("no test panics here")
+                    .insert(host.clone()) =>
+            {
                 Answer::status(429).header("Retry-After", "1")
             }
             "/" => {
@@ -387,8 +394,8 @@ fn no_host_and_no_address_is_asked_sooner_than_promised() {
         let own: Vec<&Request> = requests.iter().filter(of_host).collect();
         assert_eq!(own.len(), PAGES + 4);
         for (place, pair) in own.windows(2).enumerate() {
-            let is_first_busy = pair[0].path == "/busy"
-                && own[..place].iter().all(|before| before.path != "/busy");
+            let is_first_busy =
+                pair[0].path == "/busy" && own[..place].iter().all(|before| before.path != "/busy");
             let promised = match is_first_busy {
                 true => Duration::from_secs(1),
                 false => delay,

@@ -34,7 +34,10 @@ fn what_failed_is_put_back_by_class_and_host() {
     let config = place.file("config.toml", ONE_ATTEMPT);
     place.crawl(&[&web.url(0, "/"), "--config", &config]);
     let counters = place.status().counters;
-    assert_eq!((counters.pages, counters.failed, counters.queued), (2, 1, 0));
+    assert_eq!(
+        (counters.pages, counters.failed, counters.queued),
+        (2, 1, 0)
+    );
     for others in [
         &["--class", "timeout,dns"][..],
         &["--class", "disconnect", "--host", "a.example"],
@@ -42,8 +45,13 @@ fn what_failed_is_put_back_by_class_and_host() {
         let said = retry(&place, others).expect(0).stdout;
         assert_eq!(said, "0 URLs are queued again\n");
     }
-    let said = retry(&place, &["--class", "dns,disconnect"]).expect(0).stdout;
-    assert!(said.starts_with("1 URLs are queued again (1 disconnect)"), "{said}");
+    let said = retry(&place, &["--class", "dns,disconnect"])
+        .expect(0)
+        .stdout;
+    assert!(
+        said.starts_with("1 URLs are queued again (1 disconnect)"),
+        "{said}"
+    );
     let counters = place.status().counters;
     assert_eq!((counters.failed, counters.queued), (0, 1));
     assert!(counters.failures.is_empty(), "{counters:?}");
@@ -52,7 +60,10 @@ fn what_failed_is_put_back_by_class_and_host() {
     assert_eq!(said, "0 URLs are queued again\n");
     place.crawl(&["--config", &config]);
     let counters = place.status().counters;
-    assert_eq!((counters.pages, counters.failed, counters.queued), (3, 0, 0));
+    assert_eq!(
+        (counters.pages, counters.failed, counters.queued),
+        (3, 0, 0)
+    );
     assert_eq!(times(&web, "/a"), 2);
 }
 
@@ -72,11 +83,17 @@ fn a_crawl_that_runs_puts_back_what_failed() {
             break said;
         }
     };
-    assert!(said.starts_with("1 URLs are queued again (1 disconnect)"), "{said}");
+    assert!(
+        said.starts_with("1 URLs are queued again (1 disconnect)"),
+        "{said}"
+    );
     web.release();
     running.end().expect(0);
     let counters = place.status().counters;
-    assert_eq!((counters.pages, counters.failed, counters.queued), (3, 0, 0));
+    assert_eq!(
+        (counters.pages, counters.failed, counters.queued),
+        (3, 0, 0)
+    );
     assert_eq!(times(&web, "/a"), 2);
 }
 
@@ -99,7 +116,10 @@ fn a_parked_host_is_asked_again_at_once() {
     assert!(said.contains("the waits of 1 hosts are over"), "{said}");
     place.crawl(&["--config", &config]);
     let counters = place.status().counters;
-    assert_eq!((counters.pages, counters.parked, counters.queued), (3, 0, 0));
+    assert_eq!(
+        (counters.pages, counters.parked, counters.queued),
+        (3, 0, 0)
+    );
     assert_eq!(times(&web, "/robots.txt"), 4);
 }
 

@@ -86,7 +86,10 @@ fn check_unreachable(answer: Answer) {
     let wanted = ["/robots.txt", "/", "/a", "/private/b"];
     assert_eq!(paths(&web.requests()), wanted);
     let counters = place.status().counters;
-    assert_eq!((counters.queued, counters.parked, counters.parked_hosts), (0, 0, 0));
+    assert_eq!(
+        (counters.queued, counters.parked, counters.parked_hosts),
+        (0, 0, 0)
+    );
 }
 
 #[test]

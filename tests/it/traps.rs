@@ -265,3 +265,65 @@ fn runs_and_kills_change_no_decision() {
     ];
     assert_eq!(crawl_all(&kills), at_once);
 }
+
+/// A site of 40 pages that the first one links to.
+fn many() -> Web {
+    let links: Vec<String> = (0..40).map(|it| format!("/{it}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let site = Site::new()
+        .robots("")
+        .page("/", article("home", &links))
+        .otherwise(|request| article(&format!("page{}", &request.path[1..]), &[]));
+    Web::start(vec![site])
+}
+
+#[test]
+fn a_host_that_sent_its_share_is_left_and_goes_on_when_that_is_raised() {
+    let web = many();
+    let place = Place::new();
+    let settings = |bytes: u64| {
+        let text = format!(
+            "[state]\nurls_in_memory = 1\n[politeness]\ndelay = \"0s\"\n[traps]\nmax_bytes_per_host = {bytes}\n"
+        );
+        place.file("config.toml", &text)
+    };
+    place.crawl(&[&web.url(0, "/"), "--config", &settings(5_000)]);
+    let counters = place.status().counters;
+    let given_up = counters.failures.get("budget").copied().unwrap_or(0);
+    assert!(
+        counters.bytes >= 5_000 && counters.pages < 30,
+        "{counters:?}"
+    );
+    assert_eq!((counters.pages + given_up, counters.queued), (41, 0));
+    let mut command = gleaner(&["retry", "--class", "budget", "--data-dir"]);
+    command.arg(place.data());
+    run(command).expect(0);
+    assert_eq!(place.status().counters.queued, given_up);
+    place.crawl(&["--config", &settings(5_000_000)]);
+    let counters = place.status().counters;
+    assert_eq!(
+        (counters.pages, counters.failed, counters.queued),
+        (41, 0, 0)
+    );
+}
+
+#[test]
+fn a_run_ends_after_its_bytes() {
+    let web = many();
+    let place = Place::new();
+    let seed = web.url(0, "/");
+    place
+        .crawl(&[&seed, "--delay", "20ms", "--max-bytes", "5kB"])
+        .expect(0);
+    let counters = place.status().counters;
+    assert!(
+        counters.bytes >= 5_000 && counters.queued > 10,
+        "{counters:?}"
+    );
+    let before = counters.bytes;
+    let said = place
+        .crawl(&["--delay", "20ms", "--max-bytes", "5kB"])
+        .stdout;
+    assert!(said.contains("--max-bytes reached"), "{said}");
+    assert!(place.status().counters.bytes >= before + 5_000);
+}

@@ -8,14 +8,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frontier::{
-    Errand, HostState, Loaded, PARKED, RobotsPolicy, RobotsRow, RobotsState, RobotsVerdict, load, refill,
+    Errand, HostState, Loaded, PARKED, RobotsPolicy, RobotsRow, RobotsState, RobotsVerdict,
+    TrapPolicy, load, refill,
 };
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
 use crate::url::{Canonicalizer, Secret, parse};
 
 const DELAY: Duration = Duration::from_millis(100);
 const ADDRESS_DELAY: Duration = Duration::from_millis(70);
-
 
 /// What may happen next, besides what the schedule asks for.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +66,12 @@ fn host(number: u8) -> HostKey {
     HostKey::parse(&format!("http://h{number}.example")).expect("a host")
 }
 
+/// Of every three hosts, two share an address and one has none that matters.
+fn address_of(host: &HostKey) -> Option<IpAddr> {
+    let number = host.name().bytes().find(u8::is_ascii_digit).unwrap_or(0) % 3;
+    (number < 2).then_some([10, 0, 0, 1].into())
+}
+
 impl World {
     fn new(window: usize, buffer: usize, max_pages: Option<u64>, policy: RobotsPolicy) -> Self {
         let options = ScheduleOptions {
@@ -90,12 +96,6 @@ impl World {
             free: BTreeMap::new(),
             drained: false,
         }
-    }
-
-    /// Of every three hosts, two share an address and one has none that matters.
-    fn address_of(&self, host: &HostKey) -> Option<IpAddr> {
-        let number = host.name().bytes().find(u8::is_ascii_digit).unwrap_or(0) % 3;
-        (number < 2).then_some([10, 0, 0, 1].into())
     }
 
     /// Queues a URL as the committer does; the caller tells the schedule.
@@ -162,8 +162,8 @@ impl World {
                     );
                     let due = self.due.get(&task.host).copied().unwrap_or_default();
                     assert!(self.now >= due, "{} is visited too early", task.host);
-                    if let Some(ip) = self.address_of(&task.host) {
-                        let at = |other: &FetchTask| self.address_of(&other.host) == Some(ip);
+                    if let Some(ip) = address_of(&task.host) {
+                        let at = |other: &FetchTask| address_of(&other.host) == Some(ip);
                         assert!(!self.visiting.iter().any(at), "two visits of {ip} at once");
                         let free = self.free.get(&ip).copied().unwrap_or_default();
                         assert!(self.now >= free, "{ip} is visited too early");
@@ -172,11 +172,17 @@ impl World {
                 }
                 Action::Forbid(task, _) => self.ended.push((task, None)),
                 Action::Refill(request) => {
-                    let refilled = refill(&self.store, &request, &self.policy, self.now);
+                    let refilled = refill(
+                        &self.store,
+                        &request,
+                        &self.policy,
+                        &TrapPolicy::default(),
+                        self.now,
+                    );
                     self.refills.push(refilled.expect("memory reads"));
                 }
                 Action::Resolve(host) => {
-                    let address = self.address_of(&host);
+                    let address = address_of(&host);
                     self.schedule.resolved(&host, address);
                 }
                 Action::Load(request) => self
@@ -202,7 +208,7 @@ impl World {
                     ..task.pace
                 };
                 self.due.insert(task.host.clone(), pace.due);
-                let address = self.address_of(&task.host);
+                let address = address_of(&task.host);
                 let free_from = self.now.plus(ADDRESS_DELAY);
                 self.free.extend(address.map(|ip| (ip, free_from)));
                 self.schedule.visited(Visited {
@@ -509,7 +515,11 @@ fn hosts_that_never_end_leave_room_for_others() {
         place.expect("it was visited")
     };
     for number in 2..6 {
-        assert!(place(number) < 400, "host {number} waited for {} visits", place(number));
+        assert!(
+            place(number) < 400,
+            "host {number} waited for {} visits",
+            place(number)
+        );
     }
 }
 
