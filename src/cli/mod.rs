@@ -285,7 +285,7 @@ fn report(failure: &Failure) -> Exit {
         ) => (output::chain(error), Exit::Directory),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
-                hints.push("`gleaner status`, `pages`, `why`, `dups`, `similar` and `report` work while the other process runs, `pause`, `resume`, `stop` and `seeds add` speak to it");
+                hints.push("`gleaner status`, `pages`, `why`, `dups`, `similar` and `report` work while the other process runs, `pause`, `resume`, `stop`, `seeds add` and `retry` speak to it");
             }
             (output::chain(error), Exit::Directory)
         }

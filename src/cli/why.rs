@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::questions::Source;
 use super::{Failure, output};
 use crate::engine::{RecordPlace, UrlState, Visited, Why};
+use crate::frontier::Trouble;
 use crate::url;
 
 #[derive(Debug, Args)]
@@ -118,7 +119,11 @@ fn in_words(why: &Why) -> String {
             host.host, host.queued, host.visits, host.due
         );
         if host.failures > 0 {
-            let _ = write!(line, ", {} failures in a row", host.failures);
+            let trouble = host.trouble.map_or("", Trouble::name);
+            let _ = write!(line, ", {} failures, the last {trouble}", host.failures);
+        }
+        if host.parked {
+            line.push_str(", parked until then");
         }
         if let Some(delay) = host.crawl_delay_ms {
             let _ = write!(line, ", Crawl-delay {delay} ms");
@@ -137,6 +142,10 @@ fn fate(visit: &Visited) -> String {
         return format!(
             "known: {answer}, as {archive} of an earlier crawl has it; not fetched again"
         );
+    }
+    if let Some(next) = &visit.next_attempt {
+        let attempts = visit.attempts;
+        return format!("failed so far: {answer}; {attempts} attempts, not again before {next}");
     }
     match (&visit.original, visit.distance, visit.similarity) {
         (Some(original), Some(distance), Some(similarity)) => format!(
