@@ -19,9 +19,7 @@ use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Ineligible, Stored, StoredFor, Verdict};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{
-    Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict, Trouble,
-};
+use crate::frontier::{Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict, Trouble};
 use crate::store::{Table, encode, keys};
 use crate::url::HostKey;
 

@@ -25,7 +25,7 @@ use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
     Expectation, FetchTask, LoadRequest, Pace, Place, Purpose, QueuedUrl, RefillRequest,
-    RobotsPolicy, Trail, class_of, load, refill,
+    RobotsPolicy, Trail, TrapPolicy, class_of, load, refill,
 };
 use crate::store::{Table, decode, for_each};
 use crate::url::{self, HostKey, UrlId};
@@ -133,7 +133,7 @@ impl Rehearsal {
         limit: usize,
     ) -> Result<(Vec<HostKey>, Option<Vec<u8>>), Error> {
         let loaded = load(&*self.committer.store, &LoadRequest { from, limit })?;
-        let hosts = loaded.hosts.into_iter().map(|(_, host)| host);
+        let hosts = loaded.hosts.into_iter().map(|(_, host, _)| host);
         Ok((hosts.collect(), loaded.next))
     }
 
@@ -146,7 +146,13 @@ impl Rehearsal {
             limit,
         };
         let store = &*self.committer.store;
-        let refilled = refill(store, &request, &RobotsPolicy::Ignore, self.clock.now())?;
+        let refilled = refill(
+            store,
+            &request,
+            &RobotsPolicy::Ignore,
+            &TrapPolicy::default(),
+            self.clock.now(),
+        )?;
         let taken = refilled.allowed.into_iter().map(|waiting| Taken {
             host: host.clone(),
             place: Place {
@@ -190,6 +196,7 @@ impl Rehearsal {
             task: FetchTask {
                 host: taken.host,
                 pace: Pace::default(),
+                errand: None,
                 place: Some(taken.place),
                 queued: taken.queued,
                 url,

@@ -18,7 +18,7 @@ use super::follow::add_to_queue;
 use super::recover;
 use super::rows::{Counters, CrawlState, Fate, PageRecord};
 use super::visit::Receipt;
-use super::{DataDirectory, Error, READING_MEMORY};
+use super::{DataDirectory, Error};
 use crate::fetch::FailureClass;
 use crate::frontier::{Expectation, HostState, Purpose, QueuedUrl, Trail, Trouble};
 use crate::store::{Durability, Store, Table, decode, keys};
@@ -93,7 +93,7 @@ pub struct PutBack {
 /// Puts failed URLs back; nobody may be crawling.
 pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
     let directory = DataDirectory::take_existing(path)?;
-    let store = recover::open_store(&directory, READING_MEMORY)?;
+    let store = recover::open_store(&directory)?;
     let mut state = recover::read_state(&*store)?.unwrap_or_default();
     let mut done = Retried::default();
     loop {

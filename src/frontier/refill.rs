@@ -321,7 +321,7 @@ mod tests {
             for limit in reads {
                 let request = RefillRequest { host: host.clone(), cursors, limit };
                 let now = Moment(0);
-                let refilled = refill(&store, &request, &RobotsPolicy::Ignore, now).unwrap();
+                let refilled = refill(&store, &request, &RobotsPolicy::Ignore, &TrapPolicy::default(), now).unwrap();
                 prop_assert!(refilled.allowed.len() <= limit);
                 let read = refilled.allowed.iter().map(|it| (it.class, it.sequence));
                 found.extend(read);
