@@ -374,7 +374,7 @@ fn no_host_and_no_address_is_asked_sooner_than_promised() {
         })
         .collect();
     let text = format!(
-        "[politeness]\ndelay = \"200ms\"\naddress_delay = \"20ms\"\n[fetch.hosts]\n{}\n",
+        "[politeness]\naddress_delay = \"20ms\"\n[fetch.hosts]\n{}\n",
         named.join("\n")
     );
     let config = place.file("config.toml", &text);
@@ -382,7 +382,7 @@ fn no_host_and_no_address_is_asked_sooner_than_promised() {
         .map(|(at, number)| format!("http://{}/", name(at, number)))
         .collect();
     let seeds = place.file("seeds.txt", &seeds.join("\n"));
-    place.crawl(&["--seeds", &seeds, "--config", &config]);
+    place.crawl(&["--seeds", &seeds, "--config", &config, "--delay", "200ms"]);
 
     let requests = web.requests();
     // robots.txt, home, pages, and the busy one twice.
