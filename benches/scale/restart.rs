@@ -134,14 +134,14 @@ pub(crate) fn restart(
 
         let mishap = Mishap::ALL[(round % Mishap::ALL.len() as u64) as usize];
         let befell = mishap.befall(directory);
-        let start = Instant::now();
+        let (start, meter) = (Instant::now(), Meter::start());
         let mut rehearsal = Rehearsal::open(directory, options).expect("what a kill leaves opens");
         let (names, _) = rehearsal.hosts(Vec::new(), 512).expect("rows are read");
         if let Some(host) = names.first() {
             let taken = rehearsal.take(host, 32).expect("rows are read");
             assert!(!taken.is_empty(), "a host that waits has URLs");
         }
-        let first = start.elapsed();
+        let (first, cpu) = (start.elapsed(), meter.micros(1) / 1e6);
         let longest = match mishap {
             Mishap::None | Mishap::NoFilter | Mishap::DamagedFilter => &mut figures.first,
             _ => &mut figures.rebuilt,
@@ -151,7 +151,7 @@ pub(crate) fn restart(
         if round < 6 || round % 10 == 0 {
             let what = if befell { mishap } else { Mishap::None };
             say(&format!(
-                "kill {round}, {} URLs, {what:?}: first URL after {:.2} s; RssAnon {} MB",
+                "kill {round}, {} URLs, {what:?}: first URL after {:.2} s, {cpu:.2} s of processors' time; RssAnon {} MB",
                 figures.admitted,
                 first.as_secs_f64(),
                 memory("RssAnon"),

@@ -41,6 +41,10 @@ pub struct Embedded {
     max_buffered: u64,
 }
 
+/// Bytes of journals beyond which tables that are seldom written are written out, so that their few rows
+/// do not keep the journals of all others; fjall's own default is 512 MiB. A start reads the journals.
+const JOURNALS: u64 = 128 << 20;
+
 /// How a table lies on disk.
 fn layout(table: Table) -> KeyspaceCreateOptions {
     let options = KeyspaceCreateOptions::default()
@@ -69,6 +73,7 @@ impl Embedded {
         };
         let database = Database::builder(path)
             .cache_size(options.cache_bytes)
+            .max_journaling_size(JOURNALS)
             // One worker flushes and compacts: the other core fetches and parses.
             .worker_threads(1)
             .open()
