@@ -43,7 +43,7 @@ pub struct Embedded {
 
 /// Bytes of journals beyond which tables that are seldom written are written out, so that their few rows
 /// do not keep the journals of all others; fjall's own default is 512 MiB. A start reads the journals.
-const JOURNALS: u64 = 128 << 20;
+const JOURNALS: u64 = 64 << 20;
 
 /// How a table lies on disk.
 fn layout(table: Table) -> KeyspaceCreateOptions {
