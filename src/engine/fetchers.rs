@@ -5,7 +5,6 @@
 //! behind: that is how a slow disk slows the network. No task waits for a host or an address to be
 //! due: where a robots.txt leads elsewhere, the task goes back to the schedule.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use governor::DefaultDirectRateLimiter;
@@ -112,17 +111,15 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// Finds out the address of a host, if that matters.
-    pub(super) async fn resolve(self, host: HostKey) {
-        let address = self.address(&host).await;
-        let _ = self.events.send(Event::Resolved(host, address)).await;
+    /// Whether it matters at which address a host is.
+    pub(super) fn minds_address(&self, host: &HostKey) -> bool {
+        !self.politeness(host).address_delay().is_zero()
     }
 
-    async fn address(&self, host: &HostKey) -> Option<IpAddr> {
-        match self.politeness(host).address_delay().is_zero() {
-            true => None,
-            false => self.guard.address(host).await,
-        }
+    /// Finds out the address of a host.
+    pub(super) async fn resolve(self, host: HostKey) {
+        let address = self.guard.address(&host).await;
+        let _ = self.events.send(Event::Resolved(host, address)).await;
     }
 
     /// The visit that follows when a robots.txt redirects, up to five in a row (RFC 9309, section

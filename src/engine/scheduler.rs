@@ -240,9 +240,12 @@ impl Scheduler {
                         let _ = events.blocking_send(Event::Loaded(load(&*store, &request)));
                     });
                 }
-                Action::Resolve(host) => {
-                    fetches.spawn(self.fetchers.clone().resolve(host));
-                }
+                Action::Resolve(host) => match self.fetchers.minds_address(&host) {
+                    true => {
+                        fetches.spawn(self.fetchers.clone().resolve(host));
+                    }
+                    false => self.schedule.resolved(&host, None),
+                },
                 Action::Wait(until) => {
                     if self.only_parked_are_left() {
                         return Next::End(Ending::Drained);
