@@ -20,11 +20,14 @@ use super::in_order::Worked;
 use super::lines::{Content, Extraction};
 use crate::archive::{self, ReadRecord};
 use crate::dedup::Heading;
-use crate::fetch::{self, Exchange};
+use crate::fetch::{self, DecodeBounds, Exchange};
 use crate::page::{self, BodyKind, charset};
 
 /// Bytes of a body after decompression.
-const MAX_BODY_BYTES: usize = 64 << 20;
+const BOUNDS: DecodeBounds = DecodeBounds {
+    max_bytes: 64 << 20,
+    max_codings: 4,
+};
 
 /// What of the files is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,8 +243,8 @@ fn capture(
 /// The texts of a page; `None` for what is not text.
 fn content(exchange: &Exchange, url: &str, extraction: &Extraction) -> Option<Content<'static>> {
     let codings = exchange.header_values("content-encoding");
-    let decoded = fetch::decode(codings, &exchange.body, MAX_BODY_BYTES);
-    if decoded.note.is_some() {
+    let decoded = fetch::decode(codings, &exchange.body, BOUNDS);
+    if !decoded.is_whole {
         return None;
     }
     let content_type = exchange.header("content-type");

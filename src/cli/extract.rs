@@ -141,8 +141,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         })?,
         None => nowhere(),
     };
-    let html = charset::to_text(&bytes, None).text;
-    let read = Read::of(&html, &url, &identity(), arguments.format);
+    let html = charset::to_text(&bytes, None);
+    let read = Read::of(html, &url, &identity(), arguments.format);
     match arguments.format {
         Format::Text => output::print(&format!("{}\n", read.page.main_text))?,
         Format::Markdown => output::print(&format!("{}\n", read.markdown.unwrap_or_default()))?,
@@ -186,7 +186,12 @@ struct Read {
 }
 
 impl Read {
-    fn of(html: &str, url: &Url, identity: &Identity, format: Format) -> Self {
+    fn of<'a>(
+        html: impl Into<charset::Text<'a>>,
+        url: &Url,
+        identity: &Identity,
+        format: Format,
+    ) -> Self {
         let options = PageOptions::default();
         if format == Format::Markdown {
             let (page, markdown) = Page::parse_html_to_markdown(html, url, identity, &options);
@@ -250,7 +255,7 @@ fn answer(line: &[u8], identity: &Identity, format: Format) -> Result<Vec<u8>, S
     // A page does not cease to be one because its address is odd.
     let url = question.url.as_deref().and_then(|url| url::parse(url).ok());
     let url = url.unwrap_or_else(nowhere);
-    let read = Read::of(&question.html, &url, identity, format);
+    let read = Read::of(&*question.html, &url, identity, format);
     Answer::of(&read, Some(question.id), format)
         .line()
         .map_err(|error| error.to_string())

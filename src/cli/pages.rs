@@ -17,6 +17,7 @@ use super::output::{self, Screen};
 use crate::config::Config;
 use crate::dedup::Similarity;
 use crate::engine::{Digests, Feed, LogLine, Outlook, PageLine, Position, RecordPlace, Texts};
+use crate::fetch::DecodeBounds;
 use crate::page::Wish;
 
 /// How often a follower looks for news.
@@ -110,8 +111,11 @@ impl Source {
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let mut feed = Feed::open(&arguments.data_dir, arguments.after)?;
     let defaults = Config::default();
-    let max_decoded = usize::try_from(defaults.fetch.max_decoded.0).unwrap_or(usize::MAX);
-    let texts = Texts::of(&arguments.data_dir, &defaults.page, max_decoded);
+    let decoding = DecodeBounds {
+        max_bytes: usize::try_from(defaults.fetch.max_decoded.0).unwrap_or(usize::MAX),
+        max_codings: defaults.fetch.max_codings,
+    };
+    let texts = Texts::of(&arguments.data_dir, &defaults.page, decoding);
     let mut texts = (!arguments.no_text).then_some(Source {
         texts,
         unreadable: None,

@@ -169,6 +169,7 @@ fn in_full(reason: &str) -> &str {
     match reason {
         "status" => "no success",
         "empty" => "it has no body",
+        "kind" => "it is neither HTML nor text (archive.other_types)",
         "cut" => "it was not received whole",
         "challenge" => "challenge: a CAPTCHA, or another test for machines, in place of the page",
         "denied" => "denied: a refusal in place of the page",

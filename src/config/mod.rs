@@ -216,6 +216,10 @@ pub struct FetchSettings {
     pub max_body: Size,
     /// Bytes of a body after content decoding.
     pub max_decoded: Size,
+    /// Content codings of one body that are undone.
+    pub max_codings: usize,
+    /// Header fields of an answer.
+    pub max_header_fields: usize,
     /// Bytes of all headers of an answer.
     pub max_header: Size,
     /// Bytes of bodies in memory across the crawl.
@@ -236,6 +240,8 @@ impl Default for FetchSettings {
             total_timeout: Span::seconds(120),
             max_body: Size::mebibytes(20),
             max_decoded: Size::mebibytes(40),
+            max_codings: 4,
+            max_header_fields: 512,
             max_header: Size(64 << 10),
             body_budget: Size::mebibytes(256),
             allow_private: false,
@@ -250,6 +256,8 @@ impl Default for FetchSettings {
 pub struct ArchiveSettings {
     /// Which bodies are kept: unique, exact-only or all.
     pub store: StorePolicy,
+    /// Whether bodies that are neither HTML nor text are kept.
+    pub other_types: bool,
     /// Bytes of a WARC file before the next is begun.
     pub max_file: Size,
     /// gzip level, 0 to 9.
@@ -262,6 +270,7 @@ impl Default for ArchiveSettings {
     fn default() -> Self {
         Self {
             store: StorePolicy::default(),
+            other_types: true,
             max_file: Size(1_000_000_000),
             compression: 6,
             max_log: Size(100_000_000),
@@ -345,6 +354,8 @@ impl Config {
                 total_timeout: fetch.total_timeout.0,
                 max_body_bytes: fetch.max_body.bytes(),
                 max_decoded_bytes: fetch.max_decoded.bytes(),
+                max_codings: fetch.max_codings,
+                max_header_fields: fetch.max_header_fields,
                 max_header_bytes: fetch.max_header.bytes(),
                 body_budget_bytes: fetch.body_budget.bytes(),
                 allow_private: fetch.allow_private,
@@ -357,6 +368,7 @@ impl Config {
             rules: self.dedup.rules(),
             archive: ArchiveOptions {
                 store: self.archive.store,
+                other_types: self.archive.other_types,
                 max_segment_bytes: self.archive.max_file.0,
                 compression: self.archive.compression,
             },

@@ -449,6 +449,8 @@ pub enum Ineligible {
     Consent,
     /// A short text that the host gives under many URLs.
     Repeated,
+    /// It is neither HTML nor text, and such bodies are not kept.
+    Kind,
 }
 
 impl Ineligible {
@@ -458,6 +460,7 @@ impl Ineligible {
             Self::Status => "status",
             Self::Empty => "empty",
             Self::Cut => "cut",
+            Self::Kind => "kind",
             Self::Challenge => "challenge",
             Self::Denied => "denied",
             Self::Consent => "consent",

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
@@ -16,7 +17,9 @@ use super::observe::Waiting;
 use super::reading::{Answer, Reader};
 use super::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::dedup::{Fingerprints, Ineligible};
-use crate::fetch::{self, Cut, DECODED_LENGTH, Exchange, Failure, FailureClass, Outcome};
+use crate::fetch::{
+    self, Cut, DECODED_LENGTH, DecodeBounds, Exchange, Failure, FailureClass, Outcome,
+};
 use crate::frontier::{Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
 use crate::page::Wishes;
 use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
@@ -36,6 +39,26 @@ pub(super) struct Analysts {
     pub(super) policies: SharedPolicies,
     /// Those that wait for the committer.
     pub(super) waiting: Waiting,
+    /// When the run ends whatever is left.
+    pub(super) curfew: Curfew,
+}
+
+/// An instant after which nothing more is read. Visits that wait then are left to the next run, which
+/// makes them again: a run that is to end must not wait for pages that take long to read.
+#[derive(Clone, Default)]
+pub(super) struct Curfew(Arc<OnceLock<Instant>>);
+
+impl Curfew {
+    /// Sets it; once.
+    pub(super) fn set(&self, instant: Instant) {
+        let _ = self.0.set(instant);
+    }
+
+    fn has_passed(&self) -> bool {
+        self.0
+            .get()
+            .is_some_and(|instant| *instant <= Instant::now())
+    }
 }
 
 impl Analysts {
@@ -61,6 +84,9 @@ impl Analysts {
                                 .unwrap_or_else(PoisonError::into_inner)
                                 .blocking_recv();
                             let Some(visit) = next else { return };
+                            if analyst.curfew.has_passed() {
+                                continue;
+                            }
                             let visit = Box::new(analyst.analyse(visit));
                             let sent = analyst
                                 .waiting
@@ -157,10 +183,13 @@ impl Analysts {
         if !exchange.is_success() {
             return (Findings::Nothing, Err(Ineligible::Status));
         }
+        // Nobody asked for a part.
+        let is_part = exchange.status == 206;
+        notes.extend(is_part.then(|| "partial-content".to_owned()));
         let answer = Answer {
             headers: &exchange.headers,
             body: &exchange.body,
-            is_cut: exchange.cut.is_some(),
+            is_cut: exchange.cut.is_some() || is_part,
         };
         let mut sitemap = None;
         let is_page = |body: &[u8], notes: &mut Vec<String>| {
@@ -193,9 +222,7 @@ impl Analysts {
             return Findings::Nothing;
         }
         let encodings = exchange.header_values("content-encoding");
-        let most = self.reader.max_decoded_bytes;
-        let decoded = fetch::decode(encodings, &exchange.body, most);
-        notes.extend(decoded.note.map(str::to_owned));
+        let (decoded, _turn) = self.reader.decode(encodings, &exchange.body, notes);
         self.list(&decoded.bytes, url, notes)
     }
 
@@ -251,13 +278,17 @@ impl Analysts {
             }
             Availability::Found => {
                 let encodings = exchange.header_values("content-encoding");
-                let most = self.reader.max_decoded_bytes;
-                let mut decoded = fetch::decode(encodings, &exchange.body, most);
+                let bounds = DecodeBounds {
+                    max_bytes: robots::MAX_BODY,
+                    ..self.reader.decoding
+                };
+                let decoded = fetch::decode(encodings, &exchange.body, bounds);
                 notes.extend(decoded.note.map(str::to_owned));
-                decoded.bytes.truncate(robots::MAX_BODY);
                 Some(match decoded.note {
-                    None | Some(DECODED_LENGTH) => RobotsVerdict::Text(decoded.bytes.to_vec()),
-                    Some(note) => RobotsVerdict::DisallowAll(note.to_owned()),
+                    Some(note) if !decoded.is_whole && note != DECODED_LENGTH => {
+                        RobotsVerdict::DisallowAll(note.to_owned())
+                    }
+                    _ => RobotsVerdict::Text(decoded.bytes.to_vec()),
                 })
             }
             // The fetcher has followed redirects already: one that is left leads nowhere.

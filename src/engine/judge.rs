@@ -68,7 +68,10 @@ impl Committer {
             .index
             .find_payload(&analysed.payload, &self.catalog[DEDUP_RUNS..])?
             .filter(|stored| group.has_original(stored) || self.is_archived(stored));
-        let keep = self.has_room(&verdict, &analysed, same_payload.is_none(), group)?;
+        let keep = match verdict {
+            Verdict::Ineligible(Ineligible::Kind) => Some(false),
+            _ => self.has_room(&verdict, &analysed, same_payload.is_none(), group)?,
+        };
         Ok(Judged {
             analysed,
             verdict,
@@ -495,7 +498,7 @@ fn log_line(judged: &Judged) -> LogLine {
         }
     }
     if let Verdict::Ineligible(reason) = judged.verdict
-        && reason.is_refusal()
+        && (reason.is_refusal() || reason == Ineligible::Kind)
     {
         notes.push(format!("ineligible:{}", reason.name()));
     }

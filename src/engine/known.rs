@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::analysts::Analysts;
+use super::analysts::{Analysts, Curfew};
 use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
 use super::control::StopHandle;
 use super::effects::{Group, PendingDocument};
@@ -77,6 +77,7 @@ impl Crawl {
             reader: Reader::new(&self.committer.identity, &self.options),
             policies: self.committer.policies.clone(),
             waiting: Waiting::default(),
+            curfew: Curfew::default(),
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut records = SegmentReader::open_at(file, from, Limits::default())?;

@@ -95,7 +95,7 @@ use crate::store::{Batch, Durability, Table, keys};
 use crate::url::Url;
 use crate::{archive, dedup, fetch, robots, runs, store};
 
-use analysts::Analysts;
+use analysts::{Analysts, Curfew};
 use clock::Clock;
 use committer::Committer;
 use control::Command;
@@ -293,8 +293,10 @@ impl Crawl {
             reader: Reader::new(&committer.identity, &options),
             policies: Arc::clone(&committer.policies),
             waiting: Waiting::default(),
+            curfew: Curfew::default(),
         };
         let waiting = analysts.waiting.clone();
+        let curfew = analysts.curfew.clone();
         let analysts = analysts
             .start(cores, fetched_queue, &analysed)
             .map_err(Error::Threads)?;
@@ -339,6 +341,7 @@ impl Crawl {
             counters: watch.counters,
             analysts: cores,
             waiting,
+            curfew,
             reads: 0,
             handed_out: 0,
             rate_token: false,

@@ -112,6 +112,8 @@ impl From<&Options> for LiveOptions {
 pub struct ArchiveOptions {
     /// Which bodies are kept.
     pub store: StorePolicy,
+    /// Whether bodies that are neither HTML nor text are kept.
+    pub other_types: bool,
     /// Bytes of a file before the next is begun.
     pub max_segment_bytes: u64,
     /// gzip level, 0 to 9.

@@ -1,21 +1,30 @@
 //! From an answer to what is known of its page: decoded, parsed, signed. What an analyst does with
 //! an answer from the network, and whoever makes fingerprints again with one from the archive.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use bytes::Bytes;
 
 use super::Options;
 use crate::dedup::{Fingerprinter, Fingerprints, Heading, Ineligible, Text};
-use crate::fetch::{self, Decoded};
+use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
 use crate::robots;
 use crate::url::{self, Identity, Url, UrlId};
+
+/// Bytes from which on a decoded body is large: few pages of the web are.
+const LARGE: usize = 1 << 20;
 
 /// Reads pages.
 #[derive(Clone)]
 pub(super) struct Reader {
     pub(super) identity: Identity,
     pub(super) options: PageOptions,
-    pub(super) max_decoded_bytes: usize,
+    pub(super) decoding: DecodeBounds,
+    /// Whether what is neither HTML nor text is kept.
+    keeps_other_types: bool,
+    /// Held by whoever reads a large body.
+    large: Arc<Mutex<()>>,
     /// X-Robots-Tag values for this token are ours.
     pub(super) product_token: String,
     fingerprinter: Fingerprinter,
@@ -35,7 +44,7 @@ pub(super) struct Answer<'a> {
 pub(super) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
 
 impl<'a> Answer<'a> {
-    fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> + Clone {
         let named = self.headers.iter().filter(move |(field, _)| field == name);
         named.filter_map(|(_, value)| std::str::from_utf8(value).ok())
     }
@@ -47,7 +56,9 @@ impl Reader {
         Self {
             identity: identity.clone(),
             options: options.page.clone(),
-            max_decoded_bytes: options.fetch.max_decoded_bytes,
+            decoding: options.fetch.decode_bounds(),
+            keeps_other_types: options.archive.other_types,
+            large: Arc::default(),
             product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
             fingerprinter: Fingerprinter::new(options.features.clone()),
         }
@@ -65,8 +76,8 @@ impl Reader {
         if answer.body.is_empty() {
             return (None, Err(Ineligible::Empty));
         }
-        let decoded = self.decode(answer, notes);
-        let is_whole = !answer.is_cut && decoded.note.is_none();
+        let (decoded, _turn) = self.decode(answer.values("content-encoding"), answer.body, notes);
+        let is_whole = !answer.is_cut && decoded.is_whole;
         let body = decoded.bytes;
         let sign = |text: &Text| match is_whole {
             true => Ok(self.fingerprinter.sign(&body, text)),
@@ -76,7 +87,7 @@ impl Reader {
         let page = match page::kind(content_type, &body) {
             BodyKind::Html => {
                 let text = charset::to_text(&body, content_type);
-                Page::parse_html(&text.text, url, &self.identity, &self.options)
+                Page::parse_html(text, url, &self.identity, &self.options)
             }
             BodyKind::Text => {
                 let text = charset::to_text(&body, content_type);
@@ -84,7 +95,8 @@ impl Reader {
             }
             BodyKind::Other => {
                 let fingerprints = match is_page(&body, notes) {
-                    true => sign(&Text::default()),
+                    true if self.keeps_other_types => sign(&Text::default()),
+                    true => Err(Ineligible::Kind),
                     false => Err(Ineligible::Status),
                 };
                 return (None, fingerprints);
@@ -127,10 +139,26 @@ impl Reader {
         }
     }
 
-    fn decode(&self, answer: &Answer<'_>, notes: &mut Vec<String>) -> Decoded {
-        let encodings = answer.values("content-encoding");
-        let decoded = fetch::decode(encodings, answer.body, self.max_decoded_bytes);
+    /// Undoes content codings. Large bodies are read one after the other, for reading one takes several
+    /// times its memory: the turn is to be kept until it is read.
+    pub(super) fn decode<'a>(
+        &self,
+        encodings: impl Iterator<Item = &'a str> + Clone,
+        body: &Bytes,
+        notes: &mut Vec<String>,
+    ) -> (Decoded, Option<MutexGuard<'_, ()>>) {
+        let small = DecodeBounds {
+            max_bytes: LARGE.min(self.decoding.max_bytes),
+            ..self.decoding
+        };
+        let mut turn = None;
+        let mut decoded = fetch::decode(encodings.clone(), body, small);
+        if decoded.note == Some(DECODED_LENGTH) && small != self.decoding {
+            drop(decoded);
+            turn = Some(self.large.lock().unwrap_or_else(PoisonError::into_inner));
+            decoded = fetch::decode(encodings, body, self.decoding);
+        }
         notes.extend(decoded.note.map(str::to_owned));
-        decoded
+        (decoded, turn)
     }
 }

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use super::Error;
+use super::analysts::Curfew;
 use super::control::{Command, StopHandle};
 use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
@@ -89,6 +90,8 @@ pub(super) struct Scheduler {
     pub(super) analysts: usize,
     /// Analysts that wait for the committer.
     pub(super) waiting: Waiting,
+    /// When analysts leave to the next run what they have not begun.
+    pub(super) curfew: Curfew,
     /// Reads of the store in progress.
     pub(super) reads: usize,
     /// Queued URLs that were handed out and are not committed.
@@ -167,6 +170,12 @@ impl Scheduler {
             .send_modify(|gauges| gauges.limit = Limit::Ending);
         if ending != Ending::Drained {
             tracing::info!(in_progress = fetches.len(), "stopping");
+        }
+        if matches!(
+            ending,
+            Ending::Stopped | Ending::MaxDuration | Ending::Failed
+        ) {
+            self.curfew.set(Instant::now() + GRACE);
         }
         // Nobody listens any more: fetches and committer go on without being heard.
         drop(events);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::page_line::{PageLine, RecordPlace};
 use crate::archive::{self, Limits, ReadRecord, RecordKind, SegmentReader};
-use crate::fetch;
+use crate::fetch::{self, DecodeBounds};
 use crate::page::{self, BodyKind, Page, PageOptions, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret};
 
@@ -14,14 +14,14 @@ use crate::url::{self, Canonicalizer, Identity, Secret};
 pub struct Texts {
     directory: PathBuf,
     options: PageOptions,
-    max_decoded_bytes: usize,
+    decoding: DecodeBounds,
     identity: Identity,
 }
 
 impl Texts {
     /// The texts of the crawl in a data directory, within bounds. A page that the crawl cut at
     /// narrower ones has more text here.
-    pub fn of(data: &Path, bounds: &PageOptions, max_decoded_bytes: usize) -> Self {
+    pub fn of(data: &Path, bounds: &PageOptions, decoding: DecodeBounds) -> Self {
         Self {
             directory: data.join("warc"),
             options: PageOptions {
@@ -29,7 +29,7 @@ impl Texts {
                 max_links: 0,
                 ..bounds.clone()
             },
-            max_decoded_bytes,
+            decoding,
             identity: Identity::new(
                 Canonicalizer::default(),
                 Secret::from_bytes([0; Secret::LEN]),
@@ -80,13 +80,13 @@ impl Texts {
             })
         };
         let body = payload.to_vec().into();
-        let body = fetch::decode(values("content-encoding"), &body, self.max_decoded_bytes).bytes;
+        let body = fetch::decode(values("content-encoding"), &body, self.decoding).bytes;
         let content_type = values("content-type").next();
         let text = || charset::to_text(&body, content_type);
         let page = match page::kind(content_type, &body) {
             BodyKind::Html => {
                 let url = url::parse(url).ok()?;
-                Page::parse_html(&text().text, &url, &self.identity, &self.options)
+                Page::parse_html(text(), &url, &self.identity, &self.options)
             }
             BodyKind::Text => Page::plain_text(&text().text, &self.options),
             BodyKind::Other => return None,

@@ -1,7 +1,8 @@
 //! Content decoding, bounded: what a body is after its content codings are undone.
 //!
 //! The stored body keeps its codings; this is what is parsed and fingerprinted. A bomb is cut where
-//! the bound is, a broken stream where it breaks, each with a note. Runs on an analyst's thread.
+//! the bound is, a broken stream where it breaks, each with a note. What a server calls coded and is
+//! plain text is left as it is. Runs on an analyst's thread.
 
 use std::io::Read;
 
@@ -9,58 +10,104 @@ use bytes::Bytes;
 
 /// The note of a body whose coding breaks off.
 const BROKEN: &str = "broken-content-coding";
-/// Codings undone at most; more than two are not seen on an honest web.
-const MAX_CODINGS: usize = 4;
+/// The note of a body that does not have the coding that it is said to have.
+const NOT_CODED: &str = "no-content-coding";
+/// The note of a body in a coding that is not known.
+const UNKNOWN: &str = "unknown-content-coding";
+/// The note of a body in more codings than allowed.
+const TOO_MANY: &str = "too-many-content-codings";
 
 /// The note of a body that is longer than allowed after decoding.
 pub const DECODED_LENGTH: &str = "decoded-length";
+
+/// Bytes that tell plain text from what is coded: each coding has control characters among them.
+const SAMPLE: usize = 512;
+
+/// What decoding may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecodeBounds {
+    /// Bytes of a body after decoding.
+    pub max_bytes: usize,
+    /// Codings of one body that are undone.
+    pub max_codings: usize,
+}
 
 /// A body after content decoding.
 #[derive(Debug)]
 pub struct Decoded {
     /// The bytes.
     pub bytes: Bytes,
-    /// What kept them from being whole.
+    /// What was odd.
     pub note: Option<&'static str>,
+    /// Whether they are all, and readable.
+    pub is_whole: bool,
 }
 
 /// Undoes the content codings that `encodings` names, last applied first (RFC 9110, section 8.4),
-/// up to `limit` bytes.
-pub fn decode<'a>(encodings: impl Iterator<Item = &'a str>, body: &Bytes, limit: usize) -> Decoded {
+/// within bounds.
+pub fn decode<'a>(
+    encodings: impl Iterator<Item = &'a str>,
+    body: &Bytes,
+    bounds: DecodeBounds,
+) -> Decoded {
+    let limit = bounds.max_bytes;
     let mut codings: Vec<String> = encodings
         .flat_map(|value| value.split(','))
         .map(|coding| coding.trim().to_ascii_lowercase())
         .filter(|coding| !coding.is_empty() && coding != "identity")
-        .take(MAX_CODINGS + 1)
+        .take(bounds.max_codings.saturating_add(1))
         .collect();
     let mut decoded = Decoded {
         bytes: body.clone(),
         note: None,
+        is_whole: true,
     };
-    if codings.len() > MAX_CODINGS {
-        decoded.note = Some("too-many-content-codings");
-        return decoded;
+    if body.is_empty() {
+        codings.clear();
+    }
+    if codings.len() > bounds.max_codings {
+        codings.clear();
+        decoded.note = Some(TOO_MANY);
+        decoded.is_whole = is_text(body);
     }
     while let Some(coding) = codings.pop() {
-        let Some((bytes, note)) = undo(&coding, &decoded.bytes, limit) else {
-            decoded.note = Some("unknown-content-coding");
-            break;
+        let (bytes, note) = match undo(&coding, &decoded.bytes, limit) {
+            None | Some((_, Some(BROKEN))) if is_text(&decoded.bytes) => {
+                decoded.note = decoded.note.or(Some(NOT_CODED));
+                continue;
+            }
+            None => {
+                decoded.note = decoded.note.or(Some(UNKNOWN));
+                decoded.is_whole = false;
+                break;
+            }
+            Some(undone) => undone,
         };
         decoded.bytes = bytes.into();
         decoded.note = decoded.note.or(note);
+        decoded.is_whole &= note.is_none();
     }
     if decoded.bytes.len() > limit {
         decoded.bytes.truncate(limit);
         decoded.note = Some(DECODED_LENGTH);
+        decoded.is_whole = false;
     }
     decoded
+}
+
+/// Whether bytes are text as far as can be seen, and so in no coding.
+fn is_text(bytes: &[u8]) -> bool {
+    let sample = bytes.get(..SAMPLE).unwrap_or(bytes);
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 0x0B | 0x0E..=0x1F | 0x7F);
+    sample.len() >= 16
+        && !sample.iter().any(is_control)
+        && std::str::from_utf8(sample).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 /// Undoes one coding; `None` if it is not known.
 fn undo(coding: &str, body: &[u8], limit: usize) -> Option<(Vec<u8>, Option<&'static str>)> {
     match coding {
-        // Several members are one body.
-        "gzip" | "x-gzip" => Some(read(flate2::read::MultiGzDecoder::new(body), limit)),
+        "gzip" | "x-gzip" => Some(gunzip(body, limit)),
         "deflate" => Some(inflate(body, limit)),
         "br" => Some(read(
             brotli_decompressor::Decompressor::new(body, 4_096),
@@ -68,6 +115,25 @@ fn undo(coding: &str, body: &[u8], limit: usize) -> Option<(Vec<u8>, Option<&'st
         )),
         "zstd" => Some(unpack_zstd(body, limit)),
         _ => None,
+    }
+}
+
+/// Several members are one body (RFC 1952, section 2.2). What follows them and is none is passed over,
+/// as browsers do: zeros, most often.
+fn gunzip(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
+    let mut decoder = flate2::bufread::GzDecoder::new(body);
+    let mut bytes = Vec::new();
+    loop {
+        let room = (limit as u64 + 1).saturating_sub(bytes.len() as u64);
+        let read = decoder.by_ref().take(room).read_to_end(&mut bytes);
+        let rest = *decoder.get_ref();
+        match read {
+            Err(_) => return (bytes, Some(BROKEN)),
+            Ok(_) if bytes.len() <= limit && rest.starts_with(b"\x1f\x8b") => {
+                decoder.reset(rest);
+            }
+            Ok(_) => return (bytes, None),
+        }
     }
 }
 
@@ -114,8 +180,13 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    const BOUNDS: DecodeBounds = DecodeBounds {
+        max_bytes: 1_000,
+        max_codings: 4,
+    };
+
     fn check(encodings: &[&str], body: Vec<u8>, expected: &[u8], note: Option<&str>) {
-        let decoded = decode(encodings.iter().copied(), &body.into(), 1_000);
+        let decoded = decode(encodings.iter().copied(), &body.into(), BOUNDS);
         assert_eq!(decoded.bytes, expected, "{encodings:?}");
         assert_eq!(decoded.note, note, "{encodings:?}");
     }
@@ -144,6 +215,34 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_gzip_is_passed_over() {
+        let parts = [gzip(b"one, "), gzip(b"two"), vec![0; 40]].concat();
+        check(&["gzip"], parts, b"one, two", None);
+        let parts = [gzip(b"one"), b"and words".to_vec()].concat();
+        check(&["gzip"], parts, b"one", None);
+        let parts = [gzip(b"one"), gzip(b"two")[..9].to_vec()].concat();
+        check(&["gzip"], parts, b"one", Some("broken-content-coding"));
+    }
+
+    #[test]
+    fn what_is_text_is_in_no_coding() {
+        let page = "<!doctype html><p>größer".as_bytes();
+        for coding in ["gzip", "deflate", "br", "zstd", "utf-8", "gzip, zstd"] {
+            check(&[coding], page.to_vec(), page, Some("no-content-coding"));
+            let decoded = decode([coding].into_iter(), &page.to_vec().into(), BOUNDS);
+            assert!(decoded.is_whole, "{coding}");
+        }
+        check(
+            &["gzip, none"],
+            gzip(page),
+            &gzip(page),
+            Some("unknown-content-coding"),
+        );
+        check(&["none, gzip"], gzip(page), page, Some("no-content-coding"));
+        check(&["gzip"], Vec::new(), b"", None);
+    }
+
+    #[test]
     fn a_bomb_is_cut() {
         check(
             &["gzip"],
@@ -152,7 +251,7 @@ mod tests {
             Some("decoded-length"),
         );
         let nested = gzip(&gzip(&vec![7; 1_000_000]));
-        let decoded = decode(["gzip, gzip"].into_iter(), &nested.into(), 1_000);
+        let decoded = decode(["gzip, gzip"].into_iter(), &nested.into(), BOUNDS);
         assert!(decoded.bytes.len() <= 1_000);
     }
 
@@ -162,9 +261,10 @@ mod tests {
         let decoded = decode(
             ["gzip"].into_iter(),
             &whole[..whole.len() - 9].to_vec().into(),
-            1_000,
+            BOUNDS,
         );
         assert_eq!(decoded.note, Some("broken-content-coding"));
+        assert!(!decoded.is_whole);
         check(
             &["compress"],
             b"abc".to_vec(),

@@ -42,11 +42,13 @@ impl ByteBudget {
         }
     }
 
-    /// Waits for room for a body of about `expected` bytes, as far as that is known.
+    /// Waits for room for a body of about `expected` bytes, as far as that is known. A long one gets
+    /// no more than its share yet: whoever says that much and sends little must not keep room from
+    /// others.
     pub async fn reserve(&self, expected: Option<u64>) -> Reservation {
         let expected = expected.map_or(SMALL, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let small = expected.min(SMALL).min(self.max_body);
-        let mut reservation = Reservation {
+        Reservation {
             // The pools are never closed; a closed one would merely not bound.
             small: Arc::clone(&self.small)
                 .acquire_many_owned(units(small) as u32)
@@ -54,11 +56,7 @@ impl ByteBudget {
                 .ok(),
             large: None,
             bytes: small,
-        };
-        if expected > small {
-            self.grow(&mut reservation).await;
         }
-        reservation
     }
 
     /// Waits until the reservation is large enough for the longest body.
@@ -125,7 +123,9 @@ mod tests {
     #[tokio::test]
     async fn a_body_larger_than_the_budget_still_fits_alone() {
         let budget = ByteBudget::new(1, BODY);
-        let reservation = budget.reserve(Some(1 << 40)).await;
+        let mut reservation = budget.reserve(Some(1 << 40)).await;
+        assert_eq!(reservation.bytes(), SMALL, "said, and not yet sent");
+        budget.grow(&mut reservation).await;
         assert_eq!(reservation.bytes(), BODY);
     }
 }

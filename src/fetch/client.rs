@@ -21,8 +21,6 @@ use crate::url::Url;
 /// How long an idle connection is kept. Servers close theirs after 5 s and more (Apache's default
 /// is 5): a shorter time here makes it unlikely to send into a closing connection.
 const IDLE: Duration = Duration::from_secs(4);
-/// Header fields of an answer at most.
-const MAX_HEADERS: usize = 512;
 /// Makes requests, within guard and bounds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
@@ -48,7 +46,11 @@ impl Fetcher {
             .connect_timeout(options.connect_timeout)
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(1)
-            .http1_max_headers(MAX_HEADERS)
+            .http1_max_headers(options.max_header_fields)
+            // As browsers do: what of a head can be read is read.
+            .http1_ignore_invalid_headers_in_responses(true)
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
+            .http1_allow_spaces_after_header_name_in_responses(true)
             .build()?;
         Ok(Self {
             client,
@@ -274,6 +276,8 @@ fn classify(error: reqwest::Error) -> Failure {
         } else if cause.is::<rustls::Error>() {
             class = FailureClass::Tls;
             break;
+        } else if cause.downcast_ref().is_some_and(hyper::Error::is_parse) {
+            class = FailureClass::Protocol;
         } else if let Some(io) = cause.downcast_ref::<std::io::Error>()
             && let Some(inner) = io.get_ref()
             && inner.is::<rustls::Error>()
@@ -286,9 +290,6 @@ fn classify(error: reqwest::Error) -> Failure {
     }
     if message.is_empty() {
         message = error.without_url().to_string();
-    }
-    if class == FailureClass::Disconnect && message.starts_with("invalid HTTP") {
-        class = FailureClass::Protocol;
     }
     Failure::new(class, message)
 }

@@ -227,6 +227,8 @@ mod tests {
             total_timeout: Duration::from_secs(10),
             max_body_bytes: 1_000,
             max_decoded_bytes: 1_000,
+            max_codings: 4,
+            max_header_fields: 100,
             max_header_bytes: 1_000,
             body_budget_bytes: 10_000,
             allow_private: false,

@@ -12,7 +12,7 @@ mod guard;
 mod hosts;
 mod outcome;
 
-pub use body::{DECODED_LENGTH, Decoded, decode};
+pub use body::{DECODED_LENGTH, DecodeBounds, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
 pub use client::Fetcher;
 pub use guard::{Authority, Guard, Refused};
@@ -36,7 +36,11 @@ pub struct FetchOptions {
     pub max_body_bytes: usize,
     /// Bytes of a body after content decoding; what is longer is cut before it is parsed.
     pub max_decoded_bytes: usize,
-    /// Bytes of all headers of an answer.
+    /// Content codings of one body that are undone; one in more of them is not read.
+    pub max_codings: usize,
+    /// Header fields of an answer; one with more fails.
+    pub max_header_fields: usize,
+    /// Bytes of all headers of an answer; one with more fails.
     pub max_header_bytes: usize,
     /// Bytes of bodies in memory across the crawl, from the first byte to the commit.
     pub body_budget_bytes: usize,
@@ -44,6 +48,16 @@ pub struct FetchOptions {
     pub allow_private: bool,
     /// Addresses of names for which the DNS is not asked.
     pub hosts: NamedHosts,
+}
+
+impl FetchOptions {
+    /// What decoding a body may cost.
+    pub fn decode_bounds(&self) -> DecodeBounds {
+        DecodeBounds {
+            max_bytes: self.max_decoded_bytes,
+            max_codings: self.max_codings,
+        }
+    }
 }
 
 /// What one fetch failed to be set up with. Ends the run before it begins.

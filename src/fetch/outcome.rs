@@ -1,5 +1,7 @@
 //! What comes of a fetch: an exchange or a failure, as data.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -58,7 +60,7 @@ impl Exchange {
     }
 
     /// All values of a header field that are text, in their order.
-    pub fn header_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn header_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + Clone {
         self.headers
             .iter()
             .filter(move |(field, _)| field == name)
@@ -82,8 +84,9 @@ impl Exchange {
 
     /// Where a redirect leads, from `url`; `None` if it is none, or leads nowhere.
     pub fn redirect_target(&self, url: &Url) -> Option<Url> {
-        let location = self.header("location").filter(|_| self.is_redirect())?;
-        join(url, location).ok()
+        let (_, location) = self.headers.iter().find(|(name, _)| name == "location")?;
+        let target = join(url, &readable(location)).ok();
+        target.filter(|_| self.is_redirect())
     }
 
     /// The head of the answer as it is stored: the transfer coding, which is undone, is not named.
@@ -122,6 +125,22 @@ impl Exchange {
             .ok()?;
         Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
     }
+}
+
+/// A reference in a header: what is no UTF-8 is escaped, byte by byte, as browsers do.
+fn readable(reference: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(reference) {
+        return text.into();
+    }
+    let mut escaped = String::new();
+    for byte in reference {
+        match byte.is_ascii() {
+            true => escaped.push(char::from(*byte)),
+            // Writing into a string does not fail.
+            false => drop(write!(escaped, "%{byte:02X}")),
+        }
+    }
+    escaped.into()
 }
 
 /// Why there is no answer.
@@ -231,6 +250,25 @@ mod tests {
         check("Fri, 20 Nov 2026 09:00:00 GMT", Some(0));
         check("soon", None);
         check("-5", None);
+    }
+
+    #[test]
+    fn a_redirect_leads_where_its_location_says() {
+        let check = |location: &[u8], expected: Option<&str>| {
+            let mut exchange = exchange(&[]);
+            exchange.status = 302;
+            exchange.headers = vec![("location".to_owned(), location.to_vec())];
+            let url = crate::url::parse("http://a.example/d/e").unwrap();
+            let target = exchange.redirect_target(&url);
+            assert_eq!(target.as_ref().map(Url::as_str), expected, "{location:?}");
+            exchange.status = 200;
+            assert_eq!(exchange.redirect_target(&url), None);
+        };
+        check(b"f", Some("http://a.example/d/f"));
+        check("/\u{e9}".as_bytes(), Some("http://a.example/%C3%A9"));
+        check(b"/\xe9 \xff", Some("http://a.example/%E9%20%FF"));
+        check(b"file:///etc/passwd", None);
+        check(b"http://[::1", None);
     }
 
     #[test]

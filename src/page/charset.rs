@@ -2,18 +2,22 @@
 //!
 //! The encoding is found as browsers find it (Encoding and HTML standards): byte order mark, then
 //! the header, then what the first bytes declare, then a guess from the bytes, then windows-1252.
-//! Decoding never fails; what cannot be decoded becomes U+FFFD.
+//! Unlike there, a declaration that the bytes contradict is passed over: a reader of such a page would
+//! choose another encoding by hand. Decoding never fails; what cannot be decoded becomes U+FFFD.
 
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// Bytes searched for a declaration. The HTML standard asks for 1024; long heads put it later.
 const PRESCAN_BYTES: usize = 4096;
 
 /// Bytes the guess is made from: more take longer and seldom change it.
 const DETECT_BYTES: usize = 64 * 1024;
+
+/// Bytes that tell UTF-16 without a byte order mark: half a doctype.
+const WIDE_BYTES: usize = 16;
 
 /// Bytes looked at to tell the kind of a body without a media type (MIME Sniffing standard, 5).
 const SNIFF_BYTES: usize = 1445;
@@ -23,8 +27,18 @@ const SNIFF_BYTES: usize = 1445;
 pub struct Text<'a> {
     /// Borrowed when the bytes are valid UTF-8 as they stand.
     pub text: Cow<'a, str>,
-    /// The name of the encoding, as the Encoding standard writes it.
-    pub encoding: &'static str,
+    /// The encoding that the bytes were read in. Queries of the page's links are written in it.
+    pub encoding: &'static Encoding,
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    /// Text that was none other than UTF-8.
+    fn from(text: &'a str) -> Self {
+        Self {
+            text: text.into(),
+            encoding: UTF_8,
+        }
+    }
 }
 
 /// What a body is to a crawler.
@@ -43,10 +57,19 @@ pub fn to_text<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Text<'a> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return decode(encoding, bytes.get(mark..).unwrap_or_default());
     }
-    let declared = content_type
-        .and_then(|value| parameter(value, "charset"))
-        .and_then(|label| Encoding::for_label(label.as_bytes()))
-        .or_else(|| prescan(bytes.get(..PRESCAN_BYTES).unwrap_or(bytes)));
+    if let Some(encoding) = wide(bytes) {
+        return decode(encoding, bytes);
+    }
+    let by_header = || {
+        content_type
+            .and_then(|value| parameter(value, "charset"))
+            .and_then(|label| Encoding::for_label(label.as_bytes()))
+    };
+    let by_bytes = || prescan(bytes.get(..PRESCAN_BYTES).unwrap_or(bytes));
+    let fitting = |encoding: &&'static Encoding| fits(encoding, bytes);
+    let declared = by_header()
+        .filter(fitting)
+        .or_else(|| by_bytes().filter(fitting));
     decode(declared.unwrap_or_else(|| detect(bytes)), bytes)
 }
 
@@ -57,35 +80,130 @@ pub fn kind(content_type: Option<&str>, body: &[u8]) -> BodyKind {
         .split([';', ','])
         .next()
         .unwrap_or_default();
-    match essence.trim().to_ascii_lowercase().as_str() {
-        "" | "*/*" | "unknown/unknown" | "application/unknown" => sniff(body),
+    let declared = match essence.trim().to_ascii_lowercase().as_str() {
+        "*/*" | "unknown/unknown" | "application/unknown" => return sniff(body),
         "text/html" | "application/xhtml+xml" | "application/vnd.wap.xhtml+xml" => BodyKind::Html,
         "text/plain" | "text/markdown" => BodyKind::Text,
+        // What is no media type says nothing.
+        other if !other.contains('/') => return sniff(body),
         _ => BodyKind::Other,
+    };
+    match is_of_another_kind(body) {
+        true => BodyKind::Other,
+        false => declared,
     }
+}
+
+/// Whether a body begins as no text does: pictures, archives and the like, which some servers call
+/// HTML.
+fn is_of_another_kind(body: &[u8]) -> bool {
+    const BEGINNINGS: [&[u8]; 15] = [
+        b"\x89PNG\r\n",
+        b"GIF87a",
+        b"GIF89a",
+        b"\xFF\xD8\xFF",
+        b"RIFF",
+        b"\0\0\x01\0",
+        b"%PDF-",
+        b"PK\x03\x04",
+        b"\x1F\x8B\x08",
+        b"Rar!\x1A\x07",
+        b"7z\xBC\xAF\x27\x1C",
+        b"OggS\0",
+        b"\x1A\x45\xDF\xA3",
+        b"\x7FELF",
+        b"wOF2",
+    ];
+    BEGINNINGS.iter().any(|begin| body.starts_with(begin))
+        || body.get(4..8).is_some_and(|it| it == b"ftyp")
 }
 
 fn decode<'a>(encoding: &'static Encoding, bytes: &'a [u8]) -> Text<'a> {
     let (text, _) = encoding.decode_without_bom_handling(bytes);
-    Text {
-        text,
-        encoding: encoding.name(),
+    Text { text, encoding }
+}
+
+/// UTF-16 that does not say so: every other byte of its beginning, which is ASCII, is zero.
+fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = bytes.get(..bytes.len().min(WIDE_BYTES) & !1)?;
+    let (even, odd) = (head.iter().step_by(2), head.iter().skip(1).step_by(2));
+    let is_zero = |byte: &u8| *byte == 0;
+    let is_ascii = |byte: &u8| matches!(byte, b'\t'..=b'~');
+    match head.len() {
+        0..8 => None,
+        _ if even.clone().all(is_ascii) && odd.clone().all(is_zero) => Some(UTF_16LE),
+        _ if even.clone().all(is_zero) && odd.clone().all(is_ascii) => Some(UTF_16BE),
+        _ => None,
     }
+}
+
+/// Whether the bytes can be in an encoding that they are declared to be in.
+fn fits(encoding: &'static Encoding, bytes: &[u8]) -> bool {
+    if encoding == REPLACEMENT {
+        // Browsers refuse these; a guess gives some of the text.
+        return false;
+    }
+    if encoding == UTF_8 {
+        return is_rather_utf_8(bytes);
+    }
+    let Some(first) = bytes.iter().position(|byte| !byte.is_ascii()) else {
+        return !is_wide(encoding) || bytes.contains(&0);
+    };
+    let rest = &bytes[first..];
+    if !is_utf_8(rest) {
+        return true;
+    }
+    // Letters that are UTF-8 are letters of other encodings too, but hardly ever words.
+    let letters = rest.iter().filter(|byte| matches!(byte, 0xC2..));
+    let enough = match encoding.is_single_byte() {
+        true => 1,
+        false => 8,
+    };
+    letters.take(enough).count() < enough || (is_wide(encoding) && bytes.contains(&0))
+}
+
+fn is_wide(encoding: &'static Encoding) -> bool {
+    encoding == UTF_16LE || encoding == UTF_16BE
+}
+
+/// Whether bytes are UTF-8; the last of several characters beyond ASCII may be cut.
+fn is_utf_8(bytes: &[u8]) -> bool {
+    let Err(error) = std::str::from_utf8(bytes) else {
+        return true;
+    };
+    error.error_len().is_none() && !bytes[..error.valid_up_to()].is_ascii()
+}
+
+/// Whether bytes have more characters of UTF-8 beyond ASCII than what is none.
+fn is_rather_utf_8(bytes: &[u8]) -> bool {
+    if is_utf_8(bytes) {
+        return true;
+    }
+    let sample = sample(bytes);
+    let (mut letters, mut errors) = (0, 0);
+    for chunk in sample.utf8_chunks() {
+        letters += chunk.valid().chars().filter(|it| !it.is_ascii()).count();
+        errors += usize::from(!chunk.invalid().is_empty());
+    }
+    errors <= letters
+}
+
+/// The part of bytes that a guess is made from: what is not ASCII, and a bit before it.
+fn sample(bytes: &[u8]) -> &[u8] {
+    let first = bytes.iter().position(|byte| !byte.is_ascii());
+    let from = first.unwrap_or(0).saturating_sub(PRESCAN_BYTES);
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.get(..DETECT_BYTES).unwrap_or(rest)
 }
 
 /// A guess for bytes that nobody declared.
 fn detect(bytes: &[u8]) -> &'static Encoding {
-    if std::str::from_utf8(bytes).is_ok() {
+    if is_utf_8(bytes) {
         return UTF_8;
     }
-    let sample = bytes.get(..DETECT_BYTES).unwrap_or(bytes);
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    if detector.feed(sample, true) {
-        detector.guess(None, Utf8Detection::Allow)
-    } else {
-        // Only ASCII in the sample: what follows is rare and Western as likely as not.
-        WINDOWS_1252
-    }
+    detector.feed(sample(bytes), true);
+    detector.guess(None, Utf8Detection::Allow)
 }
 
 /// The encoding that the first bytes declare, in a `<meta>` or an XML declaration.
@@ -135,9 +253,7 @@ fn of_meta(meta: &str) -> Option<&'static Encoding> {
 /// (HTML standard, 13.2.3.2).
 fn declared(label: &str) -> Option<&'static Encoding> {
     match Encoding::for_label(label.as_bytes())? {
-        encoding if encoding == encoding_rs::UTF_16LE || encoding == encoding_rs::UTF_16BE => {
-            Some(UTF_8)
-        }
+        encoding if is_wide(encoding) => Some(UTF_8),
         encoding if encoding == encoding_rs::X_USER_DEFINED => Some(WINDOWS_1252),
         encoding => Some(encoding),
     }
@@ -186,15 +302,21 @@ fn parameter<'a>(content_type: &'a str, name: &str) -> Option<&'a str> {
 
 /// The kind of a body by its first bytes.
 fn sniff(body: &[u8]) -> BodyKind {
-    let is_wide = matches!(body, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
-    let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    let start = body.get(..SNIFF_BYTES).unwrap_or(body).trim_ascii_start();
+    let head = body.get(..SNIFF_BYTES).unwrap_or(body);
+    let marked = Encoding::for_bom(head).map(|(encoding, _)| encoding);
+    let encoding = marked.filter(|it| is_wide(it)).or_else(|| wide(head));
+    if let Some(encoding) = encoding {
+        return sniff_narrow(encoding.decode(head).0.as_bytes());
+    }
+    sniff_narrow(head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head))
+}
+
+/// The same of what is ASCII where it matters.
+fn sniff_narrow(head: &[u8]) -> BodyKind {
+    let start = head.trim_ascii_start();
     let has_binary = start
         .iter()
         .any(|b| matches!(b, 0..=8 | 0x0B | 0x0E..=0x1A | 0x1C..=0x1F));
-    if is_wide {
-        return BodyKind::Text;
-    }
     let lower = String::from_utf8_lossy(start).to_ascii_lowercase();
     if lower.starts_with("<?xml") || lower.starts_with("<rss") || lower.starts_with("<feed") {
         let is_xhtml = lower.contains("<html") || lower.contains("<!doctype html");
@@ -215,7 +337,7 @@ fn sniff(body: &[u8]) -> BodyKind {
     });
     match () {
         () if is_tag => BodyKind::Html,
-        () if has_binary || start.starts_with(b"%PDF-") || start.starts_with(b"{\\rtf") => {
+        () if has_binary || is_of_another_kind(start) || start.starts_with(b"{\\rtf") => {
             BodyKind::Other
         }
         () => BodyKind::Text,
@@ -234,7 +356,7 @@ mod tests {
 
     fn check(bytes: &[u8], content_type: Option<&str>, expected: (&str, &str)) {
         let text = to_text(bytes, content_type);
-        assert_eq!((text.encoding, &*text.text), expected);
+        assert_eq!((text.encoding.name(), &*text.text), expected);
     }
 
     #[test]
@@ -263,8 +385,63 @@ mod tests {
         check(
             body,
             Some("text/html; charset=bogus"),
-            ("UTF-8", "<meta charset=utf-8>\u{FFFD}"),
+            ("windows-1252", "<meta charset=utf-8>ä"),
         );
+    }
+
+    #[test]
+    fn declarations_that_the_bytes_contradict_are_passed_over() {
+        let russian = "Съешь же ещё этих мягких французских булок, да выпей чаю.";
+        let (bytes, _, _) = encoding_rs::WINDOWS_1251.encode(russian);
+        let utf_8 = Some("text/html; charset=utf-8");
+        check(&bytes, utf_8, ("windows-1251", russian));
+        let latin = Some("text/html; charset=iso-8859-1");
+        check("gr\u{fc}n".as_bytes(), latin, ("UTF-8", "grün"));
+        check(
+            russian.as_bytes(),
+            Some("text/html; charset=gbk"),
+            ("UTF-8", russian),
+        );
+        let wide = Some("text/html; charset=utf-16le");
+        check(b"<html>narrow", wide, ("UTF-8", "<html>narrow"));
+        check(
+            b"plain",
+            Some("a/b; charset=iso-2022-kr"),
+            ("UTF-8", "plain"),
+        );
+        // The other declaration is better than a guess.
+        let japanese = "<meta charset=shift_jis>春はあけぼの";
+        let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(japanese);
+        check(&bytes, utf_8, ("Shift_JIS", japanese));
+        // One wrong byte, or a cut, among many right ones contradicts nothing.
+        let mut bytes = russian.as_bytes().to_vec();
+        bytes.truncate(bytes.len() - 2);
+        assert_eq!(to_text(&bytes, utf_8).encoding, UTF_8);
+        bytes.insert(0, 0xFF);
+        assert_eq!(to_text(&bytes, utf_8).encoding, UTF_8);
+        // What is right stays.
+        let french = "d\u{e9}j\u{e0} vu";
+        let (bytes, _, _) = WINDOWS_1252.encode(french);
+        check(&bytes, latin, ("windows-1252", french));
+        let chinese = "春眠不觉晓，处处闻啼鸟";
+        let (bytes, _, _) = encoding_rs::GBK.encode(chinese);
+        check(&bytes, Some("text/html; charset=gb2312"), ("GBK", chinese));
+    }
+
+    #[test]
+    fn utf_16_is_seen_without_a_mark() {
+        let text = "<!doctype html><p>grün";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        check(
+            &little,
+            Some("text/html; charset=utf-8"),
+            ("UTF-16LE", text),
+        );
+        check(&big, None, ("UTF-16BE", text));
+        assert_eq!(kind(None, &little), BodyKind::Html);
+        assert_eq!(kind(None, b"\xFF\xFEw\0o\0r\0d\0s\0"), BodyKind::Text);
+        check(b"a\0b\0", None, ("UTF-8", "a\0b\0"));
     }
 
     #[test]
@@ -300,14 +477,16 @@ mod tests {
         let (russian, _, _) = encoding_rs::WINDOWS_1251.encode(
             "Съешь же ещё этих мягких французских булок, да выпей чаю. Широкая электрификация.",
         );
-        assert_eq!(to_text(&russian, None).encoding, "windows-1251");
+        assert_eq!(to_text(&russian, None).encoding.name(), "windows-1251");
         check(b"plain", None, ("UTF-8", "plain"));
         check(b"a\0b", None, ("UTF-8", "a\0b"));
     }
 
     #[test]
     fn kind_follows_the_header_and_sniffs_without_one() {
-        assert_eq!(kind(Some("Text/HTML; charset=x"), b"%PDF-"), BodyKind::Html);
+        assert_eq!(kind(Some("Text/HTML; charset=x"), b"words"), BodyKind::Html);
+        assert_eq!(kind(Some("text/html"), b"%PDF-1.7"), BodyKind::Other);
+        assert_eq!(kind(Some("html"), b"<p>"), BodyKind::Html);
         assert_eq!(kind(Some("application/xhtml+xml"), b""), BodyKind::Html);
         assert_eq!(kind(Some("text/plain"), b"<html>"), BodyKind::Text);
         for other in [

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use encoding_rs::Encoding;
 use html5ever::local_name;
 use scraper::node::Element;
 use serde::{Deserialize, Serialize};
@@ -45,19 +46,35 @@ pub enum LinkKind {
     Related,
 }
 
-/// What references are relative to: the first `<base href>` if it is a usable one, else `url`.
-pub(super) fn base(outline: &Outline<'_>, url: &Url) -> Url {
-    outline
-        .declared(Tag::Base)
-        .find_map(|(_, element)| attribute(element, &local_name!("href")))
-        .and_then(|href| url::join(url, href).ok())
-        .unwrap_or_else(|| url.clone())
+/// What references are relative to, and in what encoding their queries are written.
+pub(super) struct Base {
+    url: Url,
+    encoding: &'static Encoding,
+}
+
+impl Base {
+    /// The first `<base href>` if it is a usable one, else `url`.
+    pub(super) fn of(outline: &Outline<'_>, url: &Url, encoding: &'static Encoding) -> Self {
+        let declared = outline
+            .declared(Tag::Base)
+            .find_map(|(_, element)| attribute(element, &local_name!("href")))
+            .and_then(|href| url::join_in(url, href, encoding).ok());
+        Self {
+            url: declared.unwrap_or_else(|| url.clone()),
+            encoding,
+        }
+    }
+
+    /// The absolute URL of a reference, if it is one to crawl.
+    pub(super) fn join(&self, reference: &str) -> Option<Url> {
+        url::join_in(&self.url, reference, self.encoding).ok()
+    }
 }
 
 /// All links, each target once, in document order.
 pub(super) fn collect(
     outline: &Outline<'_>,
-    base: &Url,
+    base: &Base,
     identity: &Identity,
     options: &PageOptions,
     notes: &mut Vec<Note>,
@@ -82,10 +99,10 @@ pub(super) fn collect(
         }
         if reference.len() > options.max_url_bytes {
             // A long script or data URL is no loss.
-            cut |= url::join(base, reference).is_ok();
+            cut |= base.join(reference).is_some();
             continue;
         }
-        let Ok(target) = url::join(base, reference) else {
+        let Some(target) = base.join(reference) else {
             continue;
         };
         let id = identity.id(&target);

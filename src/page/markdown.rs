@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use html5ever::local_name;
 
 use super::blocks::Block;
+use super::links::Base;
 use super::outline::{Break, Outline, Sight, attribute};
 use super::tag::Tag;
 use super::text::Writer;
-use crate::url::{self, Url};
 
 /// Levels of lists and quotations that are written; deeper ones count as these.
 const MAX_LEVELS: usize = 8;
@@ -21,7 +21,7 @@ const MAX_LEVELS: usize = 8;
 pub(super) fn render(
     outline: &Outline<'_>,
     blocks: &[Block],
-    base: &Url,
+    base: &Base,
     max_bytes: usize,
 ) -> String {
     let numbers = item_numbers(outline);
@@ -173,7 +173,7 @@ fn texts<'o, 'a>(
 }
 
 /// Writes a row of a table, with the line below it that makes the first row a head.
-fn row(outline: &Outline<'_>, block: &Block, base: &Url, out: &mut String, is_first: bool) {
+fn row(outline: &Outline<'_>, block: &Block, base: &Base, out: &mut String, is_first: bool) {
     let cell_of = |at: usize| {
         let mut up = outline.texts.get(at).map_or(0, |text| text.parent);
         while let Some(item) = outline.elements.get(up) {
@@ -216,7 +216,7 @@ enum Inline {
 }
 
 /// Writes texts of one block in a line, with links and code.
-fn inline(outline: &Outline<'_>, block: &Block, base: &Url, range: (usize, usize)) -> String {
+fn inline(outline: &Outline<'_>, block: &Block, base: &Base, range: (usize, usize)) -> String {
     let mut writer = Writer::new(usize::MAX);
     let mut current = Inline::Plain;
     for text in texts(outline, range) {
@@ -269,14 +269,14 @@ fn place(outline: &Outline<'_>, block: &Block, parent: usize) -> Inline {
 }
 
 /// Ends a link or code. The white space before the end moves behind it.
-fn close(writer: &mut Writer, outline: &Outline<'_>, base: &Url, place: Inline) {
+fn close(writer: &mut Writer, outline: &Outline<'_>, base: &Base, place: Inline) {
     match place {
         Inline::Plain => {}
         Inline::Code(_) => writer.push_close("`"),
         Inline::Link(at) => {
             let item = outline.elements.get(at);
             let href = item.and_then(|item| attribute(item.element, &local_name!("href")));
-            let target = href.and_then(|href| url::join(base, href).ok());
+            let target = href.and_then(|href| base.join(href));
             match target {
                 Some(target) => {
                     let target = target.as_str().replace('(', "%28").replace(')', "%29");

@@ -5,9 +5,9 @@ use scraper::node::Element;
 use serde::Serialize;
 
 use super::collapse;
+use super::links::Base;
 use super::outline::{Outline, attribute};
 use super::tag::Tag;
-use crate::url::{self, Url};
 
 /// Bytes of a declared language that are read; BCP 47 (section 4.4.1) asks for 35.
 const MAX_LANGUAGE_BYTES: usize = 35;
@@ -40,7 +40,7 @@ const MAX_VALUE_BYTES: usize = 1024;
 const MAX_ALTERNATES: usize = 256;
 
 /// Reads everything of [`Metadata`]. Meta tags come first, then JSON-LD.
-pub(super) fn metadata(outline: &Outline<'_>, base: &Url, max_url_bytes: usize) -> Metadata {
+pub(super) fn metadata(outline: &Outline<'_>, base: &Base, max_url_bytes: usize) -> Metadata {
     let tags = tags(outline);
     let said = |names: &[&str]| {
         let find = |name: &&str| tags.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -83,7 +83,7 @@ fn tags<'a>(outline: &Outline<'a>) -> Vec<(&'a str, &'a str)> {
         .collect()
 }
 
-fn alternates(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Vec<(String, String)> {
+fn alternates(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<(String, String)> {
     let links = outline.declared(Tag::Link);
     links
         .filter_map(|(_, element)| {
@@ -93,7 +93,7 @@ fn alternates(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Vec<(Strin
             let href =
                 attribute(element, &local_name!("href")).filter(|href| href.len() <= max_bytes)?;
             let is_tag = language.len() <= MAX_LANGUAGE_BYTES && !rel.is_empty();
-            let target = url::join(base, href).ok().filter(|_| is_tag)?;
+            let target = base.join(href).filter(|_| is_tag)?;
             Some((language.trim().to_ascii_lowercase(), target.into()))
         })
         .take(MAX_ALTERNATES)
@@ -101,7 +101,7 @@ fn alternates(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Vec<(Strin
 }
 
 /// The pages that this one names as next and previous in its series, each the first so named.
-pub(super) fn neighbours(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Vec<String> {
+pub(super) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<String> {
     let pointers = outline.pointers.iter();
     let elements: Vec<&Element> = pointers
         .filter_map(|&index| outline.elements.get(index))
@@ -113,7 +113,7 @@ pub(super) fn neighbours(outline: &Outline<'_>, base: &Url, max_bytes: usize) ->
             let rel = attribute(element, &local_name!("rel"))?;
             let href = attribute(element, &local_name!("href"))?;
             let is_meant = tokens.iter().any(|token| has_token(rel, token));
-            let target = url::join(base, href).ok()?;
+            let target = base.join(href)?;
             (is_meant && href.len() <= max_bytes).then(|| target.into())
         })
     };
@@ -217,13 +217,13 @@ fn normalize_language(declared: &str) -> Option<String> {
 }
 
 /// The first `<link rel=canonical>`, made absolute.
-pub(super) fn canonical(outline: &Outline<'_>, base: &Url, max_bytes: usize) -> Option<String> {
+pub(super) fn canonical(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Option<String> {
     outline.declared(Tag::Link).find_map(|(_, element)| {
         let is_canonical =
             attribute(element, &local_name!("rel")).is_some_and(|rel| has_token(rel, "canonical"));
         let href = attribute(element, &local_name!("href")).filter(|_| is_canonical)?;
         let href = Some(href.trim()).filter(|href| !href.is_empty() && href.len() <= max_bytes)?;
-        url::join(base, href).ok().map(String::from)
+        base.join(href).map(String::from)
     })
 }
 

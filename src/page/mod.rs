@@ -46,6 +46,7 @@ pub use wishes::{Rel, Rels, Wish, Wishes};
 
 use crate::url::{Identity, Url};
 use blocks::Block;
+use links::Base;
 use outline::Outline;
 
 /// Bounds on what one page may cost. They are counts, never times, so that a page always gives the
@@ -53,8 +54,11 @@ use outline::Outline;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageOptions {
+    /// Bytes of a page's text that are read; what comes after is not. The largest of 661 sampled pages
+    /// had 1.5 MB.
+    pub max_bytes: usize,
     /// Elements open at once, counting open formatting elements twice. Start tags beyond are
-    /// dropped. Browsers stop at 512 too; parsing is quadratic in this number.
+    /// dropped; of links, what they point at is kept. Browsers stop at 512 too; parsing is quadratic in this number.
     pub max_depth: usize,
     /// Nodes of the tree; what comes after is not read. Comments, and what scripts, style sheets and
     /// drawings hold, are no nodes of it. Of 661 sampled pages the median had 1,600 and the largest
@@ -76,8 +80,9 @@ pub struct PageOptions {
 impl Default for PageOptions {
     fn default() -> Self {
         Self {
+            max_bytes: 8 << 20,
             max_depth: 512,
-            max_nodes: 250_000,
+            max_nodes: 150_000,
             max_tag_bytes: 64 * 1024,
             max_links: 10_000,
             max_url_bytes: 4096,
@@ -124,6 +129,8 @@ pub struct Page {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
+    /// `max_bytes`: the end of the page was not read.
+    BytesCut,
     /// `max_depth`: start tags were dropped.
     DepthCut,
     /// `max_nodes`: the end of the page was not read.
@@ -138,33 +145,47 @@ pub enum Note {
 
 impl Page {
     /// Reads an HTML page that was fetched from `url`.
-    pub fn parse_html(html: &str, url: &Url, identity: &Identity, options: &PageOptions) -> Self {
-        Self::read(html, url, identity, options, |_, _, _| ()).0
+    pub fn parse_html<'a>(
+        html: impl Into<charset::Text<'a>>,
+        url: &Url,
+        identity: &Identity,
+        options: &PageOptions,
+    ) -> Self {
+        Self::read(html.into(), url, identity, options, |_, _, _| ()).0
     }
 
     /// The same, and the main text as Markdown, at most `max_text_bytes` of it.
-    pub fn parse_html_to_markdown(
-        html: &str,
+    pub fn parse_html_to_markdown<'a>(
+        html: impl Into<charset::Text<'a>>,
         url: &Url,
         identity: &Identity,
         options: &PageOptions,
     ) -> (Self, String) {
-        Self::read(html, url, identity, options, |outline, blocks, base| {
-            markdown::render(outline, blocks, base, options.max_text_bytes)
-        })
+        Self::read(
+            html.into(),
+            url,
+            identity,
+            options,
+            |outline, blocks, base| markdown::render(outline, blocks, base, options.max_text_bytes),
+        )
     }
 
     /// Reads a page, and makes something more of its main blocks while the tree is there.
     fn read<T>(
-        html: &str,
+        html: charset::Text<'_>,
         url: &Url,
         identity: &Identity,
         options: &PageOptions,
-        more: impl FnOnce(&Outline<'_>, &[Block], &Url) -> T,
+        more: impl FnOnce(&Outline<'_>, &[Block], &Base) -> T,
     ) -> (Self, T) {
+        let charset::Text {
+            text: html,
+            encoding,
+        } = html;
+        let html = &*html;
         let (tree, mut notes) = tree::parse(html, options);
         let outline = Outline::of(&tree);
-        let base = links::base(&outline, url);
+        let base = Base::of(&outline, url, encoding);
         let links = links::collect(&outline, &base, identity, options, &mut notes);
         let sight = text::sight(&outline);
         let full_text = text::full(&outline, sight, options.max_text_bytes, &mut notes);
@@ -198,6 +219,7 @@ impl Page {
     /// A page that is plain text: all of it is main text, and it has no title and no links.
     pub fn plain_text(text: &str, options: &PageOptions) -> Self {
         let mut notes = Vec::new();
+        let text = within(text, options.max_bytes, &mut notes);
         let full_text = text::plain(text, options.max_text_bytes, &mut notes);
         Self {
             detected_language: language::detect(&full_text),
@@ -213,6 +235,15 @@ impl Page {
 /// How much of the visible text the main text is, by bytes.
 fn kept_permille(main_text: &str, full_text: &str) -> u16 {
     (main_text.len() * 1000 / full_text.len().max(1)).min(1000) as u16
+}
+
+/// The beginning of a page that is too long.
+fn within<'a>(text: &'a str, max_bytes: usize, notes: &mut Vec<Note>) -> &'a str {
+    if text.len() <= max_bytes {
+        return text;
+    }
+    notes.push(Note::BytesCut);
+    &text[..floor_char_boundary(text, max_bytes)]
 }
 
 /// The largest character boundary of `text` that is not after `at`.

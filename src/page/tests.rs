@@ -9,12 +9,16 @@ use super::*;
 use crate::url::{Canonicalizer, Secret, parse};
 
 fn page(html: &str) -> Page {
+    page_of(html.into())
+}
+
+fn page_of(text: charset::Text<'_>) -> Page {
     let identity = Identity::new(
         Canonicalizer::default(),
         Secret::from_bytes([7; Secret::LEN]),
     );
     let url = parse("https://example.org/dir/page.html").unwrap();
-    Page::parse_html(html, &url, &identity, &PageOptions::default())
+    Page::parse_html(text, &url, &identity, &PageOptions::default())
 }
 
 fn check_links(html: &str, expected: &[(&str, LinkKind, bool)]) {
@@ -376,7 +380,8 @@ fn what_a_page_says_of_itself_is_read() {
 fn check_markdown(html: &str, expected: &str) {
     let (tree, _) = tree::parse(html, &PageOptions::default());
     let outline = Outline::of(&tree);
-    let base = parse("https://example.org/dir/page.html").unwrap();
+    let url = parse("https://example.org/dir/page.html").unwrap();
+    let base = Base::of(&outline, &url, encoding_rs::UTF_8);
     let (blocks, _) = blocks::of(&outline);
     assert_eq!(
         markdown::render(&outline, &blocks, &base, 10_000),
@@ -422,6 +427,29 @@ fn a_forum_is_about_its_comments() {
         main_text.contains("Post 0") && main_text.contains("Post 5"),
         "{main_text}"
     );
+}
+
+#[test]
+fn the_end_of_an_enormous_page_is_not_read() {
+    let options = PageOptions {
+        max_bytes: 40,
+        ..PageOptions::default()
+    };
+    let url = parse("https://example.org/").unwrap();
+    let identity = Identity::new(
+        Canonicalizer::default(),
+        Secret::from_bytes([7; Secret::LEN]),
+    );
+    let html = "<title>t</title><p>h\u{e9}re it is \u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}<a href=/x>cut</a>";
+    let found = Page::parse_html(html, &url, &identity, &options);
+    assert_eq!(
+        (found.links.len(), &found.notes[..]),
+        (0, &[Note::BytesCut][..])
+    );
+    assert!(found.full_text.starts_with("h\u{e9}re it is"), "{found:?}");
+    let text = Page::plain_text(&"word ".repeat(10), &options);
+    assert_eq!(text.full_text, "word ".repeat(8).trim_end());
+    assert_eq!(text.notes, [Note::BytesCut]);
 }
 
 /// Hostile pages of about a megabyte: none may overflow the stack, take a quadratic time or make
@@ -503,6 +531,47 @@ fn hostile_pages_are_cut_not_endured() {
             assert!(page.notes.contains(&note), "{start}: {:?}", page.notes);
         }
     }
+}
+
+#[test]
+fn links_below_the_deepest_level_are_kept() {
+    let below = "<a href=/a>one</a><ul><li><a href=/b>two<area href=/c><link rel=next href=/d>";
+    for around in [
+        "<div>",
+        "<ul><li>",
+        "<section>",
+        "<a href=/x><div>",
+        "<table><tr><td>",
+    ] {
+        let html = around.repeat(100_000) + below + &"</a>".repeat(10) + "<a href=/e>three</a>";
+        let found = page(&html);
+        let links: Vec<_> = found
+            .links
+            .iter()
+            .map(|link| link.url.trim_start_matches("https://example.org/"))
+            .filter(|path| *path != "x")
+            .collect();
+        assert_eq!(links, ["a", "b", "c", "d", "e"], "{around}");
+        assert!(found.notes.contains(&Note::DepthCut), "{around}");
+        assert!(found.full_text.contains("three"), "{around}");
+    }
+}
+
+#[test]
+fn queries_are_written_in_the_encoding_of_the_page() {
+    let html = "<base href='/d/?b'><a href='?q=\u{e9}'>x</a><a href='/\u{e9}'>y</a>\
+         <link rel=canonical href='?c=\u{e9}'>";
+    let (bytes, _, _) = encoding_rs::WINDOWS_1252.encode(html);
+    let header = Some("text/html; charset=iso-8859-1");
+    let found = page_of(charset::to_text(&bytes, header));
+    let links: Vec<_> = found.links.iter().map(|link| link.url.as_str()).collect();
+    let expected = [
+        "https://example.org/d/?q=%E9",
+        "https://example.org/%C3%A9",
+        "https://example.org/d/?c=%E9",
+    ];
+    assert_eq!(links, expected);
+    assert_eq!(found.canonical.as_deref(), Some(expected[2]));
 }
 
 #[test]

@@ -149,7 +149,11 @@ impl<'t> Reader<'t> {
         while let Some(length) = memchr2(b'&', 0, &bytes[from..end]) {
             let place = from + length;
             let (token, after) = if bytes[place] == 0 {
-                (Token::NullCharacterToken, place + 1)
+                // The first of several has the effect of all, but in SVG and MathML.
+                let is_foreign = self.is_foreign();
+                let more = bytes[place..end].iter().take_while(|byte| **byte == 0);
+                let length = if is_foreign { 1 } else { more.count() };
+                (Token::NullCharacterToken, place + length)
             } else if let Some(reference) = lexer::reference(self.page, place + 1, false) {
                 let mut characters = StrTendril::new();
                 reference.push_to(&mut characters);
@@ -352,7 +356,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn end_tag(name: LocalName) -> Token {
+pub(super) fn end_tag(name: LocalName) -> Token {
     Token::TagToken(Tag {
         kind: TagKind::EndTag,
         name,

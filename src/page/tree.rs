@@ -16,9 +16,9 @@ use html5ever::tree_builder::{Tracer, TreeBuilder, TreeBuilderOpts, TreeSink};
 use memchr::memchr;
 use scraper::{Html, HtmlTreeSink};
 
-use super::{Note, PageOptions, floor_char_boundary, tokens};
+use super::{Note, PageOptions, tokens};
 
-/// Bytes of a page at all: places in the tree's texts are numbers of 32 bits.
+/// Bytes of a page, whatever the options say: places in the tree's texts are numbers of 32 bits.
 const MAX_BYTES: usize = 1 << 30;
 
 /// Later `<html>` and `<body>` tags whose attributes are still merged into the first one. Each
@@ -57,19 +57,20 @@ fn parse_with(
         },
     );
     let sink = BoundedSink::new(builder, options);
-    let page = normalized(html, &sink);
+    let html = super::within(
+        html,
+        options.max_bytes.min(MAX_BYTES),
+        &mut sink.notes.borrow_mut(),
+    );
+    let page = normalized(html);
     let sink = feed(&page, sink, options.max_tag_bytes);
     (sink.builder.sink.finish(), sink.notes.into_inner())
 }
 
 /// The text without byte order mark and with line feeds for line ends (HTML standard, section
 /// 13.2.3.5), in a buffer that the texts of the tree share.
-fn normalized(html: &str, sink: &BoundedSink) -> StrTendril {
+fn normalized(html: &str) -> StrTendril {
     let mut rest = html.strip_prefix('\u{FEFF}').unwrap_or(html);
-    if rest.len() > MAX_BYTES {
-        sink.note(Note::NodesCut);
-        rest = &rest[..floor_char_boundary(rest, MAX_BYTES)];
-    }
     let mut page = StrTendril::with_capacity(rest.len() as u32);
     while let Some(end) = memchr(b'\r', rest.as_bytes()) {
         page.push_slice(&rest[..end]);
@@ -101,6 +102,16 @@ struct Depth {
     nodes: usize,
     /// Whether an end tag came since, so that the stacks may be lower.
     stale: bool,
+}
+
+/// What becomes of a start tag.
+enum Admission {
+    /// Its element is opened.
+    Opened,
+    /// Its element is put into the tree without what it holds: a link below the deepest level.
+    Alone,
+    /// It is over budget.
+    Dropped,
 }
 
 /// The last token of a piece, as far as it tells in what state the tokenizer is.
@@ -201,13 +212,11 @@ impl BoundedSink {
                 | local_name!("noframes")
                 | local_name!("noembed")
                 | local_name!("xmp")
-        ) && !self
-            .builder
-            .adjusted_current_node_present_but_not_in_html_namespace()
+        ) && !self.is_foreign()
     }
 
-    /// Bounds the attributes of a start tag; false if the whole tag is over budget.
-    fn admit(&self, tag: &mut Tag) -> bool {
+    /// Bounds the attributes of a start tag, and says what becomes of it.
+    fn admit(&self, tag: &mut Tag) -> Admission {
         if tag.attrs.len() > MAX_ATTRIBUTES {
             tag.attrs.truncate(MAX_ATTRIBUTES);
             self.note(Note::TagCut);
@@ -216,14 +225,22 @@ impl BoundedSink {
             let merged = self.merged_tags.get() + 1;
             self.merged_tags.set(merged);
             if merged > MERGED_TAGS {
-                return false;
+                return Admission::Dropped;
             }
         }
         if self.has_room() || self.is_raw_text(tag) {
-            return true;
+            return Admission::Opened;
         }
         self.note(Note::DepthCut);
-        false
+        match is_pointer(tag) && !self.is_foreign() {
+            true => Admission::Alone,
+            false => Admission::Dropped,
+        }
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.builder
+            .adjusted_current_node_present_but_not_in_html_namespace()
     }
 }
 
@@ -250,8 +267,17 @@ impl TokenSink for BoundedSink {
             }
             Token::TagToken(mut tag) => {
                 if tag.kind == TagKind::StartTag {
-                    if !self.admit(&mut tag) {
-                        return TokenSinkResult::Continue;
+                    match self.admit(&mut tag) {
+                        Admission::Opened => {}
+                        Admission::Dropped => return TokenSinkResult::Continue,
+                        Admission::Alone => {
+                            let name = tag.name.clone();
+                            let outcome = self.builder.process_token(Token::TagToken(tag), line);
+                            if name == local_name!("a") {
+                                let _ = self.builder.process_token(tokens::end_tag(name), line);
+                            }
+                            return outcome;
+                        }
                     }
                 } else {
                     let depth = self.depth.get();
@@ -279,9 +305,20 @@ impl TokenSink for BoundedSink {
     }
 
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
-        self.builder
-            .adjusted_current_node_present_but_not_in_html_namespace()
+        self.is_foreign()
     }
+}
+
+/// Whether a tag points at another page, and its element holds nothing, or nothing that matters.
+fn is_pointer(tag: &Tag) -> bool {
+    matches!(
+        tag.name,
+        local_name!("a")
+            | local_name!("area")
+            | local_name!("base")
+            | local_name!("link")
+            | local_name!("meta")
+    ) && !tag.attrs.is_empty()
 }
 
 /// Counts the handles the tree builder holds.

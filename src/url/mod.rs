@@ -25,6 +25,10 @@ pub use series::series;
 
 pub use ::url::{Position, Url};
 
+use std::borrow::Cow;
+
+use encoding_rs::{EncoderResult, Encoding, UTF_8};
+
 /// Longest URL that is crawled, in bytes. RFC 9110 section 4.1 asks for at least 8,000; real pages
 /// stay below, and no server is known to take more than 16 KiB of request line by default.
 pub const MAX_LEN: usize = 16 * 1024;
@@ -56,6 +60,42 @@ pub fn parse(text: &str) -> Result<Url, Error> {
 /// Resolves a reference found on a page against the page's base, with the same care.
 pub fn join(base: &Url, reference: &str) -> Result<Url, Error> {
     accept(base.join(trimmed(reference)?)?)
+}
+
+/// The same for a page in another encoding than UTF-8: the query is written in it (URL standard,
+/// section 4.4), which is what the server understands.
+pub fn join_in(base: &Url, reference: &str, encoding: &'static Encoding) -> Result<Url, Error> {
+    let encoding = encoding.output_encoding();
+    if encoding == UTF_8 || reference.is_ascii() {
+        return join(base, reference);
+    }
+    let joined = Url::options()
+        .base_url(Some(base))
+        .encoding_override(Some(&|query| Cow::Owned(encoded(query, encoding))))
+        .parse(trimmed(reference)?)?;
+    accept(joined)
+}
+
+/// Text in an encoding. What it does not have is a character reference, escaped (URL standard, section
+/// 1.3, "percent-encode after encoding").
+fn encoded(mut text: &str, encoding: &'static Encoding) -> Vec<u8> {
+    let mut encoder = encoding.new_encoder();
+    let mut bytes = Vec::new();
+    loop {
+        let room = encoder.max_buffer_length_from_utf8_without_replacement(text.len());
+        bytes.reserve(room.unwrap_or(MAX_LEN));
+        let (result, read) =
+            encoder.encode_from_utf8_to_vec_without_replacement(text, &mut bytes, true);
+        text = text.get(read..).unwrap_or_default();
+        match result {
+            EncoderResult::Unmappable(letter) => {
+                let reference = format!("%26%23{}%3B", u32::from(letter));
+                bytes.extend_from_slice(reference.as_bytes());
+            }
+            EncoderResult::OutputFull => {}
+            EncoderResult::InputEmpty => return bytes,
+        }
+    }
 }
 
 /// Measured before parsing, so that a megabyte of `data:` in a link costs nothing.
@@ -200,6 +240,33 @@ mod tests {
             );
         }
         assert_eq!(join(&base, "tel:1"), Err(Error::Scheme("tel".to_owned())));
+    }
+
+    #[test]
+    fn queries_are_in_the_encoding_of_the_page() {
+        let base = parse("http://a.example/d/e?q").unwrap();
+        let check = |reference, encoding, expected| {
+            let joined = join_in(&base, reference, encoding).unwrap();
+            assert_eq!(joined.as_str(), expected, "{reference}");
+        };
+        let gbk = encoding_rs::GBK;
+        check("?q=春", gbk, "http://a.example/d/e?q=%B4%BA");
+        check("/春?春#春", gbk, "http://a.example/%E6%98%A5?%B4%BA");
+        check("?q=%E9&r=a", gbk, "http://a.example/d/e?q=%E9&r=a");
+        let latin = encoding_rs::WINDOWS_1252;
+        check("?é春ü", latin, "http://a.example/d/e?%E9%26%2326149%3B%FC");
+        // Nobody writes UTF-16 into a URL.
+        for encoding in [encoding_rs::UTF_16LE, encoding_rs::REPLACEMENT, UTF_8] {
+            check("?é", encoding, "http://a.example/d/e?%C3%A9");
+        }
+        let japanese = encoding_rs::ISO_2022_JP;
+        check("?春", japanese, "http://a.example/d/e?%1B$B=U%1B(B");
+        assert!(join_in(&base, "mailto:é", gbk).is_err());
+        let long = "é".repeat(MAX_LEN / 3);
+        assert!(matches!(
+            join_in(&base, &long, latin),
+            Err(Error::TooLong(_))
+        ));
     }
 
     #[test]

@@ -273,3 +273,35 @@ fn files_are_begun_anew_at_their_size_and_stay_sound() {
     // All pages and the host's missing robots.txt, whose page is not the same as any other.
     assert_eq!(responses, 32);
 }
+
+#[test]
+fn what_is_no_text_is_kept_if_that_is_wanted() {
+    let web = Web::start(vec![
+        Site::new()
+            .page("/", Answer::html(page("home", &["/picture", "/words"])))
+            .page(
+                "/picture",
+                Answer::text("<a href=/not-a-link>x</a>").content_type("image/png"),
+            )
+            .page("/words", Answer::text("These are words, and no more.")),
+    ]);
+    let picture = web.url(0, "/picture");
+    let kept = Place::new();
+    kept.crawl(&[&web.url(0, "/")]);
+    assert_eq!(kept.pages()[&picture].verdict, "unique");
+    only(&kept.records(), "response", &picture);
+
+    let left = Place::new();
+    let config = left.file("config.toml", "[archive]\nother_types = false\n");
+    left.crawl(&[&web.url(0, "/"), "--config", &config]);
+    let pages = left.pages();
+    let line = &pages[&picture];
+    assert_eq!(
+        (line.verdict.as_str(), line.annotation.as_deref()),
+        ("ineligible", Some("ineligible:kind"))
+    );
+    let records = left.records();
+    let is_about_it = |record: &&ReadRecord| record.header("WARC-Target-URI") == Some(&picture);
+    assert_eq!(records.iter().filter(is_about_it).count(), 0);
+    only(&records, "response", &web.url(0, "/words"));
+}

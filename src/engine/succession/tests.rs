@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::super::analysts::Analysts;
+use super::super::analysts::{Analysts, Curfew};
 use super::super::clusters::page;
 use super::super::committer::DEDUP_RUNS;
 use super::super::dups::{dups, report};
@@ -69,6 +69,8 @@ pub(in crate::engine) fn options() -> Options {
             total_timeout: second,
             max_body_bytes: 1 << 20,
             max_decoded_bytes: 1 << 20,
+            max_codings: 4,
+            max_header_fields: 100,
             max_header_bytes: 1 << 16,
             body_budget_bytes: 1 << 20,
             allow_private: true,
@@ -79,6 +81,7 @@ pub(in crate::engine) fn options() -> Options {
         page: PageOptions::default(),
         archive: ArchiveOptions {
             store: StorePolicy::Unique,
+            other_types: true,
             max_segment_bytes: 1 << 30,
             compression: 1,
         },
@@ -206,6 +209,7 @@ impl World {
             reader,
             policies: self.committer().policies.clone(),
             waiting: Waiting::default(),
+            curfew: Curfew::default(),
         }
         .analyse(fetched);
         let entry = Entry::Visit(Box::new(analysed));

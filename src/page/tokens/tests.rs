@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[rustfmt::skip]
-const CASES: [&str; 91] = [
+const CASES: [&str; 92] = [
     // Tags and attributes.
     "<a href=x/>y<a/href='x'class=\"y\"z>", "<p =x==y / id = \"\" id=z><p class=a\tid=b\nrole=c\u{c}>",
     "<P CLASS=X><dIV Id='&amp;&ampx=&amp=&amp;'></DiV x=y/></p/>", "<p class=a\0b><p\0><p id=\0></p\0>", "<é><p é=ü id=ö>",
@@ -131,7 +131,7 @@ const CASES: [&str; 91] = [
     "<input type=hidden><frameset>", "<input type=text><frameset>", "<table><input type=hidden><input type=x></table>",
     "<p><b x=1><b x=2><b x=3><b x=3><b x=3><b x=3></p>a", "<p><a x=1><a x=2><a x=2><a x=2><a x=2></p>a", "<p><font x><font x><font x><font x y></p>a",
     // Line ends, and what begins a page.
-    "\u{feff}a\r\nb\rc\n\rd<p id='x\r\ny'\rclass\r=\r\nz>\u{feff}e", "<pre>\r\n\r\na</pre><pre>&#10;b</pre><pre><!-- c -->\nd</pre>", " \0 <!doctype html>\0a", "\0\0<p>\0a<table>\0b<svg>\0c",
+    "\u{feff}a\r\nb\rc\n\rd<p id='x\r\ny'\rclass\r=\r\nz>\u{feff}e", "<pre>\r\n\r\na</pre><pre>&#10;b</pre><pre><!-- c -->\nd</pre>", " \0 <!doctype html>\0a", "\0\0<p>\0a<table>\0b<svg>\0c", "a\0\0\0b<table>\0\0c<svg>\0\0\0d</svg><select>\0\0e",
     "<!DOCTYPE html PUBLIC \"-//W3C//DTD HTML 3.2//EN\"><p><table>a", "<p><table>a",
 ];
 
