@@ -2,9 +2,12 @@
 //! through `fuzz_targets/`, which needs a nightly compiler; `tests/it/fuzz.rs` replays `corpus/` and
 //! mutations of it on stable. Each reads what strangers write, with the room's public functions only.
 
+use bytes::Bytes;
+use gleaner::fetch::{self, DecodeBounds};
 use gleaner::page::sitemap::{SitemapOptions, read_sitemap, recognize};
+use gleaner::page::{self, Page, PageOptions, charset};
 use gleaner::robots::{self, Rules};
-use gleaner::url::{self, Canonicalizer, HostKey, Rule, RuleSet, Site, Url};
+use gleaner::url::{self, Canonicalizer, HostKey, Identity, Rule, RuleSet, Secret, Site, Url};
 
 /// Any text is a URL or is refused; what is accepted has a canonical form that parses, is its own
 /// canonical form under whatever rules, and does not leave the host unless a rule says so. The
@@ -79,4 +82,78 @@ pub(crate) fn sitemap(bytes: &[u8]) {
     if let Some(form) = recognize(bytes) {
         assert_eq!(report.form, Some(form));
     }
+}
+
+/// Any bytes are in any codings, and what comes of them is bounded. The first line names the codings.
+pub(crate) fn body(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let (codings, body) = bytes.split_at(end.map_or(0, |end| end + 1));
+    let codings = String::from_utf8_lossy(codings);
+    let body = Bytes::copy_from_slice(body);
+    let bounds = DecodeBounds {
+        max_bytes: 64 * 1024,
+        max_codings: 3,
+    };
+    let decoded = fetch::decode([&*codings].into_iter(), &body, bounds);
+    assert!(decoded.bytes.len() <= bounds.max_bytes);
+    assert!(decoded.is_whole || decoded.note.is_some());
+    let none = fetch::decode([].into_iter(), &body, bounds);
+    assert_eq!(none.is_whole, body.len() <= bounds.max_bytes);
+    assert!(body.starts_with(&none.bytes));
+}
+
+/// Any bytes are text, whatever is said of them, and text that is UTF-8 stays. The first line is what
+/// is said.
+pub(crate) fn charset(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let (said, body) = bytes.split_at(end.map_or(0, |end| end + 1));
+    let said = String::from_utf8_lossy(said);
+    for content_type in [None, Some(said.trim())] {
+        let text = charset::to_text(body, content_type);
+        // No encoding makes more than three bytes of one, but for the mark of what cannot be read.
+        assert!(text.text.len() <= 3 * body.len() + 3);
+        let again = charset::to_text(body, content_type);
+        assert_eq!(again, text);
+        let _ = page::kind(content_type, body);
+    }
+    if let Ok(plain) = std::str::from_utf8(body)
+        && !plain.contains(['\0', '<', '\u{feff}'])
+    {
+        assert_eq!(charset::to_text(body, None).text, plain);
+    }
+}
+
+/// Any bytes are a page, twice the same one, within its bounds.
+pub(crate) fn page(bytes: &[u8]) {
+    let url = url::parse("http://a.example/b/").expect("it is a URL");
+    let identity = Identity::new(
+        Canonicalizer::default(),
+        Secret::from_bytes([7; Secret::LEN]),
+    );
+    let options = PageOptions {
+        max_bytes: 30_000,
+        max_depth: 40,
+        max_nodes: 2_000,
+        max_tag_bytes: 20_000,
+        max_links: 20,
+        max_url_bytes: 200,
+        max_text_bytes: 3_000,
+        max_title_bytes: 50,
+    };
+    let read = || {
+        let text = charset::to_text(bytes, None);
+        Page::parse_html_to_markdown(text, &url, &identity, &options)
+    };
+    let (page, markdown) = read();
+    assert!(page.links.len() <= options.max_links);
+    for link in &page.links {
+        let target = url::parse(&link.url).expect("a link is a URL");
+        assert_eq!(identity.id(&target), link.id);
+    }
+    let title = page.title.as_deref().unwrap_or_default();
+    assert!(title.len() <= options.max_title_bytes);
+    for text in [&page.full_text, &page.main_text, &markdown] {
+        assert!(text.len() <= options.max_text_bytes);
+    }
+    assert_eq!(read(), (page, markdown));
 }

@@ -12,7 +12,7 @@ use crate::fuzz_targets;
 const MUTATIONS: u64 = 4_000;
 
 /// Bytes that mean something to one of the formats, strewn in.
-const WORDS: [&str; 30] = [
+const WORDS: [&str; 48] = [
     "%",
     "%2e",
     "/",
@@ -43,6 +43,24 @@ const WORDS: [&str; 30] = [
     "&#x",
     "é",
     "\0",
+    "gzip, ",
+    "deflate",
+    "br",
+    "zstd",
+    "charset=",
+    "utf-16",
+    "<meta charset=",
+    "<p>",
+    "</p>",
+    "<div>",
+    "<a href=/",
+    "</a>",
+    "<b>",
+    "<table><td>",
+    "<svg>",
+    "<script>",
+    "</script>",
+    "<title>",
 ];
 
 /// splitmix64.
@@ -128,4 +146,19 @@ fn robots_files() {
 #[test]
 fn sitemaps() {
     check("sitemap", fuzz_targets::sitemap);
+}
+
+#[test]
+fn bodies() {
+    check("body", fuzz_targets::body);
+}
+
+#[test]
+fn charsets() {
+    check("charset", fuzz_targets::charset);
+}
+
+#[test]
+fn pages() {
+    check("page", fuzz_targets::page);
 }

@@ -1,0 +1,9 @@
+//! cargo-fuzz's entry to `targets::page`.
+
+#![no_main]
+
+#[path = "../targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::page(bytes));
