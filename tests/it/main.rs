@@ -13,6 +13,7 @@
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `memory`: what does not grow.
+//! - `hostile`: what many hosts that misbehave can do to a crawl: nothing.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
@@ -25,6 +26,7 @@
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
 //! - `web`, `smoke`: the web, and its own tests.
+//! - `hostile_hosts`: hosts that misbehave.
 
 mod run;
 
@@ -50,6 +52,7 @@ mod extract;
 
 mod bad_input;
 mod full_disk;
+mod hostile;
 mod recovery;
 mod stop;
 
@@ -81,3 +84,6 @@ mod web;
 
 #[path = "../support/web/smoke.rs"]
 mod smoke;
+
+#[path = "../support/hostile/mod.rs"]
+mod hostile_hosts;

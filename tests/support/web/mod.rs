@@ -40,6 +40,7 @@ use tokio::sync::watch;
 pub use clusters::{ClusterOptions, Expected, Kind, Place, cluster_web};
 pub use log::Request;
 pub use site::{Answer, Delivery, Site};
+pub use words::{Article, Random};
 
 use log::Log;
 use server::Shared;

@@ -1,0 +1,300 @@
+//! What strangers' servers can do to a crawl: nothing but fail. Some two hundred and sixty hosts,
+//! each with its own way to misbehave and a good page beside it, in one crawl with short deadlines:
+//! it ends, within its memory, has every good page once, and has contacted nobody whom it may not.
+//!
+//! Where the system allows it, the tests run in a network of their own, in which private addresses
+//! lead to listeners of the test: then a guard that fails is seen, and reaches nobody.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{IpAddr, TcpListener};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gleaner::archive::ReadRecord;
+use gleaner::engine::LogLine;
+use rustix::process::{Pid, Signal};
+
+use crate::hostile_hosts::{self, At, Behaviour, Comes, Hosts, PRIVATE};
+use crate::run::{PATIENCE, Place, Running, kind};
+
+/// Deadlines that a test can wait for.
+const SHORT: &str = "\
+[crawl]
+scope = \"any\"
+max_depth = 6
+exclude = [\"*/not/*\"]
+[politeness]
+backoff = \"50ms\"
+max_backoff = \"200ms\"
+max_crawl_delay = \"200ms\"
+attempts = 2
+[fetch]
+connect_timeout = \"1s\"
+head_timeout = \"4s\"
+total_timeout = \"7s\"
+";
+
+/// The time that all hosts together may take. Some 20 s are deadlines that pass one after the other.
+const TIME: Duration = Duration::from_mins(2);
+
+/// The memory that they may take, in bytes.
+const MEMORY: u64 = 500 << 20;
+
+/// The time from a request to end to the end.
+const STOPPED: Duration = Duration::from_secs(10);
+
+/// Set in a network of one's own.
+const INSIDE: &str = "HOSTILE_NETWORK";
+
+/// Runs a test of this file in a network of its own, if one can be had; whether it was run.
+fn in_a_network_of_its_own(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return false;
+    }
+    let mut script = "set -e; ip link set lo up; ".to_owned();
+    for address in PRIVATE {
+        let _ = write!(script, "ip addr add {address} dev lo; ");
+    }
+    let unshare = |command: &str| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--user", "--map-root-user", "--net", "sh", "-c"]);
+        unshare.arg(format!("{script}{command}"));
+        unshare
+    };
+    if !unshare("true").output().is_ok_and(|it| it.status.success()) {
+        eprintln!("no network of its own is allowed here: only loopback is listened on");
+        return false;
+    }
+    let status = unshare("exec \"$@\"")
+        .arg("sh")
+        .arg(std::env::current_exe().expect("a test has a file"))
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .status()
+        .expect("it was there just now");
+    assert!(status.success(), "see above");
+    true
+}
+
+/// Listeners that nobody may contact.
+struct Forbidden {
+    contacts: Arc<Mutex<Vec<String>>>,
+    listening: usize,
+}
+
+impl Forbidden {
+    fn listen() -> Self {
+        let contacts = Arc::new(Mutex::new(Vec::new()));
+        let mut listening = 0;
+        for address in PRIVATE.iter().chain(&["127.0.0.1", "::1"]) {
+            let address: IpAddr = address.parse().expect("the table has addresses");
+            for port in [80, 443, 70, 21] {
+                let Ok(listener) = TcpListener::bind((address, port)) else {
+                    continue;
+                };
+                listening += 1;
+                let contacts = Arc::clone(&contacts);
+                thread::spawn(move || {
+                    for stream in listener.incoming() {
+                        let place = stream.and_then(|it| it.local_addr());
+                        contacts
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push(format!("{place:?}"));
+                    }
+                });
+            }
+        }
+        Self {
+            contacts,
+            listening,
+        }
+    }
+
+    fn contacts(&self) -> Vec<String> {
+        let contacts = self.contacts.lock();
+        contacts.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A crawl of all hosts.
+fn begin(place: &Place, hosts: &Hosts, behaviours: &[Behaviour], settings: &str) -> Running {
+    let config = format!("{settings}[fetch.hosts]\n{}", hosts.named());
+    let config = place.file("config.toml", &config);
+    let seeds: Vec<_> = behaviours.iter().map(|it| it.url("/")).collect();
+    let seeds = place.file("seeds.txt", &seeds.join("\n"));
+    place.start(&["--seeds", &seeds, "--config", &config])
+}
+
+/// The most memory that a process takes until its end, in bytes.
+fn peak(pid: Pid) -> thread::JoinHandle<u64> {
+    let path = format!("/proc/{}/status", pid.as_raw_nonzero());
+    thread::spawn(move || {
+        let mut peak = 0;
+        while let Some(now) = fs::read_to_string(&path)
+            .ok()
+            .and_then(|it| high_water(&it))
+        {
+            peak = now;
+            thread::sleep(Duration::from_millis(20));
+        }
+        peak
+    })
+}
+
+/// `VmHWM`, which a process that has ended does not have any more.
+fn high_water(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+/// What a crawl left of a URL.
+struct Left<'a> {
+    /// Its lines in the log, but those that say that it is tried again.
+    lines: BTreeMap<&'a str, Vec<&'a LogLine>>,
+    /// The responses that are stored.
+    responses: BTreeMap<&'a str, Vec<&'a ReadRecord>>,
+}
+
+impl Left<'_> {
+    /// What is wrong with what came of a behaviour, if anything is.
+    fn complaint(&self, behaviour: &Behaviour, hosts: &Hosts) -> Option<String> {
+        let good = behaviour.url("/good");
+        let stored = self
+            .responses
+            .get(good.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        let expected = usize::from(behaviour.comes != Comes::Forbids);
+        if stored.len() != expected {
+            let lines = self.lines.get(good.as_str());
+            return Some(format!("{} good pages: {lines:?}", stored.len()));
+        }
+        let asked = match behaviour.at {
+            At::GoodOnce => 2,
+            _ => expected,
+        };
+        if hosts.asked(&good) != asked {
+            return Some(format!(
+                "asked {} times for the good page",
+                hosts.asked(&good)
+            ));
+        }
+        let is_as_sent = |record: &ReadRecord| {
+            let payload = record.http_parts().map(|(_, payload)| payload);
+            payload == Some(behaviour.good_page().as_bytes())
+        };
+        if !stored.iter().copied().all(is_as_sent) {
+            return Some("the good page is not as it was sent".to_owned());
+        }
+        let (status, note, title) = match behaviour.comes {
+            Comes::Nothing | Comes::Forbids => return None,
+            Comes::Leads => {
+                let led = hosts.asked(&behaviour.url("/led"));
+                return (led != 1).then(|| {
+                    let lines = self.lines.get(behaviour.bad().as_str());
+                    format!("led on {led} times: {lines:?}")
+                });
+            }
+            Comes::Fails(class) => (0, class, None),
+            Comes::Noted(status, note) => (status, note, None),
+            Comes::Whole(status) => (status, "", None),
+            Comes::Titled(status, title) => (status, "", Some(title)),
+        };
+        let bad = behaviour.bad();
+        let lines = self.lines.get(bad.as_str()).map_or(&[][..], Vec::as_slice);
+        let [line] = lines else {
+            return Some(format!("{} lines of {bad}: {lines:?}", lines.len()));
+        };
+        let annotation = line.annotation.as_deref().unwrap_or_default();
+        let is_as_expected = line.status == status
+            && match behaviour.comes {
+                Comes::Fails(class) => annotation.starts_with(&format!("{class}:")),
+                Comes::Whole(_) => !["cut:", "Cut", "coding", "length"]
+                    .iter()
+                    .any(|note| annotation.contains(note)),
+                _ => annotation.contains(note),
+            }
+            && title.is_none_or(|title| {
+                line.page.as_ref().and_then(|page| page.title.as_deref()) == Some(title)
+            });
+        let records = self
+            .responses
+            .get(bad.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        let cut = annotation
+            .split("; ")
+            .find_map(|it| it.strip_prefix("cut:"));
+        if !records.iter().all(|it| it.header("WARC-Truncated") == cut) {
+            return Some(format!("not stored as cut by {cut:?}"));
+        }
+        (!is_as_expected).then(|| format!("{line:?}"))
+    }
+}
+
+#[test]
+fn hosts_that_misbehave_harm_nobody_but_themselves() {
+    if in_a_network_of_its_own("hostile::hosts_that_misbehave_harm_nobody_but_themselves") {
+        return;
+    }
+    let forbidden = Forbidden::listen();
+    let mut behaviours = hostile_hosts::all();
+    if let Ok(only) = std::env::var("HOSTILE_ONLY") {
+        behaviours.retain(|it| only.split(',').any(|name| name == it.name));
+    }
+    let hosts = Hosts::start(&behaviours);
+    let place = Place::new();
+    let begun = Instant::now();
+    let running = begin(&place, &hosts, &behaviours, SHORT);
+    let peak = peak(running.pid());
+    running.end_within(TIME).expect(0);
+    let taken = begun.elapsed();
+    let peak = peak.join().expect("it only reads");
+    println!(
+        "{} hosts, {} forbidden listeners: {taken:?}, {} MB",
+        behaviours.len(),
+        forbidden.listening,
+        peak >> 20
+    );
+    let (log, records) = (place.log(), place.records());
+    let mut left = Left {
+        lines: BTreeMap::new(),
+        responses: BTreeMap::new(),
+    };
+    for line in log.iter().filter(|line| line.verdict != "retry") {
+        left.lines.entry(&line.url).or_default().push(line);
+    }
+    for record in records.iter().filter(|it| kind(it) == "response") {
+        let url = record.header("WARC-Target-URI").unwrap_or_default();
+        left.responses.entry(url).or_default().push(record);
+    }
+    let mut complaints = String::new();
+    for behaviour in &behaviours {
+        if let Some(complaint) = left.complaint(behaviour, &hosts) {
+            let _ = writeln!(complaints, "{}: {complaint}", behaviour.name);
+        }
+    }
+    let contacts = forbidden.contacts();
+    assert!(contacts.is_empty(), "contacted: {contacts:?}");
+    assert!(complaints.is_empty(), "\n{complaints}");
+    assert!(peak < MEMORY, "{} MB", peak >> 20);
+}
+
+#[test]
+fn hosts_that_misbehave_do_not_keep_a_crawl_from_stopping() {
+    let behaviours = hostile_hosts::all();
+    let hosts = Hosts::start(&behaviours);
+    let place = Place::new();
+    // With the deadlines that a crawl has by itself, and all its fetches in the hands of hosts.
+    let running = begin(&place, &hosts, &behaviours, "[crawl]\nscope = \"any\"\n");
+    assert!(hosts.wait_for(450, PATIENCE));
+    running.signal(Signal::TERM);
+    let begun = Instant::now();
+    running.end_within(PATIENCE).expect(0).says(&["stopping"]);
+    assert!(begun.elapsed() < STOPPED, "{:?}", begun.elapsed());
+    place.records();
+}
