@@ -223,7 +223,7 @@ mod tests {
         ));
         fs::write(
             directory.path().join("version"),
-            "gleaner data directory, format 9\n",
+            "gleaner data directory, format 999\n",
         )
         .unwrap();
         assert!(matches!(

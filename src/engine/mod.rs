@@ -90,7 +90,7 @@ pub use texts::Texts;
 pub use why::{AdmissionNow, HostNow, QueuedNow, Reading, RobotsNow, UrlState, Visited, Why, why};
 
 use crate::fetch::Fetcher;
-use crate::frontier::{Schedule, ScheduleOptions};
+use crate::frontier::{Moment, Schedule, ScheduleOptions};
 use crate::store::{Batch, Durability, Table, keys};
 use crate::url::Url;
 use crate::{archive, dedup, fetch, robots, runs, store};
@@ -309,12 +309,7 @@ impl Crawl {
         };
         let scheduler = Scheduler {
             schedule: Schedule::new(
-                ScheduleOptions {
-                    window: options.window,
-                    buffer: options.buffer,
-                    max_pages: limits.max_pages,
-                    resumed: resumed.then(|| clock.now()),
-                },
+                schedule_options(&options, limits, resumed.then(|| clock.now())),
                 committer.identity.clone(),
             ),
             fetchers: Fetchers {
@@ -377,6 +372,19 @@ impl Crawl {
             slowest: committer.run_hosts.slowest(),
             largest: committer.run_hosts.largest(),
         })
+    }
+}
+
+fn schedule_options(
+    options: &Options,
+    limits: &RunLimits,
+    resumed: Option<Moment>,
+) -> ScheduleOptions {
+    ScheduleOptions {
+        window: options.window,
+        buffer: options.buffer,
+        max_pages: limits.max_pages,
+        resumed,
     }
 }
 

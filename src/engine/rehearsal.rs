@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::analysts::Analysts;
+use super::analysts::{Analysts, Curfew};
 use super::clock::Clock;
 use super::committer::{Committer, SEEN_RUNS};
 use super::directory::DataDirectory;
@@ -78,6 +78,7 @@ impl Rehearsal {
                 reader: Reader::new(&committer.identity, options),
                 policies: committer.policies.clone(),
                 waiting: Waiting::default(),
+                curfew: Curfew::default(),
             },
             committer,
             clock: Clock::start(),
