@@ -14,7 +14,7 @@ use super::{Failure, signals};
 use crate::config::{self, Config, Size, Span};
 use crate::daemon::{Attendance, Attendant};
 use crate::engine::{self, Crawl, Failpoint, RunLimits, StopHandle};
-use crate::fetch::{Guard, Refused};
+use crate::fetch::{FetchOptions, Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode};
 use crate::seeds::{self, Source};
 use crate::url::Url;
@@ -315,7 +315,11 @@ fn spool_standard_input() -> Result<PathBuf, Failure> {
 /// Gives the number of seeds.
 pub(super) fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
     // Where a seed may lead is judged when the crawl knows what was consented to.
-    let guard = Guard::new(true, &config.fetch.user_agent, &config.fetch.hosts);
+    let guard = Guard::new(&FetchOptions {
+        allow_private: true,
+        hosts: config.fetch.hosts.clone(),
+        ..FetchOptions::new(&config.fetch.user_agent)
+    });
     let mut given = 0;
     for seed in sources.seeds() {
         let seed = seed.map_err(|error| sources.name_standard_input(error))?;

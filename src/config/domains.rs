@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::load::{nearest, values};
-use super::{Config, PATTERNS_TOGETHER, Span, compiled};
+use super::{Config, DomainFetch, PATTERNS_TOGETHER, Span, compiled};
 use crate::frontier::{
     LearnOverrides, Overrides, RobotsMode, SitemapMode, TrapOverrides, Troubles,
 };
@@ -30,6 +30,8 @@ pub struct DomainSettings {
     pub traps: TrapOverrides,
     /// What is learned of them.
     pub learn: LearnOverrides,
+    /// What is sent to them.
+    pub fetch: DomainFetch,
 }
 
 /// Keys of `[politeness]` that a host may have its own value of.
@@ -171,6 +173,9 @@ pub(super) fn check(domains: &[DomainSettings]) -> Result<(), (usize, String)> {
                 return refuse(&format!("{key} must be {PATTERNS_TOGETHER}"));
             }
         }
+        if let Err(reason) = entry.fetch.check() {
+            return refuse(reason);
+        }
         if entry.politeness.attempts == Some(0) {
             return refuse("politeness.attempts must be at least 1");
         }
@@ -227,6 +232,7 @@ pub(super) fn at_host<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::fetch::OF_DOMAINS_ONLY;
     use super::*;
 
     fn read(text: &str) -> Vec<DomainSettings> {
@@ -253,17 +259,34 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_one_of_the_crawl_and_reaches_the_frontier() {
+    fn every_key_is_one_of_the_crawl_and_reaches_who_heeds_it() {
         let crawl_wide = values(&Config::default());
         for key in keys() {
-            assert!(crawl_wide.contains_key(&key), "{key}");
-            let value = match &crawl_wide[&key] {
-                Value::Null => Value::from(3),
-                other => other.clone(),
+            let is_crawl_wide = !OF_DOMAINS_ONLY.contains(&&*key);
+            assert_eq!(crawl_wide.contains_key(&key), is_crawl_wide, "{key}");
+            let value = match crawl_wide.get(&key) {
+                Some(Value::Null) => Value::from(3),
+                Some(Value::Object(_)) | None => continue,
+                Some(other) => other.clone(),
             };
-            let entry = read(&format!("[[domain]]\n{key} = {value}")).remove(0);
-            assert_eq!(entry.settings(), BTreeMap::from([(key.clone(), value)]));
-            assert_ne!(entry.overrides(), Overrides::default(), "{key}");
+            let mut config = Config {
+                domain: read(&format!(
+                    "[[domain]]\nmatch = [\"a.example\"]\n{key} = {value}"
+                )),
+                ..Config::default()
+            };
+            assert_eq!(
+                config.domain[0].settings(),
+                BTreeMap::from([(key.clone(), value)])
+            );
+            let is_fetch = key.starts_with("fetch.");
+            assert_eq!(
+                config.options().unwrap().fetch.own.len(),
+                usize::from(is_fetch)
+            );
+            let entry = config.domain.remove(0);
+            let reaches_frontier = entry.overrides() != Overrides::default();
+            assert_eq!(reaches_frontier, !is_fetch, "{key}");
         }
     }
 
@@ -294,6 +317,8 @@ mod tests {
             "holds for the whole crawl; for a domain can be set: crawl.exclude, ",
         );
         check_refused(&entry("fetch.concurrency = 7"), "holds for the whole crawl");
+        check_refused(&entry("fetch.auth = \"hush\""), "a user and a password");
+        check_refused(&entry("fetch.max_body = \"0B\""), "more than 0 bytes");
         check_refused(&entry(""), "it sets nothing");
         check_refused(&entry("politeness.attempts = 0"), "at least 1");
         check_refused("[[domain]]\npoliteness.attempts = 2", "it names no host");

@@ -80,3 +80,29 @@ pub enum Error {
         expected: &'static str,
     },
 }
+
+/// A message of the parser of files, which shows the place, without Rust's names of types. A line that
+/// may hold a secret is not shown.
+pub(super) fn file_error_in_words(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    // Below the place, the parser shows the line: `3 | key = value`.
+    let shown = text.lines().filter_map(|line| {
+        let (number, line) = line.split_once('|')?;
+        number.trim().parse::<u32>().ok().map(|_| line)
+    });
+    let mut shown = shown.peekable();
+    let place = text.lines().next().unwrap_or_default();
+    if shown.peek().is_some() && shown.any(may_hold_secret) {
+        return format!("{place}; the line is not shown, because it may hold a secret");
+    }
+    text.replace("a nonzero u32", "a whole number, 1 or more")
+}
+
+/// Whether a line of a file may have a password or the like.
+pub(super) fn may_hold_secret(line: &str) -> bool {
+    const PARTS: [&str; 9] = [
+        "auth", "cookie", "token", "key", "secret", "passw", "session", "header", "proxy",
+    ];
+    let line = line.to_ascii_lowercase();
+    PARTS.iter().any(|part| line.contains(part))
+}

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::dedup::RuleSettings;
 use super::load::{Layers, Origin, list, values};
 use super::{Config, DomainSettings};
+use crate::fetch::HIDDEN;
 
 /// Every setting as `section.key` and its value as text; those of some hosts or pages as
 /// `section.key at pattern`.
@@ -54,15 +55,21 @@ pub fn kept(settings: &BTreeMap<String, String>) -> Config {
     let mut layers = Layers::new();
     let mut own: BTreeMap<&str, toml::Table> = BTreeMap::new();
     let mut rules: BTreeMap<&str, toml::Table> = BTreeMap::new();
-    for (key, value) in settings {
+    // A secret was not kept: its key has its default.
+    let known = settings.iter().filter(|(_, value)| !value.contains(HIDDEN));
+    for (key, value) in known {
         match key.split_once(" at ") {
             Some((key, pattern)) => {
                 let Some((section, key)) = key.split_once('.') else {
                     continue;
                 };
                 let is_list = value.starts_with('[');
+                let is_table = value.starts_with('{');
+                let table =
+                    || toml::Value::try_from(serde_json::from_str::<Value>(value).ok()?).ok();
                 let value = (value.parse().map(toml::Value::Integer).map_err(|_| ()))
                     .or_else(|()| is_list.then(|| list(value).ok()).flatten().ok_or(()))
+                    .or_else(|()| is_table.then(table).flatten().ok_or(()))
                     .or_else(|()| value.parse().map(toml::Value::Boolean))
                     .or_else(|_| value.parse().map(toml::Value::Float))
                     .unwrap_or_else(|_| toml::Value::String(value.clone()));
@@ -99,6 +106,7 @@ pub fn kept(settings: &BTreeMap<String, String>) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fetch::{Proxy, Secret};
 
     #[test]
     fn settings_that_were_kept_are_the_same_again() {
@@ -109,6 +117,7 @@ mod tests {
         let lists = toml::from_str::<Config>(
             "[[domain]]\nmatch = [\"a.example\"]\npoliteness = { delay = \"5s\", attempts = 2 }\n\
              crawl.robots = \"ignore\"\n\
+             fetch = { max_body = \"1MiB\", headers = { accept-language = \"de\" } }\n\
              [[dedup.rule]]\nmatch = [\"/print/\"]\nsimilarity = 1\nrefusals = false\nhamming = 3\n\
              [[dedup.rule]]\nmatch = [\"a.example/x\"]\ntiers = [\"raw\"]\nmethod = \"simhash\"",
         )
@@ -119,6 +128,20 @@ mod tests {
         config.dedup.similarity = 0.85;
         let mut settings = flatten(&config);
         assert_eq!(kept(&settings), config);
+        let secret = |config: &mut Config| {
+            let auth = Secret::try_from("user:hush".to_owned()).unwrap();
+            config.domain[0].fetch.auth = Some(auth);
+            config.fetch.proxy = Proxy::try_from("http://user:hush@[::1]:1".to_owned()).unwrap();
+        };
+        let mut with_secrets = config.clone();
+        secret(&mut with_secrets);
+        let kept_of_secrets = flatten(&with_secrets);
+        assert!(
+            kept_of_secrets
+                .values()
+                .all(|value| !value.contains("hush"))
+        );
+        assert_eq!(kept(&kept_of_secrets), config);
         settings.insert("no.such".to_owned(), "1".to_owned());
         settings.insert("crawl.max_redirects".to_owned(), "many".to_owned());
         assert_eq!(kept(&settings), config);

@@ -13,6 +13,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
 use super::dedup::{self, RULE};
+use super::error::{file_error_in_words, may_hold_secret};
 use super::{Config, Error, domains, urls};
 use crate::url::HostKey;
 
@@ -142,7 +143,8 @@ impl Effective {
         let place = |entry: &str, pattern| {
             Origin::Domain(format!("{}, {entry}, {pattern}", file.display()))
         };
-        self.settings()
+        let mut settings: Vec<_> = self
+            .settings()
             .into_iter()
             .map(|(key, value, origin)| {
                 if let Some((value, at, pattern)) = own.remove(&key) {
@@ -159,7 +161,14 @@ impl Effective {
                     (key, value, origin.clone())
                 }
             })
-            .collect()
+            .collect();
+        // What hosts alone can have.
+        settings.extend(own.into_iter().map(|(key, (value, at, pattern))| {
+            let entry = domains::label(&self.config.domain, at);
+            (key, value, place(&entry, pattern))
+        }));
+        settings.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        settings
     }
 
     /// Where the entries of `[[domain]]` and of `[[dedup.rule]]` come from, if there are any.
@@ -306,7 +315,10 @@ impl Layers {
             .map_err(|reason| Error::Refused {
                 origin: origin.clone(),
                 key: key.to_owned(),
-                value: format!("{text:?}"),
+                value: match may_hold_secret(key) {
+                    true => "what is not shown here".to_owned(),
+                    false => format!("{text:?}"),
+                },
                 reason,
             })?;
         let table = self
@@ -512,11 +524,6 @@ fn in_words(message: &str) -> String {
         Some((_, words)) => format!("it must be {words}"),
         None => message.trim_end().to_owned(),
     }
-}
-
-/// A message of the parser of files, which shows the place, without Rust's names of types.
-fn file_error_in_words(error: &toml::de::Error) -> String {
-    (error.to_string()).replace("a nonzero u32", "a whole number, 1 or more")
 }
 
 fn unknown(path: &Path, text: &str, key: &str, known: &[&str]) -> Error {
@@ -784,6 +791,29 @@ mod tests {
         assert!(error.to_string().contains("no setting"), "{error}");
         // Of others we say nothing.
         Layers::new().add_environment([(odd(), odd())]).unwrap();
+    }
+
+    #[test]
+    fn errors_show_no_secrets() {
+        for file in [
+            "[fetch]\nheaders = \"hush\"",
+            "[fetch]\nproxy = \"hush.example\"",
+            "[fetch]\nproxy = \"http://u:hush@[\"",
+            "[fetch]\nheaders = { Host = \"hush\" }",
+            "[fetch]\nheaders = { X-Api-Key = \"hush\" }",
+            "[[domain]]\nmatch = [\"a.example\"]\nfetch.auth = \"hush",
+            "[[domain]]\nmatch = [\"a.example\"]\nfetch.auth = \"hush\"",
+            "[[domain]]\nmatch = [\"a.example\"]\nfetch.auth = [\"hush\"]",
+        ] {
+            let error = load_layers(file, &[], &[]).unwrap_err();
+            assert!(!error.contains("hush"), "{error}");
+        }
+        let environment = [("GLEANER_FETCH_PROXY", "ftp://u:hush@a.example")];
+        let error = load_layers("", &environment, &[]).unwrap_err();
+        assert!(
+            !error.contains("hush") && error.contains("socks5"),
+            "{error}"
+        );
     }
 
     #[test]

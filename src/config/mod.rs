@@ -9,6 +9,7 @@
 mod dedup;
 mod domains;
 mod error;
+mod fetch;
 mod kept;
 mod load;
 mod units;
@@ -22,13 +23,13 @@ use serde::{Deserialize, Serialize};
 pub use dedup::{DedupSettings, List, RuleSettings, ShingleSetting};
 pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
 pub use error::Error;
+pub use fetch::{DomainFetch, FetchSettings};
 pub use kept::{flatten, kept};
 pub use load::{Effective, Flag, Origin, load, variable};
 pub use units::{Size, Span};
 pub use urls::{UrlRuleSettings, UrlSettings};
 
 use crate::engine::{ArchiveOptions, Options, StorePolicy};
-use crate::fetch::{FetchOptions, NamedHosts};
 use crate::frontier::{
     LearnPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode,
     ScopeKind, SeenOptions, SitemapMode, TrapPolicy, Troubles,
@@ -198,58 +199,6 @@ impl Default for RevisitSettings {
     }
 }
 
-/// How requests are made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct FetchSettings {
-    /// Sent as User-Agent; beyond loopback it must hold a contact.
-    pub user_agent: String,
-    /// Fetches at once, each of another host.
-    pub concurrency: usize,
-    /// Until a connection stands.
-    pub connect_timeout: Span,
-    /// Until the head of the answer is there.
-    pub head_timeout: Span,
-    /// Until the end of the body.
-    pub total_timeout: Span,
-    /// Bytes of a body as received.
-    pub max_body: Size,
-    /// Bytes of a body after content decoding.
-    pub max_decoded: Size,
-    /// Content codings of one body that are undone.
-    pub max_codings: usize,
-    /// Header fields of an answer.
-    pub max_header_fields: usize,
-    /// Bytes of all headers of an answer.
-    pub max_header: Size,
-    /// Bytes of bodies in memory across the crawl.
-    pub body_budget: Size,
-    /// Private, loopback and reserved addresses may be contacted.
-    pub allow_private: bool,
-    /// Addresses of names, asked before the DNS.
-    pub hosts: NamedHosts,
-}
-
-impl Default for FetchSettings {
-    fn default() -> Self {
-        Self {
-            user_agent: concat!("gleaner/", env!("CARGO_PKG_VERSION")).to_owned(),
-            concurrency: 64,
-            connect_timeout: Span::seconds(10),
-            head_timeout: Span::seconds(30),
-            total_timeout: Span::seconds(120),
-            max_body: Size::mebibytes(20),
-            max_decoded: Size::mebibytes(40),
-            max_codings: 4,
-            max_header_fields: 512,
-            max_header: Size(64 << 10),
-            body_budget: Size::mebibytes(256),
-            allow_private: false,
-            hosts: NamedHosts::default(),
-        }
-    }
-}
-
 /// What is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -264,6 +213,8 @@ pub struct ArchiveSettings {
     pub compression: u32,
     /// Bytes of a log file before the next is begun.
     pub max_log: Size,
+    /// Whether credentials of the configuration are left out of recorded requests.
+    pub hide_credentials: bool,
 }
 
 impl Default for ArchiveSettings {
@@ -274,6 +225,7 @@ impl Default for ArchiveSettings {
             max_file: Size(1_000_000_000),
             compression: 6,
             max_log: Size(100_000_000),
+            hide_credentials: true,
         }
     }
 }
@@ -326,7 +278,7 @@ impl Config {
                 entry: self.dedup.label(at),
                 reason,
             })?;
-        let (crawl, politeness, fetch) = (&self.crawl, &self.politeness, &self.fetch);
+        let (crawl, politeness) = (&self.crawl, &self.politeness);
         Ok(Options {
             scope: crawl.scope,
             limits: Limits {
@@ -347,21 +299,8 @@ impl Config {
             },
             window: self.state.hosts_in_memory,
             buffer: self.state.urls_in_memory,
-            fetch: FetchOptions {
-                user_agent: fetch.user_agent.clone(),
-                connect_timeout: fetch.connect_timeout.0,
-                head_timeout: fetch.head_timeout.0,
-                total_timeout: fetch.total_timeout.0,
-                max_body_bytes: fetch.max_body.bytes(),
-                max_decoded_bytes: fetch.max_decoded.bytes(),
-                max_codings: fetch.max_codings,
-                max_header_fields: fetch.max_header_fields,
-                max_header_bytes: fetch.max_header.bytes(),
-                body_budget_bytes: fetch.body_budget.bytes(),
-                allow_private: fetch.allow_private,
-                hosts: fetch.hosts.clone(),
-            },
-            concurrency: fetch.concurrency,
+            fetch: fetch::options(self),
+            concurrency: self.fetch.concurrency,
             max_rate: politeness.max_rate,
             page: self.page.clone(),
             features: self.dedup.features(),
@@ -420,12 +359,9 @@ impl Config {
     /// Refuses values that would stall or break a crawl: the key, and what it must be.
     fn check(&self) -> Result<(), (&'static str, &'static str)> {
         self.dedup.check()?;
+        fetch::check(&self.fetch)?;
         let refuse = |key, expected| Err((key, expected));
         match self {
-            _ if self.fetch.concurrency == 0 => refuse("fetch.concurrency", "at least 1"),
-            _ if !is_user_agent(&self.fetch.user_agent) => {
-                refuse("fetch.user_agent", "printable ASCII, and not empty")
-            }
             _ if self.crawl.expected_urls > MAX_EXPECTED_URLS => refuse(
                 "crawl.expected_urls",
                 "at most 10,000,000,000, which take 12 GB",
@@ -455,7 +391,6 @@ impl Config {
             _ if self.revisit.max_interval < self.revisit.min_interval => {
                 refuse("revisit.max_interval", "at least revisit.min_interval")
             }
-            _ if self.fetch.max_body.0 == 0 => refuse("fetch.max_body", "more than 0 bytes"),
             _ if self.state.max_memory < Size::mebibytes(64) => {
                 refuse("state.max_memory", "at least 64 MiB")
             }
@@ -503,9 +438,4 @@ pub fn is_live(key: &str) -> bool {
     // How pages are looked for is a rule's to say as well; what is kept to find them is not.
     let is_rule = key.starts_with("dedup.") && key.contains(" at ");
     is_rule || LIVE.iter().any(|live| key.starts_with(live))
-}
-
-/// Whether a text can be sent as User-Agent and tells something.
-fn is_user_agent(text: &str) -> bool {
-    !text.trim().is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

@@ -118,7 +118,7 @@ impl Fetchers {
 
     /// Finds out the address of a host.
     pub(super) async fn resolve(self, host: HostKey) {
-        let address = self.guard.address(&host).await;
+        let address = self.fetcher.address(&host).await;
         let _ = self.events.send(Event::Resolved(host, address)).await;
     }
 

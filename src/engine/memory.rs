@@ -62,7 +62,7 @@ impl MemoryPlan {
                 .saturating_add(SEEN_CACHE),
             // One body of the greatest length always fits.
             bodies: at_most(options.fetch.body_budget_bytes, max / 4)
-                .max(options.fetch.max_body_bytes.min(1 << 20)),
+                .max(options.fetch.request.max_body_bytes.min(1 << 20)),
             hosts: at_most(options.window, max * 3 / 16 / host),
             host,
         }
@@ -140,7 +140,7 @@ mod tests {
         options.seen.expected_urls = expected_urls;
         (options.window, options.buffer) = (10_000, 32);
         options.fetch.body_budget_bytes = 256 << 20;
-        options.fetch.max_body_bytes = 20 << 20;
+        options.fetch.request.max_body_bytes = 20 << 20;
         MemoryPlan::of(&options)
     }
 

@@ -198,8 +198,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
 
 /// The guard, and whose private addresses the user named as seeds.
 fn open_guard(store: &dyn Store, options: &Options) -> Result<Arc<Guard>, Error> {
-    let fetch = &options.fetch;
-    let guard = Guard::new(fetch.allow_private, &fetch.user_agent, &fetch.hosts);
+    let guard = Guard::new(&options.fetch);
     for_each(store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
         let kept = key.get(keys::meta::CONSENT.len()..).unwrap_or_default();
         guard.consent(Authority::from_kept(&String::from_utf8_lossy(kept)));

@@ -28,10 +28,12 @@ pub struct Reservation {
     small: Option<OwnedSemaphorePermit>,
     large: Option<OwnedSemaphorePermit>,
     bytes: usize,
+    /// The longest that the body may be.
+    limit: usize,
 }
 
 impl ByteBudget {
-    /// A budget of `total` bytes for bodies of at most `max_body`; at least one of these fits.
+    /// A budget of `total` bytes for bodies of at most `max_body` anywhere; at least one of these fits.
     pub fn new(total: usize, max_body: usize) -> Self {
         let large = (total / 2).max(max_body);
         let small = (total / 2).max(SMALL);
@@ -42,12 +44,13 @@ impl ByteBudget {
         }
     }
 
-    /// Waits for room for a body of about `expected` bytes, as far as that is known. A long one gets
-    /// no more than its share yet: whoever says that much and sends little must not keep room from
-    /// others.
-    pub async fn reserve(&self, expected: Option<u64>) -> Reservation {
+    /// Waits for room for a body of about `expected` bytes, as far as that is known, and of at most
+    /// `limit`. A long one gets no more than its share yet: whoever says that much and sends little must
+    /// not keep room from others.
+    pub async fn reserve(&self, expected: Option<u64>, limit: usize) -> Reservation {
         let expected = expected.map_or(SMALL, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        let small = expected.min(SMALL).min(self.max_body);
+        let limit = limit.min(self.max_body);
+        let small = expected.min(SMALL).min(limit);
         Reservation {
             // The pools are never closed; a closed one would merely not bound.
             small: Arc::clone(&self.small)
@@ -56,18 +59,19 @@ impl ByteBudget {
                 .ok(),
             large: None,
             bytes: small,
+            limit,
         }
     }
 
-    /// Waits until the reservation is large enough for the longest body.
+    /// Waits until the reservation is large enough for the longest body that it may be for.
     pub async fn grow(&self, reservation: &mut Reservation) {
-        if reservation.large.is_none() && reservation.bytes < self.max_body {
-            let more = self.max_body - reservation.bytes;
+        if reservation.large.is_none() && reservation.bytes < reservation.limit {
+            let more = reservation.limit - reservation.bytes;
             reservation.large = Arc::clone(&self.large)
                 .acquire_many_owned(units(more) as u32)
                 .await
                 .ok();
-            reservation.bytes = self.max_body;
+            reservation.bytes = reservation.limit;
         }
     }
 }
@@ -104,9 +108,9 @@ mod tests {
     async fn room_comes_back() {
         let budget = ByteBudget::new(8 << 20, BODY);
         let before = budget.small.available_permits() + budget.large.available_permits();
-        let mut known = budget.reserve(Some(10_000)).await;
+        let mut known = budget.reserve(Some(10_000), BODY).await;
         assert_eq!(known.bytes(), 10_000);
-        let mut unknown = budget.reserve(None).await;
+        let mut unknown = budget.reserve(None, BODY).await;
         budget.grow(&mut unknown).await;
         assert_eq!(unknown.bytes(), BODY);
         unknown.shrink(600 << 10);
@@ -123,9 +127,22 @@ mod tests {
     #[tokio::test]
     async fn a_body_larger_than_the_budget_still_fits_alone() {
         let budget = ByteBudget::new(1, BODY);
-        let mut reservation = budget.reserve(Some(1 << 40)).await;
+        let mut reservation = budget.reserve(Some(1 << 40), BODY).await;
         assert_eq!(reservation.bytes(), SMALL, "said, and not yet sent");
         budget.grow(&mut reservation).await;
         assert_eq!(reservation.bytes(), BODY);
+    }
+
+    #[tokio::test]
+    async fn a_body_takes_no_more_than_its_own_limit() {
+        let budget = ByteBudget::new(8 << 20, BODY);
+        let one = budget.reserve(Some(1 << 40), 1 << 20).await;
+        assert_eq!(one.bytes(), 1 << 20);
+        // Another one fits beside it, although one of the longest would not.
+        let other = budget.reserve(Some(1 << 40), 2 << 20).await;
+        assert_eq!(other.bytes(), 2 << 20);
+        drop((one, other));
+        let beyond = budget.reserve(Some(1 << 40), 1 << 40).await;
+        assert_eq!(beyond.bytes(), BODY);
     }
 }

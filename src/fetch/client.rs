@@ -1,33 +1,56 @@
-//! The HTTP client: reqwest with its decoding, redirects and retries off.
+//! The HTTP client: reqwest with its decoding, redirects, cookies and retries off.
 
+use std::collections::HashMap;
 use std::error::Error as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use jiff::Timestamp;
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, HOST, HeaderMap, HeaderValue, USER_AGENT};
-use reqwest::{Client, Method, Request, Response, Version};
-use rustls_platform_verifier::BuilderVerifierExt;
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, PROXY_AUTHORIZATION, USER_AGENT,
+};
+use reqwest::tls::TlsInfo;
+use reqwest::{Client, ClientBuilder, Method, Request, Response, Version};
 use tokio::time::timeout;
 
-use super::guard::{GuardedResolver, NotResolved, Refused};
+use super::cookies::Cookies;
+use super::guard::{GuardedResolver, ProxyResolver, Refused};
+use super::proxy::{Proxy, basic};
+use super::request::{CookieMode, RequestOptions, Requests, extent};
+use super::resolver::{NotResolved, Resolver};
+use super::secret::{HIDDEN, is_secret};
 use super::{
-    ByteBudget, Cut, Error, Exchange, Failure, FailureClass, FetchOptions, Guard, Outcome,
-    Reservation,
+    ByteBudget, Conditions, Cut, Error, Exchange, Failure, FailureClass, FetchOptions, Guard,
+    Outcome, Reservation, tls,
 };
-use crate::url::Url;
+use crate::url::{HostKey, Url};
 
 /// How long an idle connection is kept. Servers close theirs after 5 s and more (Apache's default
 /// is 5): a shorter time here makes it unlikely to send into a closing connection.
 const IDLE: Duration = Duration::from_secs(4);
+/// Idle connections kept of a host: it is visited once at a time.
+const MAX_IDLE: usize = 1;
+/// Bytes that a server may send ahead over HTTP/2, before anybody reads them: they are beside the
+/// byte budget. 256 KiB are 2.5 MB/s at a round trip of 100 ms.
+const H2_WINDOW: u32 = 256 << 10;
+
 /// Makes requests, within guard and bounds. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Fetcher {
-    client: Client,
+pub struct Fetcher(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// One for each proxy, and the one without.
+    clients: HashMap<Proxy, Client>,
+    resolver: Arc<Resolver>,
     guard: Arc<Guard>,
     budget: ByteBudget,
-    options: Arc<FetchOptions>,
+    requests: Requests,
+    cookies: Cookies,
+    options: FetchOptions,
     user_agent: HeaderValue,
 }
 
@@ -36,52 +59,112 @@ impl Fetcher {
     pub fn new(options: FetchOptions, guard: Arc<Guard>) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(&options.user_agent)
             .map_err(|_| Error::UserAgent(options.user_agent.clone()))?;
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls()?)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .no_proxy()
-            .dns_resolver(Arc::new(GuardedResolver(Arc::clone(&guard))))
-            .connect_timeout(options.connect_timeout)
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(1)
-            .http1_max_headers(options.max_header_fields)
-            // As browsers do: what of a head can be read is read.
-            .http1_ignore_invalid_headers_in_responses(true)
-            .http1_allow_obsolete_multiline_headers_in_responses(true)
-            .http1_allow_spaces_after_header_name_in_responses(true)
-            .build()?;
-        Ok(Self {
-            client,
+        let tls = tls::config(&options.ca_files)?;
+        let resolver = Arc::new(Resolver::new(&options.dns, options.connect_timeout));
+        let (proxies, max_body) = extent(&options);
+        let mut clients = HashMap::new();
+        for proxy in proxies.into_iter().chain([Proxy::None]) {
+            let client = client(&options, tls.clone());
+            let client = match proxy.url() {
+                None => client.no_proxy().dns_resolver(Arc::new(GuardedResolver {
+                    guard: Arc::clone(&guard),
+                    resolver: Arc::clone(&resolver),
+                })),
+                Some(url) => client
+                    .proxy(reqwest::Proxy::all(url.as_str())?)
+                    .dns_resolver(Arc::new(ProxyResolver {
+                        resolver: Arc::clone(&resolver),
+                        proxy: url.host_str().unwrap_or_default().to_owned(),
+                        guard: (!proxy.resolves()).then(|| Arc::clone(&guard)),
+                    })),
+            };
+            clients.insert(proxy, client.build()?);
+        }
+        Ok(Self(Arc::new(Inner {
+            clients,
+            resolver,
             guard,
-            budget: ByteBudget::new(options.body_budget_bytes, options.max_body_bytes),
-            options: Arc::new(options),
+            budget: ByteBudget::new(options.body_budget_bytes, max_body),
+            requests: Requests::new(&options),
+            cookies: Cookies::default(),
+            options,
             user_agent,
-        })
+        })))
+    }
+
+    /// The address at which a host is most likely to be visited, if one is known that may be. That of
+    /// a host behind a proxy is not.
+    pub async fn address(&self, host: &HostKey) -> Option<IpAddr> {
+        let Inner {
+            guard, resolver, ..
+        } = &*self.0;
+        match self.0.proxy(&self.0.requests.at(host), host.name()) {
+            Proxy::None => guard.address(host, resolver).await,
+            _ => None,
+        }
     }
 
     /// Requests a URL, without following a redirect. The reservation is to be kept as long as the
     /// body.
     pub async fn fetch(&self, url: &Url) -> (Outcome, Reservation) {
-        match self.exchange(url).await {
+        self.fetch_unless(url, Conditions::default()).await
+    }
+
+    /// The same, on conditions: a server that heeds them answers 304 and no body if the page is what
+    /// they name.
+    pub async fn fetch_unless(
+        &self,
+        url: &Url,
+        conditions: Conditions<'_>,
+    ) -> (Outcome, Reservation) {
+        match self.0.exchange(url, conditions).await {
             Ok((exchange, reservation)) => (Outcome::Exchange(Box::new(exchange)), reservation),
             Err(failure) => (Outcome::Failed(failure), Reservation::default()),
         }
     }
+}
 
-    async fn exchange(&self, url: &Url) -> Result<(Exchange, Reservation), Failure> {
-        self.guard
-            .check(url)
-            .map_err(|refused| Failure::new(FailureClass::Guard, refused.to_string()))?;
-        let request = self.request(url)?;
-        let request_head = request_head(&request);
+/// A request, and the head by which it is recorded.
+struct Prepared {
+    request: Request,
+    head: Vec<u8>,
+}
+
+impl Inner {
+    /// Through which proxy a host is visited.
+    fn proxy<'a>(&self, options: &'a RequestOptions, name: &str) -> &'a Proxy {
+        match self.options.hosts.addresses(name) {
+            // Its addresses are known here, and not to the proxy.
+            Some(_) => &Proxy::None,
+            None => &options.proxy,
+        }
+    }
+
+    async fn exchange(
+        &self,
+        url: &Url,
+        conditions: Conditions<'_>,
+    ) -> Result<(Exchange, Reservation), Failure> {
+        let host = HostKey::of(url);
+        let mut options = self.requests.at(&host);
+        if *self.proxy(&options, url.host_str().unwrap_or_default()) != options.proxy {
+            Arc::make_mut(&mut options).proxy = Proxy::None;
+        }
+        self.check(url, &options.proxy)
+            .map_err(|reason| Failure::new(FailureClass::Guard, reason))?;
+        let Some(client) = self.clients.get(&options.proxy) else {
+            return Err(Failure::new(
+                FailureClass::Internal,
+                "no client for the proxy",
+            ));
+        };
         let started = Timestamp::now();
         let clock = Instant::now();
-        let response = timeout(self.options.head_timeout, self.client.execute(request))
+        let Prepared { request, head } = self.request(url, &host, &options, conditions, started)?;
+        let response = timeout(options.head_timeout, client.execute(request))
             .await
             .map_err(|_| {
-                let waited = self.options.head_timeout.as_secs_f32();
+                let waited = options.head_timeout.as_secs_f32();
                 Failure::new(
                     FailureClass::Timeout,
                     format!("no answer within {waited} s"),
@@ -89,31 +172,59 @@ impl Fetcher {
             })?
             .map_err(classify)?;
         let status = response.status().as_u16();
+        let is_direct = options.proxy == Proxy::None;
+        if status == 407 && !is_direct {
+            let message = "the proxy asks for other credentials (407)";
+            return Err(Failure::new(FailureClass::Connect, message));
+        }
         let headers = self.headers(&response)?;
-        let remote = response.remote_addr();
+        // Where a proxy was connected to, the server's address is not known.
+        let remote = response.remote_addr().filter(|_| is_direct);
         let protocols = protocols(&response);
-        let (body, cut, reservation) = self.read_body(response, clock).await;
+        let (body, cut, reservation) = self.read_body(response, &options, clock).await;
         let exchange = Exchange {
             started,
             duration: clock.elapsed(),
             remote,
             protocols,
-            request_head,
+            request_head: head,
             status,
             headers,
             body,
             cut,
         };
+        if options.cookies == CookieMode::Host {
+            let set = exchange.header_values("set-cookie");
+            self.cookies.keep(&host, url, set, Timestamp::now());
+        }
         Ok((exchange, reservation))
     }
 
+    /// Whether a URL may be requested, or why not.
+    fn check(&self, url: &Url, proxy: &Proxy) -> Result<(), String> {
+        let name = url.host_str().unwrap_or_default();
+        // The proxy's own name is resolved without the guard, and so must not be a way past it.
+        if proxy.url().is_some_and(|it| it.host_str() == Some(name)) {
+            return Err(format!("{name} is the proxy, which is not crawled"));
+        }
+        (self.guard.check(url)).map_err(|refused| refused.to_string())
+    }
+
     /// The request, with every header set here, so that its record is what was sent.
-    fn request(&self, url: &Url) -> Result<Request, Failure> {
+    fn request(
+        &self,
+        url: &Url,
+        host: &HostKey,
+        options: &RequestOptions,
+        conditions: Conditions<'_>,
+        now: Timestamp,
+    ) -> Result<Prepared, Failure> {
         let mut url = url.clone();
         // Credentials in a link are not ours to send.
         let _ = url.set_username("");
         let _ = url.set_password(None);
-        let host = match (url.host_str(), url.port()) {
+        url.set_fragment(None);
+        let authority = match (url.host_str(), url.port()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (Some(host), None) => host.to_owned(),
             (None, _) => String::new(),
@@ -124,17 +235,13 @@ impl Fetcher {
                 "the host cannot be sent as a header",
             )
         };
-        if self
-            .options
-            .hosts
-            .has_ports(url.host_str().unwrap_or_default())
-        {
+        let name = url.host_str().unwrap_or_default();
+        if self.options.hosts.has_ports(name) {
             // An explicit port would be connected to instead of the one that the resolver gives.
             let _ = url.set_port(None);
         }
-        let mut request = Request::new(Method::GET, url);
-        let headers = request.headers_mut();
-        headers.insert(HOST, HeaderValue::from_str(&host).map_err(malformed)?);
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_str(&authority).map_err(malformed)?);
         headers.insert(USER_AGENT, self.user_agent.clone());
         headers.insert(
             ACCEPT,
@@ -144,7 +251,46 @@ impl Fetcher {
             ACCEPT_ENCODING,
             HeaderValue::from_static("gzip, deflate, br, zstd"),
         );
-        Ok(request)
+        let mut secrets: Vec<HeaderName> = Vec::new();
+        for (name, value) in options.headers.iter() {
+            headers.insert(name.clone(), value.clone());
+            if is_secret(name.as_str()) {
+                secrets.push(name.clone());
+            }
+        }
+        if let Some(value) = options.auth.as_ref().and_then(|it| basic(it.reveal())) {
+            headers.insert(AUTHORIZATION, value);
+            secrets.push(AUTHORIZATION);
+        }
+        let takes_url = url.scheme() == "http" && options.proxy.takes_urls();
+        if let Some(value) = options.proxy.authorization().filter(|_| takes_url) {
+            headers.insert(PROXY_AUTHORIZATION, value);
+            secrets.push(PROXY_AUTHORIZATION);
+        }
+        if options.cookies == CookieMode::Host
+            && !headers.contains_key(COOKIE)
+            && let Some(cookies) = self.cookies.header(host, &url, now)
+            && let Ok(cookies) = HeaderValue::from_str(&cookies)
+        {
+            headers.insert(COOKIE, cookies);
+        }
+        for (name, value) in [
+            (IF_NONE_MATCH, conditions.etag),
+            (IF_MODIFIED_SINCE, conditions.last_modified),
+        ] {
+            if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+                headers.insert(name, value);
+            }
+        }
+        if !self.options.hide_credentials {
+            secrets.clear();
+        }
+        let mut request = Request::new(Method::GET, url);
+        *request.headers_mut() = headers;
+        Ok(Prepared {
+            head: request_head(&request, takes_url, &secrets),
+            request,
+        })
     }
 
     fn headers(&self, response: &Response) -> Result<Vec<(String, Vec<u8>)>, Failure> {
@@ -169,12 +315,13 @@ impl Fetcher {
     async fn read_body(
         &self,
         mut response: Response,
+        options: &RequestOptions,
         clock: Instant,
     ) -> (Bytes, Option<Cut>, Reservation) {
-        let limit = self.options.max_body_bytes;
-        let mut deadline = clock + self.options.total_timeout;
+        let limit = options.max_body_bytes;
+        let mut deadline = clock + options.total_timeout;
         let waiting = Instant::now();
-        let mut reservation = self.budget.reserve(response.content_length()).await;
+        let mut reservation = self.budget.reserve(response.content_length(), limit).await;
         // The server is not to blame for the time that we wait for room.
         deadline += waiting.elapsed();
         let mut body = BytesMut::new();
@@ -202,57 +349,62 @@ impl Fetcher {
     }
 }
 
-/// rustls with ring, verifying by the platform's roots.
-fn tls() -> Result<rustls::ClientConfig, Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = || {
-        rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-    };
-    let mut config = match builder()?.with_platform_verifier() {
-        Ok(builder) => builder.with_no_client_auth(),
-        Err(error) => {
-            // Plain http needs no roots: a machine without them can still crawl it.
-            tracing::warn!(%error, "no root certificates: every https host will fail");
-            builder()?
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth()
-        }
-    };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
+/// What the clients of all proxies have in common.
+fn client(options: &FetchOptions, tls: rustls::ClientConfig) -> ClientBuilder {
+    let max_header = u32::try_from(options.max_header_bytes).unwrap_or(u32::MAX);
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .tls_info(true)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(options.connect_timeout)
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(MAX_IDLE)
+        .http1_max_headers(options.max_header_fields)
+        // As browsers do: what of a head can be read is read.
+        .http1_ignore_invalid_headers_in_responses(true)
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
+        .http1_allow_spaces_after_header_name_in_responses(true)
+        .http2_max_header_list_size(max_header)
+        .http2_initial_stream_window_size(H2_WINDOW)
+        .http2_initial_connection_window_size(H2_WINDOW)
 }
 
-/// The head as hyper writes it: header names in lower case, in the order in which they were set.
-fn request_head(request: &Request) -> Vec<u8> {
+/// The head as hyper writes it: header names in lower case, in the order in which they were set; for a
+/// proxy that takes URLs, with the whole URL. The values of `secrets` are not shown.
+fn request_head(request: &Request, takes_url: bool, secrets: &[HeaderName]) -> Vec<u8> {
     let url = request.url();
-    let mut head = format!("GET {}", url.path()).into_bytes();
-    if let Some(query) = url.query() {
-        head.push(b'?');
-        head.extend_from_slice(query.as_bytes());
-    }
-    head.extend_from_slice(b" HTTP/1.1\r\n");
-    write_headers(&mut head, request.headers());
-    head
-}
-
-fn write_headers(head: &mut Vec<u8>, headers: &HeaderMap) {
-    for (name, value) in headers {
+    let target = match takes_url {
+        true => url.as_str(),
+        false => &url[::url::Position::BeforePath..::url::Position::AfterQuery],
+    };
+    let mut head = format!("GET {target} HTTP/1.1\r\n").into_bytes();
+    for (name, value) in request.headers() {
         head.extend_from_slice(name.as_str().as_bytes());
         head.extend_from_slice(b": ");
-        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(match secrets.contains(name) {
+            true => HIDDEN.as_bytes(),
+            false => value.as_bytes(),
+        });
         head.extend_from_slice(b"\r\n");
     }
     head.extend_from_slice(b"\r\n");
+    head
 }
 
+/// What was spoken, the higher layer first.
 fn protocols(response: &Response) -> Vec<&'static str> {
     let http = match response.version() {
         Version::HTTP_2 => "h2",
         Version::HTTP_10 => "http/1.0",
         _ => "http/1.1",
     };
-    vec![http]
+    let tls = response.extensions().get::<TlsInfo>();
+    [http]
+        .into_iter()
+        .chain(tls.and_then(tls::protocol))
+        .collect()
 }
 
 /// The class of a failure, by what its chain of sources holds.
@@ -265,7 +417,7 @@ fn classify(error: reqwest::Error) -> Failure {
     };
     let mut message = String::new();
     let mut source = error.source();
-    while let Some(cause) = source {
+    while let Some(cause) = source.map(innermost) {
         message = cause.to_string();
         if cause.is::<Refused>() {
             class = FailureClass::Guard;
@@ -278,13 +430,6 @@ fn classify(error: reqwest::Error) -> Failure {
             break;
         } else if cause.downcast_ref().is_some_and(hyper::Error::is_parse) {
             class = FailureClass::Protocol;
-        } else if let Some(io) = cause.downcast_ref::<std::io::Error>()
-            && let Some(inner) = io.get_ref()
-            && inner.is::<rustls::Error>()
-        {
-            class = FailureClass::Tls;
-            message = inner.to_string();
-            break;
         }
         source = cause.source();
     }
@@ -292,4 +437,14 @@ fn classify(error: reqwest::Error) -> Failure {
         message = error.without_url().to_string();
     }
     Failure::new(class, message)
+}
+
+/// What an error of input or output was made of, which it does not tell as its source.
+fn innermost<'a>(
+    mut cause: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
+    while let Some(inner) = cause.downcast_ref().and_then(std::io::Error::get_ref) {
+        cause = inner;
+    }
+    cause
 }

@@ -4,18 +4,26 @@
 //! Literal addresses are checked before the request, names after their resolution: the resolver
 //! hands out allowed addresses only, so what was checked is what is connected to. A private
 //! literal or `localhost` that the user gave as a seed is consent for that host and port; so is an
-//! address with a port that they gave to a name.
+//! address with a port that they gave to a name. Networks that they allow are as good as public.
+//!
+//! Where a proxy resolves names, only literal addresses and names of this machine can be checked: what
+//! another name leads to is the proxy's to decide. The proxy's own name is opened for the proxy alone,
+//! by [`ProxyResolver`].
 
 use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
-use super::NamedHosts;
+use super::resolver::{NotResolved, Resolver};
+use super::{FetchOptions, NamedHosts, Network};
 use crate::url::{HostKey, Url};
+
+/// What a resolver fails with.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Host and port, to which consent can be given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +54,8 @@ impl Authority {
 #[derive(Debug)]
 pub struct Guard {
     allow_private: bool,
+    /// What is allowed of addresses that are not public.
+    allow_networks: Vec<Network>,
     /// The user agent holds a contact: without one, only what the user consented to is visited.
     has_contact: bool,
     hosts: NamedHosts,
@@ -55,12 +65,13 @@ pub struct Guard {
 
 impl Guard {
     /// A guard that allows public addresses if the user agent holds a contact, private ones if
-    /// `allow_private`, and what `hosts` names with a port.
-    pub fn new(allow_private: bool, user_agent: &str, hosts: &NamedHosts) -> Self {
+    /// `allow_private`, those of `allow_networks`, and what `hosts` names with a port.
+    pub fn new(options: &FetchOptions) -> Self {
         Self {
-            allow_private,
-            has_contact: Self::has_contact(user_agent),
-            hosts: hosts.clone(),
+            allow_private: options.allow_private,
+            allow_networks: options.allow_networks.clone(),
+            has_contact: Self::has_contact(&options.user_agent),
+            hosts: options.hosts.clone(),
             consented: RwLock::default(),
         }
     }
@@ -95,21 +106,29 @@ impl Guard {
         if !self.has_contact && Self::consent_of(url).is_none() && !self.is_own_name(url) {
             return Err(Refused::NoContact);
         }
-        if self.allow_private {
-            return Ok(());
-        }
+        let address = |ip| (!self.allows(ip)).then_some(Refused::Address(ip));
         let refused = match url.host() {
-            Some(Host::Ipv4(ip)) => (!is_public(ip.into())).then_some(Refused::Address(ip.into())),
-            Some(Host::Ipv6(ip)) => (!is_public(ip.into())).then_some(Refused::Address(ip.into())),
+            Some(Host::Ipv4(ip)) => address(ip.into()),
+            Some(Host::Ipv6(ip)) => address(ip.into()),
             // Where such a name leads is known, and not this machine at large.
             Some(Host::Domain(name)) if self.hosts.has_ports(name) => None,
-            Some(Host::Domain(name)) => is_localhost(name).then(|| Refused::Name(name.to_owned())),
-            None => None,
+            Some(Host::Domain(name)) if is_localhost(name) => {
+                let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+                let is_allowed = loopback.into_iter().any(|ip| self.allows(ip));
+                (!is_allowed).then(|| Refused::Name(name.to_owned()))
+            }
+            Some(Host::Domain(_)) | None => None,
         };
         match refused {
             Some(refused) if !self.has_consent(url) => Err(refused),
             _ => Ok(()),
         }
+    }
+
+    /// Whether an address may be connected to without consent for a host.
+    fn allows(&self, ip: IpAddr) -> bool {
+        let is_listed = || self.allow_networks.iter().any(|it| it.contains(ip));
+        self.allow_private || is_public(ip) || is_listed()
     }
 
     /// Whether the user gave the name of `url` addresses, none of them public.
@@ -126,21 +145,18 @@ impl Guard {
     }
 
     /// The address at which a host is most likely to be visited, if one is known that may be.
-    pub async fn address(&self, host: &HostKey) -> Option<IpAddr> {
+    pub(super) async fn address(&self, host: &HostKey, resolver: &Resolver) -> Option<IpAddr> {
         let name = host.name();
         let literal = name.trim_start_matches('[').trim_end_matches(']').parse();
         if let Ok(address) = literal {
             return Some(address);
         }
-        let addresses = self.resolve(name).await.ok()?;
+        let addresses = self.resolve(name, resolver).await.ok()?;
         addresses.first().map(SocketAddr::ip)
     }
 
     /// The addresses that may be connected to under a name.
-    async fn resolve(
-        &self,
-        name: &str,
-    ) -> Result<Vec<SocketAddr>, Box<dyn std::error::Error + Send + Sync>> {
+    async fn resolve(&self, name: &str, resolver: &Resolver) -> Result<Vec<SocketAddr>, BoxError> {
         let allowed = if let Some(named) = self.hosts.addresses(name) {
             let found = named.iter().map(|address| address.resolved());
             match self.hosts.has_ports(name) {
@@ -148,13 +164,11 @@ impl Guard {
                 false => self.filter(name, found)?,
             }
         } else {
-            let found = tokio::net::lookup_host((name, 0))
-                .await
-                .map_err(|error| NotResolved(format!("{name} cannot be resolved: {error}")))?;
-            self.filter(name, found)?
+            let found = resolver.lookup(name).await?;
+            self.filter(name, found.into_iter())?
         };
         if allowed.is_empty() {
-            return Err(NotResolved(format!("{name} has no address")).into());
+            return Err(NotResolved::new(format!("{name} has no address")).into());
         }
         Ok(allowed)
     }
@@ -168,10 +182,9 @@ impl Guard {
         // `check` let `localhost` pass by consent; it stands for loopback and nothing else.
         let local = is_localhost(name);
         let (allowed, refused): (Vec<_>, Vec<_>) =
-            found.partition(|address| match self.allow_private {
-                true => true,
-                false if local => address.ip().is_loopback(),
-                false => is_public(address.ip()),
+            found.partition(|address| match self.allows(address.ip()) {
+                false => local && address.ip().is_loopback(),
+                true => !local || self.allow_private || address.ip().is_loopback(),
             });
         match refused.first() {
             Some(address) if allowed.is_empty() => {
@@ -213,26 +226,49 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// Resolves names for the HTTP client, within the guard.
-pub(super) struct GuardedResolver(pub(super) std::sync::Arc<Guard>);
-
-/// The name was not resolved.
-#[derive(Debug)]
-pub(super) struct NotResolved(String);
-
-impl fmt::Display for NotResolved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+pub(super) struct GuardedResolver {
+    pub(super) guard: Arc<Guard>,
+    pub(super) resolver: Arc<Resolver>,
 }
-
-impl std::error::Error for NotResolved {}
 
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let guard = std::sync::Arc::clone(&self.0);
+        let (guard, resolver) = (Arc::clone(&self.guard), Arc::clone(&self.resolver));
         Box::pin(async move {
-            let allowed = guard.resolve(name.as_str()).await?;
+            let allowed = guard.resolve(name.as_str(), &resolver).await?;
             Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Resolves names for an HTTP client that goes through a proxy: the proxy's own, wherever that leads,
+/// for a person chose it. Others within the guard, or not at all where the proxy resolves them.
+pub(super) struct ProxyResolver {
+    pub(super) resolver: Arc<Resolver>,
+    /// The name of the proxy.
+    pub(super) proxy: String,
+    /// Judges the names that are not the proxy's to resolve.
+    pub(super) guard: Option<Arc<Guard>>,
+}
+
+impl Resolve for ProxyResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (guard, resolver) = (self.guard.clone(), Arc::clone(&self.resolver));
+        let is_proxy = name.as_str().eq_ignore_ascii_case(&self.proxy);
+        Box::pin(async move {
+            let name = name.as_str();
+            // Literal addresses, which were checked before the request, come here through SOCKS only.
+            let literal = name.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+            let addresses = match (guard, literal) {
+                _ if is_proxy => resolver.lookup(name).await?,
+                (Some(_), Some(ip)) => vec![SocketAddr::new(ip, 0)],
+                (Some(guard), None) => guard.resolve(name, &resolver).await?,
+                (None, _) => {
+                    let message = format!("{name} is the proxy's to resolve");
+                    return Err(NotResolved::new(message).into());
+                }
+            };
+            Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }
@@ -254,7 +290,7 @@ fn is_public(ip: IpAddr) -> bool {
 
 #[expect(clippy::match_same_arms, reason = "each range has its own reason")]
 fn is_public_v4(ip: Ipv4Addr) -> bool {
-    let [a, b, c, _] = ip.octets();
+    let [a, b, c, d] = ip.octets();
     let special = match (a, b, c) {
         // This network, private, loopback.
         (0 | 10 | 127, _, _) => true,
@@ -268,6 +304,8 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
         (192, 0, 0 | 2) | (192, 88, 99) | (198, 51, 100) | (203, 0, 113) => true,
         // Benchmarks.
         (198, 18..=19, _) => true,
+        // Where Azure's machines find their metadata; public by its number only.
+        (168, 63, 129) if d == 16 => true,
         // Multicast, reserved, broadcast.
         (224..=255, _, _) => true,
         _ => false,
@@ -301,8 +339,10 @@ mod tests {
     use crate::url::parse;
 
     fn guard_for(allow_private: bool) -> Guard {
-        let user_agent = "test (+https://example.org)";
-        Guard::new(allow_private, user_agent, &NamedHosts::default())
+        Guard::new(&FetchOptions {
+            allow_private,
+            ..FetchOptions::new("test (+https://example.org)")
+        })
     }
 
     #[test]
@@ -313,6 +353,7 @@ mod tests {
             "93.184.216.34",
             "172.15.0.1",
             "172.32.0.1",
+            "168.63.129.17",
             "100.63.0.1",
             "2606:4700::1",
             "::ffff:1.1.1.1",
@@ -330,6 +371,7 @@ mod tests {
             "172.16.0.1",
             "192.168.1.1",
             "198.18.0.1",
+            "168.63.129.16",
             "224.0.0.1",
             "255.255.255.255",
             "240.0.0.1",
@@ -343,6 +385,10 @@ mod tests {
             "::ffff:127.0.0.1",
             "64:ff9b::10.0.0.1",
             "64:ff9b:1::1",
+            "64:ff9b::169.254.169.254",
+            "::ffff:0:10.0.0.1",
+            "fd00:ec2::254",
+            "fec0::1",
             "2002:7f00:1::",
             "2002:a00:1::",
             "2001:db8::1",
@@ -395,8 +441,36 @@ mod tests {
     }
 
     #[test]
+    fn allowed_networks_are_as_good_as_public_ones_and_no_more() {
+        let guard = Guard::new(&FetchOptions {
+            allow_networks: vec!["10.1.0.0/16".parse().unwrap()],
+            ..FetchOptions::new("test (+https://example.org)")
+        });
+        let check =
+            |url, allowed| assert_eq!(guard.check(&parse(url).unwrap()).is_ok(), allowed, "{url}");
+        check("http://10.1.2.3:8080/", true);
+        check("http://[::ffff:10.1.2.3]/", true);
+        check("http://10.2.0.1/", false);
+        check("http://localhost/", false);
+        check("http://[64:ff9b::10.1.2.3]/", false);
+        let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 0);
+        let found = [at("10.2.0.1"), at("10.1.0.1"), at("127.0.0.1")];
+        let allowed = guard.filter("intranet.example", found.into_iter());
+        assert_eq!(allowed, Ok(vec![at("10.1.0.1")]));
+        // What `localhost` means is not the resolver's to say.
+        assert!(
+            guard
+                .filter("localhost", [at("10.1.0.1")].into_iter())
+                .is_err()
+        );
+    }
+
+    #[test]
     fn without_a_contact_only_this_machine_is_visited() {
-        let guard = Guard::new(true, "gleaner/0.1", &NamedHosts::default());
+        let guard = Guard::new(&FetchOptions {
+            allow_private: true,
+            ..FetchOptions::new("gleaner/0.1")
+        });
         let check = |url, allowed| {
             assert_eq!(guard.check(&parse(url).unwrap()).is_ok(), allowed, "{url}");
         };

@@ -160,8 +160,6 @@ pub enum HostsError {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
@@ -221,20 +219,10 @@ mod tests {
 
     fn fetcher(hosts: NamedHosts) -> Fetcher {
         let options = FetchOptions {
-            user_agent: "test".to_owned(),
-            connect_timeout: Duration::from_secs(10),
-            head_timeout: Duration::from_secs(10),
-            total_timeout: Duration::from_secs(10),
-            max_body_bytes: 1_000,
-            max_decoded_bytes: 1_000,
-            max_codings: 4,
-            max_header_fields: 100,
-            max_header_bytes: 1_000,
-            body_budget_bytes: 10_000,
-            allow_private: false,
             hosts,
+            ..FetchOptions::new("test")
         };
-        let guard = Guard::new(options.allow_private, &options.user_agent, &options.hosts);
+        let guard = Guard::new(&options);
         Fetcher::new(options, Arc::new(guard)).expect("the options are sound")
     }
 

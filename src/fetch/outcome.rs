@@ -10,6 +10,11 @@ use jiff::Timestamp;
 
 use crate::url::{Url, join};
 
+/// Characters of an entity tag that is kept. Those of common servers are shorter than 80.
+const MAX_ETAG: usize = 256;
+/// Characters of a Last-Modified that is kept; a date has 29.
+const MAX_DATE: usize = 40;
+
 /// What came of a fetch.
 #[derive(Debug)]
 pub enum Outcome {
@@ -42,6 +47,16 @@ pub struct Exchange {
     pub cut: Option<Cut>,
 }
 
+/// What a server named an earlier answer by: sent with a request, it asks for the body only if that is
+/// another by now (RFC 9110, section 13.1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Conditions<'a> {
+    /// Sent as If-None-Match.
+    pub etag: Option<&'a str>,
+    /// Sent as If-Modified-Since.
+    pub last_modified: Option<&'a str>,
+}
+
 /// Why a body ends before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
@@ -70,6 +85,26 @@ impl Exchange {
     /// Whether the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
+    }
+
+    /// Whether the server says that the answer its validators were of still holds (RFC 9110, section
+    /// 15.4.5). An answer to conditions only if there were any.
+    pub fn is_not_modified(&self) -> bool {
+        self.status == 304
+    }
+
+    /// What the answer can be asked for by the next time: validators that can be sent back as they
+    /// came, and are no longer than honest ones.
+    pub fn conditions(&self) -> Conditions<'_> {
+        let validator = |name, most| {
+            let value: &str = self.header(name)?.trim();
+            let can_be_sent = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+            (can_be_sent && !value.is_empty() && value.len() <= most).then_some(value)
+        };
+        Conditions {
+            etag: validator("etag", MAX_ETAG),
+            last_modified: validator("last-modified", MAX_DATE),
+        }
     }
 
     /// Whether the server is overloaded, or we ask too much of it: to be asked again, later.
@@ -269,6 +304,28 @@ mod tests {
         check(b"/\xe9 \xff", Some("http://a.example/%E9%20%FF"));
         check(b"file:///etc/passwd", None);
         check(b"http://[::1", None);
+    }
+
+    #[test]
+    fn validators_are_kept_as_they_came_unless_they_are_odd() {
+        let long = "x".repeat(300);
+        let check = |headers: &[(&str, &str)], etag, last_modified| {
+            let exchange = exchange(headers);
+            let expected = Conditions {
+                etag,
+                last_modified,
+            };
+            assert_eq!(exchange.conditions(), expected, "{headers:?}");
+        };
+        let date = "Fri, 20 Nov 2026 10:01:00 GMT";
+        check(
+            &[("etag", "W/\"a b\""), ("last-modified", date)],
+            Some("W/\"a b\""),
+            Some(date),
+        );
+        check(&[("etag", "  "), ("last-modified", &long)], None, None);
+        check(&[("etag", &long)], None, None);
+        check(&[("etag", "\"\u{e9}\"")], None, None);
     }
 
     #[test]

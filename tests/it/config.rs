@@ -283,7 +283,7 @@ fn wrong_entries_of_domains_are_refused_with_their_place() {
     let entry = "[[domain]]\nmatch = [\"b.example\"]\n";
     for (keys, says) in [
         ("politeness.dellay = \"1s\"\n", "mean `politeness.delay`?"),
-        ("fetch.max_body = \"1MiB\"\n", "holds for the whole crawl"),
+        ("fetch.max_header = \"1MiB\"\n", "holds for the whole crawl"),
         ("", "sets nothing"),
         ("[politeness]\ndelay = \"1s\"\n", "no [section] between"),
         ("politeness.attempts = 0\n", "at least 1"),

@@ -7,7 +7,8 @@
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
-//! - `politeness`, `guard`: who is asked, and when, from the servers' side.
+//! - `politeness`, `guard`, `guard_alone`: who is asked, and when, from the servers' side.
+//! - `client`, `names`, `tls`: what is sent, to which address, over what.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
@@ -25,7 +26,7 @@
 //! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
-//! - `web`, `smoke`: the web, and its own tests.
+//! - `web`, `smoke`: the web, and its own tests. `dns`, `tls_servers`, `alone`: what it does not have.
 //! - `hostile_hosts`: hosts that misbehave.
 
 mod run;
@@ -41,8 +42,12 @@ mod robots;
 mod sitemaps;
 mod urls;
 
+mod client;
 mod guard;
+mod guard_alone;
+mod names;
 mod politeness;
+mod tls;
 
 mod config;
 mod daemon;
@@ -78,6 +83,15 @@ mod fuzz_targets;
 mod progress;
 
 mod tidy;
+
+#[path = "../support/alone.rs"]
+mod alone;
+
+#[path = "../support/dns.rs"]
+mod dns;
+
+#[path = "../support/tls.rs"]
+mod tls_servers;
 
 #[path = "../support/web/mod.rs"]
 mod web;

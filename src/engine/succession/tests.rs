@@ -25,7 +25,7 @@ use super::*;
 use crate::archive;
 use crate::dedup::{Features, Fingerprints, Kind, Rule, Rules, Similarity, Text};
 use crate::fetch::Reservation;
-use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, NamedHosts, Outcome};
+use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome};
 use crate::frontier::{
     Expectation, FetchTask, Limits, Pace, Place, Policies, Policy, Politeness, Purpose, QueuedUrl,
     RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Trail,
@@ -62,20 +62,7 @@ pub(in crate::engine) fn options() -> Options {
         },
         window: 10,
         buffer: 10,
-        fetch: FetchOptions {
-            user_agent: "test".to_owned(),
-            connect_timeout: second,
-            head_timeout: second,
-            total_timeout: second,
-            max_body_bytes: 1 << 20,
-            max_decoded_bytes: 1 << 20,
-            max_codings: 4,
-            max_header_fields: 100,
-            max_header_bytes: 1 << 16,
-            body_budget_bytes: 1 << 20,
-            allow_private: true,
-            hosts: NamedHosts::default(),
-        },
+        fetch: FetchOptions::new("test"),
         concurrency: 1,
         max_rate: NonZeroU32::new(1),
         page: PageOptions::default(),

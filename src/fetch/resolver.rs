@@ -1,0 +1,230 @@
+//! From names to addresses: a resolver that keeps answers as long as they say (TTL), also those that
+//! there is none, or the one of the system. Judges nothing: that is the guard's.
+//!
+//! What it keeps is bounded, and so is how many names are looked up at once. The hosts file of the
+//! system is asked first.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{
+    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig,
+    ResolverOpts,
+};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::Name;
+use hickory_resolver::system_conf::read_system_conf;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+
+/// Answers that are kept; a host has two, for its addresses of both kinds. Some 10 MB at most.
+const KEPT: u64 = 20_000;
+/// The longest that addresses are kept, whatever their TTL says: moved hosts are found within a day.
+const MAX_TTL: Duration = Duration::from_hours(24);
+/// The longest that it is kept that there are none (RFC 2308, section 5: one to three hours).
+const MAX_NEGATIVE_TTL: Duration = Duration::from_hours(1);
+/// The port of name servers.
+const PORT: u16 = 53;
+
+/// How names are resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DnsOptions {
+    /// By whom.
+    pub resolver: ResolverKind,
+    /// Who is asked; nobody named, those that the system asks.
+    pub nameservers: Vec<Nameserver>,
+    /// Names looked up at once.
+    pub max_lookups: usize,
+}
+
+impl Default for DnsOptions {
+    fn default() -> Self {
+        Self {
+            resolver: ResolverKind::default(),
+            nameservers: Vec::new(),
+            max_lookups: 32,
+        }
+    }
+}
+
+/// Who resolves names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResolverKind {
+    /// gleaner, which keeps the answers for as long as they hold.
+    #[default]
+    Caching,
+    /// The system (`getaddrinfo`), which knows of sources of names besides the DNS.
+    System,
+}
+
+/// The address of a name server, as `192.0.2.1` or `192.0.2.1:5353`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Nameserver(pub SocketAddr);
+
+impl FromStr for Nameserver {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = text.parse().map(|ip: IpAddr| SocketAddr::new(ip, PORT));
+        plain.or_else(|_| text.parse()).map(Self).map_err(|_| {
+            format!("{text:?} is not an address of a name server; such as 192.0.2.1 or [::1]:5353")
+        })
+    }
+}
+
+impl TryFrom<String> for Nameserver {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Nameserver> for String {
+    fn from(nameserver: Nameserver) -> Self {
+        match nameserver.0.port() {
+            PORT => nameserver.0.ip().to_string(),
+            _ => nameserver.0.to_string(),
+        }
+    }
+}
+
+/// Resolves names.
+#[derive(Debug)]
+pub(super) struct Resolver {
+    /// `None`: the system's.
+    caching: Option<TokioResolver>,
+    turns: Semaphore,
+}
+
+impl Resolver {
+    /// A resolver that gives up early enough for `connect_timeout` to tell a name that is not
+    /// resolved from a host that does not answer.
+    pub(super) fn new(options: &DnsOptions, connect_timeout: Duration) -> Self {
+        let caching = match options.resolver {
+            ResolverKind::System => None,
+            ResolverKind::Caching => caching(&options.nameservers, connect_timeout)
+                .inspect_err(|error| {
+                    tracing::warn!(error, "names are resolved by the system and not kept");
+                })
+                .ok(),
+        };
+        Self {
+            caching,
+            turns: Semaphore::new(options.max_lookups.clamp(1, Semaphore::MAX_PERMITS)),
+        }
+    }
+
+    /// The addresses of a name, with port 0; none if it has none.
+    pub(super) async fn lookup(&self, name: &str) -> Result<Vec<SocketAddr>, NotResolved> {
+        // Never closed; a closed one would merely not bound.
+        let _turn = self.turns.acquire().await;
+        let failed = |error: &dyn fmt::Display| {
+            NotResolved::new(format!("{name} cannot be resolved: {error}"))
+        };
+        let Some(caching) = &self.caching else {
+            let found = tokio::net::lookup_host((name, 0)).await;
+            return Ok(found.map_err(|error| failed(&error))?.collect());
+        };
+        let mut asked = Name::from_str_relaxed(name).map_err(|error| failed(&error))?;
+        // A name of several labels is whole: the search list of the system is for short ones.
+        if name.trim_end_matches('.').contains('.') {
+            asked.set_fqdn(true);
+        }
+        match caching.lookup_ip(asked).await {
+            Ok(found) => Ok(found.iter().map(|ip| SocketAddr::new(ip, 0)).collect()),
+            Err(error) if error.is_no_records_found() => Ok(Vec::new()),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+fn caching(nameservers: &[Nameserver], connect_timeout: Duration) -> Result<TokioResolver, String> {
+    let (config, system) = match nameservers {
+        [] => read_system_conf().map_err(|error| format!("/etc/resolv.conf: {error}"))?,
+        _ => {
+            let servers = nameservers.iter().map(|server| name_server(server.0));
+            let config = ResolverConfig::from_parts(None, Vec::new(), servers.collect());
+            (config, ResolverOpts::default())
+        }
+    };
+    let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    let options = builder.options_mut();
+    *options = system;
+    options.cache_size = KEPT;
+    options.positive_max_ttl = Some(MAX_TTL);
+    options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
+    options.use_hosts_file = ResolveHosts::Always;
+    // Whoever has IPv6 in name only loses no time; whoever has it in truth loses nothing.
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    options.attempts = options.attempts.clamp(1, 2);
+    options.timeout = options.timeout.min(connect_timeout / 4);
+    builder.build().map_err(|error| error.to_string())
+}
+
+fn name_server(address: SocketAddr) -> NameServerConfig {
+    let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+        connection.port = address.port();
+        connection
+    });
+    NameServerConfig::new(address.ip(), true, connections.into())
+}
+
+/// The name was not resolved.
+#[derive(Debug)]
+pub(super) struct NotResolved(String);
+
+impl NotResolved {
+    pub(super) fn new(message: String) -> Self {
+        Self(message)
+    }
+}
+
+impl fmt::Display for NotResolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotResolved {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_servers_are_read_as_they_are_written() {
+        let check = |text: &str, shown: Option<&str>| {
+            let read = text.parse::<Nameserver>().ok().map(String::from);
+            assert_eq!(read.as_deref(), shown, "{text}");
+        };
+        check("192.0.2.1", Some("192.0.2.1"));
+        check("192.0.2.1:53", Some("192.0.2.1"));
+        check("192.0.2.1:5353", Some("192.0.2.1:5353"));
+        check("[::1]:5353", Some("[::1]:5353"));
+        check("::1", Some("::1"));
+        check("dns.example", None);
+        check("", None);
+    }
+
+    #[tokio::test]
+    async fn both_resolvers_know_the_hosts_file() {
+        for resolver in [ResolverKind::Caching, ResolverKind::System] {
+            let options = DnsOptions {
+                resolver,
+                // Nobody listens there: the file is asked first.
+                nameservers: vec!["127.0.0.1:9".parse().unwrap()],
+                ..DnsOptions::default()
+            };
+            let resolver = Resolver::new(&options, Duration::from_secs(10));
+            let found = resolver.lookup("localhost").await.unwrap();
+            assert!(found.iter().all(|address| address.ip().is_loopback()));
+            assert!(!found.is_empty());
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! What is sent, judged from the servers' and the proxies' side: header fields, credentials, cookies;
+//! and that the record of it is what was sent.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use gleaner::fetch::{
+    Conditions, CookieMode, Exchange, Failure, FailureClass, FetchOptions, Fetcher, Guard,
+    NamedHosts, Outcome, Proxy, RequestOverrides, Secret,
+};
+use gleaner::url::parse;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::dns::{Answer as Names, Dns};
+use crate::run::{Place, field, kind, only, page};
+use crate::web::{Answer, Site, Web};
+
+/// What connections began with, byte for byte.
+type Heads = Arc<Mutex<Vec<Vec<u8>>>>;
+
+async fn read_head(stream: &mut TcpStream) -> Vec<u8> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(_) => break,
+        }
+    }
+    head
+}
+
+/// A server, or a proxy of HTTP that answers itself, that keeps the heads it was sent.
+async fn server(answer: &'static str) -> (SocketAddr, Heads) {
+    let listener = TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let heads = Heads::default();
+    let log = Arc::clone(&heads);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let head = read_head(&mut stream).await;
+            log.lock().expect("nobody panics with it").push(head);
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (address, heads)
+}
+
+const HELLO: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+
+fn fetcher(options: FetchOptions) -> Fetcher {
+    let guard = Arc::new(Guard::new(&options));
+    Fetcher::new(options, guard).expect("the options are sound")
+}
+
+fn options() -> FetchOptions {
+    FetchOptions::new("test/1.0 (+https://example.org)")
+}
+
+fn named(hosts: &[(&str, SocketAddr)]) -> NamedHosts {
+    let hosts = hosts
+        .iter()
+        .map(|(name, at)| ((*name).to_owned(), vec![(*at).into()]));
+    NamedHosts::new(hosts).expect("names of hosts")
+}
+
+async fn fetch(fetcher: &Fetcher, url: &str) -> Result<Exchange, Failure> {
+    let url = parse(url).expect("a URL");
+    match fetcher.fetch(&url).await.0 {
+        Outcome::Exchange(exchange) => Ok(*exchange),
+        Outcome::Failed(failure) => Err(failure),
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn secret(text: &str) -> Secret {
+    Secret::try_from(text.to_owned()).expect("a secret")
+}
+
+fn proxy(url: &str) -> Proxy {
+    Proxy::try_from(url.to_owned()).expect("a proxy")
+}
+
+#[tokio::test]
+async fn a_recorded_request_is_what_was_sent_byte_for_byte() {
+    let (address, heads) = server(HELLO).await;
+    let mut options = options();
+    options.hosts = named(&[("a.example", address)]);
+    options.request.headers = serde_json::from_str(
+        r#"{"Accept-Language": "de, en;q=0.5", "Accept": "*/*", "From": "a@b.example"}"#,
+    )
+    .expect("header fields");
+    let fetcher = fetcher(options);
+    let url = parse("http://user:pass@A.example/%7Ea/b%20c?q=%C3%BC&r#part").expect("a URL");
+    let conditions = Conditions {
+        etag: Some("W/\"1\""),
+        last_modified: Some("Fri, 20 Nov 2026 10:01:00 GMT"),
+    };
+    let Outcome::Exchange(exchange) = fetcher.fetch_unless(&url, conditions).await.0 else {
+        panic!("no answer");
+    };
+    let sent = heads.lock().expect("nobody panics with it").remove(0);
+    assert_eq!(text(&exchange.request_head), text(&sent));
+    assert_eq!(
+        text(&sent),
+        "GET /%7Ea/b%20c?q=%C3%BC&r HTTP/1.1\r\nhost: a.example\r\n\
+         user-agent: test/1.0 (+https://example.org)\r\naccept: */*\r\n\
+         accept-encoding: gzip, deflate, br, zstd\r\naccept-language: de, en;q=0.5\r\n\
+         from: a@b.example\r\nif-none-match: W/\"1\"\r\n\
+         if-modified-since: Fri, 20 Nov 2026 10:01:00 GMT\r\n\r\n"
+    );
+}
+
+#[tokio::test]
+async fn credentials_go_to_their_host_alone_and_not_into_the_record() {
+    let (address, heads) = server(HELLO).await;
+    for hide_credentials in [true, false] {
+        let mut options = options();
+        options.hosts = named(&[("a.example", address), ("b.example", address)]);
+        options.hide_credentials = hide_credentials;
+        options.own = vec![(
+            "a.example".parse().expect("a pattern"),
+            RequestOverrides {
+                auth: Some(secret("user:hush")),
+                headers: serde_json::from_str(r#"{"X-Api-Key": "hush"}"#).expect("a field"),
+                ..RequestOverrides::default()
+            },
+        )];
+        let fetcher = fetcher(options);
+        let to_own = fetch(&fetcher, "http://a.example/")
+            .await
+            .expect("an answer");
+        let to_other = fetch(&fetcher, "http://b.example/")
+            .await
+            .expect("an answer");
+        let sent: Vec<_> = heads
+            .lock()
+            .expect("nobody panics with it")
+            .drain(..)
+            .collect();
+        assert!(text(&sent[0]).contains("\r\nauthorization: Basic dXNlcjpodXNo\r\n"));
+        assert!(text(&sent[0]).contains("\r\nx-api-key: hush\r\n"));
+        assert_eq!(text(&sent[1]), text(&to_other.request_head));
+        assert!(!text(&sent[1]).contains("authorization"));
+        let hidden = text(&sent[0])
+            .replace("Basic dXNlcjpodXNo", "(hidden)")
+            .replace("hush", "(hidden)");
+        let expected = if hide_credentials {
+            hidden
+        } else {
+            text(&sent[0])
+        };
+        assert_eq!(text(&to_own.request_head), expected);
+    }
+}
+
+#[tokio::test]
+async fn cookies_are_sent_back_where_that_is_asked_for() {
+    const SETS: &str = "HTTP/1.1 200 OK\r\nset-cookie: id=1; Path=/\r\nset-cookie: b=2; Domain=example\r\n\
+        content-length: 0\r\nconnection: close\r\n\r\n";
+    let (address, heads) = server(SETS).await;
+    let mut options = options();
+    options.hosts = named(&[
+        ("a.example", address),
+        ("b.a.example", address),
+        ("off.example", address),
+    ]);
+    options.own = vec![(
+        "a.example".parse().expect("a pattern"),
+        RequestOverrides {
+            cookies: Some(CookieMode::Host),
+            ..RequestOverrides::default()
+        },
+    )];
+    let fetcher = fetcher(options);
+    let check = async |url, expected: Option<&str>| {
+        let exchange = fetch(&fetcher, url).await.expect("an answer");
+        let sent = heads.lock().expect("nobody panics with it").remove(0);
+        assert_eq!(text(&exchange.request_head), text(&sent));
+        let sent = text(&sent);
+        let cookie = sent.lines().find_map(|line| line.strip_prefix("cookie: "));
+        assert_eq!(cookie, expected, "{url}");
+    };
+    check("http://a.example/", None).await;
+    check("http://a.example/", Some("id=1; b=2")).await;
+    // Another host, although it is below that one.
+    check("http://b.a.example/", None).await;
+    check("http://off.example/", None).await;
+    check("http://off.example/", None).await;
+}
+
+#[tokio::test]
+async fn a_proxy_of_http_is_asked_for_whole_urls() {
+    let (address, heads) = server(HELLO).await;
+    let mut options = options();
+    options.request.proxy = proxy(&format!("http://user:hush@{address}"));
+    let fetcher = fetcher(options);
+    // Names are the proxy's to resolve: nobody else is asked.
+    let exchange = fetch(&fetcher, "http://nowhere.example:81/a?b")
+        .await
+        .expect("an answer");
+    let sent = heads.lock().expect("nobody panics with it").remove(0);
+    assert!(
+        text(&sent).starts_with(
+            "GET http://nowhere.example:81/a?b HTTP/1.1\r\nhost: nowhere.example:81\r\n"
+        )
+    );
+    let hidden = text(&sent).replace("Basic dXNlcjpodXNo", "(hidden)");
+    assert_ne!(hidden, text(&sent));
+    assert_eq!(text(&exchange.request_head), hidden);
+    assert_eq!(exchange.remote, None, "whose address it was is not known");
+
+    // What is https goes through a tunnel, which this one does not open.
+    let failure = fetch(&fetcher, "https://nowhere.example/")
+        .await
+        .expect_err("no tunnel");
+    assert!(
+        matches!(
+            failure.class,
+            FailureClass::Connect | FailureClass::Disconnect | FailureClass::Tls
+        ),
+        "{failure:?}"
+    );
+    let sent = heads.lock().expect("nobody panics with it").remove(0);
+    assert!(
+        text(&sent).starts_with("CONNECT nowhere.example:443 HTTP/1.1\r\n"),
+        "{}",
+        text(&sent)
+    );
+}
+
+#[tokio::test]
+async fn a_proxy_is_no_way_past_the_guard() {
+    let (address, heads) = server(HELLO).await;
+    for scheme in ["http", "socks5h", "socks5"] {
+        let mut options = options();
+        options.request.proxy = proxy(&format!("{scheme}://localhost:{}", address.port()));
+        let fetcher = fetcher(options);
+        for url in [
+            "http://10.0.0.1/".to_owned(),
+            "http://169.254.169.254/latest/meta-data/".to_owned(),
+            "http://a.localhost/".to_owned(),
+            "http://[::ffff:10.0.0.1]/".to_owned(),
+            format!("http://localhost:{}/", address.port()),
+        ] {
+            let failure = fetch(&fetcher, &url).await.expect_err("it is refused");
+            assert_eq!(
+                failure.class,
+                FailureClass::Guard,
+                "{scheme} {url} {failure:?}"
+            );
+        }
+    }
+    // Where names are resolved here, what they lead to is checked, too.
+    let dns = Dns::start(|_, _| Names::of(&["10.0.0.1"], 60));
+    let mut options = options();
+    options.dns.nameservers = vec![dns.address().parse().expect("an address")];
+    options.request.proxy = proxy(&format!("socks5://localhost:{}", address.port()));
+    let failure = fetch(&fetcher(options), "http://private.example/").await;
+    let failure = failure.expect_err("it is refused");
+    assert_eq!(failure.class, FailureClass::Guard, "{failure:?}");
+    assert!(heads.lock().expect("nobody panics with it").is_empty());
+}
+
+#[tokio::test]
+async fn a_proxy_that_wants_other_credentials_is_no_page() {
+    let (address, _) =
+        server("HTTP/1.1 407 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+    let mut options = options();
+    options.request.proxy = proxy(&format!("http://{address}"));
+    let failure = fetch(&fetcher(options), "http://a.example/")
+        .await
+        .expect_err("no page");
+    assert_eq!(failure.class, FailureClass::Connect);
+    assert!(failure.message.contains("407"));
+}
+
+#[tokio::test]
+async fn names_with_addresses_of_their_own_bypass_the_proxy() {
+    let (address, heads) = server(HELLO).await;
+    let mut options = options();
+    // Nobody listens there.
+    options.request.proxy = proxy("http://127.0.0.1:9");
+    options.hosts = named(&[("a.example", address)]);
+    fetch(&fetcher(options), "http://a.example/")
+        .await
+        .expect("an answer");
+    let sent = heads.lock().expect("nobody panics with it").remove(0);
+    assert!(text(&sent).starts_with("GET / HTTP/1.1\r\n"));
+}
+
+/// A proxy of SOCKS5 (RFC 1928) without and with credentials (RFC 1929) that answers in the server's
+/// place, and keeps who was asked for.
+async fn socks() -> (SocketAddr, Heads) {
+    let listener = TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let asked = Heads::default();
+    let log = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let log = Arc::clone(&log);
+            tokio::spawn(async move {
+                if let Ok(seen) = negotiate(&mut stream).await {
+                    log.lock().expect("nobody panics with it").push(seen);
+                    let head = read_head(&mut stream).await;
+                    log.lock().expect("nobody panics with it").push(head);
+                    let _ = stream.write_all(HELLO.as_bytes()).await;
+                }
+            });
+        }
+    });
+    (address, asked)
+}
+
+/// Credentials and destination, as `user:password destination:port`.
+async fn negotiate(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut seen = Vec::new();
+    let [_, methods] = read::<2>(stream).await?;
+    let offered = read_many(stream, methods).await?;
+    if offered.contains(&2) {
+        stream.write_all(&[5, 2]).await?;
+        let [_, length] = read::<2>(stream).await?;
+        seen.extend(read_many(stream, length).await?);
+        seen.push(b':');
+        let [length] = read::<1>(stream).await?;
+        seen.extend(read_many(stream, length).await?);
+        stream.write_all(&[1, 0]).await?;
+    } else {
+        stream.write_all(&[5, 0]).await?;
+    }
+    seen.push(b' ');
+    let [_, _, _, kind] = read::<4>(stream).await?;
+    match kind {
+        1 => {
+            let ip = std::net::Ipv4Addr::from(read::<4>(stream).await?);
+            seen.extend(ip.to_string().into_bytes());
+        }
+        _ => {
+            let [length] = read::<1>(stream).await?;
+            seen.extend(read_many(stream, length).await?);
+        }
+    }
+    let port = u16::from_be_bytes(read::<2>(stream).await?);
+    seen.extend(format!(":{port}").into_bytes());
+    stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 80]).await?;
+    Ok(seen)
+}
+
+async fn read<const N: usize>(stream: &mut TcpStream) -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+async fn read_many(stream: &mut TcpStream, length: u8) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::from(length)];
+    stream.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+#[tokio::test]
+async fn a_proxy_of_socks_is_asked_for_a_name_or_for_a_checked_address() {
+    let (address, asked) = socks().await;
+    let check = async |scheme: &str, user: &str, url: &str, expected: &str| {
+        let mut options = options();
+        options.request.proxy = proxy(&format!("{scheme}://{user}{address}"));
+        let exchange = fetch(&fetcher(options), url).await.expect("an answer");
+        let mut asked = asked.lock().expect("nobody panics with it");
+        assert_eq!(text(&asked.remove(0)), expected);
+        assert_eq!(text(&asked.remove(0)), text(&exchange.request_head));
+    };
+    check(
+        "socks5h",
+        "",
+        "http://nowhere.example:81/",
+        " nowhere.example:81",
+    )
+    .await;
+    check(
+        "socks5h",
+        "user:hush@",
+        "http://nowhere.example/",
+        "user:hush nowhere.example:80",
+    )
+    .await;
+    check("socks5", "", "http://93.184.216.34/", " 93.184.216.34:80").await;
+}
+
+/// The same, by the configuration and into the archive.
+#[test]
+fn settings_of_a_host_reach_it_and_the_archive_hides_its_secrets() {
+    let web = Web::start(vec![
+        Site::new().page(
+            "/",
+            Answer::html(page("one", &["{host1}/"])).header("Set-Cookie", "a=1"),
+        ),
+        Site::new().page("/", Answer::html(page("two", &[]))),
+    ]);
+    let crawl = Place::new();
+    let config = format!(
+        "[fetch]\nallow_networks = [\"127.0.7.0/24\"]\nheaders = {{ Accept-Language = \"de\" }}\n\
+         [[domain]]\nmatch = [\"127.0.7.1:{}\"]\nfetch.auth = \"user:hush\"\nfetch.cookies = \"host\"\n",
+        web.port()
+    );
+    let path = crawl.file("config.toml", &config);
+    let output = crawl.crawl(&[
+        &web.url(0, "/"),
+        "--config",
+        &path,
+        "--scope",
+        "any",
+        "--log",
+        "debug",
+    ]);
+    assert!(!output.stderr.contains("hush") && !output.stdout.contains("hush"));
+    let requests = web.requests();
+    let mut own = requests.iter().filter(|it| it.host == 0);
+    assert!(own.all(|it| {
+        it.header("Authorization")
+            .is_some_and(|it| it == "Basic dXNlcjpodXNo")
+    }));
+    assert!(
+        requests
+            .iter()
+            .all(|it| it.header("Accept-Language").is_some_and(|it| it == "de"))
+    );
+    let other = requests
+        .iter()
+        .find(|it| it.host == 1 && it.path == "/")
+        .expect("it was asked");
+    assert_eq!(
+        (other.header("Authorization"), other.header("Cookie")),
+        (None, None)
+    );
+
+    let records = crawl.records();
+    let recorded = |url: &str| {
+        let response = only(&records, "response", url);
+        let id = field(response, "WARC-Record-ID");
+        let request = (records.iter())
+            .find(|it| kind(it) == "request" && field(it, "WARC-Concurrent-To") == id);
+        text(&request.expect("what was asked").block)
+    };
+    assert!(recorded(&web.url(0, "/")).contains("\r\nauthorization: (hidden)\r\n"));
+    assert_eq!(recorded(&web.url(1, "/")), text(&other.head));
+
+    // Kept, shown and compared with the next run's without the secret.
+    let output = crawl.crawl(&["--config", &path, "--scope", "any"]);
+    assert!(!output.stderr.contains("hush") && !output.stderr.contains("changed setting"));
+    let mut show = crate::run::gleaner(&["config", "show", "--config", &path, "--json"]);
+    show.arg("--host").arg(format!("127.0.7.1:{}", web.port()));
+    let shown = crate::run::run(show).expect(0).stdout;
+    assert!(
+        shown.contains("(hidden)") && !shown.contains("hush"),
+        "{shown}"
+    );
+    for entry in ["store", "log", "warc"] {
+        let mut grep = std::process::Command::new("grep");
+        grep.args(["-r", "-q", "hush"])
+            .arg(crawl.data().join(entry));
+        let found = grep.status().expect("grep is there");
+        assert_eq!(found.code(), Some(1), "{entry}");
+    }
+}

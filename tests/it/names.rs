@@ -1,0 +1,113 @@
+//! Names: asked for once as long as the answer holds, not too many at a time, and told apart from hosts
+//! that do not answer.
+
+use crate::dns::{Answer as Names, Dns};
+use crate::run::{Place, page};
+use crate::web::{Answer, Site, Web};
+
+/// A configuration that asks this name server.
+fn config(dns: &Dns, more: &str) -> String {
+    format!(
+        "[politeness]\nbackoff = \"1ms\"\n[fetch]\nnameservers = [\"{}\"]\n{more}",
+        dns.address()
+    )
+}
+
+const CONTACT: &str = "test (+https://example.org)";
+
+/// A host that ends each connection, so that each request needs the address again.
+fn closing(links: &[&str]) -> Site {
+    let close = |answer: Answer| answer.header("Connection", "close");
+    Site::new()
+        .page("/", close(Answer::html(page("home", links))))
+        .otherwise(move |request| {
+            Answer::html(page(&request.path, &[])).header("Connection", "close")
+        })
+}
+
+#[test]
+fn an_answer_holds_as_long_as_it_says() {
+    let web = Web::start(vec![closing(&["/a", "/b"])]);
+    let dns = Dns::start(|name, _| match name {
+        "kept.example" => Names::of(&["127.0.7.1"], 3_600),
+        "fleeting.example" => Names::of(&["127.0.7.1"], 0),
+        "empty.example" => Names::of(&[], 3_600),
+        _ => Names::missing(3_600),
+    });
+    let crawl = Place::new();
+    let path = crawl.file("config.toml", &config(&dns, "allow_private = true"));
+    let port = web.port();
+    let seeds = ["kept", "fleeting", "empty", "missing"]
+        .map(|name| format!("http://{name}.example:{port}/"));
+    let arguments = ["--config", &path, "--user-agent", CONTACT];
+    let seeds = seeds.each_ref().map(String::as_str);
+    crawl.crawl(&[&seeds[..], &arguments[..]].concat());
+    // robots.txt and three pages, of both.
+    assert_eq!(web.requests().len(), 8);
+    assert_eq!(dns.asked("kept.example"), 1);
+    assert_eq!(dns.asked("fleeting.example"), 4);
+    // Asked for by three attempts at robots.txt each.
+    assert_eq!(dns.asked("empty.example"), 1);
+    assert_eq!(dns.asked("missing.example"), 1);
+    let lines = crawl.log();
+    let said = |url: &str| {
+        let line = lines.iter().find(|line| line.url == url);
+        line.and_then(|line| line.annotation.clone())
+    };
+    let missing = said(&format!("{}robots.txt", seeds[3])).unwrap_or_default();
+    assert!(missing.starts_with("dns: missing.example"), "{missing}");
+    let empty = said(&format!("{}robots.txt", seeds[2])).unwrap_or_default();
+    assert_eq!(empty, "dns: empty.example has no address");
+}
+
+#[test]
+fn only_so_many_names_are_looked_up_at_once() {
+    let web = Web::start(vec![closing(&[])]);
+    let dns = Dns::start(|_, _| Names::of(&["127.0.7.1"], 3_600));
+    let crawl = Place::new();
+    let more = "allow_private = true\nmax_lookups = 3";
+    let path = crawl.file("config.toml", &config(&dns, more));
+    let seeds: Vec<String> = (0..20)
+        .map(|n| format!("http://host{n}.example:{}/", web.port()))
+        .collect();
+    let seeds = crawl.file("seeds.txt", &seeds.join("\n"));
+    let contact = ["--user-agent", CONTACT];
+    crawl.crawl(&[&["--seeds", &seeds, "--config", &path], &contact[..]].concat());
+    assert_eq!(web.requests().len(), 40);
+    assert_eq!(dns.most_at_once(), 3);
+}
+
+#[test]
+fn a_name_server_that_is_silent_is_told_from_a_silent_host() {
+    // Bound, and nobody reads.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = silent.local_addr().expect("it is bound");
+    let crawl = Place::new();
+    let text = format!(
+        "[politeness]\nattempts = 1\n[fetch]\nconnect_timeout = \"2s\"\nnameservers = [\"{address}\"]\n"
+    );
+    let path = crawl.file("config.toml", &text);
+    crawl.crawl(&[
+        "http://a.example/",
+        "--config",
+        &path,
+        "--user-agent",
+        CONTACT,
+    ]);
+    let robots = &crawl.log()[0];
+    let said = robots.annotation.clone().unwrap_or_default();
+    assert!(said.starts_with("dns: a.example"), "{said}");
+}
+
+#[test]
+fn the_resolver_of_the_system_can_be_asked_instead() {
+    let web = Web::start_at(
+        0,
+        vec![Site::new().page("/", Answer::html(page("home", &[])))],
+    );
+    let crawl = Place::new();
+    let path = crawl.file("config.toml", "[fetch]\nresolver = \"system\"\n");
+    let seed = format!("http://localhost:{}/", web.port());
+    crawl.crawl(&[&seed, "--config", &path]);
+    assert_eq!(web.requests().len(), 2);
+}

@@ -1,0 +1,379 @@
+//! Secure connections: which are made, what is recorded of them, and servers that misuse HTTP/2.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gleaner::fetch::{
+    Cut, Exchange, Failure, FailureClass, FetchOptions, Fetcher, Guard, NamedHosts, Outcome,
+};
+use gleaner::url::parse;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio_rustls::server::TlsStream;
+
+use crate::run::PATIENCE;
+use crate::tls_servers::{Authority, Flaw, serve};
+
+const NAME: &str = "secure.example";
+
+/// Fetches from servers that have this name.
+fn fetcher(address: SocketAddr, ca_files: Vec<PathBuf>) -> Fetcher {
+    fetcher_within(PATIENCE, address, ca_files)
+}
+
+/// The same, which waits so long for the head of an answer, and for its end.
+fn fetcher_within(patience: Duration, address: SocketAddr, ca_files: Vec<PathBuf>) -> Fetcher {
+    let mut options = FetchOptions {
+        hosts: NamedHosts::new([(NAME.to_owned(), vec![address.into()])]).expect("a name"),
+        ca_files,
+        ..FetchOptions::new("test (+https://example.org)")
+    };
+    options.request.head_timeout = patience;
+    options.request.total_timeout = patience;
+    let guard = Arc::new(Guard::new(&options));
+    Fetcher::new(options, guard).expect("the options are sound")
+}
+
+async fn fetch(fetcher: &Fetcher, path: &str) -> Result<Exchange, Failure> {
+    let url = parse(&format!("https://{NAME}{path}")).expect("a URL");
+    match fetcher.fetch(&url).await.0 {
+        Outcome::Exchange(exchange) => Ok(*exchange),
+        Outcome::Failed(failure) => Err(failure),
+    }
+}
+
+/// Answers one request over HTTP/1.1.
+async fn answer(mut stream: TlsStream<TcpStream>) {
+    let _ = read_head(&mut stream).await;
+    let _ = stream
+        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello")
+        .await;
+    let _ = stream.shutdown().await;
+}
+
+async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(_) => break,
+        }
+    }
+    head
+}
+
+#[tokio::test]
+async fn a_certificate_must_be_vouched_for_be_of_its_time_and_name_the_host() {
+    let authority = Authority::new();
+    let check = async |name, flaw, trusted: bool, expected: Option<&str>| {
+        let config = authority.server(name, flaw, &["h2", "http/1.1"]);
+        let address = serve(config, |stream| async { drop(stream) }).await;
+        let files = if trusted {
+            vec![authority.file()]
+        } else {
+            vec![]
+        };
+        match (fetch(&fetcher(address, files), "/").await, expected) {
+            (Err(failure), Some(expected)) => {
+                assert_eq!(failure.class, FailureClass::Tls, "{failure:?}");
+                let said = failure.message.to_lowercase();
+                assert!(said.contains(expected), "{said}");
+            }
+            // The connection was made, and then nothing came.
+            (Err(failure), None) => assert_eq!(failure.class, FailureClass::Disconnect),
+            (Ok(exchange), _) => panic!("{exchange:?}"),
+        }
+    };
+    check(NAME, Flaw::None, true, None).await;
+    check(NAME, Flaw::None, false, Some("unknownissuer")).await;
+    check(NAME, Flaw::SelfSigned, true, Some("unknownissuer")).await;
+    check(NAME, Flaw::Expired, true, Some("expired")).await;
+    check(NAME, Flaw::NotYetValid, true, Some("not valid yet")).await;
+    check(
+        "other.example",
+        Flaw::None,
+        true,
+        Some("not valid for name"),
+    )
+    .await;
+}
+
+#[test]
+fn files_of_roots_that_cannot_be_used_are_named() {
+    let directory = tempfile::tempdir().expect("there is one");
+    let check = |name: &str, text: Option<&str>, expected: &str| {
+        let path = directory.path().join(name);
+        if let Some(text) = text {
+            std::fs::write(&path, text).expect("it is ours");
+        }
+        let options = FetchOptions {
+            ca_files: vec![path],
+            ..FetchOptions::new("test")
+        };
+        let guard = Arc::new(Guard::new(&options));
+        let error = Fetcher::new(options, guard)
+            .expect_err("it cannot be used")
+            .to_string();
+        assert!(error.contains(name) && error.contains(expected), "{error}");
+    };
+    check("missing.pem", None, "No such file");
+    check("empty.pem", Some("hello"), "no certificate");
+    check(
+        "broken.pem",
+        Some("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"),
+        "broken.pem",
+    );
+}
+
+#[tokio::test]
+async fn what_was_spoken_is_recorded() {
+    let authority = Authority::new();
+    let files = vec![authority.file()];
+    let check = async |config, expected: &[&str]| {
+        let address = serve(config, answer).await;
+        let exchange = fetch(&fetcher(address, files.clone()), "/")
+            .await
+            .expect("an answer");
+        assert_eq!(exchange.protocols, expected);
+        assert_eq!(exchange.remote, Some(address));
+        assert_eq!(&exchange.body[..], b"hello");
+    };
+    let new = authority.server(NAME, Flaw::None, &["http/1.1"]);
+    check(new, &["http/1.1", "tls/1.3"]).await;
+    check(authority.old_server(NAME), &["http/1.1", "tls/1.2"]).await;
+}
+
+/// What a server of HTTP/2 was asked: pseudo-header fields and fields, in their order.
+type Asked = Arc<Mutex<Vec<(String, String)>>>;
+
+#[tokio::test]
+async fn a_request_over_http_2_is_recorded_as_if_by_http_1() {
+    let authority = Authority::new();
+    let asked = Asked::default();
+    let log = Arc::clone(&asked);
+    let config = authority.server(NAME, Flaw::None, &["h2"]);
+    let address = serve(config, move |stream| {
+        let log = Arc::clone(&log);
+        async move {
+            let mut connection = h2::server::handshake(stream).await.expect("a client");
+            while let Some(Ok((request, mut respond))) = connection.accept().await {
+                let mut fields = vec![
+                    (":method".to_owned(), request.method().to_string()),
+                    (
+                        ":authority".to_owned(),
+                        request
+                            .uri()
+                            .authority()
+                            .map(ToString::to_string)
+                            .unwrap_or_default(),
+                    ),
+                    (
+                        ":path".to_owned(),
+                        request
+                            .uri()
+                            .path_and_query()
+                            .map(ToString::to_string)
+                            .unwrap_or_default(),
+                    ),
+                ];
+                fields.extend(request.headers().iter().map(|(name, value)| {
+                    let value = String::from_utf8_lossy(value.as_bytes());
+                    (name.to_string(), value.into_owned())
+                }));
+                *log.lock().expect("nobody panics with it") = fields;
+                let answer = http::Response::builder()
+                    .header("set-cookie", "a=1")
+                    .header("set-cookie", "b=2")
+                    .body(())
+                    .expect("a response");
+                let mut body = respond.send_response(answer, false).expect("it is open");
+                body.send_data(Bytes::from_static(b"hello"), true)
+                    .expect("it is open");
+            }
+        }
+    })
+    .await;
+    let fetcher = fetcher(address, vec![authority.file()]);
+    let exchange = fetch(&fetcher, "/a?b=c").await.expect("an answer");
+    assert_eq!(exchange.protocols, ["h2", "tls/1.3"]);
+    assert_eq!(&exchange.body[..], b"hello");
+    let cookies: Vec<_> = exchange.header_values("set-cookie").collect();
+    assert_eq!(cookies, ["a=1", "b=2"]);
+
+    let head = String::from_utf8(exchange.request_head).expect("text");
+    let mut lines = head.lines();
+    assert_eq!(lines.next(), Some("GET /a?b=c HTTP/1.1"));
+    let recorded: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let asked = asked.lock().expect("nobody panics with it").clone();
+    let (pseudo, fields) = asked.split_at(3);
+    assert_eq!(pseudo[0].1, "GET");
+    assert_eq!(pseudo[1].1, NAME);
+    assert_eq!(pseudo[2].1, "/a?b=c");
+    assert_eq!(fields, recorded, "every field, in its order");
+}
+
+/// What a hostile server of HTTP/2 does with a connection.
+type Misuse = fn(TlsStream<TcpStream>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A frame (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len())
+        .expect("a frame is short")
+        .to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+const SETTINGS: u8 = 4;
+
+/// Begins a connection by hand: settings of both sides, and the request is on its way.
+async fn begin(stream: &mut TlsStream<TcpStream>) {
+    let mut preface = [0; 24];
+    let _ = stream.read_exact(&mut preface).await;
+    let _ = stream.write_all(&frame(SETTINGS, 0, 0, &[])).await;
+    let _ = stream.write_all(&frame(SETTINGS, 1, 0, &[])).await;
+}
+
+/// Sends the same until nobody takes it any more, and reads whatever comes.
+async fn flood(stream: TlsStream<TcpStream>, bytes: Vec<u8>) {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let reading = tokio::spawn(async move {
+        let mut sink = [0; 4_096];
+        while matches!(reader.read(&mut sink).await, Ok(1..)) {}
+    });
+    write_without_end(&mut writer, &bytes).await;
+    let _ = reading.await;
+}
+
+async fn write_without_end(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) {
+    let many = bytes.repeat(1 + 16_384 / bytes.len());
+    while writer.write_all(&many).await.is_ok() {}
+}
+
+fn misuses() -> [(&'static str, Misuse); 9] {
+    [
+        ("reset", |stream| {
+            Box::pin(async {
+                let mut connection = h2::server::handshake(stream).await.expect("a client");
+                while let Some(Ok((_, mut respond))) = connection.accept().await {
+                    respond.send_reset(h2::Reason::INTERNAL_ERROR);
+                }
+            })
+        }),
+        ("refused", |stream| {
+            Box::pin(async {
+                let mut connection = h2::server::handshake(stream).await.expect("a client");
+                while let Some(Ok((_, mut respond))) = connection.accept().await {
+                    respond.send_reset(h2::Reason::REFUSED_STREAM);
+                }
+            })
+        }),
+        ("goaway", |stream| {
+            Box::pin(async {
+                let mut connection = h2::server::handshake(stream).await.expect("a client");
+                connection.abrupt_shutdown(h2::Reason::ENHANCE_YOUR_CALM);
+                while let Some(Ok(_)) = connection.accept().await {}
+            })
+        }),
+        ("half a body", |stream| {
+            Box::pin(async {
+                let mut connection = h2::server::handshake(stream).await.expect("a client");
+                while let Some(Ok((_, mut respond))) = connection.accept().await {
+                    let mut body = respond
+                        .send_response(http::Response::new(()), false)
+                        .expect("it is open");
+                    body.send_data(Bytes::from_static(b"half"), false)
+                        .expect("it is open");
+                    tokio::spawn(async move {
+                        // After what was sent, or the reset would overtake it.
+                        body.reserve_capacity(1 << 20);
+                        let _ = std::future::poll_fn(|context| body.poll_capacity(context)).await;
+                        body.send_reset(h2::Reason::CANCEL);
+                    });
+                }
+            })
+        }),
+        ("pings", |mut stream| {
+            Box::pin(async move {
+                begin(&mut stream).await;
+                flood(stream, frame(6, 0, 0, &[7; 8])).await;
+            })
+        }),
+        ("settings", |mut stream| {
+            Box::pin(async move {
+                begin(&mut stream).await;
+                flood(stream, frame(SETTINGS, 0, 0, &[])).await;
+            })
+        }),
+        ("continuations", |mut stream| {
+            Box::pin(async move {
+                begin(&mut stream).await;
+                // Headers that do not end, of fields that are not kept (RFC 7541, section 6.2.2).
+                let _ = stream.write_all(&frame(1, 0, 1, &[0x88])).await;
+                flood(stream, frame(9, 0, 1, b"\x00\x01a\x01b")).await;
+            })
+        }),
+        ("empty data", |mut stream| {
+            Box::pin(async move {
+                begin(&mut stream).await;
+                let _ = stream.write_all(&frame(1, 4, 1, &[0x88])).await;
+                flood(stream, frame(0, 0, 1, &[])).await;
+            })
+        }),
+        ("garbage", |mut stream| {
+            Box::pin(async move {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+                let _ = stream.shutdown().await;
+            })
+        }),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn misuse_of_http_2_costs_the_visit_and_nothing_else() {
+    let authority = Authority::new();
+    for (name, misuse) in misuses() {
+        let (ended, mut ends) = mpsc::unbounded_channel();
+        let config = authority.server(NAME, Flaw::None, &["h2"]);
+        let address = serve(config, move |stream| {
+            let ended = ended.clone();
+            async move {
+                misuse(stream).await;
+                let _ = ended.send(());
+            }
+        })
+        .await;
+        let patience = Duration::from_secs(1);
+        let client = fetcher_within(patience, address, vec![authority.file()]);
+        match tokio::time::timeout(PATIENCE, fetch(&client, "/"))
+            .await
+            .expect(name)
+        {
+            Err(failure) => assert!(
+                matches!(
+                    failure.class,
+                    FailureClass::Disconnect | FailureClass::Protocol | FailureClass::Timeout
+                ),
+                "{name}: {failure:?}"
+            ),
+            Ok(exchange) => assert!(
+                matches!(exchange.cut, Some(Cut::Disconnect | Cut::Time)),
+                "{name}: {exchange:?}"
+            ),
+        }
+        // The server is not listened to any longer.
+        let end = tokio::time::timeout(PATIENCE, ends.recv()).await;
+        assert!(end.is_ok(), "{name} goes on");
+    }
+}
