@@ -15,6 +15,9 @@ use super::id::{Digest, RecordId};
 /// The revisit profile of WARC/1.1, section 6.7.2: same payload, compared by digest.
 const IDENTICAL_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
+/// The revisit profile of WARC/1.1, section 6.7.3: the server answered 304.
+const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
 /// Bytes that a URI may take in a header, after escaping; what is longer is cut there. Crawled URLs
 /// are far shorter. A record names at most two, which keeps every header that is written well
 /// within what `reader.rs` accepts.
@@ -177,19 +180,30 @@ impl Record {
             ("WARC-Profile", IDENTICAL_PAYLOAD.to_owned()),
             ("WARC-Payload-Digest", digest),
         ]);
-        fields.extend(
-            refers_to
-                .record
-                .map(|id| ("WARC-Refers-To", id.to_string())),
-        );
-        fields.extend([
-            (
-                "WARC-Refers-To-Target-URI",
-                uri_value(&refers_to.target_uri),
-            ),
-            ("WARC-Refers-To-Date", text_value(&refers_to.date)),
-            ("WARC-Truncated", Truncation::Length.as_str().to_owned()),
-        ]);
+        fields.extend(references(refers_to));
+        fields.push(("WARC-Truncated", Truncation::Length.as_str().to_owned()));
+        Record::about(
+            RecordKind::Revisit,
+            capture,
+            fields,
+            "application/http;msgtype=response",
+            complete_head(head),
+        )
+    }
+
+    /// A server's answer that what it sent before still holds (WARC/1.1, section 6.7.3): its headers,
+    /// and the response that it is about with the digest of that one's payload, if it is in the archive.
+    pub fn not_modified(
+        capture: &Capture<'_>,
+        head: Vec<u8>,
+        refers_to: Option<(Original, Digest)>,
+    ) -> Record {
+        let mut fields = captured(capture);
+        fields.push(("WARC-Profile", NOT_MODIFIED.to_owned()));
+        if let Some((original, digest)) = refers_to {
+            fields.push(("WARC-Payload-Digest", digest.to_string()));
+            fields.extend(references(&original));
+        }
         Record::about(
             RecordKind::Revisit,
             capture,
@@ -403,6 +417,16 @@ fn captured(capture: &Capture<'_>) -> Vec<(&'static str, String)> {
         fields.push(("WARC-Protocol", text_value(protocol)));
     }
     fields
+}
+
+/// The fields that name the record that a revisit refers to.
+fn references(original: &Original) -> impl Iterator<Item = (&'static str, String)> {
+    let id = original.record.map(|id| ("WARC-Refers-To", id.to_string()));
+    let uri = uri_value(&original.target_uri);
+    id.into_iter().chain([
+        ("WARC-Refers-To-Target-URI", uri),
+        ("WARC-Refers-To-Date", text_value(&original.date)),
+    ])
 }
 
 /// A date as all records write it: to the millisecond, so that a row that keeps milliseconds can

@@ -179,6 +179,7 @@ impl Committer {
         Ok(Some(QueuedUrl {
             id: self.identity.id(&other),
             url: other.into(),
+            validators: None,
             ..queued.clone()
         }))
     }

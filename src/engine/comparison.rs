@@ -129,6 +129,43 @@ impl Committer {
         }))
     }
 
+    /// The verdict on a page that is, by its server's word, what it was; `None` if what it was does
+    /// not stand any more, so that its body is needed.
+    pub(super) fn not_modified(
+        &self,
+        previous: Option<&PageRecord>,
+        group: &Group,
+    ) -> Result<Option<Verdict>, Error> {
+        let Some(previous) = previous else {
+            return Ok(None);
+        };
+        let judgement = match &previous.fate {
+            Fate::Answered { judgement, .. } => judgement,
+            // What it lists was queued then.
+            Fate::Sitemap { .. } => return Ok(Some(Verdict::Ineligible(Ineligible::Status))),
+            Fate::Failed { .. } | Fate::Known { .. } => return Ok(None),
+        };
+        let (original, kind, distance, similarity) = match judgement {
+            Judgement::Ineligible(reason) => return Ok(Some(Verdict::Ineligible(*reason))),
+            Judgement::Unique => match &previous.document {
+                Some(stored) => (Arc::new(stored.clone()), Kind::Raw, 0, Similarity::EXACT),
+                None => return Ok(None),
+            },
+            Judgement::Duplicate(of) => match self.index.documents().get(of.of)? {
+                Some(original) if self.stands(&original, group)? => {
+                    (original, of.kind, of.distance, of.similarity)
+                }
+                _ => return Ok(None),
+            },
+        };
+        Ok(Some(Verdict::Unchanged {
+            original,
+            kind,
+            distance,
+            similarity,
+        }))
+    }
+
     /// The verdict on a page that was a duplicate and has changed: it leaves its cluster only if it is
     /// clearly another page by now, or exactly one that is stored.
     fn unless_it_stays(

@@ -14,7 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::clock::Clock;
 use super::scheduler::Event;
 use super::visit::Fetched;
-use crate::fetch::{Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation};
+use crate::fetch::{
+    Conditions, Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
+};
 use crate::frontier::{
     Answer, Errand, FetchTask, Pace, Politeness, Purpose, Refusal, SharedPolicies, Trouble, Visited,
 };
@@ -38,7 +40,10 @@ impl Fetchers {
     /// Makes a visit and sends it on. Cancelled by dropping: then nobody hears of it, and its task
     /// is still queued.
     pub(super) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
-        let (outcome, reservation) = self.fetcher.fetch(&task.url).await;
+        let (outcome, reservation) = {
+            let conditions = conditions(&task);
+            self.fetcher.fetch_unless(&task.url, conditions).await
+        };
         let finished = self.clock.now_or_later();
         let is_robots = task.queued.purpose == Purpose::Robots;
         let answer = answer(is_robots, &outcome);
@@ -149,6 +154,15 @@ impl Fetchers {
 
     fn politeness(&self, host: &HostKey) -> Politeness {
         self.policies.load().of(host).politeness
+    }
+}
+
+/// What the answer is to be no longer, for its body to be sent.
+fn conditions(task: &FetchTask) -> Conditions<'_> {
+    let validators = task.queued.validators.as_ref();
+    Conditions {
+        etag: validators.and_then(|it| it.etag.as_deref()),
+        last_modified: validators.and_then(|it| it.last_modified.as_deref()),
     }
 }
 

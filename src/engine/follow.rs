@@ -64,6 +64,7 @@ impl Committer {
                 revisit: false,
                 purpose: Purpose::Page,
                 trail: Trail::default(),
+                validators: None,
                 expectation: Expectation::Usual,
             };
             if self.admit(&queued, Origin::Seed, &mut receipt, group)? {
@@ -112,6 +113,7 @@ impl Committer {
                 revisit: other_form && task.queued.revisit,
                 purpose: task.queued.purpose,
                 trail: task.queued.trail,
+                validators: None,
                 expectation: Expectation::Usual,
             };
             let origin = match task.queued.purpose {
@@ -184,6 +186,7 @@ impl Committer {
             revisit: false,
             purpose: Purpose::Page,
             trail: task.queued.trail,
+            validators: None,
             expectation: Expectation::Usual,
         };
         let (class, from) = (class_of(queued.depth), Some(&task.url));

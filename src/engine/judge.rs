@@ -14,6 +14,7 @@ use super::fetch_log::LogLine;
 use super::fetchers::answer;
 use super::page_line::{PendingLine, Places};
 use super::records;
+use super::revisit::validators;
 use super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
@@ -48,8 +49,27 @@ impl Committer {
                 same_payload: None,
                 keep: None,
                 previous,
+                must_be_whole: false,
             });
         };
+        let mut judged = Judged {
+            analysed,
+            verdict: Verdict::Ineligible(Ineligible::Status),
+            same_payload: None,
+            keep: None,
+            previous,
+            must_be_whole: false,
+        };
+        if judged.is_not_modified() {
+            match self.not_modified(judged.previous.as_deref(), group)? {
+                Some(verdict) => judged.verdict = verdict,
+                None => judged.must_be_whole = true,
+            }
+            return Ok(judged);
+        }
+        let Judged {
+            analysed, previous, ..
+        } = judged;
         let verdict = match self.eligible(&analysed) {
             Err(reason) => Verdict::Ineligible(reason),
             Ok(fingerprints) => {
@@ -78,6 +98,7 @@ impl Committer {
             same_payload,
             keep,
             previous,
+            must_be_whole: false,
         })
     }
 
@@ -146,22 +167,31 @@ impl Committer {
             attempts,
             fate,
             revisit: None,
+            validators: validators(judged),
             document: None,
             record: None,
             stored_members: 0,
         };
         let politeness = self.policies.load().of(&task.host).politeness;
-        if let Some((trouble, message)) = trouble(&fetched.outcome)
-            && attempts < politeness.attempts
-            && politeness.retry.has(trouble)
-        {
+        let fails = trouble(&fetched.outcome).filter(|(trouble, _)| {
+            attempts < politeness.attempts && politeness.retry.has(*trouble)
+        });
+        if fails.is_some() || judged.must_be_whole {
             "retry".clone_into(&mut line.verdict);
-            let queued = QueuedUrl {
-                attempts,
-                ..task.queued.clone()
+            let queued = match fails.is_some() {
+                true => QueuedUrl {
+                    attempts,
+                    ..task.queued.clone()
+                },
+                false => QueuedUrl {
+                    validators: None,
+                    ..task.queued.clone()
+                },
             };
             self.state.counters.retries += 1;
-            if !task.queued.revisit {
+            if let Some((trouble, message)) = fails
+                && !task.queued.revisit
+            {
                 let failed = Fate::Failed {
                     class: trouble.name().to_owned(),
                     message,
@@ -485,13 +515,18 @@ fn log_line(judged: &Judged) -> LogLine {
             notes.push(format!("{}: {}", failure.class.name(), failure.message));
         }
     }
+    if judged.is_not_modified() {
+        notes.push("not-modified".to_owned());
+    }
     if let Some(repeats) = judged.verdict.repeats() {
         line.original = Some(repeats.original.url.clone());
         if matches!(judged.verdict, Verdict::Unchanged { .. }) {
             if repeats.original.url_id == fetched.task.queued.id {
                 line.original = None;
             }
-            notes.push(format!("unchanged:{}", repeats.kind.name()));
+            if !judged.is_not_modified() {
+                notes.push(format!("unchanged:{}", repeats.kind.name()));
+            }
         }
         if repeats.distance > 0 {
             notes.push(format!("distance:{}", repeats.distance));

@@ -255,6 +255,7 @@ impl Committer {
                 None => None,
             };
             let record = PageRecord {
+                validators: None,
                 url: page.url,
                 via: None,
                 depth: 0,

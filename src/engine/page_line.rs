@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::effects::Group;
 use super::records::Records;
+use super::rows::Fate;
 use super::visit::{Findings, Judged};
 use crate::archive::{Location, RecordKind, WarcOptions};
 use crate::dedup::{Fingerprints, Kind, Signature, Similarity, Stored, Verdict};
@@ -154,6 +155,11 @@ impl Places {
         let own = |at: usize| place(at).map(|(kind, at)| Source::Own(kind, at));
         let same = judged.same_payload.as_ref();
         let text = match (&judged.analysed.findings, records.conversion) {
+            // A page, or what is not sent again because it is what it was.
+            (Findings::Nothing, _) if judged.is_not_modified() => match &judged.verdict {
+                Verdict::Unchanged { original, .. } => Some(Source::Same(original.stored)),
+                _ => None,
+            },
             (Findings::Page(_), Some(at)) => own(at),
             (Findings::Page(_), None) => match records.response {
                 Some((at, _)) => own(at),
@@ -193,14 +199,26 @@ impl PendingLine {
         let wishes = page.map_or(of_headers, |page| page.robots.merge(of_headers));
         let is_duplicate = matches!(judged.verdict, Verdict::Duplicate { .. });
         let repeats = judged.verdict.repeats().filter(|_| is_duplicate);
+        // What was not sent again is as it was.
+        let known = (judged.previous.as_deref()).filter(|_| judged.is_not_modified());
+        let known = match known.map(|known| &known.fate) {
+            Some(Fate::Answered {
+                title,
+                language,
+                canonical,
+                ..
+            }) => [title, language, canonical].map(Clone::clone),
+            _ => [const { None }; 3],
+        };
+        let [title, language, canonical] = known;
         Self {
             line: group.lines.len(),
             row: group.pages.len(),
             page: PageLine {
                 canonical: other_form(&task.url, &task.queued.url, identity),
-                canonical_hint: page.and_then(|page| page.canonical.clone()),
-                title: page.and_then(|page| page.title.clone()),
-                language: page.and_then(|page| page.language.clone()),
+                canonical_hint: page.map_or(canonical, |page| page.canonical.clone()),
+                title: page.map_or(title, |page| page.title.clone()),
+                language: page.map_or(language, |page| page.language.clone()),
                 robots: wishes.names().map(str::to_owned).collect(),
                 words: page
                     .and(fingerprints)

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a payload that is not stored yet | request, response |
 //! | a payload that is stored, byte for byte | request, revisit that names the stored response |
+//! | a server's word that a page is what it was (304) | request, revisit that names the stored response, if there is one |
 //! | an unchanged page in other bytes | metadata |
 //! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; main text as conversion |
 //!
@@ -54,6 +55,13 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         protocols: &exchange.protocols,
     };
     let mut records = Records::default();
+    if judged.is_not_modified() {
+        let main = Record::not_modified(&capture, exchange.response_head(), stored(judged));
+        let request = Record::request(&capture, exchange.request_head.clone(), main.id());
+        records.all = vec![request, main];
+        records.main = Some(1);
+        return records;
+    }
     let digest = Digest::from_bytes(judged.analysed.payload);
     let repeats = judged.verdict.repeats();
     let inexact = repeats.is_some_and(|repeats| repeats.kind != Kind::Raw);
@@ -122,6 +130,15 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         }
     }
     records
+}
+
+/// The response with the bytes that a page still has, if it is stored, and the digest of these.
+fn stored(judged: &Judged) -> Option<(Original, Digest)> {
+    let repeats = judged.verdict.repeats()?;
+    let document = repeats.original;
+    let is_own = document.url_id == judged.analysed.fetched.task.queued.id;
+    let has_bytes = is_own || repeats.kind == Kind::Raw;
+    has_bytes.then(|| (original(document), Digest::from_bytes(document.payload)))
 }
 
 /// A document's response as the archive refers to it.

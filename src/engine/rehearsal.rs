@@ -115,6 +115,7 @@ impl Rehearsal {
                 attempts: 0,
                 path: "L".to_owned(),
                 revisit: false,
+                validators: None,
                 purpose: Purpose::Page,
                 trail: Trail::default(),
                 expectation: Expectation::default(),

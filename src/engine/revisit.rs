@@ -10,12 +10,12 @@ use std::time::Duration;
 use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
-use super::rows::{Fate, PageRecord, Revisit};
+use super::rows::{Fate, Judgement, PageRecord, Revisit};
 use super::visit::{Analysed, Judged, Receipt};
 use crate::dedup::{Kind, Signature, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{
-    Expectation, Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy, Trail,
+    Expectation, Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy, Trail, Validators,
 };
 use crate::store::{Batch, Durability, Table, decode, encode, keys};
 use crate::url::{self, HostKey, UrlId};
@@ -48,6 +48,15 @@ impl Revisits {
     fn is_on(&self) -> bool {
         self.policy.mode != RevisitMode::Off
     }
+}
+
+/// For what a page is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// Its body, if it is another than the last time.
+    IfModified,
+    /// Its body.
+    Always,
 }
 
 impl Committer {
@@ -116,7 +125,8 @@ impl Committer {
             }
             self.state.revisits_from = Moment(due);
             group.batch.delete(Table::Revisits, key);
-            self.queue_revisit(UrlId::from_bytes(id), &mut receipt, &mut group)?;
+            let id = UrlId::from_bytes(id);
+            self.queue_revisit(id, Asking::IfModified, &mut receipt, &mut group)?;
         }
         if whole && self.revisits.next.is_none() {
             self.revisits.next = Some(now);
@@ -131,6 +141,7 @@ impl Committer {
     pub(super) fn queue_revisit(
         &mut self,
         id: UrlId,
+        asking: Asking,
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
@@ -156,6 +167,7 @@ impl Committer {
             revisit: true,
             purpose,
             trail: Trail::default(),
+            validators: page.validators.filter(|_| asking == Asking::IfModified),
             expectation: Expectation::Usual,
         };
         self.queue(&queued, HostKey::of(&url), receipt, group)
@@ -251,8 +263,28 @@ impl Committer {
             *counts.entry(finding.name().to_owned()).or_default() += 1;
         }
         let mut document = document;
-        let mark = mark(&judged.analysed);
-        if let Some(previous) = previous {
+        let mut mark = mark(&judged.analysed);
+        if let Some(previous) = previous
+            && judged.is_not_modified()
+        {
+            // What is known stays known, and was seen to hold.
+            record = PageRecord {
+                time: record.time,
+                last_seen: record.last_seen,
+                attempts: record.attempts,
+                validators: record.validators,
+                revisit: None,
+                ..previous.clone()
+            };
+            mark = previous.revisit.map_or(mark, |last| last.mark);
+            if let Fate::Answered {
+                judgement: Judgement::Duplicate(duplicate),
+                ..
+            } = &mut record.fate
+            {
+                duplicate.last_checked = record.time;
+            }
+        } else if let Some(previous) = previous {
             match (finding, &judged.verdict) {
                 (Finding::Unreachable, _) => {
                     // Nothing was learned: what is known stays known, and what is stored an original.
@@ -274,7 +306,7 @@ impl Committer {
                 _ => {}
             }
         }
-        if finding != Finding::Unreachable {
+        if finding != Finding::Unreachable && !judged.is_not_modified() {
             self.settle(judged, previous, &mut record);
         }
         self.file((task.queued.id, &task.host), previous, &record, group)?;
@@ -322,6 +354,29 @@ impl Revisits {
     }
 }
 
+/// What a page may be asked by the next time: the validators of an answer that is whole and is
+/// a page. What a server names a 304 by is the page, too; what it leaves out holds as before.
+pub(super) fn validators(judged: &Judged) -> Option<Validators> {
+    let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
+        return None;
+    };
+    let is_refusal = matches!(judged.verdict, Verdict::Ineligible(why) if why.is_refusal());
+    let is_whole = exchange.status == 200 && exchange.cut.is_none() && !is_refusal;
+    if !is_whole && !judged.is_not_modified() {
+        return None;
+    }
+    let of = exchange.conditions();
+    let sent = Validators {
+        etag: of.etag.map(str::to_owned),
+        last_modified: of.last_modified.map(str::to_owned),
+    };
+    if sent.etag.is_some() || sent.last_modified.is_some() {
+        return Some(sent);
+    }
+    let queued = &judged.analysed.fetched.task.queued;
+    queued.validators.clone().filter(|_| !is_whole)
+}
+
 /// What a visit found, compared with the one before.
 fn finding(judged: &Judged, previous: Option<&PageRecord>) -> Finding {
     let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
@@ -331,6 +386,7 @@ fn finding(judged: &Judged, previous: Option<&PageRecord>) -> Finding {
         };
     };
     match previous {
+        _ if judged.is_not_modified() => Finding::Unchanged,
         _ if is_gone(exchange.status) => Finding::Gone,
         None => Finding::First,
         Some(_) if exchange.status >= 500 || exchange.asks_for_time() => Finding::Unreachable,

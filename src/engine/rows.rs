@@ -8,7 +8,7 @@ use super::clusters::Rank;
 use super::fetch_log::LogTail;
 use crate::archive::{Location, RecordKind, Tail};
 use crate::dedup::{Document, DocumentId, Ineligible, Kind, Posting, Similarity};
-use crate::frontier::Moment;
+use crate::frontier::{Moment, Validators};
 use crate::url::UrlId;
 
 /// What happened to a URL: the row in `Pages`.
@@ -31,6 +31,9 @@ pub struct PageRecord {
     pub fate: Fate,
     /// When it will be visited again, if it will.
     pub revisit: Option<Revisit>,
+    /// What its server named the answer by that is described here, if it may be asked whether that
+    /// still holds.
+    pub validators: Option<Validators>,
     /// The document, if its response is stored: documents and their postings are rebuilt from here.
     pub document: Option<Document>,
     /// The record that stands for the visit in the archive: response, revisit or metadata.

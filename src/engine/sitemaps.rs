@@ -63,6 +63,7 @@ impl Committer {
                 revisit: false,
                 purpose: Purpose::Sitemap { level: 0 },
                 trail: Trail::default(),
+                validators: None,
                 expectation: Expectation::Usual,
             };
             self.queue_sitemap(&queued, Origin::Manifest, receipt, group)?;
@@ -144,6 +145,7 @@ impl Committer {
             revisit: false,
             purpose,
             trail: Trail::default(),
+            validators: None,
             expectation: Expectation::Usual,
         };
         let depth = sitemap.queued.depth;

@@ -101,6 +101,7 @@ impl Study {
                     judgement,
                 },
                 revisit: None,
+                validators: None,
                 document: None,
                 record: None,
                 stored_members: 0,

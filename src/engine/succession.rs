@@ -16,7 +16,7 @@ use super::Error;
 use super::clusters::page;
 use super::committer::Committer;
 use super::effects::Group;
-use super::revisit::CHUNK;
+use super::revisit::{Asking, CHUNK};
 use super::rows::PageRecord;
 use super::visit::Receipt;
 use crate::dedup::DocumentId;
@@ -193,7 +193,7 @@ impl Committer {
         let row = keys::revisit(revisit.due.0, id.as_bytes());
         if self.store.get(Table::Revisits, &row)?.is_some() {
             group.batch.delete(Table::Revisits, row);
-            self.queue_revisit(id, receipt, group)?;
+            self.queue_revisit(id, Asking::Always, receipt, group)?;
         }
         Ok(true)
     }

@@ -114,6 +114,18 @@ pub struct Judged {
     pub keep: Option<bool>,
     /// What is known of the page, if it was visited before.
     pub previous: Option<Box<PageRecord>>,
+    /// The server did not send the page because it is what it was, but what it was does not stand
+    /// any more: it has to be asked for without condition.
+    pub must_be_whole: bool,
+}
+
+impl Judged {
+    /// The server says that what it answered the last time still holds, and did not send it again.
+    pub(super) fn is_not_modified(&self) -> bool {
+        let fetched = &self.analysed.fetched;
+        fetched.task.queued.validators.is_some()
+            && matches!(&fetched.outcome, Outcome::Exchange(exchange) if exchange.is_not_modified())
+    }
 }
 
 /// What enters the committer.

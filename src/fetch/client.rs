@@ -100,7 +100,7 @@ impl Fetcher {
         } = &*self.0;
         match self.0.proxy(&self.0.requests.at(host), host.name()) {
             Proxy::None => guard.address(host, resolver).await,
-            _ => None,
+            Proxy::Url(_) => None,
         }
     }
 

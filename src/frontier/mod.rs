@@ -48,7 +48,8 @@ pub use schedule::{Action, Schedule, ScheduleOptions};
 pub use scope::{Scope, ScopeKind, admits_by_entries};
 pub use seen::{SEEN, SeenOptions, SeenSet};
 pub use task::{
-    CLASSES, Errand, Expectation, FetchTask, Place, Purpose, QueuedUrl, Visited, class_of,
+    CLASSES, Errand, Expectation, FetchTask, Place, Purpose, QueuedUrl, Validators, Visited,
+    class_of,
 };
 pub use traps::{PatternState, Record, Sighting, Spent, Trail, Trap, TrapPolicy, by_form};
 

@@ -35,7 +35,7 @@ pub struct Politeness {
     pub park_after: u32,
     /// How long it is parked at first; doubled by each further failure.
     pub park: Duration,
-    /// The longest that it is, and the longest Retry-After that is obeyed.
+    /// The longest that it is, and the longest Retry-After that is obeyed; a longer one counts as none.
     pub max_park: Duration,
 }
 
@@ -205,11 +205,12 @@ impl Politeness {
         let wait = match answer {
             Answer::NotAsked => return *pace,
             Answer::Fine(took) => return self.recovered(pace, took, finished),
-            Answer::Overloaded(Some(asked)) => asked.min(self.max_park),
+            Answer::Overloaded(Some(asked)) if asked <= self.max_park => asked,
             Answer::Failed(Trouble::ServerError) => {
                 doubled(delay, failures.min(MAX_DOUBLINGS)).min(self.max_backoff)
             }
-            Answer::Overloaded(None) | Answer::Failed(_) => {
+            // Years are no answer to when: what is asked for beyond reason is asked for by mistake.
+            Answer::Overloaded(_) | Answer::Failed(_) => {
                 doubled(self.backoff, failures - 1).min(self.max_backoff)
             }
         };
@@ -358,7 +359,9 @@ mod tests {
         check(asked(3_600), 0, None, (3_600, 1, false));
         // Nobody stays for that.
         check(asked(4_000), 0, None, (4_000, 1, true));
-        check(asked(90_000), 0, None, (86_400, 1, true));
+        check(asked(86_400), 0, None, (86_400, 1, true));
+        // That is no wait that anybody means.
+        check(asked(90_000), 0, None, (5, 1, false));
         check(Answer::Overloaded(None), 1, None, (10, 2, false));
     }
 

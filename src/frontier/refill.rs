@@ -281,6 +281,7 @@ mod tests {
             attempts: 0,
             path: String::new(),
             revisit: false,
+            validators: None,
             purpose: Purpose::Page,
             trail: Trail::default(),
             expectation: Expectation::Usual,

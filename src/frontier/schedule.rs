@@ -512,6 +512,7 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
             attempts: 0,
             path: "P".to_owned(),
             trail: Trail::default(),
+            validators: None,
             expectation: Expectation::Usual,
         },
         url,

@@ -52,8 +52,20 @@ pub struct QueuedUrl {
     pub purpose: Purpose,
     /// How far it is into something that may be a trap.
     pub trail: Trail,
+    /// What its server named its last answer by, if it is to be asked whether that still holds.
+    pub validators: Option<Validators>,
     /// What is expected of it.
     pub expectation: Expectation,
+}
+
+/// What a server named an answer by (RFC 9110, section 8.8): sent back, they make it answer 304 as long
+/// as the page is the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Validators {
+    /// `ETag` as it came, with its quotes.
+    pub etag: Option<String>,
+    /// `Last-Modified` as it came.
+    pub last_modified: Option<String>,
 }
 
 impl QueuedUrl {

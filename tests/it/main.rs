@@ -8,7 +8,7 @@
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`, `guard_alone`: who is asked, and when, from the servers' side.
-//! - `client`, `names`, `tls`: what is sent, to which address, over what.
+//! - `client`, `names`, `tls`, `conditional`: what is sent, to which address, over what, on which condition.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
@@ -43,6 +43,7 @@ mod sitemaps;
 mod urls;
 
 mod client;
+mod conditional;
 mod guard;
 mod guard_alone;
 mod names;

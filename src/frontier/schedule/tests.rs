@@ -106,6 +106,7 @@ impl World {
             revisit: false,
             purpose: Purpose::Page,
             trail: Trail::default(),
+            validators: None,
             expectation: Expectation::Usual,
             url: url.to_string(),
             id: identity().id(&url),

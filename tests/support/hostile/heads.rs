@@ -10,19 +10,11 @@ const REST: &str = "Content-Type: text/html\r\nContent-Length: 78\r\n\r\n";
 
 pub(super) const ALL: &[Behaviour] = &[
     // Connections. What cannot be asked for its robots.txt is asked for nothing else.
-    Behaviour::at(At::Refused, "refused", Fails("robots"), |_| Ok(())),
-    Behaviour::at(At::NeverAccepts, "never-accepts", Fails("robots"), |_| {
-        Ok(())
-    }),
-    Behaviour::at(At::Connection, "never-reads", Fails("robots"), |wire| {
-        wire.hang()
-    }),
-    Behaviour::at(At::Connection, "hangs-up", Fails("robots"), |wire| {
-        wire.close()
-    }),
-    Behaviour::at(At::Connection, "resets", Fails("robots"), |wire| {
-        wire.reset()
-    }),
+    Behaviour::at(At::Refused, "refused", Nothing, |_| Ok(())),
+    Behaviour::at(At::NeverAccepts, "never-accepts", Nothing, |_| Ok(())),
+    Behaviour::at(At::Connection, "never-reads", Nothing, |wire| wire.hang()),
+    Behaviour::at(At::Connection, "hangs-up", Nothing, |wire| wire.close()),
+    Behaviour::at(At::Connection, "resets", Nothing, |wire| wire.reset()),
     Behaviour::at(At::Connection, "greets", Nothing, |wire| {
         wire.send("220 mail.example ESMTP\r\n")?;
         wire.hang()
