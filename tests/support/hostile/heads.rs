@@ -12,9 +12,9 @@ pub(super) const ALL: &[Behaviour] = &[
     // Connections. What cannot be asked for its robots.txt is asked for nothing else.
     Behaviour::at(At::Refused, "refused", Nothing, |_| Ok(())),
     Behaviour::at(At::NeverAccepts, "never-accepts", Nothing, |_| Ok(())),
-    Behaviour::at(At::Connection, "never-reads", Nothing, |wire| wire.hang()),
-    Behaviour::at(At::Connection, "hangs-up", Nothing, |wire| wire.close()),
-    Behaviour::at(At::Connection, "resets", Nothing, |wire| wire.reset()),
+    Behaviour::at(At::Connection, "never-reads", Nothing, Wire::hang),
+    Behaviour::at(At::Connection, "hangs-up", Nothing, Wire::close),
+    Behaviour::at(At::Connection, "resets", Nothing, Wire::reset),
     Behaviour::at(At::Connection, "greets", Nothing, |wire| {
         wire.send("220 mail.example ESMTP\r\n")?;
         wire.hang()
