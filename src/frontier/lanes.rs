@@ -1,5 +1,5 @@
 //! Whose turn it is: idle hosts with something to fetch, by when each may be visited; one visit of an
-//! address at a time; and where more hosts are due than can be visited, fair between registrable
+//! address at a time, but for those that drag on; and where more hosts are due than can be visited, fair between registrable
 //! domains. Pure: it is told the time.
 //!
 //! Hosts of one address stand in one lane, a host whose address does not matter has its own. A
@@ -11,9 +11,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::Moment;
 use crate::url::{HostKey, Site};
+
+/// How long a visit keeps others from its address. One that takes longer waits for what one host sends,
+/// or does not send, and the others must not wait with it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Entries that may be out of date before they are looked through.
 const SLACK: usize = 1_024;
@@ -62,8 +67,15 @@ struct Address {
     hosts: BTreeSet<(Moment, HostKey)>,
     /// Nobody may visit it before.
     free_from: Moment,
-    /// Somebody visits it.
-    busy: bool,
+    /// Who visits it, and until when that keeps others from it.
+    visitor: Option<(HostKey, Moment)>,
+}
+
+impl Address {
+    /// Until when whoever visits it keeps others from it.
+    fn held_until(&self) -> Moment {
+        self.visitor.as_ref().map_or(Moment(0), |(_, until)| *until)
+    }
 }
 
 impl Lanes {
@@ -112,8 +124,10 @@ impl Lanes {
             Lane::Host(host) => host,
             Lane::Address(ip) => {
                 let address = self.addresses.get_mut(&ip)?;
-                address.busy = true;
-                address.hosts.pop_first()?.1
+                let host = address.hosts.pop_first()?.1;
+                address.visitor = Some((host.clone(), now.plus(PATIENCE)));
+                self.place(Lane::Address(ip));
+                host
             }
         };
         self.hosts.remove(&host);
@@ -128,10 +142,10 @@ impl Lanes {
         }
     }
 
-    /// A visit of an address ended; nobody may visit it before.
-    pub(super) fn visited(&mut self, ip: IpAddr, free_from: Moment, now: Moment) {
+    /// A host's visit of an address ended; nobody may visit it before.
+    pub(super) fn visited(&mut self, host: &HostKey, ip: IpAddr, free_from: Moment, now: Moment) {
         self.leave_alone(ip, free_from);
-        self.release(ip, now);
+        self.release(host, ip, now);
     }
 
     /// Nobody may visit an address before.
@@ -141,15 +155,17 @@ impl Lanes {
         self.place(Lane::Address(ip));
     }
 
-    /// A visit did not go to the address that it was to go to.
-    pub(super) fn release(&mut self, ip: IpAddr, now: Moment) {
+    /// A host's visit did not go to the address that it was to go to.
+    pub(super) fn release(&mut self, host: &HostKey, ip: IpAddr, now: Moment) {
         if let Some(address) = self.addresses.get_mut(&ip) {
-            address.busy = false;
+            // Another one may have come since, to whom the address belongs now.
+            address.visitor.take_if(|(visitor, _)| visitor == host);
             self.place(Lane::Address(ip));
         }
         if self.addresses.len() > self.look_through.0 {
-            self.addresses
-                .retain(|_, it| it.busy || !it.hosts.is_empty() || it.free_from > now);
+            let is_wanted =
+                |it: &Address| !it.hosts.is_empty() || it.free_from > now || it.held_until() > now;
+            self.addresses.retain(|_, it| is_wanted(it));
             self.look_through.0 = 2 * self.addresses.len() + SLACK;
         }
     }
@@ -184,14 +200,14 @@ impl Lanes {
         self.addresses.len()
     }
 
-    /// When a lane may be served; `None` if it has nobody, or somebody has its address.
+    /// When a lane may be served; `None` if it has nobody.
     fn wanted(&self, lane: &Lane) -> Option<Moment> {
         match lane {
             Lane::Host(host) => self.hosts.get(host).map(|idle| idle.due),
             Lane::Address(ip) => {
-                let address = self.addresses.get(ip).filter(|address| !address.busy)?;
+                let address = self.addresses.get(ip)?;
                 let (due, _) = address.hosts.first()?;
-                Some(address.free_from.max(*due))
+                Some(address.free_from.max(*due).max(address.held_until()))
             }
         }
     }
@@ -293,13 +309,31 @@ mod tests {
         assert_eq!(popped(&mut lanes, 9).as_deref(), Some("a.example"));
         assert_eq!(popped(&mut lanes, 9).as_deref(), Some("d.example"));
         assert_eq!(popped(&mut lanes, 9), None);
-        lanes.visited(ip(1), Moment(50), Moment(9));
+        lanes.visited(&host("a.example"), ip(1), Moment(50), Moment(9));
         assert_eq!(lanes.next(), Some(Moment(50)));
         assert_eq!(popped(&mut lanes, 49), None);
         assert_eq!(popped(&mut lanes, 50).as_deref(), Some("b.example"));
         // It went elsewhere: the address is as free as it was.
-        lanes.release(ip(1), Moment(50));
+        lanes.release(&host("b.example"), ip(1), Moment(50));
         assert_eq!(popped(&mut lanes, 50).as_deref(), Some("c.example"));
+    }
+
+    #[test]
+    fn a_visit_that_drags_on_keeps_nobody_waiting_with_it() {
+        let mut lanes = Lanes::default();
+        for name in ["a.example", "b.example", "c.example"] {
+            lanes.insert(&host(name), Moment(1), Some(ip(1)));
+        }
+        assert_eq!(popped(&mut lanes, 10).as_deref(), Some("a.example"));
+        assert_eq!(lanes.next(), Some(Moment(2_010)));
+        assert_eq!(popped(&mut lanes, 2_009), None);
+        assert_eq!(popped(&mut lanes, 2_010).as_deref(), Some("b.example"));
+        // Its end is not that of the visit that is made now.
+        lanes.visited(&host("a.example"), ip(1), Moment(2_100), Moment(2_050));
+        assert_eq!(lanes.next(), Some(Moment(4_010)));
+        lanes.visited(&host("b.example"), ip(1), Moment(2_300), Moment(2_200));
+        assert_eq!(popped(&mut lanes, 2_299), None);
+        assert_eq!(popped(&mut lanes, 2_300).as_deref(), Some("c.example"));
     }
 
     #[test]
@@ -348,7 +382,12 @@ mod tests {
             let ip = IpAddr::from((number as u32).to_be_bytes());
             lanes.insert(&host(&name), Moment(1), Some(ip));
             assert_eq!(popped(&mut lanes, 2), Some(name));
-            lanes.visited(ip, Moment(3), Moment(4));
+            lanes.visited(
+                &host(&format!("h{number}.example")),
+                ip,
+                Moment(3),
+                Moment(4),
+            );
         }
         assert!(lanes.addresses() <= 2 * SLACK + 1, "{}", lanes.addresses());
         assert!(lanes.domains.len() <= 2 * SLACK + 1);

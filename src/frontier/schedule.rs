@@ -292,11 +292,11 @@ impl Schedule {
                 let from = visit.address_free_from;
                 match visit.address {
                     Some(ip) if ip != planned => {
-                        self.lanes.release(planned, self.clock);
+                        self.lanes.release(&host, planned, self.clock);
                         self.lanes.leave_alone(ip, from);
                         slot.address = Whereabouts::Known(Some(ip));
                     }
-                    _ => self.lanes.visited(planned, from, self.clock),
+                    _ => self.lanes.visited(&host, planned, from, self.clock),
                 }
             }
             if visit.address.is_none() {
