@@ -62,6 +62,16 @@ impl Curfew {
 }
 
 impl Analysts {
+    /// Those of a run that begins: nobody waits yet, and no end is set.
+    pub(super) fn new(reader: Reader, policies: SharedPolicies) -> Self {
+        Self {
+            reader,
+            policies,
+            waiting: Waiting::default(),
+            curfew: Curfew::default(),
+        }
+    }
+
     /// Starts `count` analysts. They end when the fetchers are gone or the committer is.
     pub(super) fn start(
         &self,

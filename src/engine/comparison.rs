@@ -13,6 +13,7 @@ use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Kind, Similarity, 
 use crate::frontier::QueuedUrl;
 use crate::page::Refusal;
 use crate::store::{Table, decode};
+use crate::url::UrlId;
 
 impl Committer {
     /// Whether a duplicate's body is stored because its original has fewer stored members than the
@@ -55,15 +56,30 @@ impl Committer {
             return Ok(unchanged);
         }
         let queued = &analysed.fetched.task.queued;
-        let asked = Asked {
-            page: queued.id,
-            url: &queued.url,
+        let asked = self.asked(queued.id, &queued.url, fingerprints);
+        let verdict = self.answered(&asked, group)?;
+        self.unless_it_stays(verdict, &asked, previous, group)
+    }
+
+    /// A page as the index is asked about it.
+    pub(super) fn asked<'a>(
+        &'a self,
+        page: UrlId,
+        url: &'a str,
+        fingerprints: &'a Fingerprints,
+    ) -> Asked<'a> {
+        Asked {
+            page,
+            url,
             fingerprints,
             runs: &self.catalog[DEDUP_RUNS..],
             rules: &self.rules,
-        };
-        let verdict = (self.index).judge(&asked, |original| self.stands(original, group))?;
-        self.unless_it_stays(verdict, &asked, previous, group)
+        }
+    }
+
+    /// What the index says of a page: the original that it repeats must still stand.
+    pub(super) fn answered(&self, asked: &Asked<'_>, group: &Group) -> Result<Verdict, Error> {
+        (self.index).judge(asked, |original| self.stands(original, group))
     }
 
     /// The signatures of a page that can be an original or a duplicate, or why it cannot.
@@ -223,7 +239,7 @@ impl Committer {
     }
 
     /// Whether the page of a document is committed, as that document.
-    pub(super) fn is_committed(&self, document: &Document) -> Result<bool, Error> {
+    fn is_committed(&self, document: &Document) -> Result<bool, Error> {
         let Some(row) = self.store.get(Table::Pages, document.url_id.as_bytes())? else {
             return Ok(false);
         };

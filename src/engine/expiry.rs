@@ -52,16 +52,10 @@ impl Expiry {
     }
 }
 
-/// A moment as rows have it: microseconds since 1970.
-pub(super) fn micros(moment: Moment) -> i64 {
-    let milliseconds = i64::try_from(moment.0).unwrap_or(i64::MAX);
-    milliseconds.saturating_mul(1_000)
-}
-
 /// Microseconds since 1970, so long before a moment.
 fn before(now: Moment, wait: Duration) -> i64 {
     let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
-    micros(now).saturating_sub(wait)
+    now.micros().saturating_sub(wait)
 }
 
 impl Committer {
@@ -182,7 +176,7 @@ impl Committer {
             page.last_seen < before(group.now, after / GRAIN) && page.original().is_some_and(is_it)
         };
         if page(&*self.store, id)?.is_some_and(|page| is_due(&page)) {
-            let now = micros(group.now);
+            let now = group.now.micros();
             if let Some(page) = group.page(&*self.store, id)? {
                 page.last_seen = page.last_seen.max(now);
             }

@@ -320,10 +320,9 @@ impl Committer {
             Ok(fingerprints) if unique => fingerprints.clone(),
             _ => Fingerprints::default(),
         };
-        self.state.last_document += 1;
         let task = &judged.analysed.fetched.task;
         let document = Document {
-            id: self.state.last_document,
+            id: self.state.last_document + 1,
             url_id: task.queued.id,
             url: task.queued.url.clone(),
             fetched: micros(judged),
@@ -332,16 +331,29 @@ impl Committer {
             payload: judged.analysed.payload,
             fingerprints,
         };
+        let record = response.map(|(at, _)| before + at);
+        (Some(self.add_document(document, record, group)), places)
+    }
+
+    /// Adds the next document, whose response is this record of the group if it was not stored before:
+    /// its position among the group's documents.
+    pub(super) fn add_document(
+        &mut self,
+        document: Document,
+        record: Option<usize>,
+        group: &mut Group,
+    ) -> usize {
+        self.state.last_document = document.id;
         let postings = self
             .index
             .insert(Arc::new(document.clone()), &mut self.catalog[DEDUP_RUNS..]);
         group.delta.postings.extend(postings);
         group.documents.push(PendingDocument {
             document,
-            record: response.map(|(at, _)| before + at),
+            record,
             robots: None,
         });
-        (Some(group.documents.len() - 1), places)
+        group.documents.len() - 1
     }
 
     /// The acknowledgement: the task leaves its queue, the host keeps its pace.
@@ -486,9 +498,7 @@ fn micros(judged: &Judged) -> i64 {
     let fetched = &judged.analysed.fetched;
     match &fetched.outcome {
         Outcome::Exchange(exchange) => exchange.started.as_microsecond(),
-        Outcome::Failed(_) => i64::try_from(fetched.finished.0)
-            .unwrap_or(i64::MAX)
-            .saturating_mul(1_000),
+        Outcome::Failed(_) => fetched.finished.micros(),
     }
 }
 

@@ -9,25 +9,22 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::analysts::{Analysts, Curfew};
+use super::analysts::Analysts;
 use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
 use super::control::StopHandle;
-use super::effects::{Group, PendingDocument};
-use super::expiry::micros;
-use super::observe::Waiting;
+use super::effects::Group;
 use super::reading::Reader;
 use super::rows::{Fate, PageRecord};
 use super::visit::{Entry, Findings, KnownBody, KnownPage, KnownPages};
 use super::{Crawl, Error};
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
-use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Stored, Verdict};
+use crate::dedup::{Document, Fingerprints, Ineligible, Stored, Verdict};
 use crate::fetch::{Cut, Exchange};
 use crate::store::{Table, decode, encode, keys};
 use crate::url;
@@ -73,12 +70,10 @@ impl Crawl {
             Some(row) => decode(Table::Meta, &row)?,
             None => 0,
         };
-        let analysts = Analysts {
-            reader: Reader::new(&self.committer.identity, &self.options),
-            policies: self.committer.policies.clone(),
-            waiting: Waiting::default(),
-            curfew: Curfew::default(),
-        };
+        let analysts = Analysts::new(
+            Reader::new(&self.committer.identity, &self.options),
+            self.committer.policies.clone(),
+        );
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut records = SegmentReader::open_at(file, from, Limits::default())?;
         loop {
@@ -271,7 +266,7 @@ impl Committer {
                 record: None,
                 stored_members: 0,
                 // By this crawl, however long ago the earlier one was there.
-                last_seen: micros(group.now),
+                last_seen: group.now.micros(),
             };
             group.pages.push((page.id, record, document));
         }
@@ -286,31 +281,22 @@ impl Committer {
         body: &KnownBody,
         group: &mut Group,
     ) -> Result<Option<usize>, Error> {
-        let runs = &self.catalog[DEDUP_RUNS..];
         let is_page = !body.is_refusal || !self.rules.of(&page.url).refusals;
         let verdict = match body.fingerprints.as_ref().filter(|_| is_page) {
             Some(fingerprints) => {
-                let asked = Asked {
-                    page: page.id,
-                    url: &page.url,
-                    fingerprints,
-                    runs,
-                    rules: &self.rules,
-                };
-                self.index.judge(&asked, |original| {
-                    Ok::<_, Error>(group.has_original(original) || self.is_committed(original)?)
-                })?
+                let asked = self.asked(page.id, &page.url, fingerprints);
+                self.answered(&asked, group)?
             }
             None => Verdict::Ineligible(Ineligible::Status),
         };
+        let runs = &self.catalog[DEDUP_RUNS..];
         let fingerprints = match (&verdict, &body.fingerprints) {
             (Verdict::Unique, Some(fingerprints)) => fingerprints.clone(),
             _ if self.index.find_payload(&body.payload, runs)?.is_some() => return Ok(None),
             _ => Fingerprints::default(),
         };
-        self.state.last_document += 1;
         let document = Document {
-            id: self.state.last_document,
+            id: self.state.last_document + 1,
             url_id: page.id,
             url: page.url.clone(),
             fetched: page.time,
@@ -323,15 +309,6 @@ impl Committer {
             payload: body.payload,
             fingerprints,
         };
-        let postings = self
-            .index
-            .insert(Arc::new(document.clone()), &mut self.catalog[DEDUP_RUNS..]);
-        group.delta.postings.extend(postings);
-        group.documents.push(PendingDocument {
-            document,
-            record: None,
-            robots: None,
-        });
-        Ok(Some(group.documents.len() - 1))
+        Ok(Some(self.add_document(document, None, group)))
     }
 }

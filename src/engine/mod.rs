@@ -95,12 +95,11 @@ use crate::store::{Batch, Durability, Table, keys};
 use crate::url::Url;
 use crate::{archive, dedup, fetch, robots, runs, store};
 
-use analysts::{Analysts, Curfew};
+use analysts::Analysts;
 use clock::Clock;
 use committer::Committer;
 use control::Command;
 use fetchers::Fetchers;
-use observe::Waiting;
 use reading::Reader;
 use scheduler::{Event, Scheduler};
 use visit::{Entry, Seeds};
@@ -289,12 +288,8 @@ impl Crawl {
         // Two groups: one being committed, one arriving.
         let (analysed, analysed_queue) = sync_channel(32);
 
-        let analysts = Analysts {
-            reader: Reader::new(&committer.identity, &options),
-            policies: Arc::clone(&committer.policies),
-            waiting: Waiting::default(),
-            curfew: Curfew::default(),
-        };
+        let reader = Reader::new(&committer.identity, &options);
+        let analysts = Analysts::new(reader, Arc::clone(&committer.policies));
         let waiting = analysts.waiting.clone();
         let curfew = analysts.curfew.clone();
         let analysts = analysts

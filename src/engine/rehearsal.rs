@@ -11,13 +11,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::analysts::{Analysts, Curfew};
+use super::analysts::Analysts;
 use super::clock::Clock;
 use super::committer::{Committer, SEEN_RUNS};
 use super::directory::DataDirectory;
 use super::effects::Group;
 use super::follow::Origin;
-use super::observe::Waiting;
 use super::reading::Reader;
 use super::visit::{Analysed, Entry, Fetched, Receipt};
 use super::{Error, Options, recover};
@@ -74,12 +73,10 @@ impl Rehearsal {
         let directory = DataDirectory::take(path)?;
         let committer = recover::open(&directory, options)?;
         Ok(Self {
-            analysts: Analysts {
-                reader: Reader::new(&committer.identity, options),
-                policies: committer.policies.clone(),
-                waiting: Waiting::default(),
-                curfew: Curfew::default(),
-            },
+            analysts: Analysts::new(
+                Reader::new(&committer.identity, options),
+                committer.policies.clone(),
+            ),
             committer,
             clock: Clock::start(),
             _directory: directory,
@@ -249,13 +246,6 @@ impl Rehearsal {
     /// Bytes of archive files.
     pub fn archived_bytes(&self) -> u64 {
         self.committer.state.counters.archived_bytes
-    }
-
-    /// Bytes of keys in memory and of mapped files, of the URLs seen; and of the filters.
-    pub fn seen_bytes(&self) -> (usize, u64, u64) {
-        let runs = &self.committer.catalog[SEEN_RUNS];
-        let filters = self.committer.seen.memory_bytes();
-        (runs.memory_bytes(), runs.mapped_bytes(), filters)
     }
 
     /// Counts all rows; holds 24 bytes a URL in memory.

@@ -4,19 +4,15 @@
 //! For `benches/documents.rs` and its test alone; a crawl never comes here.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::clock::Clock;
 use super::clusters::Rank;
 use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
 use super::directory::DataDirectory;
-use super::effects::{Group, PendingDocument};
+use super::effects::Group;
 use super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::{Error, Options, recover};
-use crate::dedup::{
-    Asked, Document, DocumentId, Features, Fingerprints, Stored, Verdict, postings,
-};
-use crate::frontier::Moment;
+use crate::dedup::{Document, DocumentId, Features, Fingerprints, Stored, Verdict, postings};
 use crate::store::{Table, decode};
 use crate::url::UrlId;
 
@@ -62,7 +58,8 @@ impl Study {
                 continue;
             }
             group.delta.seen.push(page.id.key());
-            let verdict = judge(committer, &group, page.id, &page.url, &page.fingerprints)?;
+            let asked = committer.asked(page.id, &page.url, &page.fingerprints);
+            let verdict = committer.answered(&asked, &group)?;
             let (judgement, document) = match verdict {
                 Verdict::Duplicate {
                     original,
@@ -76,8 +73,8 @@ impl Study {
                         kind,
                         distance,
                         similarity,
-                        first_seen: micros(now),
-                        last_checked: micros(now),
+                        first_seen: now.micros(),
+                        last_checked: now.micros(),
                         rank: Rank::unsettled(false),
                     };
                     (Judgement::Duplicate(duplicate), None)
@@ -88,8 +85,8 @@ impl Study {
                 url: page.url,
                 via: None,
                 depth: 1,
-                time: micros(now),
-                last_seen: micros(now),
+                time: now.micros(),
+                last_seen: now.micros(),
                 attempts: 1,
                 fate: Fate::Answered {
                     status: 200,
@@ -120,8 +117,8 @@ impl Study {
         id: UrlId,
         fingerprints: &Fingerprints,
     ) -> Result<Option<DocumentId>, Error> {
-        let group = Group::default();
-        let verdict = judge(&self.committer, &group, id, "", fingerprints)?;
+        let asked = self.committer.asked(id, "", fingerprints);
+        let verdict = self.committer.answered(&asked, &Group::default())?;
         Ok(verdict.repeats().map(|repeats| repeats.original.id))
     }
 
@@ -179,42 +176,16 @@ impl Study {
     }
 }
 
-fn micros(moment: Moment) -> i64 {
-    i64::try_from(moment.0)
-        .unwrap_or(i64::MAX)
-        .saturating_mul(1_000)
-}
-
-fn judge(
-    committer: &Committer,
-    group: &Group,
-    page: UrlId,
-    url: &str,
-    fingerprints: &Fingerprints,
-) -> Result<Verdict, Error> {
-    let asked = Asked {
-        page,
-        url,
-        fingerprints,
-        runs: &committer.catalog[DEDUP_RUNS..],
-        rules: &committer.rules,
-    };
-    committer.index.judge(&asked, |original| {
-        Ok(group.has_original(original) || committer.is_committed(original)?)
-    })
-}
-
 /// Adds the document of a unique page: its position in the group.
 fn add(committer: &mut Committer, group: &mut Group, page: &MadeUp) -> usize {
-    committer.state.last_document += 1;
-    let id = committer.state.last_document;
+    let id = committer.state.last_document + 1;
     let mut record = [0; 16];
     record.copy_from_slice(&page.payload[..16]);
     let document = Document {
         id,
         url_id: page.id,
         url: page.url.clone(),
-        fetched: micros(group.now),
+        fetched: group.now.micros(),
         // About 10,000 records a file.
         stored: Stored {
             record,
@@ -226,13 +197,5 @@ fn add(committer: &mut Committer, group: &mut Group, page: &MadeUp) -> usize {
         payload: page.payload,
         fingerprints: page.fingerprints.clone(),
     };
-    let runs = &mut committer.catalog[DEDUP_RUNS..];
-    let postings = committer.index.insert(Arc::new(document.clone()), runs);
-    group.delta.postings.extend(postings);
-    group.documents.push(PendingDocument {
-        document,
-        record: None,
-        robots: None,
-    });
-    group.documents.len() - 1
+    committer.add_document(document, None, group)
 }

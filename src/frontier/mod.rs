@@ -76,4 +76,11 @@ impl Moment {
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(later.0.saturating_sub(self.0))
     }
+
+    /// The moment as rows have it: microseconds since 1970.
+    pub fn micros(self) -> i64 {
+        i64::try_from(self.0)
+            .unwrap_or(i64::MAX)
+            .saturating_mul(1_000)
+    }
 }

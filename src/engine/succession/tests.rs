@@ -8,11 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::super::analysts::{Analysts, Curfew};
+use super::super::analysts::Analysts;
 use super::super::clusters::page;
 use super::super::committer::DEDUP_RUNS;
 use super::super::dups::{dups, report};
-use super::super::observe::Waiting;
 use super::super::reading::Reader;
 use super::super::records::StorePolicy;
 use super::super::rows::{Duplicate, Fate, Judgement, PageRecord};
@@ -200,13 +199,8 @@ impl World {
             reservation: Reservation::default(),
         };
         let reader = Reader::new(&self.committer().identity.clone(), &self.options);
-        let analysed = Analysts {
-            reader,
-            policies: self.committer().policies.clone(),
-            waiting: Waiting::default(),
-            curfew: Curfew::default(),
-        }
-        .analyse(fetched);
+        let policies = self.committer().policies.clone();
+        let analysed = Analysts::new(reader, policies).analyse(fetched);
         let entry = Entry::Visit(Box::new(analysed));
         self.committer().commit(vec![entry]).unwrap();
         self.settle();
