@@ -2,27 +2,24 @@
 //! it acknowledged; without sled's folder it is rebuilt. `benches/documents.rs` does the same with
 //! ten million documents (docs/performance.md).
 
+#[path = "support/again.rs"]
+mod again;
 #[path = "../benches/documents/rehearsal.rs"]
 mod rehearsal;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
+use again::{again, given};
 use gleaner::dedup::Finder;
 use rehearsal::{Rehearsal, id, original_of};
-
-const DIRECTORY: &str = "GLEANER_TEST_DIRECTORY";
-const FROM: &str = "GLEANER_TEST_FROM";
 
 /// No test: the process that `killed_and_lost` kills.
 #[test]
 #[ignore = "works until it is killed"]
 fn works_until_it_is_killed() {
-    let variable = |name| std::env::var(name).expect("the test sets it");
-    let from = variable(FROM).parse().expect("a number");
-    Rehearsal::new(Finder::Simhash).commit_until_killed(Path::new(&variable(DIRECTORY)), from, 20);
+    let (directory, from) = given();
+    Rehearsal::new(Finder::Simhash).commit_until_killed(&directory, from, 20);
 }
 
 #[test]
@@ -37,17 +34,7 @@ fn killed_and_lost() {
         .expect("pages are committed");
     drop(study);
     let killed = rehearsal.kill(&directory, 200, 20, |from| {
-        let mut command = Command::new(std::env::current_exe().expect("this test runs"));
-        command
-            .args([
-                "--exact",
-                "works_until_it_is_killed",
-                "--ignored",
-                "--nocapture",
-            ])
-            .env(DIRECTORY, &directory)
-            .env(FROM, from.to_string());
-        command
+        again("works_until_it_is_killed", &directory, from)
     });
     eprintln!(
         "opening took {:?} at most, {} pages",

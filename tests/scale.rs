@@ -1,5 +1,7 @@
 //! The frontier at scale, small: what `benches/scale.rs` does with millions (docs/performance.md).
 
+#[path = "support/again.rs"]
+mod again;
 #[path = "../benches/scale/commit.rs"]
 mod commit;
 #[path = "../benches/scale/measure.rs"]
@@ -13,16 +15,13 @@ mod seen;
 #[path = "../benches/scale/urls.rs"]
 mod urls;
 
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
+use again::{again, given};
 use gleaner::config::Config;
 use gleaner::engine::Options;
 use gleaner::frontier::ScopeKind;
 
-const DIRECTORY: &str = "GLEANER_TEST_DIRECTORY";
-const FROM: &str = "GLEANER_TEST_FROM";
 const HOSTS: u64 = 300;
 
 fn options() -> Options {
@@ -80,28 +79,15 @@ fn pages_admit_what_is_new() {
 #[test]
 #[ignore = "works until it is killed"]
 fn fills_until_it_is_killed() {
-    let variable = |name| std::env::var(name).expect("the test sets it");
-    let from = variable(FROM).parse().expect("a number");
-    restart::fill_until_killed(Path::new(&variable(DIRECTORY)), &options(), from, HOSTS);
+    let (directory, from) = given();
+    restart::fill_until_killed(&directory, &options(), from, HOSTS);
 }
 
 #[test]
 fn nothing_is_lost_or_doubled_over_kills() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let directory = directory.path().join("crawl");
-    let command = |from: u64| {
-        let mut command = Command::new(std::env::current_exe().expect("this test runs"));
-        command
-            .args([
-                "--exact",
-                "fills_until_it_is_killed",
-                "--ignored",
-                "--nocapture",
-            ])
-            .env(DIRECTORY, &directory)
-            .env(FROM, from.to_string());
-        command
-    };
+    let command = |from| again("fills_until_it_is_killed", &directory, from);
     let sizes = (20_000, HOSTS, 12);
     let figures = restart::restart(&directory, &options(), sizes, command, &say);
     assert!(figures.admitted >= 20_000);

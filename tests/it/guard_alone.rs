@@ -116,11 +116,23 @@ const TEMPTING: [&str; 15] = [
 
 const CONTACT: &str = "test (+https://example.org)";
 
-fn config(dns: &Dns, more: &str) -> String {
-    format!(
-        "[politeness]\nbackoff = \"1ms\"\n[fetch]\nnameservers = [\"{}\"]\n{more}",
-        dns.address()
-    )
+/// Crawls with the names of a server, and with more settings of `fetch`.
+#[track_caller]
+fn crawl(place: &Place, dns: &Dns, more: &str, arguments: &[&str]) {
+    let nameserver = dns.address();
+    let text = format!(
+        "[politeness]\nbackoff = \"1ms\"\n[fetch]\nnameservers = [\"{nameserver}\"]\n{more}"
+    );
+    let config = place.file("config.toml", &text);
+    let common = ["--config", &config, "--user-agent", CONTACT];
+    place.crawl(&[arguments, &common].concat());
+}
+
+#[track_caller]
+fn nobody_contacted(hosts: &[(&str, Host)]) {
+    for (ip, host) in hosts {
+        assert_eq!(host.connections(), 0, "{ip} was contacted");
+    }
 }
 
 fn addresses() -> Vec<&'static str> {
@@ -151,31 +163,20 @@ fn names_lead_to_public_addresses_only() {
         "loopback.example" => Names::of(&["127.0.0.1", "::1"], 60),
         _ => Names::missing(60),
     });
-    let crawl = Place::new();
-    let path = crawl.file("config.toml", &config(&dns, ""));
+    let place = Place::new();
     let seed = "http://public.example/";
-    crawl.crawl(&[
-        seed,
-        "--config",
-        &path,
-        "--user-agent",
-        CONTACT,
-        "--scope",
-        "any",
-    ]);
-    for (ip, host) in &forbidden {
-        assert_eq!(host.connections(), 0, "{ip} was contacted");
-    }
+    crawl(&place, &dns, "", &[seed, "--scope", "any"]);
+    nobody_contacted(&forbidden);
     assert_eq!(public_six.connections(), 2, "robots.txt and the page");
     let asked = public.asked.lock().expect("nobody panics with it").clone();
-    for place in [
+    for wanted in [
         "public.example/",
         "mixed.example/",
         "robots.example/robots.txt",
     ] {
-        assert!(asked.iter().any(|it| it == place), "{place} in {asked:?}");
+        assert!(asked.iter().any(|it| it == wanted), "{wanted} in {asked:?}");
     }
-    let pages = crawl.pages();
+    let pages = place.pages();
     for stored in [
         "http://public.example/",
         "http://mixed.example/",
@@ -183,7 +184,7 @@ fn names_lead_to_public_addresses_only() {
     ] {
         assert_eq!(pages[stored].status, 200, "{stored}");
     }
-    let counters = crawl.status().counters;
+    let counters = place.status().counters;
     // Six names, four addresses (10.0.0.1 twice, as a link and as where a redirect leads, is one), and
     // what the name is redirected to.
     assert_eq!(counters.failures["guard"], 11, "{counters:?}");
@@ -203,25 +204,17 @@ fn a_name_that_changes_between_two_questions_gains_nothing() {
         0 => Names::of(&[PUBLIC], 0),
         _ => Names::of(&[PRIVATE], 0),
     });
-    let crawl = Place::new();
-    let path = crawl.file("config.toml", &config(&dns, ""));
+    let place = Place::new();
     let seeds: Vec<String> = (0..8)
         .map(|n| format!("http://rebind.example/{n}"))
         .collect();
-    let seeds = crawl.file("seeds.txt", &seeds.join("\n"));
-    crawl.crawl(&[
-        "--seeds",
-        &seeds,
-        "--config",
-        &path,
-        "--user-agent",
-        CONTACT,
-    ]);
+    let seeds = place.file("seeds.txt", &seeds.join("\n"));
+    crawl(&place, &dns, "", &["--seeds", &seeds]);
     assert_eq!(private.connections(), 0);
     // Asked for robots.txt and eight pages, each on a connection of its own.
     assert_eq!(dns.asked("rebind.example"), 9);
     assert_eq!(public.connections(), 5);
-    assert_eq!(crawl.status().counters.failures["guard"], 4);
+    assert_eq!(place.status().counters.failures["guard"], 4);
 }
 
 #[test]
@@ -240,24 +233,11 @@ fn networks_that_are_allowed_are_open_and_no_others() {
         "metadata.example" => Names::of(&[METADATA], 60),
         _ => Names::of(&[NAT64], 60),
     });
-    let crawl = Place::new();
-    let path = crawl.file(
-        "config.toml",
-        &config(&dns, "allow_networks = [\"10.0.0.0/8\"]"),
-    );
+    let place = Place::new();
+    let allowed = "allow_networks = [\"10.0.0.0/8\"]";
     let seed = "http://intranet.example/";
-    crawl.crawl(&[
-        seed,
-        "--config",
-        &path,
-        "--user-agent",
-        CONTACT,
-        "--scope",
-        "any",
-    ]);
-    for (ip, host) in &forbidden {
-        assert_eq!(host.connections(), 0, "{ip} was contacted");
-    }
+    crawl(&place, &dns, allowed, &[seed, "--scope", "any"]);
+    nobody_contacted(&forbidden);
     assert_eq!(private.connections(), 2);
 }
 
@@ -270,23 +250,10 @@ fn a_seed_with_a_name_is_no_consent_for_a_private_address() {
     }
     let private = Host::start(PRIVATE, &[]);
     let dns = Dns::start(|_, _| Names::of(&[PRIVATE], 60));
-    let crawl = Place::new();
-    let path = crawl.file("config.toml", &config(&dns, ""));
-    crawl.crawl(&[
-        "http://private.example/",
-        "--config",
-        &path,
-        "--user-agent",
-        CONTACT,
-    ]);
+    let place = Place::new();
+    crawl(&place, &dns, "", &["http://private.example/"]);
     assert_eq!(private.connections(), 0);
     // The address itself is one, for its own port.
-    crawl.crawl(&[
-        "http://10.0.0.1/",
-        "--config",
-        &path,
-        "--user-agent",
-        CONTACT,
-    ]);
+    crawl(&place, &dns, "", &["http://10.0.0.1/"]);
     assert_eq!(private.connections(), 2);
 }

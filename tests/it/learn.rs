@@ -34,17 +34,6 @@ fn bare(path: &str) -> String {
     path.split('?').next().unwrap_or_default().to_owned()
 }
 
-/// What the counters say of links.
-fn links(crawl: &Place, name: &str) -> u64 {
-    crawl
-        .status()
-        .counters
-        .links
-        .get(name)
-        .copied()
-        .unwrap_or(0)
-}
-
 /// What was learned, a line each.
 fn rules(crawl: &Place) -> String {
     let mut command = gleaner(&["status", "--rules", "--data-dir"]);
@@ -96,7 +85,7 @@ fn a_parameter_that_changes_nothing_is_no_part_of_a_page() {
     assert_eq!(distinct, 300);
     // What it takes to learn it, to check it, and what was on its way.
     assert!(asked <= 300 + 90, "{asked}");
-    assert!(links(&crawl, "learned-rule") > 100);
+    assert!(crawl.links("learned-rule") > 100);
     let rules = rules(&crawl);
     assert!(rules.contains("parameter visit"), "{rules}");
 }
@@ -125,7 +114,7 @@ fn nothing_is_learned_where_that_is_off() {
         &["--max-pages", "600", "--config", &config],
     );
     assert_eq!(asked, 600);
-    assert_eq!(links(&crawl, "learned-rule"), 0);
+    assert_eq!(crawl.links("learned-rule"), 0);
 }
 
 #[test]
@@ -223,7 +212,7 @@ fn what_was_left_aside_is_fetched_when_a_lesson_is_taken_back() {
         assert_eq!(distinct.len(), 80, "{output:?}");
         // What was taken from the queue while it was on its way may be asked for again.
         assert!(special.len() <= 80 + 8, "{} {output:?}", special.len());
-        assert!(links(&crawl, "learned-rule") > 0);
+        assert!(crawl.links("learned-rule") > 0);
         let rules = rules(&crawl);
         assert!(rules.contains("matters"), "{rules}");
     };
@@ -365,10 +354,10 @@ fn a_host_under_another_name_is_only_sampled() {
         rules.contains("http://www.a.example  is taken for  http://a.example"),
         "{rules}"
     );
-    assert!(links(&crawl, "host-alias") > 0);
+    assert!(crawl.links("host-alias") > 0);
 
     let (crawl, visited) = crawl_both("off", named(300));
-    assert_eq!((visited, links(&crawl, "host-alias")), (301, 0));
+    assert_eq!((visited, crawl.links("host-alias")), (301, 0));
 
     // It begins like the other, and goes on otherwise.
     let links_of = (0..300).map(|n| format!("/m{n}")).collect::<Vec<_>>();

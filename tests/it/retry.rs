@@ -27,17 +27,20 @@ fn times(web: &Web, path: &str) -> usize {
     web.requests().iter().filter(|it| it.path == path).count()
 }
 
+/// Pages, URLs that failed and URLs that wait.
+#[track_caller]
+fn counts(place: &Place) -> (u64, u64, u64) {
+    let counters = place.status().counters;
+    (counters.pages, counters.failed, counters.queued)
+}
+
 #[test]
 fn what_failed_is_put_back_by_class_and_host() {
     let web = Web::start(vec![site()]);
     let place = Place::new();
     let config = place.file("config.toml", ONE_ATTEMPT);
     place.crawl(&[&web.url(0, "/"), "--config", &config]);
-    let counters = place.status().counters;
-    assert_eq!(
-        (counters.pages, counters.failed, counters.queued),
-        (2, 1, 0)
-    );
+    assert_eq!(counts(&place), (2, 1, 0));
     for others in [
         &["--class", "timeout,dns"][..],
         &["--class", "disconnect", "--host", "a.example"],
@@ -59,11 +62,7 @@ fn what_failed_is_put_back_by_class_and_host() {
     let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
     assert_eq!(said, "0 URLs are queued again\n");
     place.crawl(&["--config", &config]);
-    let counters = place.status().counters;
-    assert_eq!(
-        (counters.pages, counters.failed, counters.queued),
-        (3, 0, 0)
-    );
+    assert_eq!(counts(&place), (3, 0, 0));
     assert_eq!(times(&web, "/a"), 2);
 }
 
@@ -89,11 +88,7 @@ fn a_crawl_that_runs_puts_back_what_failed() {
     );
     web.release();
     running.end().expect(0);
-    let counters = place.status().counters;
-    assert_eq!(
-        (counters.pages, counters.failed, counters.queued),
-        (3, 0, 0)
-    );
+    assert_eq!(counts(&place), (3, 0, 0));
     assert_eq!(times(&web, "/a"), 2);
 }
 

@@ -239,6 +239,13 @@ impl Place {
         serde_json::from_str(&output.stdout).expect("status prints one JSON object")
     }
 
+    /// Links of which admission said this.
+    #[track_caller]
+    pub(crate) fn links(&self, why: &str) -> u64 {
+        let links = self.status().counters.links;
+        links.get(why).copied().unwrap_or(0)
+    }
+
     /// Every line of the fetch log, in order.
     pub(crate) fn log(&self) -> Vec<LogLine> {
         log(&self.data())

@@ -70,17 +70,6 @@ fn count(asked: &BTreeMap<String, usize>, prefix: &str) -> usize {
     of_prefix.map(|(_, times)| times).sum()
 }
 
-/// What the counters say of links.
-fn links(crawl: &Place, name: &str) -> u64 {
-    crawl
-        .status()
-        .counters
-        .links
-        .get(name)
-        .copied()
-        .unwrap_or(0)
-}
-
 #[track_caller]
 fn why(crawl: &Place, url: &str) -> (Value, Output) {
     let ask = |arguments: &[&str]| {
@@ -111,7 +100,7 @@ fn a_calendar_ends_and_says_why() {
     // new let ask again.
     let months = count(&asked, "/calendar");
     assert!((90..=110).contains(&months), "{months}");
-    assert!(links(&crawl, "date-series") > 0);
+    assert!(crawl.links("date-series") > 0);
 
     let (now, in_words) = why(&crawl, &web.url(0, "/calendar?year=2999&month=1"));
     assert_eq!(now["admission"]["answer"], "date-series");
@@ -143,7 +132,7 @@ fn an_archive_by_dates_is_crawled_to_its_end() {
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/")]);
     assert_eq!(asked(&web).len(), 1 + 12 * 28);
-    assert_eq!(links(&crawl, "date-series"), 0);
+    assert_eq!(crawl.links("date-series"), 0);
 }
 
 #[test]
@@ -159,8 +148,8 @@ fn a_path_that_grows_ends() {
     let asked = asked(&web);
     let grown = count(&asked, "/grow");
     assert!(grown < 600, "{grown}");
-    assert!(links(&crawl, "repeated-segments") > 0);
-    assert!(links(&crawl, "duplicates") > 0);
+    assert!(crawl.links("repeated-segments") > 0);
+    assert!(crawl.links("duplicates") > 0);
     assert!(
         output.stderr.contains("% duplicates at /grow/**"),
         "{output:?}"
@@ -219,8 +208,8 @@ fn budgets_of_hosts_and_domains_hold_each_for_its_own() {
             .count()
     };
     assert_eq!((of(0), of(1)), (8, 5));
-    assert_eq!(links(&crawl, "host-budget"), 13);
-    assert_eq!(links(&crawl, "domain-budget"), 16);
+    assert_eq!(crawl.links("host-budget"), 13);
+    assert_eq!(crawl.links("domain-budget"), 16);
     let (now, _) = why(&crawl, &web.url(0, "/19"));
     assert_eq!(now["admission"]["answer"], "host-budget");
 }
@@ -246,7 +235,7 @@ fn runs_and_kills_change_no_decision() {
         crawl.crawl(&[&seed]);
         let distinct: BTreeSet<String> = asked(&web).into_keys().collect();
         assert_eq!(crawl.status().counters.pages, distinct.len() as u64);
-        (distinct.len(), links(&crawl, "date-series"))
+        (distinct.len(), crawl.links("date-series"))
     };
     let at_once = crawl_all(&[]);
     assert!(at_once.1 > 0);
