@@ -5,7 +5,7 @@
 //! The thread only reads files that nobody changes and writes one that nobody knows yet; the
 //! catalog installs it at the next checkpoint.
 
-use std::collections::{BTreeMap, btree_set};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 
 use super::fence::Bounds;
 use super::file::{Pairs, RunFile};
+use super::table::Range;
 use super::{Error, Pair, Retired};
 
 /// Several ascending sources as one ascending sequence without repetitions. A linear look at all
@@ -53,7 +54,7 @@ impl<I: Iterator<Item = Pair>> Iterator for Union<I> {
 
 /// A source of a lookup.
 pub(super) enum Source<'a> {
-    Memory(btree_set::Range<'a, Pair>),
+    Memory(Range<'a>),
     File(Pairs<'a>),
 }
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, btree_set};
 use std::io;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -15,10 +16,23 @@ use super::file::RunFile;
 use super::merge::discard;
 use super::{Error, Pair};
 
+/// Trees of a table, each for the keys with the same leading bits: small trees are shallow, and what a
+/// search needs of them stays in the processor's caches.
+const TREES: usize = 1 << TREE_BITS;
+const TREE_BITS: u32 = 12;
+
+/// Ways in which a key can begin that a table tells apart.
+const BEGINNINGS: usize = 1 << 16;
+
 /// A sorted table of pairs.
 #[derive(Debug)]
 pub(super) struct PairTable {
-    pairs: BTreeSet<Pair>,
+    /// By the leading bits of their keys.
+    trees: Vec<BTreeSet<Pair>>,
+    /// A bit for each 16 leading bits with which a key begins: most searches are for neighbours that are
+    /// not there.
+    begun: Vec<u64>,
+    len: usize,
     /// No value but 0: then one descent of the tree answers `contains`.
     is_set: bool,
 }
@@ -26,55 +40,116 @@ pub(super) struct PairTable {
 impl Default for PairTable {
     fn default() -> Self {
         Self {
-            pairs: BTreeSet::new(),
+            trees: vec![BTreeSet::new(); TREES],
+            begun: vec![0; BEGINNINGS / u64::BITS as usize],
+            len: 0,
             is_set: true,
         }
     }
+}
+
+/// Which tree holds a key.
+fn tree_of(key: u64) -> usize {
+    (key >> (u64::BITS - TREE_BITS)) as usize
+}
+
+/// Where it is noted that a key begins so: the word, and the bit in it.
+fn beginning(key: u64) -> (usize, u64) {
+    let beginning = (key >> 48) as usize;
+    (
+        beginning / u64::BITS as usize,
+        1 << (beginning % u64::BITS as usize),
+    )
 }
 
 impl PairTable {
     /// Adds a pair; false if it was there.
     pub(super) fn insert(&mut self, key: u64, value: u64) -> bool {
         self.is_set &= value == 0;
-        self.pairs.insert((key, value))
+        let is_new = self.trees[tree_of(key)].insert((key, value));
+        self.len += usize::from(is_new);
+        let (word, bit) = beginning(key);
+        self.begun[word] |= bit;
+        is_new
     }
 
     /// Whether the key has any value.
     pub(super) fn contains(&self, key: u64) -> bool {
-        self.pairs.contains(&(key, 0)) || !self.is_set && self.range(key, key).next().is_some()
+        self.may_begin_as(key) && self.trees[tree_of(key)].contains(&(key, 0))
+            || !self.is_set && self.range(key, key).next().is_some()
+    }
+
+    /// False if no key begins as this one does.
+    fn may_begin_as(&self, key: u64) -> bool {
+        let (word, bit) = beginning(key);
+        self.begun[word] & bit != 0
     }
 
     /// The pairs with keys from `low` to `high`, both included, ascending.
-    pub(super) fn range(&self, low: u64, high: u64) -> btree_set::Range<'_, Pair> {
-        // BTreeSet::range panics on an inverted range; an empty one is what the caller asked for.
-        match low <= high {
-            true => self.pairs.range((low, 0)..=(high, u64::MAX)),
-            false => self.pairs.range((low, 0)..(low, 0)),
+    pub(super) fn range(&self, low: u64, high: u64) -> Range<'_> {
+        // An inverted range is an empty one.
+        let may_have_any = low <= high && (low >> 48 != high >> 48 || self.may_begin_as(low));
+        let trees = self.trees.get(tree_of(low)..=tree_of(high));
+        let trees = trees.filter(|_| may_have_any).unwrap_or_default();
+        Range {
+            trees: trees.iter(),
+            within: None,
+            low,
+            high,
         }
     }
 
     /// Takes over all pairs of another table.
     pub(super) fn append(&mut self, mut other: Self) {
         self.is_set &= other.is_set;
-        self.pairs.append(&mut other.pairs);
+        for (own, others) in self.trees.iter_mut().zip(&mut other.trees) {
+            own.append(others);
+        }
+        for (own, others) in self.begun.iter_mut().zip(&other.begun) {
+            *own |= others;
+        }
+        self.len = self.trees.iter().map(BTreeSet::len).sum();
     }
 
     /// Number of pairs.
     pub(super) fn len(&self) -> usize {
-        self.pairs.len()
+        self.len
     }
 
     /// Bytes of the heap, estimated.
     pub(super) fn memory_bytes(&self) -> usize {
         /// Of a pair in a `BTreeSet` filled at random, measured: 29 at 1 M pairs.
         const PAIR: usize = 29;
-        self.pairs.len() * PAIR
+        self.len * PAIR + TREES * size_of::<BTreeSet<Pair>>() + BEGINNINGS / 8
     }
 
     fn bounds(&self) -> Option<Bounds> {
-        let (&(min, _), &(max, _)) = (self.pairs.first()?, self.pairs.last()?);
-        let count = self.pairs.len() as u64;
+        let min = self.trees.iter().find_map(BTreeSet::first)?.0;
+        let max = self.trees.iter().rev().find_map(BTreeSet::last)?.0;
+        let count = self.len as u64;
         Some(Bounds { min, max, count })
+    }
+}
+
+/// Pairs of a table, ascending.
+pub(super) struct Range<'a> {
+    trees: slice::Iter<'a, BTreeSet<Pair>>,
+    within: Option<btree_set::Range<'a, Pair>>,
+    low: u64,
+    high: u64,
+}
+
+impl<'a> Iterator for Range<'a> {
+    type Item = &'a Pair;
+
+    fn next(&mut self) -> Option<&'a Pair> {
+        loop {
+            if let Some(pair) = self.within.as_mut().and_then(Iterator::next) {
+                return Some(pair);
+            }
+            let tree = self.trees.next()?;
+            self.within = Some(tree.range((self.low, 0)..=(self.high, u64::MAX)));
+        }
     }
 }
 
@@ -146,7 +221,7 @@ fn write_all(tables: Vec<ToWrite>, sequence: u64) -> Result<Vec<Written>, Error>
         let Some(bounds) = it.table.bounds() else {
             continue;
         };
-        let pairs = || it.table.pairs.iter().copied();
+        let pairs = || it.table.range(0, u64::MAX).copied();
         match RunFile::write(&it.path, it.id, bounds, pairs) {
             Ok(file) => written.push((it.structure, file.with_newest(sequence))),
             Err(error) => {
