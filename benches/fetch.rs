@@ -24,6 +24,10 @@ const BOUND: f64 = 1.5;
 const REQUESTS: u32 = 1_000;
 const ROUNDS: usize = 9;
 
+/// As the binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let mut core = CpuSet::new();
     core.set(0);
