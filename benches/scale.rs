@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench scale -- seen 100000000` asks a thousand million times whether one of a hundred
 //! million URLs was seen; `-- queue 20000000` queues that many and drains the queues; `-- commit 20000`
-//! commits that many pages; `-- restart 10000000` kills a process with that many, a hundred times.
+//! commits that many pages (a third number: of new links, for one part of it alone); `-- restart 10000000` kills a process with that many, a hundred times.
 //! A second number is that of hosts (`seen`: of URLs that are expected; `restart`: of kills).
 //! `-- power-cut 20` cuts the power of a file system on a loop device, for which one must be root.
 //! Everything is put below `target/tmp`.
@@ -32,6 +32,10 @@ use std::time::Duration;
 use gleaner::config::Config;
 use gleaner::engine::Options;
 use gleaner::frontier::ScopeKind;
+
+/// As the binary has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args()
@@ -75,7 +79,12 @@ fn main() {
     if wants("commit") {
         let (pages, hosts) = (number(1).unwrap_or(10_000), number(2).unwrap_or(10_000));
         let known = pages * 50;
-        for (links, archive) in [(8, false), (60, false), (8, true)] {
+        let parts = [(8, false), (60, false), (8, true)];
+        let wanted = number(3);
+        for (links, archive) in parts
+            .into_iter()
+            .filter(|it| wanted.is_none_or(|links| links == it.0))
+        {
             let (options, pages) = (options(), (pages, links));
             let known = (known, hosts);
             let figures = commit::commit(&directory, &options, known, pages, archive, &say);

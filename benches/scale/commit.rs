@@ -44,7 +44,7 @@ pub(crate) fn commit(
     fill(&mut rehearsal, 0, known, hosts, &mut Meter::start());
     rehearsal.checkpoint().expect("the disk has room");
 
-    let mut waiting = VecDeque::new();
+    let mut prepared: VecDeque<Prepared> = VecDeque::new();
     let pages = pages.next_multiple_of(GROUP);
     let (mut count, mut done) = (known, 0);
     let before = written();
@@ -53,19 +53,21 @@ pub(crate) fn commit(
     let mut committing = Duration::ZERO;
     let mut longest = Duration::ZERO;
     while done < pages {
-        let group: Vec<Prepared> = meter.beside(|| {
-            let mut group = Vec::new();
-            while group.len() < GROUP as usize {
-                if waiting.is_empty() {
-                    waiting = take(&rehearsal);
-                }
-                let taken: Taken = waiting.pop_front().expect("URLs wait");
-                let html = html(taken.url(), count, fresh, hosts);
-                count += fresh;
-                group.extend(rehearsal.prepare(taken, &html));
-            }
-            group
-        });
+        // Prepared before, as other threads do it in a crawl: the committer has its core to itself.
+        if prepared.is_empty() {
+            prepared = meter.beside(|| {
+                let mut taken = take(&rehearsal);
+                // What is not visited now is taken again.
+                taken.truncate(taken.len() - taken.len() % GROUP as usize);
+                let pages = taken.into_iter().filter_map(|taken| {
+                    let html = html(taken.url(), count, fresh, hosts);
+                    count += fresh;
+                    rehearsal.prepare(taken, &html)
+                });
+                pages.collect()
+            });
+        }
+        let group: Vec<Prepared> = prepared.drain(..GROUP as usize).collect();
         done += group.len() as u64;
         let start = Instant::now();
         rehearsal.commit(group).expect("the disk has room");
@@ -100,11 +102,11 @@ pub(crate) fn commit(
 
 /// URLs to visit, those of a host not in a row.
 fn take(rehearsal: &Rehearsal) -> VecDeque<Taken> {
-    let (hosts, _) = rehearsal.hosts(Vec::new(), 64).expect("rows are read");
+    let (hosts, _) = rehearsal.hosts(Vec::new(), 128).expect("rows are read");
     let taken = hosts.iter().map(|host| rehearsal.take(host, 8));
+    let mut waiting = VecDeque::new();
     let mut by_host: Vec<VecDeque<Taken>> =
         taken.map(|it| it.expect("rows are read").into()).collect();
-    let mut waiting = VecDeque::new();
     for _ in 0..8 {
         waiting.extend(by_host.iter_mut().filter_map(VecDeque::pop_front));
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What `version` holds. The number rises when a row or a file changes its form.
-const VERSION: &str = "gleaner data directory, format 10\n";
+const VERSION: &str = "gleaner data directory, format 11\n";
 
 /// A data directory that belongs to this process until it is dropped.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What a group of visits changes, collected while they are judged and written all at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::Error;
@@ -11,9 +11,9 @@ use super::visit::Receipt;
 use crate::archive::{Location, Record};
 use crate::dedup::{Document, Stored};
 use crate::fetch::Reservation;
-use crate::frontier::{HostState, Moment, PARKED, RobotsRow};
+use crate::frontier::{BLOCK, Block, HostState, Moment, PARKED, QueuedUrl, RobotsRow, Spent};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
-use crate::url::{HostKey, UrlId};
+use crate::url::{HostKey, Site, UrlId};
 
 /// A host whose visits wait longer than this is filed anew by its due time; below it the old place
 /// is as good, and a row is not rewritten at every visit.
@@ -42,13 +42,39 @@ pub(super) struct Group {
     pub(super) reservations: Vec<Reservation>,
     /// When the last of the visits ended.
     pub(super) now: Moment,
-    hosts: BTreeMap<HostKey, HostState>,
-    /// What of them was parked before.
+    /// Blocks of queues from which this group takes URLs that nobody visited, by key, and all that were
+    /// removed from each.
+    pub(super) swept: BTreeMap<Vec<u8>, u64>,
+    hosts: Vec<HostRow>,
+    host_places: HashMap<HostKey, usize>,
+    domains: Vec<DomainRow>,
+    domain_places: HashMap<Site, usize>,
+    /// What of the hosts was parked before.
     parked: Parked,
     /// Rows of `Learned` as they were read and as they will be; `None` where there is none.
     learned: BTreeMap<Vec<u8>, Lesson>,
     /// Hosts that had no row.
     new_hosts: u64,
+}
+
+/// A host while a group lasts.
+struct HostRow {
+    host: HostKey,
+    state: HostState,
+    /// It has a row, or will have one.
+    is_known: bool,
+    is_changed: bool,
+    /// What is to wait in its queue: class, sequence, URL.
+    queued: Vec<(u8, u64, QueuedUrl)>,
+    /// Where its domain is among those of the group, once somebody asked.
+    domain: Option<usize>,
+}
+
+/// What was spent on a domain, while a group lasts.
+struct DomainRow {
+    key: Vec<u8>,
+    spent: Spent,
+    is_changed: bool,
 }
 
 /// URLs that wait at parked hosts, and those hosts.
@@ -97,18 +123,89 @@ impl Group {
         store: &dyn Store,
         host: &HostKey,
     ) -> Result<&mut HostState, Error> {
-        if !self.hosts.contains_key(host) {
-            let state = match store.get(Table::Hosts, host.as_str().as_bytes())? {
-                Some(row) => decode(Table::Hosts, &row)?,
-                None => {
-                    self.new_hosts += 1;
-                    HostState::default()
-                }
-            };
-            self.parked.add(&state);
-            self.hosts.insert(host.clone(), state);
+        let row = self.host_row(store, host)?;
+        Ok(&mut row.state)
+    }
+
+    /// Has a URL wait in the queue of a host, whose state it gives.
+    pub(super) fn enqueue(
+        &mut self,
+        store: &dyn Store,
+        host: &HostKey,
+        (class, sequence, queued): (u8, u64, QueuedUrl),
+    ) -> Result<&mut HostState, Error> {
+        let row = self.host_row(store, host)?;
+        row.queued.push((class, sequence, queued));
+        Ok(&mut row.state)
+    }
+
+    /// The row of a host, to be changed.
+    fn host_row(&mut self, store: &dyn Store, host: &HostKey) -> Result<&mut HostRow, Error> {
+        let at = self.place_of_host(store, host)?;
+        let row = &mut self.hosts[at];
+        self.new_hosts += u64::from(!row.is_known);
+        row.is_known = true;
+        row.is_changed = true;
+        Ok(row)
+    }
+
+    /// Where a host is among those of the group.
+    fn place_of_host(&mut self, store: &dyn Store, host: &HostKey) -> Result<usize, Error> {
+        if let Some(at) = self.host_places.get(host) {
+            return Ok(*at);
         }
-        Ok(self.hosts.entry(host.clone()).or_default())
+        let row = store.get(Table::Hosts, host.as_str().as_bytes())?;
+        let is_known = row.is_some();
+        let state = row.map_or(Ok(HostState::default()), |row| decode(Table::Hosts, &row))?;
+        self.parked.add(&state);
+        self.hosts.push(HostRow {
+            host: host.clone(),
+            state,
+            is_known,
+            is_changed: false,
+            queued: Vec::new(),
+            domain: None,
+        });
+        self.host_places.insert(host.clone(), self.hosts.len() - 1);
+        Ok(self.hosts.len() - 1)
+    }
+
+    /// What was spent on the domain of a host; read once a group.
+    pub(super) fn spent(&mut self, store: &dyn Store, host: &HostKey) -> Result<Spent, Error> {
+        let at = self.place_of_domain(store, host)?;
+        Ok(self.domains[at].spent)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn spend(&mut self, store: &dyn Store, host: &HostKey) -> Result<&mut Spent, Error> {
+        let at = self.place_of_domain(store, host)?;
+        self.domains[at].is_changed = true;
+        Ok(&mut self.domains[at].spent)
+    }
+
+    /// Where the domain of a host is among those of the group.
+    fn place_of_domain(&mut self, store: &dyn Store, host: &HostKey) -> Result<usize, Error> {
+        let host_at = self.place_of_host(store, host)?;
+        if let Some(at) = self.hosts[host_at].domain {
+            return Ok(at);
+        }
+        let domain = Site::of(&host.url());
+        let at = match self.domain_places.get(&domain) {
+            Some(at) => *at,
+            None => {
+                let key = keys::domain(domain.as_str());
+                let row = store.get(Table::Learned, &key)?;
+                self.domains.push(DomainRow {
+                    spent: row.map_or(Ok(Spent::default()), |row| decode(Table::Learned, &row))?,
+                    key,
+                    is_changed: false,
+                });
+                self.domain_places.insert(domain, self.domains.len() - 1);
+                self.domains.len() - 1
+            }
+        };
+        self.hosts[host_at].domain = Some(at);
+        Ok(at)
     }
 
     /// The record of a page, to be changed; `None` if the page has none.
@@ -137,14 +234,9 @@ impl Group {
         store: &dyn Store,
         host: &HostKey,
     ) -> Result<Option<&HostState>, Error> {
-        if !self.hosts.contains_key(host)
-            && let Some(row) = store.get(Table::Hosts, host.as_str().as_bytes())?
-        {
-            let state = decode(Table::Hosts, &row)?;
-            self.parked.add(&state);
-            self.hosts.insert(host.clone(), state);
-        }
-        Ok(self.hosts.get(host))
+        let at = self.place_of_host(store, host)?;
+        let row = &self.hosts[at];
+        Ok(row.is_known.then_some(&row.state))
     }
 
     /// A row of `Learned`; read once a group.
@@ -298,10 +390,16 @@ impl Group {
             delta.documents.push(pending.document);
         }
         let mut parked = Parked::default();
-        for (host, mut host_state) in self.hosts {
-            parked.add(&host_state);
-            file_by_due_time(&host, &mut host_state, &mut batch);
-            batch.put(Table::Hosts, host.as_str(), encode(&host_state));
+        for mut row in self.hosts {
+            parked.add(&row.state);
+            if row.is_changed {
+                put_queued(&row.host, row.queued, &mut batch);
+                file_by_due_time(&row.host, &mut row.state, &mut batch);
+                batch.put(Table::Hosts, row.host.as_str(), encode(&row.state));
+            }
+        }
+        for row in self.domains.into_iter().filter(|row| row.is_changed) {
+            batch.put(Table::Learned, row.key, encode(&row.spent));
         }
         for (key, lesson) in self.learned.into_iter().filter(|(_, it)| it.is_changed) {
             match lesson.row {
@@ -323,6 +421,23 @@ impl Group {
         }
         batch.put(Table::Meta, keys::meta::STATE, encode(state));
         (batch, keys, bytes)
+    }
+}
+
+/// Puts what is to wait at a host into blocks.
+fn put_queued(host: &HostKey, mut queued: Vec<(u8, u64, QueuedUrl)>, batch: &mut Batch) {
+    queued.sort_unstable_by_key(|(class, sequence, _)| (*class, *sequence));
+    let mut queued = queued.into_iter().peekable();
+    while let Some((class, sequence, first)) = queued.next() {
+        let mut urls = vec![(sequence, first)];
+        while urls.len() < BLOCK
+            && let Some((_, sequence, next)) = queued.next_if(|(other, ..)| *other == class)
+        {
+            urls.push((sequence, next));
+        }
+        let last = urls.last().map_or(sequence, |(last, _)| *last);
+        let row = Block { urls, removed: 0 }.encode(last);
+        batch.put(Table::Queue, keys::queue(host.as_str(), class, last), row);
     }
 }
 

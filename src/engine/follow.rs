@@ -1,7 +1,5 @@
 //! What a visit leads to: its redirect, its links, and seeds become rows of queues.
 
-use std::borrow::Cow;
-
 use super::Error;
 use super::aliases;
 use super::committer::{Committer, SEEN_RUNS};
@@ -16,7 +14,7 @@ use crate::frontier::{
     class_of,
 };
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
-use crate::store::{Store, Table, encode, keys};
+use crate::store::{Store, Table, keys};
 use crate::url::{HostKey, Url};
 
 /// Redirects in a row after which another form of the same URL is not tried any more.
@@ -67,7 +65,7 @@ impl Committer {
                 validators: None,
                 expectation: Expectation::Usual,
             };
-            if self.admit(&queued, Origin::Seed, &mut receipt, group)? {
+            if self.admit(queued, Origin::Seed, &mut receipt, group)? {
                 self.state.counters.seeds += 1;
                 added.new += 1;
             } else {
@@ -124,7 +122,7 @@ impl Committer {
             };
             let from = Some(&task.url);
             let class = class_of(queued.depth);
-            let admitted = self.admit_in(class, &queued, origin, from, receipt, group)?;
+            let admitted = self.admit_in(class, queued, origin, from, receipt, group)?;
             return Ok(admitted && other_form);
         }
         let Findings::Page(page) = &judged.analysed.findings else {
@@ -190,14 +188,14 @@ impl Committer {
             expectation: Expectation::Usual,
         };
         let (class, from) = (class_of(queued.depth), Some(&task.url));
-        self.admit_in(class, &queued, Origin::Link, from, receipt, group)?;
+        self.admit_in(class, queued, Origin::Link, from, receipt, group)?;
         Ok(())
     }
 
     /// Queues a URL if it is admitted.
     pub(super) fn admit(
         &mut self,
-        queued: &QueuedUrl,
+        queued: QueuedUrl,
         origin: Origin,
         receipt: &mut Receipt,
         group: &mut Group,
@@ -209,7 +207,7 @@ impl Committer {
     pub(super) fn admit_in(
         &mut self,
         class: u8,
-        queued: &QueuedUrl,
+        mut queued: QueuedUrl,
         origin: Origin,
         from: Option<&Url>,
         receipt: &mut Receipt,
@@ -238,15 +236,14 @@ impl Committer {
             &mut self.seen,
             runs,
         );
-        let mut queued = Cow::Borrowed(queued);
         if let Admission::Admitted(url, host, trail) = &admission
             && matches!(origin, Origin::Link | Origin::Shelf(_))
         {
-            queued.to_mut().trail = *trail;
+            queued.trail = *trail;
             let policy = self.policies.load().of(host);
             match reputation(url, host, &policy.traps, &*self.store, group)? {
                 Reputation::Usual => {}
-                Reputation::Low => queued.to_mut().expectation = Expectation::Low,
+                Reputation::Low => queued.expectation = Expectation::Low,
                 Reputation::Trapped(trap, tag) => {
                     if let Some(tag) = tag {
                         self.shelve(&queued, host, tag, false, group)?;
@@ -258,12 +255,12 @@ impl Committer {
             if let Some(other) = self.elsewhere(url, &queued, host, group)? {
                 self.shelve(&queued, host, aliases::TAG, false, group)?;
                 self.count_link(Admission::Alias.name());
-                self.admit(&other, Origin::Link, receipt, group)?;
+                self.admit(other, Origin::Link, receipt, group)?;
                 return Ok(false);
             }
             if policy.learn.parameters && self.is_variant(url, queued.id, host, group)? {
                 if self.suppress(&queued, host, group)? {
-                    queued.to_mut().expectation = Expectation::Check;
+                    queued.expectation = Expectation::Check;
                 } else {
                     admission = Admission::Variant;
                 }
@@ -279,14 +276,14 @@ impl Committer {
         }
         group.delta.seen.push(queued.id.key());
         let class = class.max(queued.class());
-        self.queue_in(class, &queued, host, receipt, group)?;
+        self.queue_in(class, queued, host, receipt, group)?;
         Ok(true)
     }
 
     /// Admits a URL that was left aside, if nothing speaks against it now.
     pub(super) fn admit_again(
         &mut self,
-        queued: &QueuedUrl,
+        queued: QueuedUrl,
         was_queued: bool,
         receipt: &mut Receipt,
         group: &mut Group,
@@ -304,10 +301,10 @@ impl Committer {
         }
     }
 
-    /// Adds a row to a host's queue.
+    /// Has a URL wait in its host's queue.
     pub(super) fn queue(
         &mut self,
-        queued: &QueuedUrl,
+        queued: QueuedUrl,
         host: HostKey,
         receipt: &mut Receipt,
         group: &mut Group,
@@ -315,11 +312,11 @@ impl Committer {
         self.queue_in(queued.class(), queued, host, receipt, group)
     }
 
-    /// Adds a row to one of a host's classes.
+    /// Has a URL wait in one of its host's classes.
     pub(super) fn queue_in(
         &mut self,
         class: u8,
-        queued: &QueuedUrl,
+        queued: QueuedUrl,
         host: HostKey,
         receipt: &mut Receipt,
         group: &mut Group,
@@ -329,32 +326,34 @@ impl Committer {
     }
 }
 
-/// Adds a row to one of a host's classes.
+/// Has a URL wait in one of its host's classes.
 pub(super) fn add_to_queue(
     crawl: &mut CrawlState,
     store: &dyn Store,
     class: u8,
-    queued: &QueuedUrl,
+    queued: QueuedUrl,
     host: HostKey,
     receipt: &mut Receipt,
     group: &mut Group,
 ) -> Result<(), Error> {
     crawl.queue_sequence += 1;
-    let key = keys::queue(host.as_str(), class, crawl.queue_sequence);
-    group.batch.put(Table::Queue, key, encode(queued));
     let now = group.now;
-    let state = group.host(store, &host)?;
+    let (depth, purpose, is_again) = (
+        queued.depth,
+        queued.purpose,
+        queued.attempts > 0 || queued.revisit,
+    );
+    let state = group.enqueue(store, &host, (class, crawl.queue_sequence, queued))?;
     if state.queued == 0 {
         // Rows in `Due` are filed by rising times: a pass over them begins behind those done.
         state.due = state.due.max(now);
     }
     state.queued += 1;
-    match queued.purpose {
+    match purpose {
         Purpose::Page => {
-            let depth = state.depth.unwrap_or(queued.depth);
-            state.depth = Some(depth.min(queued.depth));
+            state.depth = Some(state.depth.map_or(depth, |it| it.min(depth)));
         }
-        Purpose::Sitemap { .. } if queued.attempts == 0 && !queued.revisit => {
+        Purpose::Sitemap { .. } if !is_again => {
             state.sitemaps = state.sitemaps.saturating_add(1);
         }
         _ => {}

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::why::HostNow;
-use crate::frontier::HostState;
+use crate::frontier::{Block, HostState};
 use crate::store::{Store, Table, decode, for_each};
 
 /// Hosts in each list.
@@ -42,7 +42,9 @@ pub(super) fn hosts_in(store: &dyn Store) -> Result<HostsNow, Error> {
         let prefix = [host.host.as_bytes(), &[0]].concat();
         for (key, value) in store.range(Table::Queue, &prefix, &prefix, SAMPLED)? {
             bytes += (key.len() + value.len()) as u64;
-            rows += 1;
+            if let Some((_, _, block)) = Block::of_row(&key, &value)? {
+                rows += block.urls.len() as u64;
+            }
         }
     }
     Ok(HostsNow {
@@ -75,7 +77,9 @@ impl Top {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontier::{Expectation, Purpose, QueuedUrl, Trail};
     use crate::store::{Batch, Durability, Memory, encode, keys};
+    use crate::url::UrlId;
 
     #[test]
     fn the_longest_queues_and_the_most_failures_come_first() {
@@ -89,7 +93,11 @@ mod tests {
                 ..HostState::default()
             };
             batch.put(Table::Hosts, name.as_str(), encode(&state));
-            batch.put(Table::Queue, keys::queue(&name, 0, 1), vec![0; 70]);
+            let block = Block {
+                urls: vec![(1, queued()), (2, queued())],
+                removed: 0,
+            };
+            batch.put(Table::Queue, keys::queue(&name, 0, 2), block.encode(2));
         }
         store.commit(batch, Durability::Process).unwrap();
         let hosts = hosts_in(&store).unwrap();
@@ -98,7 +106,24 @@ mod tests {
         assert_eq!(hosts.by_queue[0].host, "http://h19.example");
         let failures: Vec<u32> = hosts.by_failures.iter().map(|host| host.failures).collect();
         assert_eq!(failures, [50, 49, 48, 47, 46, 45, 44, 43, 42, 41]);
-        assert_eq!(hosts.queued_url_bytes, Some(18 + 10 + 70));
+        assert_eq!(hosts.queued_url_bytes, Some(41));
+    }
+
+    fn queued() -> QueuedUrl {
+        QueuedUrl {
+            url: "x".to_owned(),
+            id: UrlId::from_bytes([0; 16]),
+            via: None,
+            depth: 0,
+            hops: 0,
+            attempts: 0,
+            path: String::new(),
+            revisit: false,
+            purpose: Purpose::Page,
+            trail: Trail::default(),
+            validators: None,
+            expectation: Expectation::Usual,
+        }
     }
 
     #[test]

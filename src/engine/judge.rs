@@ -20,7 +20,9 @@ use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Ineligible, Stored, StoredFor, Verdict};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict, Trouble};
+use crate::frontier::{
+    Block, Leave, Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict, Trouble,
+};
 use crate::store::{Table, encode, keys};
 use crate::url::HostKey;
 
@@ -199,7 +201,7 @@ impl Committer {
                 };
                 group.pages.push((task.queued.id, record(failed), None));
             }
-            self.queue(&queued, task.host.clone(), &mut receipt, group)?;
+            self.queue(queued, task.host.clone(), &mut receipt, group)?;
             return self.finish(judged, Some(line), receipt, group);
         }
         let mut document = None;
@@ -421,17 +423,34 @@ impl Committer {
         place: Place,
         group: &mut Group,
     ) -> Result<(), Error> {
-        let key = keys::queue(host.as_str(), place.class, place.sequence);
-        let host = group.host(&*self.store, host)?;
+        let key = keys::queue(host.as_str(), place.class, place.block.last);
+        let is_swept = group.host(&*self.store, host)?.lessons.swept;
         // A variant may have been taken from the queue while it was on its way.
-        let is_gone = host.lessons.swept && self.store.get(Table::Queue, &key)?.is_none();
+        let removed = match is_swept {
+            true => self.removed_of(&key, place.block.last, group)?,
+            false => 0,
+        };
+        let host = group.host(&*self.store, host)?;
         host.raise_head(place);
-        if !is_gone {
+        let left = host.leave(place.class, place.block, removed);
+        if left != Leave::Gone {
             host.queued = host.queued.saturating_sub(1);
             self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
         }
-        group.batch.delete(Table::Queue, key);
+        if left == Leave::Last {
+            group.batch.delete(Table::Queue, key);
+        }
         Ok(())
+    }
+
+    /// Which URLs were taken out of a block unvisited, a bit for each; all if there is no such block.
+    fn removed_of(&self, key: &[u8], last: u64, group: &Group) -> Result<u64, Error> {
+        if let Some(removed) = group.swept.get(key) {
+            return Ok(*removed);
+        }
+        let row = self.store.get(Table::Queue, key)?;
+        let block = row.map(|row| Block::decode(last, &row)).transpose()?;
+        Ok(block.map_or(u64::MAX, |block| block.removed))
     }
 }
 

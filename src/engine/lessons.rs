@@ -16,16 +16,18 @@ use super::visit::{Entry, Judged, Receipt};
 use crate::dedup::{Kind, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{
-    CLASSES, Class, Evidence, Expectation, FetchTask, LearnPolicy, Lessons, MAX_SUBJECTS, Purpose,
-    QueuedUrl, Stage, Subject, rules_of,
+    Block, CLASSES, Class, Evidence, Expectation, FetchTask, LearnPolicy, Lessons, MAX_SUBJECTS,
+    Purpose, QueuedUrl, Stage, Subject, rules_of,
 };
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Identity, Url, UrlId};
 
 /// Visited URLs of one host that are kept in order to know their variants.
 const MAX_VISITED: u32 = 10_000;
-/// Rows of a queue that are looked through in one commit.
+/// URLs of a queue that are looked through in one commit, about.
 const SWEEP: usize = 1_000;
+/// Blocks that are read at once for that.
+const SWEEP_BLOCKS: usize = 32;
 
 /// Under which name variants of this host are left aside.
 pub(super) fn tag(generation: u32) -> [u8; 8] {
@@ -452,43 +454,41 @@ impl Committer {
             let first = sweep.sequence.max(heads.head(sweep.class));
             let from = keys::queue(name, sweep.class, first);
             let prefix = keys::queue_class(name, sweep.class);
-            let rows = self.store.range(Table::Queue, &prefix, &from, left)?;
-            let is_end = rows.len() < left;
-            left -= rows.len();
+            let rows = self
+                .store
+                .range(Table::Queue, &prefix, &from, SWEEP_BLOCKS)?;
+            let is_end = rows.len() < SWEEP_BLOCKS;
             for (key, row) in rows {
-                let Some((_, _, sequence)) = keys::parse_queue(&key) else {
+                let Some((class, last, block)) = Block::of_row(&key, &row)? else {
                     continue;
                 };
-                sweep.sequence = sequence + 1;
-                let queued: QueuedUrl = decode(Table::Queue, &row)?;
-                let is_given =
-                    queued.via.is_none() || queued.revisit || queued.purpose != Purpose::Page;
-                if sequence > sweep.until || is_given || visited.contains(&sequence) {
-                    continue;
-                }
-                let Ok(url) = url::parse(&queued.url) else {
-                    continue;
-                };
-                if let Some(other) = self.elsewhere(&url, &queued, host, group)? {
-                    self.take_from_queue(key, &queued, host, aliases::TAG, group)?;
-                    self.count_link("host-alias");
-                    self.admit(&other, Origin::Link, &mut receipt, group)?;
-                } else if let Some((identity, generation)) = &learned
-                    && self.is_known_form(identity.id(&url), *generation, queued.id, group)
-                {
-                    if group.host(&*self.store, host)?.lessons.suppress() {
-                        // What it is a variant of stands before it, or was visited.
-                        let expectation = Expectation::Check;
-                        let check = QueuedUrl {
-                            expectation,
-                            ..queued
-                        };
-                        group.batch.put(Table::Queue, key, encode(&check));
-                    } else {
-                        self.take_from_queue(key, &queued, host, tag(*generation), group)?;
-                        self.count_link("learned-rule");
+                left = left.saturating_sub(block.urls.len());
+                sweep.sequence = last + 1;
+                let mut swept = block.clone();
+                let gone = heads.gone(class, last);
+                let waiting = block.waiting(last, gone);
+                let waiting = waiting.filter(|(sequence, ..)| {
+                    // What is behind was admitted by what was learned.
+                    *sequence <= sweep.until && !visited.contains(sequence)
+                });
+                let mut is_changed = false;
+                for (_, place, queued) in waiting {
+                    match self.sweep_url(queued, host, learned.as_ref(), &mut receipt, group)? {
+                        Swept::Stays => continue,
+                        Swept::Leaves => swept.remove(place),
+                        Swept::Waits(queued) => swept.replace(place, queued),
                     }
+                    is_changed = true;
                 }
+                if is_changed && swept.is_empty(gone) {
+                    group.host(&*self.store, host)?.forget(class, last);
+                    group.batch.delete(Table::Queue, key.clone());
+                } else if is_changed {
+                    group
+                        .batch
+                        .put(Table::Queue, key.clone(), swept.encode(last));
+                }
+                group.swept.insert(key, swept.removed);
             }
             if is_end {
                 sweep = crate::frontier::Sweep {
@@ -505,21 +505,67 @@ impl Committer {
         Ok(())
     }
 
+    /// What becomes of a URL that waits, by what was learned since it was queued.
+    fn sweep_url(
+        &mut self,
+        queued: QueuedUrl,
+        host: &HostKey,
+        learned: Option<&(Identity, u32)>,
+        receipt: &mut Receipt,
+        group: &mut Group,
+    ) -> Result<Swept, Error> {
+        let is_given = queued.via.is_none() || queued.revisit || queued.purpose != Purpose::Page;
+        let Some(url) = url::parse(&queued.url).ok().filter(|_| !is_given) else {
+            return Ok(Swept::Stays);
+        };
+        if let Some(other) = self.elsewhere(&url, &queued, host, group)? {
+            self.take_from_queue(&queued, host, aliases::TAG, group)?;
+            self.count_link("host-alias");
+            self.admit(other, Origin::Link, receipt, group)?;
+            return Ok(Swept::Leaves);
+        }
+        let Some((identity, generation)) = learned else {
+            return Ok(Swept::Stays);
+        };
+        if !self.is_known_form(identity.id(&url), *generation, queued.id, group) {
+            return Ok(Swept::Stays);
+        }
+        if group.host(&*self.store, host)?.lessons.suppress() {
+            // What it is a variant of stands before it, or was visited.
+            let expectation = Expectation::Check;
+            return Ok(Swept::Waits(QueuedUrl {
+                expectation,
+                ..queued
+            }));
+        }
+        self.take_from_queue(&queued, host, tag(*generation), group)?;
+        self.count_link("learned-rule");
+        Ok(Swept::Leaves)
+    }
+
     fn take_from_queue(
         &mut self,
-        key: Vec<u8>,
         queued: &QueuedUrl,
         host: &HostKey,
         tag: [u8; 8],
         group: &mut Group,
     ) -> Result<(), Error> {
-        group.batch.delete(Table::Queue, key);
         let state = group.host(&*self.store, host)?;
         state.queued = state.queued.saturating_sub(1);
         state.lessons.swept = true;
         self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
         self.shelve(queued, host, tag, true, group)
     }
+}
+
+/// What becomes of a URL that waits.
+enum Swept {
+    /// It waits as it did.
+    Stays,
+    /// It waits in this form.
+    Waits(QueuedUrl),
+    /// It is taken out.
+    Leaves,
 }
 
 /// Whether one of several parameters is known to matter by itself.

@@ -28,7 +28,7 @@ use super::{Error, MemoryPlan, Options};
 use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage, Features, Index};
 use crate::fetch::{Authority, Guard};
-use crate::frontier::{QueuedUrl, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
+use crate::frontier::{Block, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
 use crate::runs::{self, Catalog, Damage, Retired, Runs};
 use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
 use crate::url::{Identity, Secret, UrlId};
@@ -533,8 +533,10 @@ fn rebuild_runs(
             }
             Ok(())
         })?;
-        for_each(store, Table::Queue, &[], &mut |_, row| {
-            add(decode::<QueuedUrl>(Table::Queue, row)?.id.key());
+        for_each(store, Table::Queue, &[], &mut |key, row| {
+            if let Some((_, _, block)) = Block::of_row(key, row)? {
+                block.urls.iter().for_each(|(_, it)| add(it.id.key()));
+            }
             Ok(())
         })?;
         if let Some(error) = failed {

@@ -23,8 +23,8 @@ use super::{Error, Options, recover};
 use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
-    Expectation, FetchTask, LoadRequest, Pace, Place, Purpose, QueuedUrl, RefillRequest,
-    RobotsPolicy, Trail, TrapPolicy, class_of, load, refill,
+    Expectation, FetchTask, HostState, LoadRequest, Pace, Place, Purpose, QueuedUrl, RefillRequest,
+    RobotsPolicy, Trail, TrapPolicy, class_of, for_each_waiting, load, refill,
 };
 use crate::store::{Table, decode, for_each};
 use crate::url::{self, HostKey, UrlId};
@@ -118,7 +118,7 @@ impl Rehearsal {
                 expectation: Expectation::default(),
             };
             let class = class_of(depth);
-            committer.admit_in(class, &queued, Origin::Link, None, &mut receipt, &mut group)?;
+            committer.admit_in(class, queued, Origin::Link, None, &mut receipt, &mut group)?;
         }
         committer.write(group)?;
         committer.checkpoint_if_due()?;
@@ -157,6 +157,7 @@ impl Rehearsal {
             place: Place {
                 class: waiting.class,
                 sequence: waiting.sequence,
+                block: waiting.block,
                 // They leave in their order, so nothing is below.
                 floor: waiting.sequence + 1,
             },
@@ -259,10 +260,17 @@ impl Rehearsal {
             let seen = committer.seen.contains(id, &committer.catalog[SEEN_RUNS]);
             audit.unseen += u64::from(!seen);
         };
-        for_each(&*store, Table::Queue, &[], &mut |_, row| {
-            audit.queued += 1;
-            count(decode::<QueuedUrl>(Table::Queue, row)?.id, &mut audit);
-            Ok(())
+        for_each(&*store, Table::Hosts, &[], &mut |key, row| {
+            let name = String::from_utf8_lossy(key);
+            let Some(host) = HostKey::parse(&name) else {
+                return Ok(());
+            };
+            let state: HostState = decode(Table::Hosts, row)?;
+            for_each_waiting(&*store, &host, &state, &mut |_, _, _, queued| {
+                audit.queued += 1;
+                count(queued.id, &mut audit);
+                Ok(true)
+            })
         })?;
         for_each(&*store, Table::Pages, &[], &mut |key, _| {
             audit.done += 1;

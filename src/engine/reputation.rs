@@ -9,10 +9,10 @@ use super::visit::{Findings, Judged, Receipt};
 use crate::dedup::Verdict;
 use crate::fetch::Exchange;
 use crate::frontier::{
-    HostState, Pattern, PatternState, QueuedUrl, Sighting, Spent, Trap, TrapPolicy, skeleton,
+    HostState, Pattern, PatternState, QueuedUrl, Sighting, Trap, TrapPolicy, skeleton,
 };
 use crate::store::{Store, Table, decode, encode, keys};
-use crate::url::{self, HostKey, Site, Url};
+use crate::url::{self, HostKey, Url};
 
 /// Patterns of one host that are followed; what comes after has no budget of its own.
 const MAX_PATTERNS: u32 = 2_000;
@@ -64,7 +64,7 @@ pub(super) fn reputation(
     }
     let mut is_low = state.record.is_demoted();
     let any_demoted = state.demoted_patterns > 0;
-    let spent = spent_of(&Site::of(url), store, group)?;
+    let spent = group.spent(store, host)?;
     if spent.admitted >= policy.max_pages_per_domain || spent.by_domain(policy).is_some() {
         return Ok(Reputation::Trapped(Trap::DomainBudget, None));
     }
@@ -99,12 +99,6 @@ pub(super) fn reputation(
     })
 }
 
-/// What was spent on a domain.
-fn spent_of(domain: &Site, store: &dyn Store, group: &mut Group) -> Result<Spent, Error> {
-    let row = group.learned(store, &keys::domain(domain.as_str()))?;
-    Ok(row.map_or(Ok(Spent::default()), |row| decode(Table::Learned, &row))?)
-}
-
 fn pattern_key(pattern: &Pattern, host: &HostKey) -> Vec<u8> {
     keys::learned(host.as_str(), keys::learned::PATTERN, &pattern.key())
 }
@@ -133,10 +127,7 @@ impl Committer {
         group: &mut Group,
     ) -> Result<(), Error> {
         let store = &*self.store;
-        let domain = Site::of(url);
-        let mut spent = spent_of(&domain, store, group)?;
-        spent.admitted += 1;
-        group.learn(keys::domain(domain.as_str()), encode(&spent));
+        group.spend(store, host)?.admitted += 1;
         let state = group.host(store, host)?;
         state.admitted += 1;
         state.record.admitted();
@@ -171,11 +162,9 @@ impl Committer {
         exchange: &Exchange,
         group: &mut Group,
     ) -> Result<(), Error> {
-        let domain = Site::of(&host.url());
-        let mut spent = spent_of(&domain, &*self.store, group)?;
+        let spent = group.spend(&*self.store, host)?;
         spent.bytes += exchange.body.len() as u64;
         spent.millis += u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
-        group.learn(keys::domain(domain.as_str()), encode(&spent));
         Ok(())
     }
 
@@ -240,7 +229,7 @@ impl Committer {
                     .get(Table::Pages, queued.id.as_bytes())?
                     .is_none()
             {
-                self.admit_again(&queued, was_queued, receipt, group)?;
+                self.admit_again(queued, was_queued, receipt, group)?;
             }
         }
         Ok(())

@@ -258,7 +258,7 @@ fn put_back(
         let host = HostKey::of(&url);
         done.hosts += u64::from(end_waits(&part.filter, &host, store, group)?);
         let class_in_queue = queued.class();
-        add_to_queue(state, store, class_in_queue, &queued, host, receipt, group)?;
+        add_to_queue(state, store, class_in_queue, queued, host, receipt, group)?;
         *done.urls.entry(class).or_default() += 1;
     }
     for host in &part.hosts {

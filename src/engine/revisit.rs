@@ -170,7 +170,7 @@ impl Committer {
             validators: page.validators.filter(|_| asking == Asking::IfModified),
             expectation: Expectation::Usual,
         };
-        self.queue(&queued, HostKey::of(&url), receipt, group)
+        self.queue(queued, HostKey::of(&url), receipt, group)
     }
 
     /// A site says that a page was changed after its last visit: its next one is due, but no sooner

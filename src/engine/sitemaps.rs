@@ -66,7 +66,7 @@ impl Committer {
                 validators: None,
                 expectation: Expectation::Usual,
             };
-            self.queue_sitemap(&queued, Origin::Manifest, receipt, group)?;
+            self.queue_sitemap(queued, Origin::Manifest, receipt, group)?;
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Committer {
     /// Queues a sitemap, if its host has not had too many.
     fn queue_sitemap(
         &mut self,
-        queued: &QueuedUrl,
+        queued: QueuedUrl,
         origin: Origin,
         receipt: &mut Receipt,
         group: &mut Group,
@@ -155,13 +155,13 @@ impl Committer {
                 let own = url::parse(&listed.url).is_ok_and(|it| HostKey::of(&it) == sitemap.host);
                 let origin = if own { Origin::Manifest } else { Origin::Link };
                 let queued = queued(depth, Purpose::Sitemap { level });
-                self.queue_sitemap(&queued, origin, receipt, group)?;
+                self.queue_sitemap(queued, origin, receipt, group)?;
             }
             EntryKind::Page => {
                 let queued = queued(depth.saturating_add(1), Purpose::Page);
                 let class = class_of(queued.depth) + u8::from(listed.is_minor);
                 let class = class.min(CLASSES - 1);
-                self.admit_in(class, &queued, Origin::Link, None, receipt, group)?;
+                self.admit_in(class, queued, Origin::Link, None, receipt, group)?;
             }
         }
         Ok(())

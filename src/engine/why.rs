@@ -23,8 +23,8 @@ use super::similar::similar;
 use super::{Cursor, DataDirectory, Dups, Error, Options, Report, ReportOptions, Similar, Subject};
 use crate::dedup::Similarity;
 use crate::frontier::{
-    HostState, Moment, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
-    Trail, Trouble, admits_by_entries, by_form, counterpart, path_and_query,
+    HostState, Moment, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, Trail,
+    Trouble, admits_by_entries, by_form, counterpart, for_each_waiting, path_and_query,
 };
 use crate::robots::{self, Rules};
 use crate::store::{Store, Table, decode, keys};
@@ -409,41 +409,34 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
     Ok(visited)
 }
 
-/// Looks through the host's queue, a thousand rows at a time: queues are not filed by URL.
+/// Looks through the host's queue: queues are not filed by URL.
 fn queued(
     store: &dyn Store,
     host: &HostKey,
     state: &HostState,
     id: UrlId,
 ) -> Result<Option<QueuedNow>, Error> {
-    const CHUNK: usize = 1_000;
+    let mut found = None;
     let mut ahead = 0;
-    for class in 0..crate::frontier::CLASSES {
-        let prefix = keys::queue_class(host.as_str(), class);
-        let mut from = keys::queue(host.as_str(), class, state.head(class));
-        loop {
-            let rows = store.range(Table::Queue, &prefix, &from, CHUNK)?;
-            for (_, value) in &rows {
-                let row: QueuedUrl = decode(Table::Queue, value)?;
-                if row.id == id {
-                    return Ok(Some(QueuedNow {
-                        via: url_of(store, row.via)?,
-                        url: row.url,
-                        depth: row.depth,
-                        attempts: row.attempts,
-                        class,
-                        ahead,
-                    }));
-                }
-                ahead += 1;
-            }
-            match rows.last() {
-                Some((last, _)) if rows.len() == CHUNK => from = [last, &[0][..]].concat(),
-                _ => break,
-            }
+    for_each_waiting(store, host, state, &mut |class, _, _, queued| {
+        if queued.id == id {
+            found = Some((class, queued));
+        } else {
+            ahead += 1;
         }
-    }
-    Ok(None)
+        Ok(found.is_none())
+    })?;
+    let Some((class, queued)) = found else {
+        return Ok(None);
+    };
+    Ok(Some(QueuedNow {
+        via: url_of(store, queued.via)?,
+        url: queued.url,
+        depth: queued.depth,
+        attempts: queued.attempts,
+        class,
+        ahead,
+    }))
 }
 
 fn admission(

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLASSES, Lessons, Moment, Pace, Place, Record, Repeats, Spent, Trouble, Twins};
+use super::block::bit;
+use super::{
+    CLASSES, InBlock, Lessons, Moment, Opened, Pace, Place, Record, Repeats, Spent, Trouble, Twins,
+};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -12,9 +15,11 @@ use crate::robots::Rules;
 pub struct HostState {
     /// URLs waiting.
     pub queued: u64,
-    /// By class, no row stands below this sequence: where reading begins, so that it never walks
-    /// over the tombstones of rows done.
+    /// By class, no URL waits below this sequence: where reading begins, so that it never walks
+    /// over the tombstones of blocks done.
     pub heads: Vec<u64>,
+    /// Blocks of the queue that some URLs have left; as many as visits are on their way, about.
+    pub opened: Vec<Opened>,
     /// Not to be visited before.
     pub due: Moment,
     /// Where the host's row in `Due` stands, while URLs wait.
@@ -65,6 +70,17 @@ pub struct HostState {
     pub twins: Twins,
 }
 
+/// What becomes of a block that a URL leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// It had left before.
+    Gone,
+    /// Others are in it.
+    Open,
+    /// It was the last: the block goes.
+    Last,
+}
+
 /// What is known of a host's robots.txt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RobotsState {
@@ -87,6 +103,47 @@ impl HostState {
         if let Some(head) = self.heads.get_mut(usize::from(place.class)) {
             *head = (*head).max(place.floor);
         }
+    }
+
+    /// Which URLs of a block have left, a bit for each.
+    pub fn gone(&self, class: u8, last: u64) -> u64 {
+        let opened = self.opened.iter();
+        let mut of_block = opened.filter(|it| it.class == class && it.last == last);
+        of_block.next().map_or(0, |it| it.gone)
+    }
+
+    /// Records that a URL has left its block, from which these were removed.
+    pub fn leave(&mut self, class: u8, place: InBlock, removed: u64) -> Leave {
+        let found = self
+            .opened
+            .iter()
+            .position(|it| it.class == class && it.last == place.last);
+        let gone = found.and_then(|at| self.opened.get(at));
+        let gone = gone.map_or(0, |it| it.gone);
+        let all = bit(place.count).wrapping_sub(1);
+        let now = gone | bit(place.index);
+        if now == gone || removed & bit(place.index) != 0 {
+            return Leave::Gone;
+        }
+        if (now | removed) & all == all {
+            found.map(|at| self.opened.swap_remove(at));
+            return Leave::Last;
+        }
+        match found.and_then(|at| self.opened.get_mut(at)) {
+            Some(opened) => opened.gone = now,
+            None => self.opened.push(Opened {
+                class,
+                last: place.last,
+                gone: now,
+            }),
+        }
+        Leave::Open
+    }
+
+    /// Forgets a block that is gone.
+    pub fn forget(&mut self, class: u8, last: u64) {
+        self.opened
+            .retain(|it| it.class != class || it.last != last);
     }
 
     /// What was spent on it.

@@ -9,6 +9,7 @@
 
 mod admission;
 mod aliases;
+mod block;
 mod filters;
 mod host;
 mod lanes;
@@ -28,7 +29,8 @@ mod traps;
 
 pub use admission::{Admission, Candidate, Limits, Standing, admit};
 pub use aliases::{Twins, counterpart, is_preferred, is_sampled, may_be_one};
-pub use host::{HostState, RobotsRow, RobotsState, RobotsVerdict};
+pub use block::{BLOCK, Block, GoOn, InBlock, Opened, VisitWaiting, for_each_waiting};
+pub use host::{HostState, Leave, RobotsRow, RobotsState, RobotsVerdict};
 pub use lessons::{
     AliasMode, Class, Evidence, LearnPolicy, Lessons, MAX_SUBJECTS, Stage, Subject, Sweep, rules_of,
 };

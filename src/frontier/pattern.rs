@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::url::{Position, Url};
+use crate::url::Url;
 
 /// What URLs of one kind have in common: the path without numbers, dates and the name of a page,
 /// and the names of the parameters.
@@ -52,11 +52,10 @@ impl Pattern {
 
     /// Whether there may be a date in a URL; most have none, and that is cheap to see.
     pub fn may_be_dated(url: &Url) -> bool {
-        let mut digits = 0;
-        url[Position::BeforePath..].bytes().any(|byte| {
-            digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
-            digits == 4
-        })
+        // In a path, a year with what follows it or eight digits of a day; in a query also times.
+        let is_in_path = |digits| digits == 4 || digits == 8;
+        has_digits(url.path(), is_in_path)
+            || has_digits(url.query().unwrap_or_default(), |digits| digits >= 4)
     }
 
     /// What it is filed under.
@@ -198,6 +197,19 @@ fn day_number(year: u32, month: u32, day: u32) -> u32 {
     year.wrapping_mul(1_024)
         .wrapping_add(month * 64)
         .wrapping_add(day)
+}
+
+/// Whether digits stand together in such a number, none before or behind them.
+fn has_digits(text: &str, is_wanted: impl Fn(usize) -> bool) -> bool {
+    let mut digits = 0;
+    let found = text.bytes().any(|byte| match byte.is_ascii_digit() {
+        true => {
+            digits += 1;
+            false
+        }
+        false => is_wanted(std::mem::take(&mut digits)),
+    });
+    found || is_wanted(digits)
 }
 
 fn leading_digits(text: &str) -> usize {
@@ -472,6 +484,15 @@ mod tests {
                 prop_assert!(pattern.text.len() <= MAX_PATTERN);
                 prop_assert_eq!(Pattern::of(&url), pattern);
             }
+        }
+
+        /// What is cheap to see is true: without it there is no date.
+        #[test]
+        fn without_a_sign_of_it_there_is_no_date(
+            path in "(/([0-9]{1,9}|[a-f]{1,2})[._a-z-]?[0-9]{0,9}(-[0-9]{1,2}){0,2}){1,4}(\\?(y|ts|m|q)=[0-9]{0,13}(&d=[0-9]{1,10})?)?",
+        ) {
+            let url = url(&path);
+            prop_assert!(Pattern::may_be_dated(&url) || Pattern::of(&url).date.is_none());
         }
 
         /// Numbers do not part URLs of one kind.

@@ -191,6 +191,9 @@ impl Policies {
     /// The policy of a host.
     pub fn of(&self, host: &HostKey) -> Policy {
         let mut policy = self.crawl.clone();
+        if self.overrides.is_empty() {
+            return policy;
+        }
         for overrides in self.overrides.matching(host) {
             overrides.apply(&mut policy);
         }

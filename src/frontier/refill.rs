@@ -4,8 +4,8 @@
 //! in progress from being read twice.
 
 use super::{
-    CLASSES, HostState, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow, RobotsState, Spent,
-    TrapPolicy,
+    Block, CLASSES, HostState, InBlock, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow,
+    RobotsState, Spent, TrapPolicy,
 };
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
@@ -71,16 +71,18 @@ pub struct Refilled {
     pub more: bool,
 }
 
-/// A row of a queue.
+/// A URL of a queue.
 #[derive(Debug, Clone)]
 pub struct Waiting {
     /// Its class.
     pub class: u8,
     /// Its number.
     pub sequence: u64,
+    /// The block in which it lies.
+    pub block: InBlock,
     /// Its URL, parsed.
     pub url: Url,
-    /// The row.
+    /// As it was queued.
     pub queued: QueuedUrl,
 }
 
@@ -150,16 +152,12 @@ pub fn refill(
             true => keys::queue_class(request.host.as_str(), class),
             false => keys::queue_host(request.host.as_str()),
         };
-        let rows = store.range(Table::Queue, &prefix, &from, left)?;
-        left -= rows.len();
-        for (key, value) in rows {
-            let Some((_, class, sequence)) = keys::parse_queue(&key) else {
-                continue;
-            };
+        let taken = take(store, &state, (&prefix, from), cursor, left)?;
+        left -= taken.len();
+        for (class, sequence, block, queued) in taken {
             if let Some(cursor) = refilled.cursors.get_mut(usize::from(class)) {
                 *cursor = sequence + 1;
             }
-            let queued: QueuedUrl = decode(Table::Queue, &value)?;
             let Ok(url) = url::parse(&queued.url) else {
                 tracing::warn!(
                     url = queued.url,
@@ -171,6 +169,7 @@ pub fn refill(
             let waiting = Waiting {
                 class,
                 sequence,
+                block,
                 url,
                 queued,
             };
@@ -183,6 +182,40 @@ pub fn refill(
     }
     refilled.more = left == 0;
     Ok(refilled)
+}
+
+/// A URL as it is taken from its block: class, sequence, place.
+type Taken = (u8, u64, InBlock, QueuedUrl);
+
+/// Up to `limit` URLs of a queue in order, from the key `from` and the sequence `cursor` on.
+fn take(
+    store: &dyn Store,
+    state: &HostState,
+    (prefix, mut from): (&[u8], Vec<u8>),
+    cursor: u64,
+    limit: usize,
+) -> Result<Vec<Taken>> {
+    /// Blocks that are read at once: most have several URLs, some have one.
+    const BLOCKS: usize = 8;
+    let mut taken: Vec<Taken> = Vec::new();
+    while taken.len() < limit {
+        let rows = store.range(Table::Queue, prefix, &from, BLOCKS)?;
+        for (key, row) in &rows {
+            let Some((class, last, block)) = Block::of_row(key, row)? else {
+                continue;
+            };
+            let waiting = block.waiting(last, state.gone(class, last));
+            let waiting = waiting
+                .filter(|(sequence, ..)| *sequence >= cursor)
+                .map(|(sequence, place, queued)| (class, sequence, place, queued));
+            taken.extend(waiting.take(limit - taken.len()));
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == BLOCKS => from = [key, &[0][..]].concat(),
+            _ => break,
+        }
+    }
+    Ok(taken)
 }
 
 /// What was spent on the domain of a host.
@@ -267,12 +300,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::frontier::{Expectation, Purpose, Trail};
+    use crate::frontier::{Expectation, Opened, Purpose, Trail};
     use crate::store::{Batch, Durability, Memory, encode};
     use crate::url::UrlId;
 
-    fn row(number: u64) -> Vec<u8> {
-        encode(&QueuedUrl {
+    fn queued(number: u64) -> QueuedUrl {
+        QueuedUrl {
             url: format!("http://a.example/{number}"),
             id: UrlId::from_bytes([0; 16]),
             via: None,
@@ -285,35 +318,62 @@ mod tests {
             purpose: Purpose::Page,
             trail: Trail::default(),
             expectation: Expectation::Usual,
-        })
+        }
+    }
+
+    fn put(host: &str, class: u8, sequences: &[u64], batch: &mut Batch) {
+        let urls = sequences
+            .iter()
+            .map(|sequence| (*sequence, queued(*sequence)));
+        let block = Block {
+            urls: urls.collect(),
+            removed: 0,
+        };
+        let last = sequences.last().copied().unwrap_or(0);
+        batch.put(
+            Table::Queue,
+            keys::queue(host, class, last),
+            block.encode(last),
+        );
     }
 
     proptest! {
-        /// Class after class, from the later of head and cursor on, no more than asked for, and nothing
-        /// of another host.
+        /// Class after class, from the later of head and cursor on, no more than asked for, nothing of
+        /// another host and nothing that has left.
         #[test]
         fn the_next_urls_are_read_in_their_order(
             rows in prop::collection::btree_set((0..CLASSES, 0..30_u64), 0..60),
             heads in prop::collection::vec(0..20_u64, 0..usize::from(CLASSES)),
             reads in prop::collection::vec(1..20_usize, 1..8),
+            size in 1..6_usize, pattern in any::<u64>(),
         ) {
             let store = Memory::default();
             let host = HostKey::parse("http://a.example").unwrap();
             let head = |class: u8| heads.get(usize::from(class)).copied().unwrap_or(0);
             let mut batch = Batch::new();
             for other in ["http://a.exampl", "http://a.example:81", "http://b.example"] {
-                batch.put(Table::Queue, keys::queue(other, 3, 3), row(0));
+                put(other, 3, &[3], &mut batch);
             }
             let mut expected = Vec::new();
-            for (class, sequence) in &rows {
-                // What is below the head is gone.
-                if *sequence >= head(*class) {
-                    let key = keys::queue(host.as_str(), *class, *sequence);
-                    batch.put(Table::Queue, key, row(*sequence));
-                    expected.push((*class, *sequence));
+            let mut state = HostState { heads: heads.clone(), ..HostState::default() };
+            for class in 0..CLASSES {
+                let of_class: Vec<u64> = rows.iter().filter(|row| row.0 == class).map(|row| row.1).collect();
+                for sequences in of_class.chunks(size) {
+                    let last = sequences[sequences.len() - 1];
+                    // What is below the head is gone.
+                    if last < head(class) {
+                        continue;
+                    }
+                    put(host.as_str(), class, sequences, &mut batch);
+                    // Of others some have left, but not the last.
+                    let gone = pattern.rotate_left(last as u32) & ((1 << (sequences.len() - 1)) - 1);
+                    state.opened.extend((gone != 0).then_some(Opened { class, last, gone }));
+                    let waiting = sequences.iter().enumerate().filter(|(index, sequence)| {
+                        **sequence >= head(class) && gone >> index & 1 == 0
+                    });
+                    expected.extend(waiting.map(|(_, sequence)| (class, *sequence)));
                 }
             }
-            let state = HostState { heads: heads.clone(), ..HostState::default() };
             batch.put(Table::Hosts, host.as_str(), encode(&state));
             store.commit(batch, Durability::Process).unwrap();
 

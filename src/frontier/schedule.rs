@@ -492,6 +492,7 @@ fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTa
         place: Some(Place {
             class: waiting.class,
             sequence: waiting.sequence,
+            block: waiting.block,
             floor,
         }),
         queued: waiting.queued,

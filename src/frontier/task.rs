@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Moment, Pace, Trail};
+use super::{InBlock, Moment, Pace, Trail};
 use crate::url::{HostKey, Url, UrlId};
 
 /// Number of priority classes; 0 is served first.
@@ -78,14 +78,16 @@ impl QueuedUrl {
     }
 }
 
-/// Where a task waits: the queue row that its commit removes.
+/// Where a task waits: what its commit takes from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The priority class.
     pub class: u8,
     /// The number given at admission, rising within the crawl.
     pub sequence: u64,
-    /// No row of this host and class below this number is waiting or in progress: the new head.
+    /// The block in which it lies.
+    pub block: InBlock,
+    /// No URL of this host and class below this number is waiting or in progress: the new head.
     pub floor: u64,
 }
 

@@ -5,7 +5,7 @@
 //! | `Meta` | a name |
 //! | `Pages` | url id (16 bytes) |
 //! | `Hosts`, `Robots` | host key as text |
-//! | `Queue` | host key, NUL, class (1 byte), sequence (8 bytes) |
+//! | `Queue` | host key, NUL, class (1 byte), sequence of the last URL of a block (8 bytes) |
 //! | `Due` | due time in ms since 1970 (8 bytes), host key |
 //! | `Revisits` | due time in ms since 1970 (8 bytes), url id (16 bytes) |
 //! | `Scope` | kind (1 byte), entry as text |
@@ -51,7 +51,7 @@ pub fn parse_by_document(prefix: &[u8], key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(document))
 }
 
-/// The key of a URL waiting.
+/// The key of a block of URLs waiting, by the sequence of the last.
 pub fn queue(host: &str, class: u8, sequence: u64) -> Vec<u8> {
     let mut key = queue_class(host, class);
     key.extend_from_slice(&sequence.to_be_bytes());

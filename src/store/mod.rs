@@ -12,8 +12,7 @@ mod memory;
 use std::io;
 use std::path::PathBuf;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
@@ -27,7 +26,7 @@ pub enum Table {
     Pages,
     /// One row a host: its delay, failures and queue heads.
     Hosts,
-    /// One row a URL waiting: host, class, sequence.
+    /// One row a block of URLs waiting: host, class, sequence.
     Queue,
     /// One row a host with URLs waiting, by the time it may be visited.
     Due,
@@ -190,7 +189,7 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 /// A row's value from bytes.
-pub fn decode<T: DeserializeOwned>(table: Table, bytes: &[u8]) -> Result<T> {
+pub fn decode<'a, T: Deserialize<'a>>(table: Table, bytes: &'a [u8]) -> Result<T> {
     postcard::from_bytes(bytes).map_err(|source| Error::Row {
         table: table.name(),
         source,

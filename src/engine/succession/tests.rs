@@ -26,11 +26,12 @@ use crate::dedup::{Features, Fingerprints, Kind, Rule, Rules, Similarity, Text};
 use crate::fetch::Reservation;
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome};
 use crate::frontier::{
-    Expectation, FetchTask, Limits, Pace, Place, Policies, Policy, Politeness, Purpose, QueuedUrl,
-    RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Trail, Validators,
+    Expectation, FetchTask, HostState, Limits, Pace, Place, Policies, Policy, Politeness, Purpose,
+    QueuedUrl, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Trail, Validators,
+    for_each_waiting,
 };
 use crate::page::PageOptions;
-use crate::store::Store;
+use crate::store::{Store, Table, decode, for_each};
 use crate::url::{Canonicalizer, HostKey, parse};
 
 const DAY: u64 = 24 * 3_600 * 1_000;
@@ -139,17 +140,11 @@ impl World {
     /// A server answers a visit that is queued.
     #[track_caller]
     fn revisit(&mut self, url: &str, answer: &Answer) {
-        let rows = self.store().range(Table::Queue, &[], &[], 100).unwrap();
-        let row = rows.iter().find_map(|(key, row)| {
-            let queued: QueuedUrl = decode(Table::Queue, row).unwrap();
-            let (_, class, sequence) = keys::parse_queue(key).unwrap();
-            let place = Place {
-                class,
-                sequence,
-                floor: 0,
-            };
-            (queued.url == url).then_some((place, queued.validators))
-        });
+        let waiting = self.waiting().into_iter();
+        let row = waiting
+            .filter(|(_, queued)| queued.url == url)
+            .map(|(place, queued)| (place, queued.validators))
+            .next();
         let (place, validators) = row.unwrap_or_else(|| panic!("{url} is not queued"));
         self.fetched(url, Some(place), validators, answer);
     }
@@ -230,10 +225,35 @@ impl World {
     }
 
     fn queued(&self) -> BTreeSet<String> {
-        let rows = self.store().range(Table::Queue, &[], &[], 100).unwrap();
-        rows.iter()
-            .map(|(_, row)| decode::<QueuedUrl>(Table::Queue, row).unwrap().url)
-            .collect()
+        let waiting = self.waiting().into_iter();
+        waiting.map(|(_, queued)| queued.url).collect()
+    }
+
+    /// What waits, of all hosts.
+    fn waiting(&self) -> Vec<(Place, QueuedUrl)> {
+        let store = self.store();
+        let mut all = Vec::new();
+        for_each(&*store, Table::Hosts, &[], &mut |key, row| {
+            let host = HostKey::parse(std::str::from_utf8(key).unwrap()).unwrap();
+            let state: HostState = decode(Table::Hosts, row).unwrap();
+            for_each_waiting(
+                &*store,
+                &host,
+                &state,
+                &mut |class, sequence, block, queued| {
+                    let place = Place {
+                        class,
+                        sequence,
+                        block,
+                        floor: 0,
+                    };
+                    all.push((place, queued));
+                    Ok(true)
+                },
+            )
+        })
+        .unwrap();
+        all
     }
 
     fn page(&self, url: &str) -> PageRecord {
@@ -477,13 +497,10 @@ fn a_servers_word_that_a_page_is_the_same_is_believed_while_that_stands() {
     world.wait(1_000);
     world.revisit(ORIGINAL, &Answer::Status(404));
     world.revisit(COPY, &Answer::Same);
-    let rows = world.store().range(Table::Queue, &[], &[], 100).unwrap();
-    let rows = rows
-        .iter()
-        .map(|(_, row)| decode::<QueuedUrl>(Table::Queue, row).unwrap());
-    let whole: Vec<_> = rows
-        .filter(|it| it.validators.is_none())
-        .map(|it| it.url)
+    let waiting = world.waiting().into_iter();
+    let whole: Vec<_> = waiting
+        .filter(|(_, it)| it.validators.is_none())
+        .map(|(_, it)| it.url)
         .collect();
     assert!(whole.iter().any(|url| url == COPY), "{whole:?}");
     world.revisit(COPY, &html("", &words(1)));

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frontier::{
-    Errand, HostState, Loaded, PARKED, RobotsPolicy, RobotsRow, RobotsState, RobotsVerdict,
-    TrapPolicy, load, refill,
+    Block, Errand, HostState, Leave, Loaded, PARKED, RobotsPolicy, RobotsRow, RobotsState,
+    RobotsVerdict, TrapPolicy, class_of, load, refill,
 };
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
 use crate::url::{Canonicalizer, Secret, parse};
@@ -98,8 +98,27 @@ impl World {
         }
     }
 
-    /// Queues a URL as the committer does; the caller tells the schedule.
     fn queue(&mut self, host: &HostKey, path: &str, depth: u16) {
+        self.queue_all(host, &[path.to_owned()], depth);
+    }
+
+    /// Queues URLs in one block as the committer does; the caller tells the schedule.
+    fn queue_all(&mut self, host: &HostKey, paths: &[String], depth: u16) {
+        let urls = paths.iter().map(|path| self.next_url(host, path, depth));
+        let block = Block {
+            urls: urls.collect(),
+            removed: 0,
+        };
+        let mut batch = Batch::new();
+        batch.put(
+            Table::Queue,
+            keys::queue(host.as_str(), class_of(depth), self.sequence),
+            block.encode(self.sequence),
+        );
+        self.change(host, batch, |state| state.queued += paths.len() as u64);
+    }
+
+    fn next_url(&mut self, host: &HostKey, path: &str, depth: u16) -> (u64, QueuedUrl) {
         self.sequence += 1;
         let url = parse(&format!("{host}{path}")).expect("a URL");
         let queued = QueuedUrl {
@@ -116,23 +135,21 @@ impl World {
             attempts: 0,
             path: String::new(),
         };
-        let class = queued.class();
-        let mut batch = Batch::new();
-        batch.put(
-            Table::Queue,
-            keys::queue(host.as_str(), class, self.sequence),
-            encode(&queued),
-        );
-        self.change(host, batch, |state| state.queued += 1);
+        (self.sequence, queued)
+    }
+
+    fn state(&self, host: &HostKey) -> HostState {
+        let key = host.as_str().as_bytes();
+        let row = self.store.get(Table::Hosts, key).expect("memory reads");
+        row.map_or_else(HostState::default, |row| {
+            decode(Table::Hosts, &row).expect("a row")
+        })
     }
 
     /// Changes a host's row and its place in `Due`, with `batch`, at once.
     fn change(&mut self, host: &HostKey, mut batch: Batch, change: impl FnOnce(&mut HostState)) {
         let key = host.as_str().as_bytes();
-        let row = self.store.get(Table::Hosts, key).expect("memory reads");
-        let mut state: HostState = row.map_or_else(HostState::default, |row| {
-            decode(Table::Hosts, &row).expect("a row")
-        });
+        let mut state = self.state(host);
         change(&mut state);
         if let Some(row) = state.due_row.take() {
             batch.delete(Table::Due, keys::due(row.0, host.as_str()));
@@ -246,15 +263,13 @@ impl World {
     fn commit(&mut self, task: &FetchTask, pace: Option<Pace>) {
         let mut batch = Batch::new();
         if let Some(place) = task.place {
-            let key = keys::queue(task.host.as_str(), place.class, place.sequence);
-            assert!(
-                self.store
-                    .get(Table::Queue, &key)
-                    .expect("memory reads")
-                    .is_some(),
-                "done twice"
-            );
-            batch.delete(Table::Queue, key);
+            let key = keys::queue(task.host.as_str(), place.class, place.block.last);
+            let row = self.store.get(Table::Queue, &key).expect("memory reads");
+            let left = self.state(&task.host).leave(place.class, place.block, 0);
+            assert!(row.is_some() && left != Leave::Gone, "done twice");
+            if left == Leave::Last {
+                batch.delete(Table::Queue, key);
+            }
             match pace {
                 Some(_) => self.fetched.push(task.queued.url.clone()),
                 None => self.forbidden.push(task.queued.url.clone()),
@@ -271,6 +286,7 @@ impl World {
             if let Some(place) = task.place {
                 state.queued -= 1;
                 state.raise_head(place);
+                state.leave(place.class, place.block, 0);
             } else {
                 state.robots = RobotsState::Until(now.plus(Duration::from_hours(1)));
             }
@@ -345,9 +361,13 @@ proptest! {
             if let Some((number, page, depth)) = found {
                 let host = host(number);
                 // Every fifth page is one that robots.txt forbids.
-                let path = format!("/{}{page}", if page % 5 == 0 { "no/" } else { "" });
-                if queued.insert(format!("{host}{path}")) {
-                    world.queue(&host, &path, depth);
+                let no = if page % 5 == 0 { "no/" } else { "" };
+                let paths = (0..=page % 4).map(|part| format!("/{no}{page}-{part}"));
+                let paths: Vec<_> = paths
+                    .filter(|path| queued.insert(format!("{host}{path}")))
+                    .collect();
+                if !paths.is_empty() {
+                    world.queue_all(&host, &paths, depth);
                     let due = world.due.get(&host).copied().unwrap_or_default();
                     world.schedule.queued(&host, due);
                     world.drained = false;
@@ -364,7 +384,9 @@ proptest! {
         prop_assert_eq!(done, queued.into_iter().collect::<Vec<_>>());
         prop_assert_eq!(world.forbidden.iter().all(|url| url.contains("/no/") && obey), true);
         prop_assert_eq!(world.fetched.iter().any(|url| url.contains("/no/") && obey), false);
-        prop_assert!(world.store.range(Table::Due, &[], &[], 1).unwrap().is_empty());
+        for table in [Table::Due, Table::Queue] {
+            prop_assert!(world.store.range(table, &[], &[], 1).unwrap().is_empty());
+        }
     }
 }
 

@@ -1,0 +1,371 @@
+//! How URLs lie in queues: in blocks. What one commit queues for one host and class is one row, so that a
+//! row, its key and what the URLs have in common are paid for once, not for each.
+//!
+//! A block is not written again when one of its URLs leaves: its host's row says which have left
+//! ([`Opened`]), and is written at each visit anyway. The last one takes the block with it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CLASSES, Expectation, HostState, Purpose, QueuedUrl, Trail, Validators};
+use crate::store::{Result, Store, Table, decode, encode, keys};
+use crate::url::{HostKey, UrlId};
+
+/// URLs of a block at most: whether each of them has left is one bit of a number.
+pub const BLOCK: usize = u64::BITS as usize;
+
+/// URLs of one host and class that were queued by one commit, at most [`BLOCK`], in the order in which
+/// they were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Each with its sequence, which rises.
+    pub urls: Vec<(u64, QueuedUrl)>,
+    /// Those that were taken out unvisited, a bit for each by its position. They stay in their places: who
+    /// has read the block, or which of it have left, before is not misled.
+    pub removed: u64,
+}
+
+/// Where a URL stands in its block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InBlock {
+    /// The sequence under which the block is filed: none of its URLs has a higher one.
+    pub last: u64,
+    /// Position in the block.
+    pub index: u8,
+    /// URLs of the block.
+    pub count: u8,
+}
+
+/// A block of which some URLs have left, and not all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The class in which it waits.
+    pub class: u8,
+    /// The sequence under which it is filed.
+    pub last: u64,
+    /// A bit for each URL that has left, by its position.
+    pub gone: u64,
+}
+
+/// A block on disk.
+#[derive(Serialize, Deserialize)]
+struct Row<'a> {
+    #[serde(borrow)]
+    shared: Vec<Shared<'a>>,
+    #[serde(borrow)]
+    urls: Vec<Entry<'a>>,
+    removed: u64,
+}
+
+/// What URLs of one page have in common.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Shared<'a> {
+    via: Option<UrlId>,
+    depth: u16,
+    hops: u8,
+    attempts: u8,
+    path: &'a str,
+    revisit: bool,
+    purpose: Purpose,
+    trail: Trail,
+    validators: Option<Validators>,
+    expectation: Expectation,
+}
+
+/// What they have not.
+#[derive(Serialize, Deserialize)]
+struct Entry<'a> {
+    /// How much lower its sequence is than that of the block.
+    below: u64,
+    /// Which of the shared parts is its.
+    shared: u8,
+    id: UrlId,
+    /// Bytes with which the URL before begins too.
+    kept: u32,
+    /// What follows them.
+    rest: &'a str,
+}
+
+impl Block {
+    /// The row of a block that is filed under the sequence `last`, the highest of its own.
+    pub fn encode(&self, last: u64) -> Vec<u8> {
+        let mut row = Row {
+            shared: Vec::new(),
+            urls: Vec::with_capacity(self.urls.len()),
+            removed: self.removed,
+        };
+        let mut before = "";
+        for (sequence, queued) in &self.urls {
+            let shared = Shared::of(queued);
+            // Links of one page follow one another.
+            let known = row.shared.iter().rposition(|it| *it == shared);
+            let at = known.unwrap_or_else(|| {
+                row.shared.push(shared);
+                row.shared.len() - 1
+            });
+            let kept = common_prefix(before, &queued.url);
+            row.urls.push(Entry {
+                below: last.saturating_sub(*sequence),
+                shared: at as u8,
+                id: queued.id,
+                kept: kept as u32,
+                rest: &queued.url[kept..],
+            });
+            before = &queued.url;
+        }
+        encode(&row)
+    }
+
+    /// The block that is filed under the sequence `last`.
+    pub fn decode(last: u64, row: &[u8]) -> Result<Self> {
+        let row: Row<'_> = decode(Table::Queue, row)?;
+        let mut urls: Vec<(u64, QueuedUrl)> = Vec::with_capacity(row.urls.len());
+        for entry in row.urls {
+            let before = urls.last().map_or("", |(_, queued)| &queued.url);
+            // A row is what `encode` wrote; of anything else nothing is made up.
+            let (Some(kept), Some(shared)) = (
+                before.get(..entry.kept as usize),
+                row.shared.get(usize::from(entry.shared)),
+            ) else {
+                continue;
+            };
+            let url = [kept, entry.rest].concat();
+            let sequence = last.saturating_sub(entry.below);
+            urls.push((sequence, shared.queued(url, entry.id)));
+        }
+        Ok(Self {
+            urls,
+            removed: row.removed,
+        })
+    }
+
+    /// The same from a row as the store gives it: with class and the sequence under which it is filed.
+    /// `None` if the key is not of a queue.
+    pub fn of_row(key: &[u8], row: &[u8]) -> Result<Option<(u8, u64, Self)>> {
+        let Some((_, class, last)) = keys::parse_queue(key) else {
+            return Ok(None);
+        };
+        Ok(Some((class, last, Self::decode(last, row)?)))
+    }
+
+    /// Takes a URL out unvisited.
+    pub fn remove(&mut self, place: InBlock) {
+        self.removed |= bit(place.index);
+    }
+
+    /// Has another form of a URL wait in its place.
+    pub fn replace(&mut self, place: InBlock, queued: QueuedUrl) {
+        if let Some((_, it)) = self.urls.get_mut(usize::from(place.index)) {
+            *it = queued;
+        }
+    }
+
+    /// Whether nothing of it waits when these have left.
+    pub fn is_empty(&self, gone: u64) -> bool {
+        let all = bit(self.urls.len() as u8).wrapping_sub(1);
+        (gone | self.removed) & all == all
+    }
+
+    /// Its URLs that wait when these have left, each with its sequence and where it stands.
+    pub fn waiting(self, last: u64, gone: u64) -> impl Iterator<Item = (u64, InBlock, QueuedUrl)> {
+        let (count, gone) = (self.urls.len() as u8, gone | self.removed);
+        let urls = self.urls.into_iter().enumerate();
+        urls.filter_map(move |(index, (sequence, queued))| {
+            let index = index as u8;
+            let place = InBlock { last, index, count };
+            (gone & bit(index) == 0).then_some((sequence, place, queued))
+        })
+    }
+}
+
+impl<'a> Shared<'a> {
+    fn of(queued: &'a QueuedUrl) -> Self {
+        Self {
+            via: queued.via,
+            depth: queued.depth,
+            hops: queued.hops,
+            attempts: queued.attempts,
+            path: &queued.path,
+            revisit: queued.revisit,
+            purpose: queued.purpose,
+            trail: queued.trail,
+            validators: queued.validators.clone(),
+            expectation: queued.expectation,
+        }
+    }
+
+    fn queued(&self, url: String, id: UrlId) -> QueuedUrl {
+        QueuedUrl {
+            url,
+            id,
+            via: self.via,
+            depth: self.depth,
+            hops: self.hops,
+            attempts: self.attempts,
+            path: self.path.to_owned(),
+            revisit: self.revisit,
+            purpose: self.purpose,
+            trail: self.trail,
+            validators: self.validators.clone(),
+            expectation: self.expectation,
+        }
+    }
+}
+
+/// Whether to go on after a URL.
+pub type GoOn = bool;
+
+/// What is done with a URL that waits: its class, its sequence, where it stands, itself.
+pub type VisitWaiting<'a> = dyn FnMut(u8, u64, InBlock, QueuedUrl) -> Result<GoOn> + 'a;
+
+/// Visits the URLs that wait at a host, in the order in which they will be fetched.
+pub fn for_each_waiting(
+    store: &dyn Store,
+    host: &HostKey,
+    state: &HostState,
+    visit: &mut VisitWaiting<'_>,
+) -> Result<()> {
+    /// Blocks that are read at once.
+    const CHUNK: usize = 100;
+    for class in 0..CLASSES {
+        let prefix = keys::queue_class(host.as_str(), class);
+        let mut from = keys::queue(host.as_str(), class, state.head(class));
+        loop {
+            let rows = store.range(Table::Queue, &prefix, &from, CHUNK)?;
+            for (key, row) in &rows {
+                let Some((class, last, block)) = Block::of_row(key, row)? else {
+                    continue;
+                };
+                for (sequence, place, queued) in block.waiting(last, state.gone(class, last)) {
+                    if !visit(class, sequence, place, queued)? {
+                        return Ok(());
+                    }
+                }
+            }
+            match rows.last() {
+                Some((last, _)) if rows.len() == CHUNK => from = [last, &[0][..]].concat(),
+                _ => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bit of a position in a block.
+pub(super) fn bit(index: u8) -> u64 {
+    1_u64.checked_shl(u32::from(index)).unwrap_or(0)
+}
+
+/// Bytes with which both begin, up to a boundary of characters.
+fn common_prefix(one: &str, other: &str) -> usize {
+    let pairs = one.bytes().zip(other.bytes());
+    let same = pairs.take_while(|(one, other)| one == other).count();
+    (0..=same)
+        .rev()
+        .find(|&at| other.is_char_boundary(at) && one.is_char_boundary(at))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn queued() -> impl Strategy<Value = QueuedUrl> {
+        let parts = (
+            "(http://[ab]\\.example/)?\\PC{0,6}",
+            any::<[u8; 16]>(),
+            prop::option::of(0..3_u8),
+            0..3_u16,
+            "L{0,2}",
+            0..3_u8,
+        );
+        parts.prop_map(|(url, id, via, depth, path, kind)| QueuedUrl {
+            url,
+            id: UrlId::from_bytes(id),
+            via: via.map(|via| UrlId::from_bytes([via; 16])),
+            depth,
+            hops: kind,
+            attempts: kind / 2,
+            path,
+            revisit: kind == 1,
+            purpose: match kind {
+                2 => Purpose::Sitemap { level: 1 },
+                _ => Purpose::Page,
+            },
+            trail: Trail {
+                growth: kind,
+                walk: depth,
+            },
+            validators: (kind == 1).then(|| Validators {
+                etag: Some("\"x\"".to_owned()),
+                last_modified: None,
+            }),
+            expectation: match kind {
+                0 => Expectation::Usual,
+                _ => Expectation::Low,
+            },
+        })
+    }
+
+    proptest! {
+        /// A block is read as it was written, and those that left are left out.
+        #[test]
+        fn blocks_round_trip(
+            gaps in prop::collection::vec((1..1_000_u64, queued()), 1..=BLOCK),
+            gone in any::<u64>(), removed in any::<u64>(),
+        ) {
+            let mut sequence = 0;
+            let mut urls = Vec::new();
+            for (gap, queued) in gaps {
+                sequence += gap;
+                urls.push((sequence, queued));
+            }
+            let (block, last) = (Block { urls, removed }, sequence);
+            let row = block.encode(last);
+            let read = Block::decode(last, &row).unwrap();
+            prop_assert_eq!(&read, &block);
+            let count = block.urls.len();
+            let waiting: Vec<_> = read.waiting(last, gone).collect();
+            let left = (0..count).filter(|index| (gone | removed) >> index & 1 == 1).count();
+            prop_assert_eq!(waiting.len(), count - left);
+            prop_assert_eq!(block.is_empty(gone), waiting.is_empty());
+            for (sequence, place, queued) in waiting {
+                prop_assert_eq!((place.last, usize::from(place.count)), (last, count));
+                prop_assert_eq!(&block.urls[usize::from(place.index)], &(sequence, queued));
+                prop_assert_eq!((gone | removed) >> place.index & 1, 0);
+            }
+        }
+
+        /// Whatever the bytes, no panic.
+        #[test]
+        fn anything_may_be_read(row in prop::collection::vec(any::<u8>(), 0..200), last in any::<u64>()) {
+            let _ = Block::decode(last, &row);
+        }
+    }
+
+    #[test]
+    fn what_urls_share_is_written_once() {
+        let link = |number: u64| QueuedUrl {
+            url: format!("https://www.host.example/section/{number}-a-title-of-words.html"),
+            id: UrlId::from_bytes([7; 16]),
+            via: Some(UrlId::from_bytes([9; 16])),
+            depth: 3,
+            hops: 0,
+            attempts: 0,
+            path: "LLL".to_owned(),
+            revisit: false,
+            purpose: Purpose::Page,
+            trail: Trail::default(),
+            validators: None,
+            expectation: Expectation::Usual,
+        };
+        let urls = (0..20)
+            .map(|number| (number, link(100_000 + number)))
+            .collect();
+        let block = Block { urls, removed: 0 };
+        let row = block.encode(19);
+        // 16 are the id, 3 the counts, some 22 what is new of the URL.
+        assert!(row.len() < 20 * 45 + 80, "{}", row.len());
+    }
+}
