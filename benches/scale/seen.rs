@@ -92,7 +92,7 @@ pub(crate) fn seen(
         }
         in_memory += end - next;
         (next, sequence) = (end, sequence + 1);
-        set.step();
+        set.step(&catalog[0]);
         if catalog.is_written() || in_memory >= CHECKPOINT && catalog.is_writing() {
             catalog.finish().expect("the disk has room");
             set.save_if_due(&catalog[0], sequence);
@@ -126,8 +126,7 @@ pub(crate) fn seen(
     }
     catalog.checkpoint(sequence).expect("the disk has room");
     let runs = on_disk(directory) as f64 / count as f64;
-    set.save_if_due(&catalog[0], sequence);
-    set.finish_saving();
+    set.finish_saving(&catalog[0], sequence);
     let disk = on_disk(directory) as f64 / count as f64;
     say(&format!(
         "{:.2} bytes of disk for each URL, of which {:.2} are runs; {} files; {:.0} MB of filters",

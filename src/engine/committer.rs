@@ -240,7 +240,7 @@ impl Committer {
     /// Makes a checkpoint when it is time, or when there is much that a crash would have to replay: what
     /// was inserted is written in the background, and the next commits go on meanwhile.
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
-        self.seen.step();
+        self.seen.step(&self.catalog[SEEN_RUNS]);
         let is_much = self.deltas.keys >= self.checkpoints.keys
             || self.deltas.bytes >= self.checkpoints.delta_bytes;
         // Memory is bounded: when there is much again and the last is not yet written, it is waited for.
@@ -259,7 +259,8 @@ impl Committer {
         self.end_checkpoint()?;
         self.begin_checkpoint()?;
         self.end_checkpoint()?;
-        self.seen.finish_saving();
+        let (seen, through) = (&self.catalog[SEEN_RUNS], self.state.sequence);
+        self.seen.finish_saving(seen, through);
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 mod admission;
 mod aliases;
 mod block;
+mod filling;
 mod filters;
 mod host;
 mod lanes;

@@ -8,6 +8,7 @@
 use std::io;
 use std::path::Path;
 
+use super::filling::Filling;
 use super::filters::{FilterFile, Filters};
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -35,32 +36,54 @@ impl Default for SeenOptions {
 /// a quarter of the others from filters and files, which cost twenty times as much.
 const RECENT: usize = 1 << 19;
 
-/// Cache and filters in front of the runs of URLs seen. Invariant: every key in the runs is in a
-/// filter.
+/// Keys noted at once at a start, half a second's worth; more are noted while the crawl goes on.
+const AT_ONCE: u64 = 1_000_000;
+
+/// Cache and filters in front of the runs of URLs seen. Invariant: every key in the runs is in a filter,
+/// or filters are not consulted.
 pub struct SeenSet {
     /// Direct-mapped by the key's low bits; 0 is an empty cell (a URL whose key is 0 is merely
     /// never cached).
     recent: Vec<u64>,
-    filters: Filters,
+    front: Front,
+    expected_urls: u64,
     /// Where the filters are kept, if they are.
     file: Option<FilterFile>,
+}
+
+/// What stands between cache and runs.
+enum Front {
+    Filters(Filters),
+    /// Nothing yet: the runs are asked, which takes longer and is as exact.
+    Filling(Filling),
 }
 
 impl SeenSet {
     /// Builds the filters over what the runs hold.
     pub fn new(options: &SeenOptions, runs: &Runs) -> Self {
-        let mut set = Self {
+        Self {
             recent: vec![0; RECENT],
-            filters: Filters::new(options.expected_urls.max(runs.len())),
+            front: Front::Filters(build(options.expected_urls, runs)),
+            expected_urls: options.expected_urls,
             file: None,
-        };
-        runs.for_each_key_since(0, |key| set.filters.note(key));
-        set
+        }
     }
 
     /// Reads the filters from the file in which they are kept from now on, and adds what the runs have
     /// that is newer; builds them where the file cannot be used, or is of another crawl than `crawl`.
+    /// Where that takes long, a thread does it, and a [`step`](Self::step) takes over what it made.
     pub fn open(options: &SeenOptions, runs: &Runs, path: &Path, crawl: u64) -> Self {
+        Self::open_with(options, runs, (path, crawl), AT_ONCE, || {})
+    }
+
+    /// The same with so many keys noted at once at most, and something that the thread does first.
+    fn open_with(
+        options: &SeenOptions,
+        runs: &Runs,
+        (path, crawl): (&Path, u64),
+        at_once: u64,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let (file, filters, damage) = FilterFile::open(path.to_owned(), crawl);
         if let Some(why) = damage {
             tracing::warn!(
@@ -69,19 +92,26 @@ impl SeenSet {
                 "the filter of URLs seen cannot be used; it is built anew"
             );
         }
-        let mut set = match filters {
-            None => Self::new(options, runs),
-            Some(filters) => Self {
-                recent: vec![0; RECENT],
-                filters,
-                file: None,
-            },
+        let mut filters = filters.unwrap_or_else(|| empty(options.expected_urls, runs));
+        let newer = runs.keys_since(file.through());
+        let front = if runs.len_since(file.through()) <= at_once {
+            newer.iter().for_each(|key| filters.note(key));
+            Front::Filters(filters)
+        } else {
+            match Filling::start(filters, newer, first) {
+                Ok(filling) => Front::Filling(filling),
+                Err(error) => {
+                    tracing::warn!(%error, "no thread for the filter of URLs seen; the start waits for it");
+                    Front::Filters(build(options.expected_urls, runs))
+                }
+            }
         };
-        if file.through() > 0 {
-            runs.for_each_key_since(file.through(), |key| set.filters.note(key));
+        Self {
+            recent: vec![0; RECENT],
+            front,
+            expected_urls: options.expected_urls,
+            file: Some(file),
         }
-        set.file = Some(file);
-        set
     }
 
     /// Whether the URL was admitted before. Exact, but for the 64-bit key itself.
@@ -90,7 +120,11 @@ impl SeenSet {
         if self.is_recent(id) {
             return true;
         }
-        let seen = self.filters.check(key) && runs.contains(key);
+        let may_be = match &self.front {
+            Front::Filters(filters) => filters.check(key),
+            Front::Filling(_) => true,
+        };
+        let seen = may_be && runs.contains(key);
         if seen {
             self.recent[key as usize % RECENT] = key;
         }
@@ -115,7 +149,10 @@ impl SeenSet {
     /// Remembers a key that a delta or a rebuild names; harmless if known.
     pub fn restore(&mut self, key: u64, runs: &mut Runs) {
         runs.insert(key, 0);
-        self.filters.note(key);
+        match &mut self.front {
+            Front::Filters(filters) => filters.note(key),
+            Front::Filling(filling) => filling.note_later(key),
+        }
         self.recent[key as usize % RECENT] = key;
     }
 
@@ -125,34 +162,79 @@ impl SeenSet {
     pub fn save_if_due(&mut self, runs: &Runs, sequence: u64) {
         /// Bytes of a key in the runs.
         const KEY: u64 = 8;
-        let Some(file) = self.file.as_mut().filter(|file| !file.is_saving()) else {
+        let (Front::Filters(filters), Some(file)) = (&self.front, &mut self.file) else {
             return;
         };
         let unsaved = runs.len_since(file.through());
-        if unsaved * 10 > runs.len() && unsaved * KEY > self.filters.bytes() {
-            let begun = file.begin(&self.filters, sequence);
-            warn_of(begun);
+        if !file.is_saving() && unsaved * 10 > runs.len() && unsaved * KEY > filters.bytes() {
+            warn_of(file.begin(filters, sequence));
         }
     }
 
-    /// Writes a further piece of the filters, about a megabyte, if they are being written.
-    pub fn step(&mut self) {
-        if let Some(file) = &mut self.file {
-            warn_of(file.step(&self.filters));
+    /// Takes over filters that a thread has completed, and writes a further piece of the filters, about
+    /// a megabyte, if they are being written.
+    pub fn step(&mut self, runs: &Runs) {
+        self.take_over_if_done(runs);
+        if let (Front::Filters(filters), Some(file)) = (&self.front, &mut self.file) {
+            warn_of(file.step(filters));
         }
     }
 
-    /// Writes what is left of them.
-    pub fn finish_saving(&mut self) {
-        if let Some(file) = &mut self.file {
-            warn_of(file.finish(&self.filters));
+    /// For the end of a run: writes what is left to write, and then anew if that is due, because what was
+    /// begun promises only what was committed then. Filters that a thread has not completed are not
+    /// waited for: a stop is to be quick, and the next start can have them built as well.
+    pub fn finish_saving(&mut self, runs: &Runs, sequence: u64) {
+        self.take_over_if_done(runs);
+        self.write_rest();
+        self.save_if_due(runs, sequence);
+        self.write_rest();
+    }
+
+    fn write_rest(&mut self) {
+        if let (Front::Filters(filters), Some(file)) = (&self.front, &mut self.file) {
+            warn_of(file.finish(filters));
+        }
+    }
+
+    fn take_over_if_done(&mut self, runs: &Runs) {
+        if matches!(&self.front, Front::Filling(filling) if filling.is_finished()) {
+            self.take_over(runs);
+        }
+    }
+
+    /// Consults from now on the filters that a thread completes, waiting for it if need be.
+    fn take_over(&mut self, runs: &Runs) {
+        if let Front::Filling(filling) = &mut self.front {
+            self.front = Front::Filters(filling.take().unwrap_or_else(|| {
+                tracing::warn!(
+                    "the thread for the filter of URLs seen panicked, please report this; \
+                     the crawl waits while it is built"
+                );
+                build(self.expected_urls, runs)
+            }));
         }
     }
 
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> u64 {
-        self.filters.bytes() + (RECENT * size_of::<u64>()) as u64
+        let front = match &self.front {
+            Front::Filters(filters) => filters.bytes(),
+            Front::Filling(filling) => filling.bytes(),
+        };
+        front + (RECENT * size_of::<u64>()) as u64
     }
+}
+
+/// Filters for the plan, or for what the runs hold if that is more.
+fn empty(expected_urls: u64, runs: &Runs) -> Filters {
+    Filters::new(expected_urls.max(runs.len()))
+}
+
+/// Filters with all keys of the runs.
+fn build(expected_urls: u64, runs: &Runs) -> Filters {
+    let mut filters = empty(expected_urls, runs);
+    runs.keys_since(0).iter().for_each(|key| filters.note(key));
+    filters
 }
 
 /// The file is a copy: what cannot be written costs time at the next start, nothing else.
@@ -164,8 +246,12 @@ fn warn_of(written: io::Result<()>) {
 
 impl std::fmt::Debug for SeenSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let filters = match &self.front {
+            Front::Filters(filters) => Some(filters.len()),
+            Front::Filling(_) => None,
+        };
         f.debug_struct("SeenSet")
-            .field("filters", &self.filters.len())
+            .field("filters", &filters)
             .finish_non_exhaustive()
     }
 }
@@ -188,8 +274,7 @@ mod tests {
             seen.insert(id(number), &mut catalog[0]);
         });
         catalog.checkpoint(1).unwrap();
-        seen.save_if_due(&catalog[0], 1);
-        seen.finish_saving();
+        seen.finish_saving(&catalog[0], 1);
         assert!(path.exists());
         let is_read = |crawl| {
             let (file, filters, damage) = FilterFile::open(path.clone(), crawl);
@@ -207,6 +292,96 @@ mod tests {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&key);
         UrlId::from_bytes(bytes)
+    }
+
+    /// A set over the numbers below 1,000 whose filters are being made by a thread that does `first`
+    /// before.
+    fn filling(directory: &Path, first: impl FnOnce() + Send + 'static) -> (Catalog, SeenSet) {
+        let runs = [(SEEN, Options::default())];
+        let (mut catalog, _) = Catalog::open(directory, &runs).unwrap();
+        (0..900).for_each(|number| {
+            catalog[0].insert(id(number).key(), 0);
+        });
+        catalog.checkpoint(1).unwrap();
+        (900..1_000).for_each(|number| {
+            catalog[0].insert(id(number).key(), 0);
+        });
+        let path = directory.join("seen.filter");
+        let options = SeenOptions { expected_urls: 1 };
+        let seen = SeenSet::open_with(&options, &catalog[0], (&path, 1), 0, first);
+        (catalog, seen)
+    }
+
+    #[test]
+    fn while_a_thread_makes_the_filters_the_runs_are_asked_and_then_the_filters() {
+        let directory = tempfile::tempdir().unwrap();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let (mut catalog, mut seen) = filling(directory.path(), move || held.recv().unwrap());
+        let before = seen.memory_bytes();
+        for number in 0..2_000 {
+            assert_eq!(seen.contains(id(number), &catalog[0]), number < 1_000);
+        }
+        for number in 500..1_500 {
+            assert_eq!(seen.insert(id(number), &mut catalog[0]), number >= 1_000);
+        }
+        assert!(seen.memory_bytes() >= before + 500 * 8);
+        // What is not there is neither waited for nor saved; what is merged meanwhile loses nothing.
+        seen.finish_saving(&catalog[0], 2);
+        seen.step(&catalog[0]);
+        catalog.checkpoint(2).unwrap();
+        assert!(matches!(seen.front, Front::Filling(_)));
+        assert!(!directory.path().join("seen.filter").exists());
+        // Behind the back of the set, so that only runs that are asked have them.
+        for number in [5_000, 5_001] {
+            catalog[0].insert(id(number).key(), 0);
+        }
+        assert!(seen.contains(id(5_000), &catalog[0]));
+
+        release.send(()).unwrap();
+        seen.take_over(&catalog[0]);
+        assert!(
+            !seen.contains(id(5_001), &catalog[0]),
+            "the filter is final"
+        );
+        seen.recent.fill(0);
+        for number in 0..2_000 {
+            assert_eq!(seen.contains(id(number), &catalog[0]), number < 1_500);
+        }
+        seen.finish_saving(&catalog[0], 2);
+        assert!(directory.path().join("seen.filter").exists());
+    }
+
+    #[test]
+    fn filters_are_built_anew_where_the_thread_panics() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut catalog, mut seen) = filling(directory.path(), || panic!("as the test wants"));
+        assert!(seen.insert(id(1_000), &mut catalog[0]));
+        seen.take_over(&catalog[0]);
+        assert!(matches!(seen.front, Front::Filters(_)));
+        seen.recent.fill(0);
+        for number in 0..2_000 {
+            assert_eq!(seen.contains(id(number), &catalog[0]), number <= 1_000);
+        }
+    }
+
+    #[test]
+    fn a_save_at_the_end_covers_what_came_after_an_older_one_began() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("seen.filter");
+        let runs = [(SEEN, Options::default())];
+        let (mut catalog, _) = Catalog::open(directory.path(), &runs).unwrap();
+        let options = SeenOptions { expected_urls: 1 };
+        let mut seen = SeenSet::open(&options, &catalog[0], &path, 1);
+        for sequence in 1..=2 {
+            (0..5_000).for_each(|number| {
+                seen.insert(id(sequence * 5_000 + number), &mut catalog[0]);
+            });
+            catalog.checkpoint(sequence).unwrap();
+            seen.save_if_due(&catalog[0], sequence);
+        }
+        seen.finish_saving(&catalog[0], 2);
+        drop(seen);
+        assert_eq!(FilterFile::open(path, 1).0.through(), 2);
     }
 
     /// What may befall the file of the filters while nobody has it open.
@@ -231,23 +406,24 @@ mod tests {
         /// and committed meanwhile, over kills at any moment.
         #[test]
         fn filters_from_a_file_lose_nothing(
-            steps in prop::collection::vec((0..8_u8, 0..5_u8, 0..400_u64), 1..60),
+            steps in prop::collection::vec((0..9_u8, 0..5_u8, 0..400_u64, any::<bool>()), 1..60),
         ) {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("seen.filter");
             let options = SeenOptions { expected_urls: 1 };
-            let open = || {
+            let open = |in_background| {
                 let runs = Options { merge_at: 2 };
                 let catalog = Catalog::open(directory.path(), &[(SEEN, runs)]).unwrap().0;
-                let seen = SeenSet::open(&options, &catalog[0], &path, 7);
+                let at_once = if in_background { 0 } else { u64::MAX };
+                let seen = SeenSet::open_with(&options, &catalog[0], (&path, 7), at_once, || {});
                 (catalog, seen)
             };
-            let (mut catalog, mut seen) = open();
+            let (mut catalog, mut seen) = open(false);
             // What a crawl's deltas are: keys, and the commit that they belong to.
             let mut deltas: Vec<(u64, u64)> = Vec::new();
             let mut model = std::collections::HashSet::new();
             let mut sequence = 0;
-            for (step, damage, number) in steps {
+            for (step, damage, number, in_background) in steps {
                 match step {
                     0..3 => {
                         sequence += 1;
@@ -264,13 +440,14 @@ mod tests {
                         deltas.retain(|delta| delta.0 > catalog.sequence());
                         seen.save_if_due(&catalog[0], sequence);
                     }
-                    4 | 5 => seen.step(),
-                    6 => seen.finish_saving(),
+                    4 | 5 => seen.step(&catalog[0]),
+                    6 => seen.finish_saving(&catalog[0], sequence),
+                    7 => seen.take_over(&catalog[0]),
                     _ => {
                         drop(catalog);
                         drop(seen);
                         befall(&path, damage);
-                        (catalog, seen) = open();
+                        (catalog, seen) = open(in_background);
                         for (_, number) in &deltas {
                             seen.restore(id(*number).key(), &mut catalog[0]);
                         }

@@ -14,6 +14,7 @@
 mod catalog;
 mod fence;
 mod file;
+mod keys;
 mod manifest;
 mod map;
 mod merge;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 pub use catalog::{Catalog, Damage};
 use file::RunFile;
+pub use keys::KeysSince;
 use merge::{Source, Union};
 pub use retired::{CHUNK as RETIRED_CHUNK, Retired};
 use table::PairTable;
@@ -145,21 +147,17 @@ impl Runs {
         }
     }
 
-    /// Visits at least once every key that was inserted after the delta `sequence`, and others that
-    /// merges put among them, in no order, sequentially through each file: made for refilling a Bloom
-    /// filter. 0 for all.
-    pub fn for_each_key_since(&self, sequence: u64, mut visit: impl FnMut(u64)) {
-        for file in self.files_since(sequence) {
-            file.keys()
-                .iter()
-                .for_each(|key| visit(u64::from_le_bytes(*key)));
-        }
-        for table in self.tables() {
-            table.range(0, u64::MAX).for_each(|(key, _)| visit(*key));
+    /// At least once every key that was inserted after the delta `sequence`, and others that merges put
+    /// among them: made for refilling a Bloom filter. 0 for all.
+    pub fn keys_since(&self, sequence: u64) -> KeysSince {
+        let memory = self.tables().flat_map(|table| table.range(0, u64::MAX));
+        KeysSince {
+            files: self.files_since(sequence).cloned().collect(),
+            memory: memory.map(|(key, _)| *key).collect(),
         }
     }
 
-    /// How many keys [`for_each_key_since`](Self::for_each_key_since) would visit.
+    /// How many keys [`keys_since`](Self::keys_since) would give.
     pub fn len_since(&self, sequence: u64) -> u64 {
         let files = self.files_since(sequence).map(|file| file.count());
         files.sum::<u64>() + self.table_len()

@@ -29,11 +29,7 @@ fn open(directory: &Path) -> Catalog {
 fn check(runs: &Runs, model: &Model) {
     check_range(runs, model, 0, u64::MAX);
     let keys: BTreeSet<u64> = model.iter().map(|pair| pair.0).collect();
-    let mut visited = BTreeSet::new();
-    runs.for_each_key_since(0, |key| {
-        visited.insert(key);
-    });
-    assert_eq!(visited, keys);
+    assert_eq!(runs.keys_since(0).iter().collect::<BTreeSet<_>>(), keys);
     assert!(runs.len() >= model.len() as u64);
     for key in keys
         .iter()
@@ -378,10 +374,7 @@ fn only_files_with_something_newer_are_read_again() {
         catalog.finish_merges().unwrap();
     }
     let since = |catalog: &Catalog, sequence| {
-        let mut keys = BTreeSet::new();
-        catalog[SEEN].for_each_key_since(sequence, |key| {
-            keys.insert(key);
-        });
+        let keys: BTreeSet<u64> = catalog[SEEN].keys_since(sequence).iter().collect();
         assert!(keys.len() as u64 <= catalog[SEEN].len_since(sequence));
         keys.into_iter().collect::<Vec<_>>()
     };
