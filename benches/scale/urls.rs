@@ -23,7 +23,9 @@ pub(crate) fn zipf(seed: u64, most: u64) -> u64 {
 pub(crate) fn url(number: u64, hosts: u64) -> String {
     let host = zipf(number / 20, hosts);
     let section = mix(number) % 30;
-    format!("https://www.host{host}.example/section-{section}/{number}-a-title-of-some-words.html")
+    format!(
+        "https://www.host{host}.example/section-{section}/{number:010}-a-title-of-some-words.html"
+    )
 }
 
 /// A number below `count`, the later the likelier: Zipf over recency.

@@ -283,6 +283,19 @@ impl Committer {
         Ok(())
     }
 
+    /// Gives the space of queues back where most of what they ever held has left: it is rewritten without.
+    fn reclaim_if_due(&mut self) {
+        /// URLs of which the blocks take some megabytes.
+        const MANY: u64 = 200_000;
+        /// So that each URL that leaves pays for the rewriting of a quarter of another.
+        const TIMES: u64 = 4;
+        let waiting = self.state.counters.queued;
+        if self.state.left_queues >= MANY.max(waiting.saturating_mul(TIMES)) {
+            self.state.left_queues = 0;
+            self.store.reclaim(Table::Queue);
+        }
+    }
+
     /// Installs the runs that were written, waiting for them if need be, and forgets the deltas that
     /// they hold.
     fn end_checkpoint(&mut self) -> Result<(), Error> {
@@ -301,6 +314,7 @@ impl Committer {
         }
         batch.put(Table::Meta, keys::meta::STATE, encode(&self.state));
         self.store.commit(batch, Durability::Disk)?;
+        self.reclaim_if_due();
         Failpoint::reach(&mut self.failpoint, Step::DeltasRemoved);
         let (seen, through) = (&self.catalog[SEEN_RUNS], self.state.sequence);
         self.seen.save_if_due(seen, through);

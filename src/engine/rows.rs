@@ -188,6 +188,8 @@ pub(super) struct CrawlState {
     pub is_purging: bool,
     /// Documents that expired since the documents' folder was last built.
     pub dead_rows: u64,
+    /// URLs that left their queues since the space of such was last given back.
+    pub left_queues: u64,
     /// What was done so far.
     pub counters: Counters,
 }

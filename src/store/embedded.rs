@@ -4,7 +4,8 @@
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fjall::compaction::Leveled;
@@ -39,6 +40,8 @@ pub struct Embedded {
     tables: Vec<Keyspace>,
     /// Bytes in memtables beyond which a commit waits for the worker.
     max_buffered: u64,
+    /// The thread that gives space back.
+    reclaiming: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Bytes of journals beyond which tables that are seldom written are written out, so that their few rows
@@ -100,6 +103,7 @@ impl Embedded {
             database,
             tables,
             max_buffered,
+            reclaiming: Mutex::new(None),
         })
     }
 
@@ -157,6 +161,28 @@ fn explain(error: fjall::Error) -> (String, Option<io::Error>) {
     }
 }
 
+/// Rewrites a table without what is gone. The engine compacts what grows, and a table that shrinks keeps
+/// its dead rows until something is written over them.
+fn rewrite(keyspace: &Keyspace) {
+    let done = keyspace
+        .rotate_memtable_and_wait()
+        .and_then(|()| keyspace.major_compact());
+    if let Err(error) = done {
+        let (reason, _) = explain(error);
+        tracing::warn!(reason, "the store could not give space back");
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        // Whoever opens the directory next must find nobody at work there.
+        let reclaiming = self.reclaiming.get_mut();
+        let thread = reclaiming.unwrap_or_else(PoisonError::into_inner).take();
+        // A panic was told when it happened.
+        let _ = thread.map(JoinHandle::join);
+    }
+}
+
 impl Store for Embedded {
     fn get_many(&self, table: Table, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
         let keyspace = self.keyspace(table);
@@ -204,5 +230,18 @@ impl Store for Embedded {
             .map_err(|error| self.failed("commit", error))?;
         self.wait_for_room();
         Ok(())
+    }
+
+    fn reclaim(&self, table: Table) {
+        let lock = self.reclaiming.lock();
+        let mut reclaiming = lock.unwrap_or_else(PoisonError::into_inner);
+        if reclaiming.as_ref().is_none_or(JoinHandle::is_finished) {
+            let keyspace = self.keyspace(table).clone();
+            let builder = thread::Builder::new().name("store-reclaim".to_owned());
+            match builder.spawn(move || rewrite(&keyspace)) {
+                Ok(thread) => *reclaiming = Some(thread),
+                Err(error) => tracing::warn!(%error, "no thread to give space back"),
+            }
+        }
     }
 }

@@ -50,4 +50,6 @@ impl Store for Memory {
         }
         Ok(())
     }
+
+    fn reclaim(&self, _: Table) {}
 }

@@ -146,6 +146,10 @@ pub trait Store: Send + Sync {
     /// Applies the whole batch or none of it.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<()>;
 
+    /// Begins to give back the space of rows that were deleted, beside everything else, if nobody is at
+    /// that already. To be called where most rows that a table ever had are gone.
+    fn reclaim(&self, table: Table);
+
     /// The value of one key.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.get_many(table, &[key])?.pop().flatten())
@@ -266,6 +270,57 @@ mod tests {
             assert_eq!(store.get(Table::Meta, b"b").unwrap(), None);
             assert_eq!(store.get(Table::Pages, b"a").unwrap(), None);
         }
+    }
+
+    #[test]
+    fn the_space_of_deleted_rows_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        let size = || -> u64 {
+            let tables = std::fs::read_dir(path.join("keyspaces")).unwrap();
+            let files = tables
+                .filter_map(|table| std::fs::read_dir(table.unwrap().path().join("tables")).ok());
+            let files = files
+                .flatten()
+                .map(|file| file.unwrap().metadata().unwrap().len());
+            files.sum()
+        };
+        let options = Options {
+            memtable_bytes: 1,
+            ..Options::default()
+        };
+        let store = Embedded::open(&path, &options).unwrap();
+        let key = |number: u32| number.to_be_bytes();
+        let value: Vec<u8> = (0..1_000_u32).map(|at| (at * at % 251) as u8).collect();
+        let mut batch = Batch::new();
+        for number in 0..10_000 {
+            batch.put(
+                Table::Queue,
+                key(number),
+                [&key(number), &value[..]].concat(),
+            );
+        }
+        store.commit(batch, Durability::Process).unwrap();
+        store.reclaim(Table::Queue);
+        // Its end is waited for.
+        drop(store);
+        let full = size();
+        let store = Embedded::open(&path, &options).unwrap();
+        let mut batch = Batch::new();
+        (0..9_990).for_each(|number| batch.delete(Table::Queue, key(number)));
+        store.commit(batch, Durability::Process).unwrap();
+        store.reclaim(Table::Queue);
+        drop(store);
+        assert!(size() * 20 < full, "{} of {full}", size());
+        let store = Embedded::open(&path, &options).unwrap();
+        let rows = store.range(Table::Queue, &[], &[], 100).unwrap();
+        let left: Vec<_> = rows.into_iter().map(|(key, _)| key).collect();
+        assert_eq!(
+            left,
+            (9_990..10_000)
+                .map(|it| key(it).to_vec())
+                .collect::<Vec<_>>()
+        );
     }
 
     #[test]
