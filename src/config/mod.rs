@@ -240,6 +240,8 @@ pub struct StateSettings {
     pub hosts_in_memory: usize,
     /// URLs of one host in memory; all others wait on disk.
     pub urls_in_memory: usize,
+    /// Room that is to be left on the disk: no visits are made while less is free. 0 for none.
+    pub disk_reserve: Size,
     /// Time between checkpoints of what can be replayed.
     pub checkpoint_interval: Span,
     /// How long nobody must have seen a page, nor a duplicate of it, for it to leave the index; none for
@@ -253,6 +255,7 @@ impl Default for StateSettings {
             max_memory: Size::mebibytes(1_024),
             hosts_in_memory: 10_000,
             urls_in_memory: 32,
+            disk_reserve: Size(1 << 30),
             checkpoint_interval: Span::seconds(30),
             expire_after: None,
         }
@@ -313,6 +316,7 @@ impl Config {
             },
             log_max_bytes: self.archive.max_log.0,
             max_memory: self.state.max_memory.0,
+            disk_reserve: self.state.disk_reserve.0,
             checkpoint_interval: self.state.checkpoint_interval.0,
             expire_after: self.state.expire_after.map(|span| span.0),
             failpoint: None,

@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use report::{Error, Report, introduction, next_steps};
 pub use server::Server;
 
-use crate::config::{self, Config, Span};
+use crate::config::{self, Config, Size, Span};
 use crate::engine::Options;
 use crate::fetch::{HostsError, NamedHosts};
 use crate::frontier::ScopeKind;
@@ -47,6 +47,8 @@ pub fn options(server: &Server) -> Result<Options, Unusable> {
     let mut config = Config::default();
     config.politeness.delay = Span(DELAY);
     config.crawl.scope = ScopeKind::Domain;
+    // What it writes is less than a megabyte.
+    config.state.disk_reserve = Size(0);
     let mut options = config.options()?;
     options.fetch.hosts = named_hosts(server.address())?;
     Ok(options)

@@ -16,6 +16,7 @@ mod committer;
 mod comparison;
 mod control;
 mod directory;
+mod disk;
 mod dups;
 mod effects;
 mod expiry;
@@ -99,6 +100,7 @@ use analysts::Analysts;
 use clock::Clock;
 use committer::Committer;
 use control::Command;
+use disk::Disk;
 use fetchers::Fetchers;
 use reading::Reader;
 use scheduler::{Event, Scheduler};
@@ -325,6 +327,7 @@ impl Crawl {
             commands,
             entries,
             paused: None,
+            disk: Disk::new(directory.path().to_owned(), options.disk_reserve),
             stop: stop.clone(),
             gauges,
             memory,

@@ -77,6 +77,8 @@ pub enum Limit {
     Empty,
     /// It was asked to pause.
     Paused,
+    /// The disk has less room than is to be left to others.
+    Disk,
     /// The run is over but for what is in progress.
     Ending,
 }
@@ -97,6 +99,7 @@ impl Limit {
             Self::InProgress => "in-progress",
             Self::Empty => "empty",
             Self::Paused => "paused",
+            Self::Disk => "disk",
             Self::Ending => "ending",
         }
     }
@@ -118,6 +121,7 @@ impl Limit {
             Self::InProgress => "an empty frontier: what is in progress may lead to more",
             Self::Empty => "an empty frontier: nothing is left",
             Self::Paused => "it was asked to pause",
+            Self::Disk => "a full disk: less than state.disk_reserve is free",
             Self::Ending => "it is ending",
         }
     }
@@ -140,6 +144,8 @@ pub(super) enum Held {
     Empty,
     /// A pause was asked for.
     Paused,
+    /// The disk is too full.
+    Disk,
 }
 
 /// How full the way from scheduler to commit is.
@@ -171,6 +177,7 @@ pub(super) fn limit(held: Held, fill: &Fill) -> Limit {
         Held::Delay => Limit::Politeness,
         Held::Empty => Limit::Empty,
         Held::Paused => Limit::Paused,
+        Held::Disk => Limit::Disk,
         Held::News if fill.left == 0 => Limit::InProgress,
         Held::News if fill.resolving > 0 && fill.fetching == 0 => Limit::Dns,
         Held::News if fill.reads > 0 && fill.fetching == 0 => Limit::Reading,
@@ -344,6 +351,7 @@ mod tests {
             Limit::InProgress,
             Limit::Empty,
             Limit::Paused,
+            Limit::Disk,
             Limit::Ending,
         ] {
             assert_eq!(serde_json::to_value(limit).unwrap(), limit.name());

@@ -48,6 +48,8 @@ pub struct Options {
     pub log_max_bytes: u64,
     /// Bytes of memory that caches and buffers are sized by.
     pub max_memory: u64,
+    /// Bytes that are to be left free on the disk: no visits are made while less is. 0: nobody looks.
+    pub disk_reserve: u64,
     /// Time between checkpoints.
     pub checkpoint_interval: Duration,
     /// How long nobody must have seen a document for it to leave the index; `None`: none does.

@@ -18,6 +18,7 @@ use tokio::time::MissedTickBehavior;
 use super::Error;
 use super::analysts::Curfew;
 use super::control::{Command, StopHandle};
+use super::disk::Disk;
 use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
 use super::rows::Counters;
@@ -84,6 +85,8 @@ pub(super) struct Scheduler {
     pub(super) entries: SyncSender<Entry>,
     /// No visits are made; who waits for the last to end.
     pub(super) paused: Option<Vec<oneshot::Sender<()>>>,
+    /// Where no visits are made either, if it is too full.
+    pub(super) disk: Disk,
     pub(super) gauges: watch::Sender<Gauges>,
     pub(super) memory: watch::Sender<MemoryUse>,
     pub(super) counters: watch::Receiver<Counters>,
@@ -156,7 +159,7 @@ impl Scheduler {
                     }
                 }
                 Some(command) = self.commands.recv() => self.obey(command, &mut fetches),
-                taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() && self.paused.is_none() => {
+                taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() && !self.is_held() => {
                     permit = taken.ok();
                 }
                 Some(Err(error)) = fetches.join_next() => {
@@ -198,11 +201,12 @@ impl Scheduler {
             .max_duration
             .map(|max| self.fetchers.clock.start_instant() + max);
         let paused = self.paused.is_some();
-        if paused {
+        let held = self.is_held();
+        if held {
             *permit = None;
         }
         loop {
-            if permit.is_none() && !paused {
+            if permit.is_none() && !held {
                 *permit = Arc::clone(permits).try_acquire_owned().ok();
             }
             let now = self.fetchers.clock.now();
@@ -259,8 +263,10 @@ impl Scheduler {
                     if self.only_parked_are_left() {
                         return Next::End(Ending::Drained);
                     }
-                    let held = if paused {
+                    let why = if paused {
                         Held::Paused
+                    } else if held {
+                        Held::Disk
                     } else if self.schedule.is_spent() {
                         Held::Spent
                     } else if self.schedule.has_due(now) {
@@ -271,10 +277,10 @@ impl Scheduler {
                     } else {
                         until.map_or(Held::News, |_| Held::Delay)
                     };
-                    let until = until.filter(|_| !paused);
+                    let until = until.filter(|_| !held);
                     let until = until.map(|moment| self.fetchers.clock.instant(moment));
                     let wake = until.map_or(wake, |until| Some(earliest(wake, until)));
-                    return Next::Wait(wake, held);
+                    return Next::Wait(wake, why);
                 }
                 Action::Drained if paused => return Next::Wait(wake, Held::Paused),
                 Action::Drained if self.wait_for_more => return Next::Wait(wake, Held::Empty),
@@ -282,6 +288,12 @@ impl Scheduler {
                 Action::Spent => return Next::End(Ending::MaxPages),
             }
         }
+    }
+
+    /// Whether no visits are to be made for now, whatever is due.
+    fn is_held(&mut self) -> bool {
+        let is_short = self.disk.is_short();
+        is_short || self.paused.is_some()
     }
 
     /// What is left waits for hosts that keep failing: a run that ends does not stay for them.

@@ -115,6 +115,7 @@ fn fill(place: &Place, seed: &str) -> Output {
         .args(arguments)
         .env("SIZE", size.to_string())
         .env("NO_COLOR", "1")
+        .env("GLEANER_STATE_DISK_RESERVE", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -189,6 +190,7 @@ fn a_crawl_that_had_no_room_to_begin_begins_when_there_is_room() {
             .arg(inner.get_program())
             .args(inner.get_args())
             .env("SIZE", size.to_string())
+            .env("GLEANER_STATE_DISK_RESERVE", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -202,4 +204,60 @@ fn a_crawl_that_had_no_room_to_begin_begins_when_there_is_room() {
             assert!(first.contains("hint: make room"), "{size} kB: {first}");
         }
     }
+}
+
+/// Begins a crawl on a disk that has less room than its reserve. When it has said so, and what `gleaner
+/// status` says was passed on, it waits for a line from a pipe, and makes room.
+const BELOW_THE_RESERVE: &str = r#"
+    directory=$1; go=$2; shift 2
+    mkdir "$directory" && mount -t tmpfs -o size=24m tmpfs "$directory" || exit 100
+    mkdir "$directory/data"
+    head -c 16000000 /dev/zero > "$directory/others"
+    { "$@" --data-dir "$directory/data" 2>&1 >/dev/null; echo "ended: $?"; } | while read -r line; do
+        echo "$line" >&2
+        case $line in *"no visits are made"*)
+            until "$1" status --data-dir "$directory/data" | grep 'limit: disk' >&2; do :; done
+            read -r line < "$go"
+            rm "$directory/others" ;;
+        esac
+    done
+"#;
+
+#[test]
+fn below_the_reserve_no_visit_is_made_until_there_is_room() {
+    let Some(way) = name_space() else {
+        eprintln!("no name space of its own is allowed here: this could not be tested");
+        return;
+    };
+    let web = Web::start(vec![Site::new().page("/", Answer::html(page("home", &[])))]);
+    let place = Place::new();
+    let go = std::path::Path::new(&place.file("go", "")).with_extension("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &go, mode).expect("a pipe with a name");
+    let inner = place.command(&[&web.url(0, "/")]);
+    let arguments = inner
+        .get_args()
+        .filter(|argument| *argument != "--data-dir" && *argument != place.data().as_os_str());
+    let mut command = Command::new("unshare");
+    command
+        .args(&way)
+        .args(["sh", "-c", BELOW_THE_RESERVE, "sh"])
+        .args([place.data().as_os_str(), go.as_os_str()])
+        .arg(inner.get_program())
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .env("GLEANER_STATE_DISK_RESERVE", "16MB")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let running = Running::start(command);
+    running.wait_for_line("less than state.disk_reserve: no visits are made until it has 17 MB");
+    running.wait_for_line("limit: disk (a full disk");
+    assert_eq!(web.requests().len(), 0);
+    std::fs::write(&go, "go\n").expect("the script reads it");
+    running.wait_for_line("free: the crawl goes on");
+    running.wait_for_line("ended: 0");
+    assert_eq!(running.end().code, 0);
+    let paths: Vec<_> = web.requests().into_iter().map(|it| it.path).collect();
+    assert_eq!(paths, ["/robots.txt", "/"]);
 }

@@ -74,6 +74,7 @@ pub(in crate::engine) fn options() -> Options {
         },
         log_max_bytes: 1 << 20,
         max_memory: 64 << 20,
+        disk_reserve: 0,
         checkpoint_interval: Duration::from_hours(1),
         expire_after: None,
         features: Features::default(),
