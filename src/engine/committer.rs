@@ -241,6 +241,7 @@ impl Committer {
     /// was inserted is written in the background, and the next commits go on meanwhile.
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
         self.seen.step(&self.catalog[SEEN_RUNS]);
+        self.reclaim_if_due();
         let is_much = self.deltas.keys >= self.checkpoints.keys
             || self.deltas.bytes >= self.checkpoints.delta_bytes;
         // Memory is bounded: when there is much again and the last is not yet written, it is waited for.
@@ -314,7 +315,6 @@ impl Committer {
         }
         batch.put(Table::Meta, keys::meta::STATE, encode(&self.state));
         self.store.commit(batch, Durability::Disk)?;
-        self.reclaim_if_due();
         Failpoint::reach(&mut self.failpoint, Step::DeltasRemoved);
         let (seen, through) = (&self.catalog[SEEN_RUNS], self.state.sequence);
         self.seen.save_if_due(seen, through);
