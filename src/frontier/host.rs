@@ -220,3 +220,49 @@ impl RobotsVerdict {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_url_takes_its_block_with_it() {
+        let place = |index, count| InBlock {
+            last: 9,
+            index,
+            count,
+        };
+        let mut host = HostState::default();
+        assert_eq!(host.leave(0, place(0, 1), 0), Leave::Last);
+        assert_eq!(host.leave(0, place(2, 3), 0), Leave::Open);
+        assert_eq!(host.leave(0, place(2, 3), 0), Leave::Gone);
+        // Of another class is another block.
+        assert_eq!(host.leave(1, place(0, 3), 0), Leave::Open);
+        assert_eq!(
+            (host.gone(0, 9), host.gone(1, 9), host.gone(0, 8)),
+            (4, 1, 0)
+        );
+        assert_eq!(host.leave(0, place(0, 3), 0), Leave::Open);
+        assert_eq!(host.leave(0, place(1, 3), 0), Leave::Last);
+        assert_eq!((host.gone(0, 9), host.opened.len()), (0, 1));
+        let mut full = HostState::default();
+        let left = (0..64).map(|index| full.leave(0, place(index, 64), 0));
+        let left: Vec<_> = left.collect();
+        assert!(left[..63].iter().all(|it| *it == Leave::Open));
+        assert_eq!(left[63], Leave::Last);
+    }
+
+    #[test]
+    fn what_was_removed_from_a_block_is_not_waited_for() {
+        let place = |index| InBlock {
+            last: 9,
+            index,
+            count: 3,
+        };
+        let mut host = HostState::default();
+        assert_eq!(host.leave(0, place(1), 0b010), Leave::Gone);
+        assert_eq!(host.leave(0, place(0), 0b010), Leave::Open);
+        assert_eq!(host.leave(0, place(2), 0b010), Leave::Last);
+        assert!(host.opened.is_empty());
+    }
+}
