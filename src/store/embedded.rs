@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, FilterPolicy, PinningPolicy};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::{Batch, Durability, Error, Result, Row, Store, Table};
 
@@ -164,10 +164,18 @@ fn explain(error: fjall::Error) -> (String, Option<io::Error>) {
 /// Rewrites a table without what is gone. The engine compacts what grows, and a table that shrinks keeps
 /// its dead rows until something is written over them.
 fn rewrite(keyspace: &Keyspace) {
-    let done = keyspace
-        .rotate_memtable_and_wait()
-        .and_then(|()| keyspace.major_compact());
-    if let Err(error) = done {
+    /// Between two looks at whether the worker wrote what is in memory, and looks at most: where writing
+    /// fails it never does.
+    const PAUSE: Duration = Duration::from_millis(10);
+    const LOOKS: u32 = 500;
+    let rotated = keyspace.rotate_memtable();
+    for _ in 0..LOOKS {
+        if keyspace.tree.sealed_memtable_count() == 0 {
+            break;
+        }
+        thread::sleep(PAUSE);
+    }
+    if let Err(error) = rotated.and_then(|_| keyspace.major_compact()) {
         let (reason, _) = explain(error);
         tracing::warn!(reason, "the store could not give space back");
     }
