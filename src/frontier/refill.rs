@@ -201,6 +201,9 @@ fn take(
     while taken.len() < limit {
         let rows = store.range(Table::Queue, prefix, &from, BLOCKS)?;
         for (key, row) in &rows {
+            if taken.len() >= limit {
+                break;
+            }
             let Some((class, last, block)) = Block::of_row(key, row)? else {
                 continue;
             };

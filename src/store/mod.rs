@@ -146,8 +146,8 @@ pub trait Store: Send + Sync {
     /// Applies the whole batch or none of it.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<()>;
 
-    /// Begins to give back the space of rows that were deleted, beside everything else, if nobody is at
-    /// that already. To be called where most rows that a table ever had are gone.
+    /// Begins to give back the space of rows that were deleted, on a thread of its own, if nobody is at
+    /// that already; what the engine does in the background may wait for it. To be called where most rows that a table ever had are gone.
     fn reclaim(&self, table: Table);
 
     /// The value of one key.
