@@ -182,13 +182,7 @@ impl Record {
         ]);
         fields.extend(references(refers_to));
         fields.push(("WARC-Truncated", Truncation::Length.as_str().to_owned()));
-        Record::about(
-            RecordKind::Revisit,
-            capture,
-            fields,
-            "application/http;msgtype=response",
-            complete_head(head),
-        )
+        Record::of_revisit(capture, fields, head)
     }
 
     /// A server's answer that what it sent before still holds (WARC/1.1, section 6.7.3): its headers,
@@ -204,13 +198,7 @@ impl Record {
             fields.push(("WARC-Payload-Digest", digest.to_string()));
             fields.extend(references(&original));
         }
-        Record::about(
-            RecordKind::Revisit,
-            capture,
-            fields,
-            "application/http;msgtype=response",
-            complete_head(head),
-        )
+        Record::of_revisit(capture, fields, head)
     }
 
     /// What the crawler has to say: `fields` become an `application/warc-fields` block. Characters
@@ -343,6 +331,21 @@ impl Record {
         field("Content-Length", &self.block_length());
         text.push_str("\r\n");
         text
+    }
+
+    /// A revisit record: the head of an answer whose payload is elsewhere.
+    fn of_revisit(
+        capture: &Capture<'_>,
+        fields: Vec<(&'static str, String)>,
+        head: Vec<u8>,
+    ) -> Record {
+        Record::about(
+            RecordKind::Revisit,
+            capture,
+            fields,
+            "application/http;msgtype=response",
+            complete_head(head),
+        )
     }
 
     /// A record of a visit whose whole content is `head`.

@@ -11,7 +11,9 @@ use super::visit::Receipt;
 use crate::archive::{Location, Record};
 use crate::dedup::{Document, Stored};
 use crate::fetch::Reservation;
-use crate::frontier::{BLOCK, Block, HostState, Moment, PARKED, QueuedUrl, RobotsRow, Spent};
+use crate::frontier::{
+    BLOCK, Block, HostState, Moment, PARKED, QueuedUrl, RobotsRow, Spent, domain_spent,
+};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
 
@@ -72,7 +74,7 @@ struct HostRow {
 
 /// What was spent on a domain, while a group lasts.
 struct DomainRow {
-    key: Vec<u8>,
+    domain: Site,
     spent: Spent,
     is_changed: bool,
 }
@@ -193,11 +195,9 @@ impl Group {
         let at = match self.domain_places.get(&domain) {
             Some(at) => *at,
             None => {
-                let key = keys::domain(domain.as_str());
-                let row = store.get(Table::Learned, &key)?;
                 self.domains.push(DomainRow {
-                    spent: row.map_or(Ok(Spent::default()), |row| decode(Table::Learned, &row))?,
-                    key,
+                    spent: domain_spent(store, &domain)?,
+                    domain: domain.clone(),
                     is_changed: false,
                 });
                 self.domain_places.insert(domain, self.domains.len() - 1);
@@ -399,7 +399,8 @@ impl Group {
             }
         }
         for row in self.domains.into_iter().filter(|row| row.is_changed) {
-            batch.put(Table::Learned, row.key, encode(&row.spent));
+            let key = keys::domain(row.domain.as_str());
+            batch.put(Table::Learned, key, encode(&row.spent));
         }
         for (key, lesson) in self.learned.into_iter().filter(|(_, it)| it.is_changed) {
             match lesson.row {

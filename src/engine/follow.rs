@@ -10,8 +10,7 @@ use super::rows::CrawlState;
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
 use crate::frontier::{
-    Admission, Candidate, Expectation, FetchTask, Purpose, QueuedUrl, Standing, Trail, admit,
-    class_of,
+    Admission, Candidate, Expectation, FetchTask, Purpose, QueuedUrl, Standing, admit, class_of,
 };
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
 use crate::store::{Store, Table, keys};
@@ -51,20 +50,7 @@ impl Committer {
                 group.batch.put(Table::Meta, key, Vec::new());
                 self.guard.consent(authority);
             }
-            let queued = QueuedUrl {
-                url: seed.to_string(),
-                id: self.identity.id(seed),
-                via: None,
-                depth: 0,
-                hops: 0,
-                attempts: 0,
-                path: String::new(),
-                revisit: false,
-                purpose: Purpose::Page,
-                trail: Trail::default(),
-                validators: None,
-                expectation: Expectation::Usual,
-            };
+            let queued = QueuedUrl::new(seed.to_string(), self.identity.id(seed));
             if self.admit(queued, Origin::Seed, &mut receipt, group)? {
                 self.state.counters.seeds += 1;
                 added.new += 1;
@@ -174,18 +160,11 @@ impl Committer {
             LinkKind::Refresh | LinkKind::Related => 'I',
         };
         let queued = QueuedUrl {
-            url: link.url.clone(),
-            id: link.id,
             via: Some(task.queued.id),
             depth: task.queued.depth.saturating_add(1),
-            hops: 0,
-            attempts: 0,
             path: extended(&task.queued.path, letter),
-            revisit: false,
-            purpose: Purpose::Page,
             trail: task.queued.trail,
-            validators: None,
-            expectation: Expectation::Usual,
+            ..QueuedUrl::new(link.url.clone(), link.id)
         };
         let (class, from) = (class_of(queued.depth), Some(&task.url));
         self.admit_in(class, queued, Origin::Link, from, receipt, group)?;

@@ -77,7 +77,7 @@ impl Top {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::{Expectation, Purpose, QueuedUrl, Trail};
+    use crate::frontier::QueuedUrl;
     use crate::store::{Batch, Durability, Memory, encode, keys};
     use crate::url::UrlId;
 
@@ -110,20 +110,7 @@ mod tests {
     }
 
     fn queued() -> QueuedUrl {
-        QueuedUrl {
-            url: "x".to_owned(),
-            id: UrlId::from_bytes([0; 16]),
-            via: None,
-            depth: 0,
-            hops: 0,
-            attempts: 0,
-            path: String::new(),
-            revisit: false,
-            purpose: Purpose::Page,
-            trail: Trail::default(),
-            validators: None,
-            expectation: Expectation::Usual,
-        }
+        QueuedUrl::new("x".to_owned(), UrlId::from_bytes([0; 16]))
     }
 
     #[test]

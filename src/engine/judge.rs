@@ -44,16 +44,6 @@ impl Committer {
 
     fn judge(&mut self, analysed: Analysed, group: &mut Group) -> Result<Judged, Error> {
         let previous = self.previous(&analysed.fetched.task.queued)?;
-        let Outcome::Exchange(_) = &analysed.fetched.outcome else {
-            return Ok(Judged {
-                analysed,
-                verdict: Verdict::Ineligible(Ineligible::Status),
-                same_payload: None,
-                keep: None,
-                previous,
-                must_be_whole: false,
-            });
-        };
         let mut judged = Judged {
             analysed,
             verdict: Verdict::Ineligible(Ineligible::Status),
@@ -62,24 +52,24 @@ impl Committer {
             previous,
             must_be_whole: false,
         };
+        let Outcome::Exchange(_) = &judged.analysed.fetched.outcome else {
+            return Ok(judged);
+        };
+        let (analysed, previous) = (&judged.analysed, judged.previous.as_deref());
         if judged.is_not_modified() {
-            match self.not_modified(judged.previous.as_deref(), group)? {
+            match self.not_modified(previous, group)? {
                 Some(verdict) => judged.verdict = verdict,
                 None => judged.must_be_whole = true,
             }
             return Ok(judged);
         }
-        let Judged {
-            analysed, previous, ..
-        } = judged;
-        let verdict = match self.eligible(&analysed) {
+        let verdict = match self.eligible(analysed) {
             Err(reason) => Verdict::Ineligible(reason),
             Ok(fingerprints) => {
-                let verdict = self.compare(&analysed, fingerprints, previous.as_deref(), group)?;
-                let is_repeated = self.is_repeated(&analysed, previous.is_none(), group)?;
-                match is_repeated {
+                let verdict = self.compare(analysed, fingerprints, previous, group)?;
+                match self.is_repeated(analysed, previous.is_none(), group)? {
                     true => {
-                        self.withdraw(&verdict, &analysed, group)?;
+                        self.withdraw(&verdict, analysed, group)?;
                         Verdict::Ineligible(Ineligible::Repeated)
                     }
                     false => verdict,
@@ -90,18 +80,13 @@ impl Committer {
             .index
             .find_payload(&analysed.payload, &self.catalog[DEDUP_RUNS..])?
             .filter(|stored| group.has_original(stored) || self.is_archived(stored));
-        let keep = match verdict {
+        judged.keep = match verdict {
             Verdict::Ineligible(Ineligible::Kind) => Some(false),
-            _ => self.has_room(&verdict, &analysed, same_payload.is_none(), group)?,
+            _ => self.has_room(&verdict, analysed, same_payload.is_none(), group)?,
         };
-        Ok(Judged {
-            analysed,
-            verdict,
-            same_payload,
-            keep,
-            previous,
-            must_be_whole: false,
-        })
+        judged.verdict = verdict;
+        judged.same_payload = same_payload;
+        Ok(judged)
     }
 
     /// A visit of a robots.txt ends in its host's state.

@@ -23,8 +23,8 @@ use super::{Error, Options, recover};
 use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
-    Expectation, FetchTask, HostState, LoadRequest, Pace, Place, Purpose, QueuedUrl, RefillRequest,
-    RobotsPolicy, Trail, TrapPolicy, class_of, for_each_waiting, load, refill,
+    FetchTask, HostState, LoadRequest, Pace, Place, QueuedUrl, RefillRequest, RobotsPolicy,
+    TrapPolicy, class_of, for_each_waiting, load, refill,
 };
 use crate::store::{Table, decode, for_each};
 use crate::url::{self, HostKey, UrlId};
@@ -103,19 +103,11 @@ impl Rehearsal {
             let Ok(url) = url::parse(text.as_ref()) else {
                 continue;
             };
+            let id = committer.identity.id(&url);
             let queued = QueuedUrl {
-                id: committer.identity.id(&url),
-                url: url.into(),
-                via: None,
                 depth,
-                hops: 0,
-                attempts: 0,
                 path: "L".to_owned(),
-                revisit: false,
-                validators: None,
-                purpose: Purpose::Page,
-                trail: Trail::default(),
-                expectation: Expectation::default(),
+                ..QueuedUrl::new(url.into(), id)
             };
             let class = class_of(depth);
             committer.admit_in(class, queued, Origin::Link, None, &mut receipt, &mut group)?;

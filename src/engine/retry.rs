@@ -20,7 +20,7 @@ use super::rows::{Counters, CrawlState, Fate, PageRecord};
 use super::visit::Receipt;
 use super::{DataDirectory, Error};
 use crate::fetch::FailureClass;
-use crate::frontier::{Expectation, HostState, Purpose, QueuedUrl, Trail, Trouble};
+use crate::frontier::{HostState, QueuedUrl, Trouble};
 use crate::store::{Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, HostMap, HostPattern, UrlId};
 
@@ -229,18 +229,10 @@ fn put_back(
         };
         let is_answered = matches!(page.fate, Fate::Answered { .. });
         let queued = QueuedUrl {
-            url: page.url.clone(),
-            id: *id,
             via: page.via,
             depth: page.depth,
-            hops: 0,
-            attempts: 0,
-            path: String::new(),
             revisit: is_answered,
-            validators: None,
-            purpose: Purpose::Page,
-            trail: Trail::default(),
-            expectation: Expectation::Usual,
+            ..QueuedUrl::new(page.url.clone(), *id)
         };
         if is_answered && page.revisit.is_some_and(|revisit| revisit.due <= now) {
             // A daemon has queued it, or is about to.

@@ -15,7 +15,7 @@ use super::visit::{Analysed, Judged, Receipt};
 use crate::dedup::{Kind, Signature, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{
-    Expectation, Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy, Trail, Validators,
+    Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy, Validators,
 };
 use crate::store::{Batch, Durability, Table, decode, encode, keys};
 use crate::url::{self, HostKey, UrlId};
@@ -157,18 +157,12 @@ impl Committer {
             _ => Purpose::Page,
         };
         let queued = QueuedUrl {
-            url: page.url,
-            id,
             via: page.via,
             depth: page.depth,
-            hops: 0,
-            attempts: 0,
-            path: String::new(),
             revisit: true,
             purpose,
-            trail: Trail::default(),
             validators: page.validators.filter(|_| asking == Asking::IfModified),
-            expectation: Expectation::Usual,
+            ..QueuedUrl::new(page.url, id)
         };
         self.queue(queued, HostKey::of(&url), receipt, group)
     }

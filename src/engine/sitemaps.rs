@@ -11,9 +11,7 @@ use super::committer::{Committer, SEEN_RUNS};
 use super::effects::Group;
 use super::follow::{Origin, extended};
 use super::visit::{Analysed, Findings, Judged, Listed, Receipt};
-use crate::frontier::{
-    CLASSES, Expectation, FetchTask, Moment, Purpose, QueuedUrl, SitemapMode, Trail, class_of,
-};
+use crate::frontier::{CLASSES, FetchTask, Moment, Purpose, QueuedUrl, SitemapMode, class_of};
 use crate::page::sitemap::EntryKind;
 use crate::url::{self, HostKey, Url};
 
@@ -52,19 +50,12 @@ impl Committer {
             sitemaps.extend(url::join(&base, "/sitemap.xml"));
         }
         for sitemap in sitemaps {
+            let id = self.identity.id(&sitemap);
             let queued = QueuedUrl {
-                id: self.identity.id(&sitemap),
-                url: sitemap.into(),
-                via: None,
                 depth,
-                hops: 0,
-                attempts: 0,
                 path: extended("", 'M'),
-                revisit: false,
                 purpose: Purpose::Sitemap { level: 0 },
-                trail: Trail::default(),
-                validators: None,
-                expectation: Expectation::Usual,
+                ..QueuedUrl::new(sitemap.into(), id)
             };
             self.queue_sitemap(queued, Origin::Manifest, receipt, group)?;
         }
@@ -135,18 +126,11 @@ impl Committer {
             _ => 1,
         };
         let queued = |depth, purpose| QueuedUrl {
-            url: listed.url.clone(),
-            id: listed.id,
             via: Some(sitemap.queued.id),
             depth,
-            hops: 0,
-            attempts: 0,
             path: extended(&sitemap.queued.path, 'M'),
-            revisit: false,
             purpose,
-            trail: Trail::default(),
-            validators: None,
-            expectation: Expectation::Usual,
+            ..QueuedUrl::new(listed.url.clone(), listed.id)
         };
         let depth = sitemap.queued.depth;
         match listed.kind {

@@ -228,26 +228,40 @@ pub fn for_each_waiting(
     const CHUNK: usize = 100;
     for class in 0..CLASSES {
         let prefix = keys::queue_class(host.as_str(), class);
-        let mut from = keys::queue(host.as_str(), class, state.head(class));
-        loop {
-            let rows = store.range(Table::Queue, &prefix, &from, CHUNK)?;
-            for (key, row) in &rows {
-                let Some((class, last, block)) = Block::of_row(key, row)? else {
-                    continue;
-                };
-                for (sequence, place, queued) in block.waiting(last, state.gone(class, last)) {
-                    if !visit(class, sequence, place, queued)? {
-                        return Ok(());
-                    }
-                }
-            }
-            match rows.last() {
-                Some((last, _)) if rows.len() == CHUNK => from = [last, &[0][..]].concat(),
-                _ => break,
-            }
+        let from = keys::queue(host.as_str(), class, state.head(class));
+        if !walk(store, state, (&prefix, from), CHUNK, visit)? {
+            break;
         }
     }
     Ok(())
+}
+
+/// Visits the URLs that wait in the blocks under a prefix, from a key on, so many blocks read at once.
+/// Whether nobody stopped it.
+pub(super) fn walk(
+    store: &dyn Store,
+    state: &HostState,
+    (prefix, mut from): (&[u8], Vec<u8>),
+    chunk: usize,
+    visit: &mut VisitWaiting<'_>,
+) -> Result<GoOn> {
+    loop {
+        let rows = store.range(Table::Queue, prefix, &from, chunk)?;
+        for (key, row) in &rows {
+            let Some((class, last, block)) = Block::of_row(key, row)? else {
+                continue;
+            };
+            for (sequence, place, queued) in block.waiting(last, state.gone(class, last)) {
+                if !visit(class, sequence, place, queued)? {
+                    return Ok(false);
+                }
+            }
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == chunk => from = [last, &[0][..]].concat(),
+            _ => return Ok(true),
+        }
+    }
 }
 
 /// The bit of a position in a block.
@@ -347,18 +361,13 @@ mod tests {
     #[test]
     fn what_urls_share_is_written_once() {
         let link = |number: u64| QueuedUrl {
-            url: format!("https://www.host.example/section/{number}-a-title-of-words.html"),
-            id: UrlId::from_bytes([7; 16]),
             via: Some(UrlId::from_bytes([9; 16])),
             depth: 3,
-            hops: 0,
-            attempts: 0,
             path: "LLL".to_owned(),
-            revisit: false,
-            purpose: Purpose::Page,
-            trail: Trail::default(),
-            validators: None,
-            expectation: Expectation::Usual,
+            ..QueuedUrl::new(
+                format!("https://www.host.example/section/{number}-a-title-of-words.html"),
+                UrlId::from_bytes([7; 16]),
+            )
         };
         let urls = (0..20)
             .map(|number| (number, link(100_000 + number)))

@@ -42,8 +42,8 @@ pub use policy::{
 };
 pub use politeness::{Answer, Pace, Politeness, Trouble, Troubles};
 pub use refill::{
-    LoadRequest, Loaded, PARKED, RefillRequest, Refilled, Refusal, RobotsPolicy, Waiting, load,
-    path_and_query, refill,
+    LoadRequest, Loaded, PARKED, RefillRequest, Refilled, Refusal, RobotsPolicy, Waiting,
+    domain_spent, load, path_and_query, refill,
 };
 pub use repeats::Repeats;
 pub use revisit::{Finding, RevisitMode, RevisitPolicy};

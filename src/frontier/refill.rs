@@ -3,9 +3,10 @@
 //! Runs off the reactor. Only committed rows are seen; the schedule's cursors keep a URL that is
 //! in progress from being read twice.
 
+use super::block::walk;
 use super::{
-    Block, CLASSES, HostState, InBlock, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow,
-    RobotsState, Spent, TrapPolicy,
+    CLASSES, HostState, InBlock, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow, RobotsState,
+    Spent, TrapPolicy,
 };
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
@@ -111,7 +112,7 @@ pub fn refill(
     };
     let spent_by = match state.spent().by_host(budget) {
         Some(by) => Some(by),
-        None => domain_spent(store, &request.host)?.by_domain(budget),
+        None => domain_spent(store, &Site::of(&request.host.url()))?.by_domain(budget),
     };
     let rules = match policy {
         // Nothing is asked for any more.
@@ -191,40 +192,31 @@ type Taken = (u8, u64, InBlock, QueuedUrl);
 fn take(
     store: &dyn Store,
     state: &HostState,
-    (prefix, mut from): (&[u8], Vec<u8>),
+    start: (&[u8], Vec<u8>),
     cursor: u64,
     limit: usize,
 ) -> Result<Vec<Taken>> {
     /// Blocks that are read at once: most have several URLs, some have one.
     const BLOCKS: usize = 8;
     let mut taken: Vec<Taken> = Vec::new();
-    while taken.len() < limit {
-        let rows = store.range(Table::Queue, prefix, &from, BLOCKS)?;
-        for (key, row) in &rows {
-            if taken.len() >= limit {
-                break;
+    walk(
+        store,
+        state,
+        start,
+        BLOCKS,
+        &mut |class, sequence, place, queued| {
+            if sequence >= cursor {
+                taken.push((class, sequence, place, queued));
             }
-            let Some((class, last, block)) = Block::of_row(key, row)? else {
-                continue;
-            };
-            let waiting = block.waiting(last, state.gone(class, last));
-            let waiting = waiting
-                .filter(|(sequence, ..)| *sequence >= cursor)
-                .map(|(sequence, place, queued)| (class, sequence, place, queued));
-            taken.extend(waiting.take(limit - taken.len()));
-        }
-        match rows.last() {
-            Some((key, _)) if rows.len() == BLOCKS => from = [key, &[0][..]].concat(),
-            _ => break,
-        }
-    }
+            Ok(taken.len() < limit)
+        },
+    )?;
     Ok(taken)
 }
 
-/// What was spent on the domain of a host.
-fn domain_spent(store: &dyn Store, host: &HostKey) -> Result<Spent> {
-    let key = keys::domain(Site::of(&host.url()).as_str());
-    match store.get(Table::Learned, &key)? {
+/// What was spent on a domain.
+pub fn domain_spent(store: &dyn Store, domain: &Site) -> Result<Spent> {
+    match store.get(Table::Learned, &keys::domain(domain.as_str()))? {
         Some(row) => decode(Table::Learned, &row),
         None => Ok(Spent::default()),
     }
@@ -303,25 +295,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::frontier::{Expectation, Opened, Purpose, Trail};
+    use crate::frontier::{Block, Opened};
     use crate::store::{Batch, Durability, Memory, encode};
     use crate::url::UrlId;
 
     fn queued(number: u64) -> QueuedUrl {
-        QueuedUrl {
-            url: format!("http://a.example/{number}"),
-            id: UrlId::from_bytes([0; 16]),
-            via: None,
-            depth: 0,
-            hops: 0,
-            attempts: 0,
-            path: String::new(),
-            revisit: false,
-            validators: None,
-            purpose: Purpose::Page,
-            trail: Trail::default(),
-            expectation: Expectation::Usual,
-        }
+        QueuedUrl::new(
+            format!("http://a.example/{number}"),
+            UrlId::from_bytes([0; 16]),
+        )
     }
 
     fn put(host: &str, class: u8, sequences: &[u64], batch: &mut Batch) {

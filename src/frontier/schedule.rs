@@ -15,8 +15,8 @@ use std::net::IpAddr;
 use super::lanes::Lanes;
 use super::slot::{Reading, Robots, Slot, Whereabouts};
 use super::{
-    Expectation, FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl,
-    RefillRequest, Refilled, Refusal, Trail, Visited, Waiting,
+    FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl, RefillRequest,
+    Refilled, Refusal, Visited, Waiting,
 };
 use crate::url::{HostKey, Identity};
 
@@ -503,18 +503,9 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
     let url = host.robots_url();
     FetchTask {
         queued: QueuedUrl {
-            revisit: false,
             purpose: Purpose::Robots,
-            url: url.to_string(),
-            id: identity.id(&url),
-            via: None,
-            depth: 0,
-            hops: 0,
-            attempts: 0,
             path: "P".to_owned(),
-            trail: Trail::default(),
-            validators: None,
-            expectation: Expectation::Usual,
+            ..QueuedUrl::new(url.to_string(), identity.id(&url))
         },
         url,
         host,

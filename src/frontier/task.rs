@@ -69,6 +69,24 @@ pub struct Validators {
 }
 
 impl QueuedUrl {
+    /// A page that nobody links to and nobody has asked for yet, as a seed is queued.
+    pub fn new(url: String, id: UrlId) -> Self {
+        Self {
+            url,
+            id,
+            via: None,
+            depth: 0,
+            hops: 0,
+            attempts: 0,
+            path: String::new(),
+            revisit: false,
+            purpose: Purpose::Page,
+            trail: Trail::default(),
+            validators: None,
+            expectation: Expectation::Usual,
+        }
+    }
+
     /// Its priority class: by depth, and last what little is expected of.
     pub fn class(&self) -> u8 {
         match self.expectation {

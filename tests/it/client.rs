@@ -9,7 +9,7 @@ use gleaner::fetch::{
     NamedHosts, Outcome, Proxy, RequestOverrides, Secret,
 };
 use gleaner::url::parse;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::dns::{Answer as Names, Dns};
@@ -19,7 +19,8 @@ use crate::web::{Answer, Site, Web};
 /// What connections began with, byte for byte.
 type Heads = Arc<Mutex<Vec<Vec<u8>>>>;
 
-async fn read_head(stream: &mut TcpStream) -> Vec<u8> {
+/// What a connection begins with, up to the end of the first head.
+pub(crate) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {

@@ -5,6 +5,7 @@
 //! system's answer has another name then, and so has the exit code.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
 use crate::run::{Output, Place, Running, anchors, log, page, pages, records};
@@ -88,13 +89,17 @@ fn name_space() -> Option<Vec<&'static str>> {
     })
 }
 
+/// The arguments of a command, but for its data directory, which is the script's to name.
+fn without_directory<'a>(command: &'a Command, place: &Place) -> Vec<&'a OsStr> {
+    let data = place.data();
+    let named = [OsStr::new("--data-dir"), data.as_os_str()];
+    let arguments = command.get_args();
+    arguments.filter(|it| !named.contains(it)).collect()
+}
+
 /// Runs the crawl until the disk is full.
 fn fill(place: &Place, seed: &str) -> Output {
     let inner = place.command(&[seed]);
-    // The directory is the script's to name.
-    let arguments = inner
-        .get_args()
-        .filter(|argument| *argument != "--data-dir" && *argument != place.data().as_os_str());
     let (mut command, script, size, code) = match name_space() {
         Some(way) => {
             let mut command = Command::new("unshare");
@@ -112,7 +117,7 @@ fn fill(place: &Place, seed: &str) -> Output {
         .arg("sh")
         .arg(place.data())
         .arg(inner.get_program())
-        .args(arguments)
+        .args(without_directory(&inner, place))
         .env("SIZE", size.to_string())
         .env("NO_COLOR", "1")
         .env("GLEANER_STATE_DISK_RESERVE", "0")
@@ -235,16 +240,13 @@ fn below_the_reserve_no_visit_is_made_until_there_is_room() {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mkfifoat(rustix::fs::CWD, &go, mode).expect("a pipe with a name");
     let inner = place.command(&[&web.url(0, "/")]);
-    let arguments = inner
-        .get_args()
-        .filter(|argument| *argument != "--data-dir" && *argument != place.data().as_os_str());
     let mut command = Command::new("unshare");
     command
         .args(&way)
         .args(["sh", "-c", BELOW_THE_RESERVE, "sh"])
         .args([place.data().as_os_str(), go.as_os_str()])
         .arg(inner.get_program())
-        .args(arguments)
+        .args(without_directory(&inner, &place))
         .env("NO_COLOR", "1")
         .env("GLEANER_STATE_DISK_RESERVE", "16MB")
         .stdin(Stdio::null())

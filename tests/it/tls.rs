@@ -11,11 +11,12 @@ use gleaner::fetch::{
     Cut, Exchange, Failure, FailureClass, FetchOptions, Fetcher, Guard, NamedHosts, Outcome,
 };
 use gleaner::url::parse;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_rustls::server::TlsStream;
 
+use crate::client::read_head;
 use crate::run::PATIENCE;
 use crate::tls_servers::{Authority, Flaw, serve};
 
@@ -54,17 +55,6 @@ async fn answer(mut stream: TlsStream<TcpStream>) {
         .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello")
         .await;
     let _ = stream.shutdown().await;
-}
-
-async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        match stream.read_u8().await {
-            Ok(byte) => head.push(byte),
-            Err(_) => break,
-        }
-    }
-    head
 }
 
 #[tokio::test]

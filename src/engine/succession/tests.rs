@@ -26,9 +26,8 @@ use crate::dedup::{Features, Fingerprints, Kind, Rule, Rules, Similarity, Text};
 use crate::fetch::Reservation;
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome};
 use crate::frontier::{
-    Expectation, FetchTask, HostState, Limits, Pace, Place, Policies, Policy, Politeness, Purpose,
-    QueuedUrl, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Trail, Validators,
-    for_each_waiting,
+    FetchTask, HostState, Limits, Pace, Place, Policies, Policy, Politeness, QueuedUrl,
+    RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators, for_each_waiting,
 };
 use crate::page::PageOptions;
 use crate::store::{Store, Table, decode, for_each};
@@ -174,18 +173,9 @@ impl World {
                 pace: Pace::default(),
                 place,
                 queued: QueuedUrl {
-                    purpose: Purpose::Page,
-                    trail: Trail::default(),
                     validators,
-                    expectation: Expectation::default(),
-                    url: url.to_owned(),
-                    id: self.id(url),
-                    via: None,
-                    depth: 0,
-                    hops: 0,
-                    attempts: 0,
-                    path: String::new(),
                     revisit: place.is_some(),
+                    ..QueuedUrl::new(url.to_owned(), self.id(url))
                 },
                 url: parsed,
             },

@@ -122,18 +122,8 @@ impl World {
         self.sequence += 1;
         let url = parse(&format!("{host}{path}")).expect("a URL");
         let queued = QueuedUrl {
-            revisit: false,
-            purpose: Purpose::Page,
-            trail: Trail::default(),
-            validators: None,
-            expectation: Expectation::Usual,
-            url: url.to_string(),
-            id: identity().id(&url),
-            via: None,
             depth,
-            hops: 0,
-            attempts: 0,
-            path: String::new(),
+            ..QueuedUrl::new(url.to_string(), identity().id(&url))
         };
         (self.sequence, queued)
     }
