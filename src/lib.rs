@@ -20,6 +20,9 @@ pub mod archive;
 pub mod runs;
 pub mod store;
 
+pub mod journal;
+pub mod rows;
+
 pub mod engine;
 
 pub mod config;

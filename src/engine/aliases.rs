@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
-use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Judged, Receipt};
 use crate::dedup::{Kind, Verdict};
 use crate::frontier::{QueuedUrl, Sweep, Twins, counterpart, is_preferred, is_sampled, may_be_one};
+use crate::rows::{Fate, Judgement, PageRecord};
 use crate::store::{Table, decode, encode, keys};
 use crate::url::{self, HostKey, Url};
 

@@ -7,11 +7,11 @@ use super::Error;
 use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::Group;
 use super::revisit::mark;
-use super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::visit::{Analysed, Findings};
 use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Kind, Similarity, Verdict};
 use crate::frontier::QueuedUrl;
 use crate::page::Refusal;
+use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
 use crate::store::{Table, decode};
 use crate::url::UrlId;
 

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::Head;
 use super::recover::read_secret;
-use super::rows::{Fate, PageRecord};
 use super::why::time_of;
 use super::{Error, Options};
 use crate::archive::RecordKind;
 use crate::dedup::{DocumentId, Kind, Similarity};
+use crate::rows::cluster::Head;
+use crate::rows::{CrawlState, Fate, PageRecord};
 use crate::store::{Store, Table, decode, keys};
 use crate::url::{Identity, UrlId};
 
@@ -295,7 +295,7 @@ pub(super) fn report(
     let step = |(hundredth, pages)| (Similarity::of(hundredth as f64 / 100.0), pages);
     report.similarities = similarities.into_iter().map(step).collect();
     hosts(store, shown, &mut report)?;
-    if let Some(state) = super::recover::read_state(store)? {
+    if let Some(state) = CrawlState::read(store)? {
         report.received = state.counters.bytes;
     }
     Ok(report)

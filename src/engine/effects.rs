@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::Error;
-use super::fetch_log::LogLine;
-use super::page_line::PendingLine;
-use super::rows::{CrawlState, Delta, PageRecord};
+use super::pending_line::PendingLine;
 use super::visit::Receipt;
 use crate::archive::{Location, Record};
 use crate::dedup::{Document, Stored};
@@ -14,6 +12,8 @@ use crate::fetch::Reservation;
 use crate::frontier::{
     BLOCK, Block, HostState, Moment, PARKED, QueuedUrl, RobotsRow, Spent, domain_spent,
 };
+use crate::journal::LogLine;
+use crate::rows::{CrawlState, Delta, PageRecord};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
 

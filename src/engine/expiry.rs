@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Error;
-use super::clusters::page;
 use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::Group;
-use super::rows::PageRecord;
 use super::visit::Judged;
 use crate::dedup::{Document, DocumentId};
 use crate::frontier::{Moment, RobotsRow};
+use crate::rows::PAGES;
+use crate::rows::PageRecord;
 use crate::runs::{RETIRED_CHUNK, Retired};
 use crate::store::{Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, parse};
@@ -129,7 +129,7 @@ impl Committer {
 
     /// Takes a document out of the rows that carry it if it was not seen since `limit`; false if it was.
     fn forget(&self, document: &Document, limit: i64, group: &mut Group) -> Result<bool, Error> {
-        if let Some(mut page) = page(&*self.store, document.url_id)?
+        if let Some(mut page) = PAGES.get(&*self.store, document.url_id.as_bytes())?
             && page
                 .document
                 .as_ref()
@@ -175,7 +175,10 @@ impl Committer {
             let is_it = |own: &Document| own.id == repeats.original.id;
             page.last_seen < before(group.now, after / GRAIN) && page.original().is_some_and(is_it)
         };
-        if page(&*self.store, id)?.is_some_and(|page| is_due(&page)) {
+        if PAGES
+            .get(&*self.store, id.as_bytes())?
+            .is_some_and(|page| is_due(&page))
+        {
             let now = group.now.micros();
             if let Some(page) = group.page(&*self.store, id)? {
                 page.last_seen = page.last_seen.max(now);

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use super::acknowledged::{Acknowledged, AcknowledgedFile};
-use super::fetch_log::{LogTail, current_path, full_path};
 use super::{DataDirectory, DirectoryError, Error, LogError, LogLine, recover};
+use crate::journal::{Acknowledged, AcknowledgedFile};
+use crate::journal::{LogTail, current_path, full_path};
+use crate::rows::CrawlState;
 
 /// Bytes of a line at most: URLs are limited to 16 KiB, headers to a setting far below.
 const MAX_LINE: u64 = 4 << 20;
@@ -250,7 +251,7 @@ impl Feed {
 /// The end of the log in a data directory that is ours, from the store.
 fn committed(directory: &DataDirectory, log: &Path) -> Result<LogTail, Error> {
     let store = recover::open_store(directory)?;
-    let tail = recover::read_state(&*store)?.unwrap_or_default().log;
+    let tail = CrawlState::read(&*store)?.unwrap_or_default().log;
     match acknowledged(log)? {
         Some(found) if found.tail < tail => {
             // A kill left it behind. Mended now, it never says less than a reader was given.
@@ -277,8 +278,8 @@ fn acknowledged(log: &Path) -> Result<Option<Acknowledged>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fetch_log::FetchLog;
     use super::*;
+    use crate::journal::FetchLog;
 
     fn lines(numbers: std::ops::Range<usize>) -> Vec<LogLine> {
         let line = |number| LogLine {

@@ -6,13 +6,13 @@ use super::committer::{Committer, SEEN_RUNS};
 use super::control::SeedsAdded;
 use super::effects::Group;
 use super::reputation::{Reputation, reputation};
-use super::rows::CrawlState;
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
 use crate::frontier::{
     Admission, Candidate, Expectation, FetchTask, Purpose, QueuedUrl, Standing, admit, class_of,
 };
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
+use crate::rows::CrawlState;
 use crate::store::{Store, Table, keys};
 use crate::url::{HostKey, Url};
 

@@ -7,15 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Error;
-use super::clusters::Rank;
 use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::{Group, PendingDocument};
-use super::fetch_log::LogLine;
 use super::fetchers::answer;
-use super::page_line::{PendingLine, Places};
+use super::pending_line::{PendingLine, Places};
 use super::records;
 use super::revisit::validators;
-use super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::sitemaps::entries;
 use super::visit::{Analysed, Done, Findings, Judged, Receipt};
 use crate::dedup::{Document, Fingerprints, Ineligible, Stored, StoredFor, Verdict};
@@ -23,6 +20,9 @@ use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{
     Block, Leave, Place, Purpose, QueuedUrl, RobotsRow, RobotsState, RobotsVerdict, Trouble,
 };
+use crate::journal::LogLine;
+use crate::rows::Rank;
+use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
 use crate::store::{Table, encode, keys};
 use crate::url::HostKey;
 

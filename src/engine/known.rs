@@ -20,12 +20,12 @@ use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
 use super::control::StopHandle;
 use super::effects::Group;
 use super::reading::Reader;
-use super::rows::{Fate, PageRecord};
 use super::visit::{Entry, Findings, KnownBody, KnownPage, KnownPages};
 use super::{Crawl, Error};
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
 use crate::dedup::{Document, Fingerprints, Ineligible, Stored, Verdict};
 use crate::fetch::{Cut, Exchange};
+use crate::rows::{Fate, PageRecord};
 use crate::store::{Table, decode, encode, keys};
 use crate::url;
 

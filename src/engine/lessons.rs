@@ -11,7 +11,6 @@ use super::aliases;
 use super::committer::{Committer, SEEN_RUNS};
 use super::effects::Group;
 use super::follow::Origin;
-use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Entry, Judged, Receipt};
 use crate::dedup::{Kind, Verdict};
 use crate::fetch::Outcome;
@@ -19,6 +18,7 @@ use crate::frontier::{
     Block, CLASSES, Class, Evidence, Expectation, FetchTask, LearnPolicy, Lessons, MAX_SUBJECTS,
     Purpose, QueuedUrl, Stage, Subject, rules_of,
 };
+use crate::rows::{Fate, Judgement, PageRecord};
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Identity, Url, UrlId};
 

@@ -7,11 +7,9 @@ pub mod rehearsal;
 pub mod study;
 pub mod visit;
 
-mod acknowledged;
 mod aliases;
 mod analysts;
 mod clock;
-mod clusters;
 mod committer;
 mod comparison;
 mod control;
@@ -22,7 +20,6 @@ mod effects;
 mod expiry;
 mod failpoint;
 mod feed;
-mod fetch_log;
 mod fetchers;
 mod follow;
 mod hosts_now;
@@ -30,10 +27,11 @@ mod judge;
 mod known;
 mod learned;
 mod lessons;
+mod membership;
 mod memory;
 mod observe;
 mod options;
-mod page_line;
+mod pending_line;
 mod reading;
 mod records;
 mod recover;
@@ -42,13 +40,11 @@ mod refusals;
 mod reputation;
 mod retry;
 mod revisit;
-mod rows;
 mod run_hosts;
 mod scheduler;
 mod similar;
 mod sitemaps;
 mod succession;
-mod texts;
 mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +60,6 @@ use std::time::Duration;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::sync::{mpsc, watch};
 
-pub use clusters::Rank;
 pub use control::{Control, Over, SeedsAdded, StopHandle};
 pub use directory::{DataDirectory, DirectoryError};
 pub use dups::{
@@ -73,25 +68,25 @@ pub use dups::{
 };
 pub use failpoint::{Failpoint, Step};
 pub use feed::{Feed, Outlook, Position};
-pub use fetch_log::{LogError, LogLine};
 pub use hosts_now::HostsNow;
 pub use known::known_files;
 pub use learned::{Learned, LearnedAlias, LearnedRule, learned};
 pub use memory::MemoryPlan;
 pub use observe::{Gauges, Limit, MemoryUse, Status, Watch};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
-pub use page_line::{Digests, PageLine, RecordPlace};
 pub use records::StorePolicy;
 pub use retry::{PutBack, Retried, RetryCursor, RetryFilter, retry, retry_classes};
-pub use rows::{Counters, Duplicate, Fate, Judgement, PageRecord};
 pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
 pub use similar::{Original, Similar, SimilarPage, Subject};
-pub use texts::Texts;
 pub use why::{AdmissionNow, HostNow, QueuedNow, Reading, RobotsNow, UrlState, Visited, Why, why};
+
+pub use crate::journal::{Digests, LogError, LogLine, PageLine, RecordPlace, Texts};
+pub use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank};
 
 use crate::fetch::Fetcher;
 use crate::frontier::{Moment, Schedule, ScheduleOptions};
+use crate::rows::CrawlState;
 use crate::store::{Batch, Durability, Table, keys};
 use crate::url::Url;
 use crate::{archive, dedup, fetch, robots, runs, store};
@@ -478,7 +473,7 @@ pub fn status(path: &Path) -> Result<Status, Error> {
         Err(error) => return Err(error.into()),
     };
     let store = recover::open_store(&directory)?;
-    let state = recover::read_state(&*store)?.unwrap_or_default();
+    let state = CrawlState::read(&*store)?.unwrap_or_default();
     Ok(Status {
         counters: state.counters,
         time: format!("{:.0}", jiff::Timestamp::now()),

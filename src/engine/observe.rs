@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::hosts_now::HostsNow;
-use super::rows::Counters;
+use crate::rows::Counters;
 
 /// What goes on at this moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,17 +18,17 @@ use super::committer::{CheckpointLimits, Committer, DEDUP_RUNS, Deltas, SEEN_RUN
 use super::directory::DataDirectory;
 use super::expiry::{self, Expiry};
 use super::failpoint::{Failpoint, Step};
-use super::fetch_log::FetchLog;
 use super::observe::MemoryUse;
 use super::refingerprint::{self, Refingerprint};
 use super::revisit::Revisits;
-use super::rows::{CrawlState, Delta, PageRecord};
 use super::run_hosts::RunHosts;
 use super::{Error, MemoryPlan, Options};
 use crate::archive::{WarcArchive, WarcOptions};
 use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage, Features, Index};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{Block, RobotsMode, RobotsRow, SEEN, Scope, SeenSet};
+use crate::journal::FetchLog;
+use crate::rows::{CrawlState, Delta, PageRecord};
 use crate::runs::{self, Catalog, Damage, Retired, Runs};
 use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, for_each, keys};
 use crate::url::{Identity, Secret, UrlId};
@@ -84,20 +84,12 @@ fn trace_of_a_crawl(path: &Path) -> Option<&'static str> {
         .find(|found| path.join(found).exists())
 }
 
-/// The crawl's state as committed; `None` before the first commit.
-pub(super) fn read_state(store: &dyn Store) -> Result<Option<CrawlState>, Error> {
-    match store.get(Table::Meta, keys::meta::STATE)? {
-        Some(row) => Ok(Some(decode(Table::Meta, &row)?)),
-        None => Ok(None),
-    }
-}
-
 /// Opens everything and makes it agree.
 pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Committer, Error> {
     let path = directory.path();
     let plan = MemoryPlan::of(options);
     let store = open_or_begin_store(directory, &plan)?;
-    let mut state = match read_state(&*store)? {
+    let mut state = match CrawlState::read(&*store)? {
         Some(state) => state,
         None => begin(&*store, path, options)?,
     };

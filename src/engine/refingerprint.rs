@@ -13,10 +13,10 @@ use std::thread;
 use bytes::Bytes;
 
 use super::reading::{Answer, Reader};
-use super::rows::PageRecord;
 use super::{Error, Options};
 use crate::archive::{self, Limits, Location, ReadRecord, RecordKind, SegmentReader, WarcOptions};
 use crate::dedup::{Document, Fingerprints};
+use crate::rows::PageRecord;
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::{self, Identity};
 

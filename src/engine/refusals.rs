@@ -9,9 +9,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
-use super::rows::{Fate, Judgement, PageRecord};
 use super::visit::{Analysed, Findings};
 use crate::dedup::{Document, Fingerprints, Ineligible, Kind, Signature, Verdict};
+use crate::rows::{Fate, Judgement, PageRecord};
 use crate::url::{self, HostKey};
 
 /// Bytes of a visible text that is short enough to stand in place of pages.

@@ -16,11 +16,11 @@ use super::committer::Committer;
 use super::effects::Group;
 use super::follow::add_to_queue;
 use super::recover;
-use super::rows::{Counters, CrawlState, Fate, PageRecord};
 use super::visit::Receipt;
 use super::{DataDirectory, Error};
 use crate::fetch::FailureClass;
 use crate::frontier::{HostState, QueuedUrl, Trouble};
+use crate::rows::{Counters, CrawlState, Fate, PageRecord};
 use crate::store::{Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, HostMap, HostPattern, UrlId};
 
@@ -94,7 +94,7 @@ pub struct PutBack {
 pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
     let directory = DataDirectory::take_existing(path)?;
     let store = recover::open_store(&directory)?;
-    let mut state = recover::read_state(&*store)?.unwrap_or_default();
+    let mut state = CrawlState::read(&*store)?.unwrap_or_default();
     let mut done = Retried::default();
     loop {
         let part = find(&*store, filter, done.next.take())?;

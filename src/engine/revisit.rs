@@ -10,13 +10,13 @@ use std::time::Duration;
 use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
-use super::rows::{Fate, Judgement, PageRecord, Revisit};
 use super::visit::{Analysed, Judged, Receipt};
 use crate::dedup::{Kind, Signature, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{
     Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy, Validators,
 };
+use crate::rows::{Fate, Judgement, PageRecord, Revisit};
 use crate::store::{Batch, Durability, Table, decode, encode, keys};
 use crate::url::{self, HostKey, UrlId};
 

@@ -21,9 +21,9 @@ use super::control::{Command, StopHandle};
 use super::disk::Disk;
 use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
-use super::rows::Counters;
 use super::visit::{Entry, Receipt, Seeds};
 use crate::frontier::{Action, Loaded, Refilled, RobotsPolicy, Schedule, Visited, load, refill};
+use crate::rows::Counters;
 use crate::store::{self, Store};
 use crate::url::HostKey;
 

@@ -8,13 +8,14 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::{Head, page};
 use super::dups::Top;
-use super::page_line::RecordPlace;
 use super::recover::read_secret;
-use super::rows::{Fate, PageRecord};
 use super::{Error, Options};
 use crate::dedup::{Comparison, Fingerprints, Kind, Similarity};
+use crate::journal::RecordPlace;
+use crate::rows::PAGES;
+use crate::rows::cluster::Head;
+use crate::rows::{Fate, PageRecord};
 use crate::store::{Store, Table, decode, for_each};
 use crate::url::{Identity, Url, UrlId};
 
@@ -145,7 +146,7 @@ pub(super) fn similar(
 fn stored(store: &dyn Store, options: &Options, url: &Url) -> Result<Option<Basis>, Error> {
     let identity = Identity::new(options.canonicalizer.clone(), read_secret(store)?);
     let id = identity.id(url);
-    let Some(found) = page(store, id)? else {
+    let Some(found) = PAGES.get(store, id.as_bytes())? else {
         return Ok(None);
     };
     if let Some(document) = found.original() {

@@ -6,13 +6,13 @@
 use std::path::Path;
 
 use super::clock::Clock;
-use super::clusters::Rank;
 use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
 use super::directory::DataDirectory;
 use super::effects::Group;
-use super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::{Error, Options, recover};
 use crate::dedup::{Document, DocumentId, Features, Fingerprints, Stored, Verdict, postings};
+use crate::rows::Rank;
+use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
 use crate::store::{Table, decode};
 use crate::url::UrlId;
 

@@ -13,14 +13,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::clusters::page;
 use super::committer::Committer;
 use super::effects::Group;
 use super::revisit::{Asking, CHUNK};
-use super::rows::PageRecord;
 use super::visit::Receipt;
 use crate::dedup::DocumentId;
 use crate::frontier::Moment;
+use crate::rows::PAGES;
+use crate::rows::PageRecord;
 use crate::store::{Table, decode, encode, keys};
 use crate::url::UrlId;
 
@@ -180,7 +180,7 @@ impl Committer {
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<bool, Error> {
-        let Some(page) = page(&*self.store, id)? else {
+        let Some(page) = PAGES.get(&*self.store, id.as_bytes())? else {
             return Ok(false);
         };
         if page.duplicate().is_none_or(|it| it.of != cluster) {

@@ -22,7 +22,7 @@ use crate::url::{HostKey, Url, UrlId};
 use super::LiveOptions;
 use super::control::SeedsAdded;
 use super::retry::PutBack;
-use super::rows::PageRecord;
+use crate::rows::PageRecord;
 use tokio::sync::oneshot;
 
 /// A visit after the network: what came of it, and when the host may be visited again.

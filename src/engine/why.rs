@@ -11,14 +11,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::{Head, page};
 use super::dups::{dups, report};
 use super::effects::Group;
 use super::lessons::under_lessons;
-use super::page_line::RecordPlace;
 use super::recover::{self, read_secret};
 use super::reputation::{Reputation, demotion, reputation};
-use super::rows::{Fate, Judgement, PageRecord};
 use super::similar::similar;
 use super::{Cursor, DataDirectory, Dups, Error, Options, Report, ReportOptions, Similar, Subject};
 use crate::dedup::Similarity;
@@ -26,7 +23,11 @@ use crate::frontier::{
     HostState, Moment, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, Trail,
     Trouble, admits_by_entries, by_form, counterpart, for_each_waiting, path_and_query,
 };
+use crate::journal::RecordPlace;
 use crate::robots::{self, Rules};
+use crate::rows::PAGES;
+use crate::rows::cluster::Head;
+use crate::rows::{Fate, Judgement, PageRecord};
 use crate::store::{Store, Table, decode, keys};
 use crate::url::{HostKey, Identity, Url, UrlId};
 
@@ -279,7 +280,7 @@ pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error
         Some(row) => Some(decode(Table::Hosts, &row)?),
         None => None,
     };
-    let visit = match page(store, id)? {
+    let visit = match PAGES.get(store, id.as_bytes())? {
         Some(page) => Some(visited(store, &identity, page)?),
         None => None,
     };
@@ -313,7 +314,7 @@ pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error
 /// The URL of a page by its id.
 fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error> {
     Ok(match id {
-        Some(id) => page(store, id)?.map(|page| page.url),
+        Some(id) => PAGES.get(store, id.as_bytes())?.map(|page| page.url),
         None => None,
     })
 }

@@ -8,6 +8,7 @@
 mod embedded;
 pub mod keys;
 mod memory;
+mod typed;
 
 use std::io;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
+pub use typed::Typed;
 
 /// The tables, each with its key layout in [`keys`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,7 +10,7 @@ use gleaner::store::Table;
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("url", &[]),
     ("robots", &[]),
     ("store", &[]),
@@ -21,7 +21,12 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("page", &["url"]),
     ("dedup", &["url", "store", "runs"]),
     ("archive", &["url"]),
-    ("engine", &LAYERS_0_AND_1),
+    ("journal", &["url", "fetch", "page", "dedup", "archive"]),
+    (
+        "rows",
+        &["url", "store", "frontier", "dedup", "archive", "journal"],
+    ),
+    ("engine", &LAYERS_BELOW_ENGINE),
     (
         "config",
         &["url", "frontier", "fetch", "page", "dedup", "engine"],
@@ -37,8 +42,9 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ),
 ];
 
-const LAYERS_0_AND_1: [&str; 10] = [
+const LAYERS_BELOW_ENGINE: [&str; 12] = [
     "url", "robots", "store", "runs", "seeds", "frontier", "fetch", "page", "dedup", "archive",
+    "journal", "rows",
 ];
 
 /// Lines of a file, its tests aside. Most have fewer than half of these.

@@ -9,12 +9,10 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::super::analysts::Analysts;
-use super::super::clusters::page;
 use super::super::committer::DEDUP_RUNS;
 use super::super::dups::{dups, report};
 use super::super::reading::Reader;
 use super::super::records::StorePolicy;
-use super::super::rows::{Duplicate, Fate, Judgement, PageRecord};
 use super::super::similar::{Subject, similar};
 use super::super::visit::{Entry, Fetched, KnownBody, KnownPage, KnownPages};
 use super::super::{
@@ -30,6 +28,8 @@ use crate::frontier::{
     RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators, for_each_waiting,
 };
 use crate::page::PageOptions;
+use crate::rows::PAGES;
+use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
 use crate::store::{Store, Table, decode, for_each};
 use crate::url::{Canonicalizer, HostKey, parse};
 
@@ -248,7 +248,10 @@ impl World {
     }
 
     fn page(&self, url: &str) -> PageRecord {
-        page(&*self.store(), self.id(url)).unwrap().unwrap()
+        PAGES
+            .get(&*self.store(), self.id(url).as_bytes())
+            .unwrap()
+            .unwrap()
     }
 
     #[track_caller]
@@ -266,7 +269,10 @@ impl World {
         match (page.original(), page.duplicate()) {
             (Some(_), None) => url.to_owned(),
             (None, Some(duplicate)) => {
-                let original = self::page(&*self.store(), duplicate.page).unwrap().unwrap();
+                let original = PAGES
+                    .get(&*self.store(), duplicate.page.as_bytes())
+                    .unwrap()
+                    .unwrap();
                 let document = original.original().map(|document| document.id);
                 assert_eq!(document, Some(duplicate.of), "{url} repeats what is gone");
                 original.url

@@ -22,16 +22,16 @@ const ATTEMPTS: usize = 50;
 
 /// How far the log is committed, and by whom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Acknowledged {
+pub struct Acknowledged {
     /// The end of the committed log.
-    pub(super) tail: LogTail,
+    pub tail: LogTail,
     /// A process has the log open, or was killed with it open.
-    pub(super) open: bool,
+    pub open: bool,
 }
 
 impl Acknowledged {
     /// What the file in a log's directory says; `None` if there is none that can be read.
-    pub(super) fn read(directory: &Path) -> io::Result<Option<Self>> {
+    pub fn read(directory: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             match fs::read_to_string(path(directory)) {
                 Ok(text) => match Self::parse(&text) {
@@ -69,18 +69,18 @@ impl Acknowledged {
 }
 
 /// The file, open for its writer.
-pub(super) struct AcknowledgedFile(File);
+pub struct AcknowledgedFile(File);
 
 impl AcknowledgedFile {
     /// Opens or creates the file in a log's directory.
-    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+    pub fn open(directory: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
         options.open(path(directory)).map(Self)
     }
 
     /// Replaces what it says.
-    pub(super) fn write(&self, acknowledged: Acknowledged) -> io::Result<()> {
+    pub fn write(&self, acknowledged: Acknowledged) -> io::Result<()> {
         self.0.write_all_at(acknowledged.line().as_bytes(), 0)
     }
 }

@@ -17,7 +17,7 @@ use super::page_line::PageLine;
 
 /// The end of the acknowledged log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct LogTail {
+pub struct LogTail {
     /// Number of full files before the current one.
     pub rotated: u32,
     /// Bytes of the current file.
@@ -57,7 +57,7 @@ pub struct LogLine {
 }
 
 /// The log, open for appending.
-pub(super) struct FetchLog {
+pub struct FetchLog {
     directory: PathBuf,
     max_bytes: u64,
     tail: LogTail,
@@ -71,7 +71,7 @@ const CURRENT: &str = "fetch.jsonl";
 
 impl FetchLog {
     /// Opens the log at its acknowledged end.
-    pub(super) fn open(directory: &Path, max_bytes: u64, tail: LogTail) -> Result<Self, LogError> {
+    pub fn open(directory: &Path, max_bytes: u64, tail: LogTail) -> Result<Self, LogError> {
         let fail = |source| LogError {
             path: directory.to_owned(),
             source,
@@ -110,12 +110,12 @@ impl FetchLog {
     }
 
     /// Puts what was appended on stable storage.
-    pub(super) fn sync(&self) -> Result<(), LogError> {
+    pub fn sync(&self) -> Result<(), LogError> {
         self.file.sync_data().map_err(|error| self.failed(error))
     }
 
     /// Shows what was appended to whoever reads the log: its end is committed.
-    pub(super) fn acknowledge(&mut self) -> Result<(), LogError> {
+    pub fn acknowledge(&mut self) -> Result<(), LogError> {
         if self.acknowledged == self.tail {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl FetchLog {
     }
 
     /// Appends lines, all to one file, and returns the new end.
-    pub(super) fn append(&mut self, lines: &[LogLine]) -> Result<LogTail, LogError> {
+    pub fn append(&mut self, lines: &[LogLine]) -> Result<LogTail, LogError> {
         let mut text = Vec::new();
         for line in lines {
             serde_json::to_writer(&mut text, line).map_err(|error| self.failed(error.into()))?;
@@ -181,12 +181,12 @@ impl Drop for FetchLog {
 }
 
 /// The file of the log that has `before` full ones before it, if it is full itself.
-pub(super) fn full_path(directory: &Path, before: u32) -> PathBuf {
+pub fn full_path(directory: &Path, before: u32) -> PathBuf {
     rotated_path(directory, before.saturating_add(1))
 }
 
 /// The file that is being written.
-pub(super) fn current_path(directory: &Path) -> PathBuf {
+pub fn current_path(directory: &Path) -> PathBuf {
     directory.join(CURRENT)
 }
 

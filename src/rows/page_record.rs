@@ -1,13 +1,10 @@
-//! The rows that the engine keeps in the store: pages, the crawl's state, deltas.
-
-use std::collections::BTreeMap;
+//! `Pages`: one row per URL whose visit is over, with what came of it.
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::Rank;
-use super::fetch_log::LogTail;
-use crate::archive::{Location, RecordKind, Tail};
-use crate::dedup::{Document, DocumentId, Ineligible, Kind, Posting, Similarity};
+use super::rank::Rank;
+use crate::archive::{Location, RecordKind};
+use crate::dedup::{Document, DocumentId, Ineligible, Kind, Similarity};
 use crate::frontier::{Moment, Validators};
 use crate::url::UrlId;
 
@@ -159,118 +156,5 @@ impl PageRecord {
             | Fate::Known { .. } => self.document.as_ref(),
             _ => None,
         }
-    }
-}
-
-/// The crawl's state: the row `state` in `Meta`, rewritten by every commit.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct CrawlState {
-    /// Number of the last commit.
-    pub sequence: u64,
-    /// Number of the last URL queued.
-    pub queue_sequence: u64,
-    /// Number of the last document.
-    pub last_document: DocumentId,
-    /// Number of the commit up to which the last checkpoint made runs durable.
-    pub runs_checkpointed: u64,
-    /// The last document that the last checkpoint wrote.
-    pub documents_checkpointed: DocumentId,
-    /// The end of the archive.
-    pub archive: Tail,
-    /// The end of the log.
-    pub log: LogTail,
-    /// No row of `Revisits` is due before: where reading begins, so that it does not walk over the
-    /// tombstones of visits that were queued.
-    pub revisits_from: Moment,
-    /// Documents that expired since the runs were last purged of such.
-    pub unpurged: u64,
-    /// A purge was begun, and perhaps not ended.
-    pub is_purging: bool,
-    /// Documents that expired since the documents' folder was last built.
-    pub dead_rows: u64,
-    /// URLs that left their queues since the space of such was last given back.
-    pub left_queues: u64,
-    /// What was done so far.
-    pub counters: Counters,
-}
-
-/// What was done since the crawl began.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// URLs waiting.
-    pub queued: u64,
-    /// Those of them whose hosts are parked.
-    #[serde(default)]
-    pub parked: u64,
-    /// Hosts that are parked with URLs waiting.
-    #[serde(default)]
-    pub parked_hosts: u64,
-    /// URLs given by the user.
-    pub seeds: u64,
-    /// URLs whose server answered.
-    pub pages: u64,
-    /// URLs given up without an answer, robots.txt aside.
-    pub failed: u64,
-    /// URLs that robots.txt forbids.
-    pub forbidden: u64,
-    /// Answers to requests for robots.txt.
-    pub robots: u64,
-    /// Answers to requests for sitemaps.
-    #[serde(default)]
-    pub sitemaps: u64,
-    /// Entries that these had.
-    #[serde(default)]
-    pub sitemap_entries: u64,
-    /// Bytes of bodies received.
-    pub bytes: u64,
-    /// Attempts that will be made again.
-    pub retries: u64,
-    /// Hosts with a row.
-    pub hosts: u64,
-    /// Pages by verdict.
-    pub verdicts: BTreeMap<String, u64>,
-    /// Pages that can be neither original nor duplicate, by reason.
-    pub ineligible: BTreeMap<String, u64>,
-    /// Pages by first digit of their status.
-    pub statuses: BTreeMap<u16, u64>,
-    /// URLs given up, by class of failure.
-    pub failures: BTreeMap<String, u64>,
-    /// Links by what admission said.
-    pub links: BTreeMap<String, u64>,
-    /// How often a host, or a pattern of its URLs, lost its budget for duplicates.
-    pub demoted: u64,
-    /// Bytes of archive files.
-    pub archived_bytes: u64,
-    /// URLs that are known from earlier crawls.
-    pub known: u64,
-    /// Further visits of pages, by what they found. Pages, verdicts and statuses count first
-    /// visits only, so that they are numbers of URLs.
-    pub revisits: BTreeMap<String, u64>,
-}
-
-impl Counters {
-    /// URLs that are finished.
-    pub fn done(&self) -> u64 {
-        self.pages + self.failed + self.forbidden
-    }
-}
-
-/// What one commit added to runs and documents: the row in `Deltas`, replayed after a crash.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Delta {
-    /// Keys of URLs seen.
-    pub seen: Vec<u64>,
-    /// Keys of documents.
-    pub postings: Vec<Posting>,
-    /// Documents.
-    pub documents: Vec<Document>,
-    /// Documents that expired.
-    pub expired: Vec<DocumentId>,
-}
-
-impl Delta {
-    /// Keys in this delta.
-    pub(super) fn keys(&self) -> usize {
-        self.seen.len() + self.postings.len() + self.expired.len()
     }
 }

@@ -1,0 +1,14 @@
+//! The fetch log and what it names: one line per visit, how far the log is committed, and the texts
+//! that its lines lead to in the archive.
+//!
+//! Written by the committer; read by whoever follows a crawl, also from another process.
+
+mod acknowledged;
+mod fetch_log;
+mod page_line;
+mod texts;
+
+pub use acknowledged::{Acknowledged, AcknowledgedFile};
+pub use fetch_log::{FetchLog, LogError, LogLine, LogTail, current_path, full_path};
+pub use page_line::{Digests, PageLine, RecordPlace};
+pub use texts::Texts;

@@ -1,0 +1,26 @@
+//! What the rows of the store mean: the types that a commit writes and every reader decodes.
+//!
+//! [`PageRecord`] says what happened to a URL, [`CrawlState`] how far the crawl is, [`Delta`] what a
+//! commit added to runs and documents. [`cluster`] reads the members of a cluster. Rows of hosts and
+//! queues belong to the frontier.
+
+pub mod cluster;
+mod counters;
+mod crawl_state;
+mod delta;
+mod page_record;
+mod rank;
+
+pub use counters::Counters;
+pub use crawl_state::CrawlState;
+pub use delta::Delta;
+pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
+pub use rank::{Claim, Merits, Rank, cluster_rows};
+
+use crate::store::{Table, Typed};
+
+/// Pages by the id of their URL.
+pub const PAGES: Typed<PageRecord> = Typed::of(Table::Pages);
+
+/// Deltas by the number of their commit.
+pub const DELTAS: Typed<Delta> = Typed::of(Table::Deltas);
