@@ -329,7 +329,7 @@ impl Scheduler {
             ),
             Command::Retry(part) => self.enter(Entry::PutBack(part), tasks),
             Command::Change(options, reply) => {
-                self.fetchers.limiter = options.max_rate.map(super::limiter);
+                self.fetchers.limiter = options.max_rate.map(super::ring::limiter);
                 self.rate_token = false;
                 self.enter(Entry::Settings(options, reply), tasks);
             }

@@ -1,0 +1,185 @@
+//! A crawl that is open: what can be done with it before it runs, and running it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+use super::committer::Committer;
+use super::control::Command;
+use super::visit::{Entry, Seeds};
+use super::{
+    Control, Counters, DataDirectory, Ending, Error, Gauges, HostFigures, MemoryPlan, MemoryUse,
+    Options, RunLimits, StopHandle, Watch, recover, ring,
+};
+use crate::store::{self, Batch, Durability, Table, keys};
+use crate::url::Url;
+
+/// A crawl that is open and not running.
+pub struct Crawl {
+    pub(super) directory: DataDirectory,
+    pub(super) options: Options,
+    pub(super) committer: Committer,
+    pub(super) gauges: watch::Sender<Gauges>,
+    pub(super) memory: watch::Sender<MemoryUse>,
+    pub(super) resumed: bool,
+    pub(super) control: Control,
+    pub(super) commands: mpsc::Receiver<Command>,
+}
+
+impl Crawl {
+    /// Opens the crawl in a data directory, or begins one there.
+    pub fn open(path: &Path, mut options: Options) -> Result<Self, Error> {
+        let plan = MemoryPlan::of(&options);
+        if !plan.fits() {
+            return Err(Error::Memory(plan));
+        }
+        options.fetch.body_budget_bytes = plan.bodies;
+        options.window = plan.hosts;
+        let directory = DataDirectory::take(path)?;
+        let committer = recover::open(&directory, &options)?;
+        let resumed = committer.state.queue_sequence > 0;
+        let (control, commands) = Control::new(
+            Arc::clone(&committer.guard),
+            &committer.store,
+            options.clone(),
+        );
+        Ok(Self {
+            directory,
+            options,
+            committer,
+            gauges: watch::Sender::new(Gauges::default()),
+            memory: watch::Sender::new(MemoryUse::default()),
+            resumed,
+            control,
+            commands,
+        })
+    }
+
+    /// Whether there was a crawl already.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.committer.state.counters
+    }
+
+    /// What can be looked at while seeds are added and while it runs.
+    pub fn watch(&self) -> Watch {
+        Watch {
+            counters: self.committer.counters.subscribe(),
+            gauges: self.gauges.subscribe(),
+            memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
+        }
+    }
+
+    /// Speaks to the run of this crawl: what is asked before it began waits.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// The summary of a run that had nothing to do.
+    pub fn nothing_to_do(&self) -> Summary {
+        Summary {
+            ending: Ending::Drained,
+            counters: self.counters().clone(),
+            took: Duration::ZERO,
+            pages: 0,
+            slowest: Vec::new(),
+            largest: Vec::new(),
+        }
+    }
+
+    /// Admits seeds given by the user, until asked to stop; those that are known already are not
+    /// admitted again.
+    pub fn add_seeds(
+        &mut self,
+        seeds: impl Iterator<Item = Url>,
+        stop: &StopHandle,
+    ) -> Result<(), Error> {
+        /// Seeds in one commit.
+        const CHUNK: usize = 1_000;
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for seed in seeds {
+            chunk.push(seed);
+            if chunk.len() == CHUNK {
+                self.commit_seeds(std::mem::take(&mut chunk))?;
+                if stop.is_stopped() {
+                    return Ok(());
+                }
+            }
+        }
+        self.commit_seeds(chunk)
+    }
+
+    fn commit_seeds(&mut self, seeds: Vec<Url>) -> Result<(), Error> {
+        if !seeds.is_empty() {
+            let seeds = Seeds {
+                urls: seeds,
+                consent: true,
+                reply: None,
+            };
+            self.committer.commit(vec![Entry::Seeds(seeds)])?;
+            self.committer.checkpoint_if_due()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the settings of this run and tells which differ from the last one's: name, then, now.
+    pub fn compare_settings(
+        &mut self,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<Vec<(String, String, String)>, Error> {
+        let store = &self.committer.store;
+        let last: BTreeMap<String, String> = match store.get(Table::Meta, keys::meta::SETTINGS)? {
+            Some(row) => store::decode(Table::Meta, &row)?,
+            None => BTreeMap::new(),
+        };
+        let text = |value: Option<&String>| value.map_or("(unset)", String::as_str).to_owned();
+        let names: BTreeSet<&String> = last.keys().chain(settings.keys()).collect();
+        let changed = names
+            .into_iter()
+            .map(|name| (name, last.get(name), settings.get(name)))
+            .filter(|(_, then, now)| !last.is_empty() && then != now)
+            .map(|(name, then, now)| (name.clone(), text(then), text(now)))
+            .collect();
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, keys::meta::SETTINGS, store::encode(settings));
+        store.commit(batch, Durability::Disk)?;
+        Ok(changed)
+    }
+
+    /// Crawls until nothing is left, a limit is reached, or it is stopped.
+    pub fn run(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+        ring::run(self, limits, stop)
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// Why it ended.
+    pub ending: Ending,
+    /// What was done since the crawl began.
+    pub counters: Counters,
+    /// How long this run took.
+    pub took: Duration,
+    /// URLs whose server answered in this run.
+    pub pages: u64,
+    /// The hosts of this run that took longest to answer, the slowest first.
+    pub slowest: Vec<HostFigures>,
+    /// The hosts of this run that sent most, the largest first.
+    pub largest: Vec<HostFigures>,
+}
+
+impl Summary {
+    /// Pages a second in this run.
+    pub fn pages_per_second(&self) -> f64 {
+        // A run that fetched nothing may have taken no time.
+        self.pages as f64 / self.took.as_secs_f64().max(0.001)
+    }
+}

@@ -1,0 +1,221 @@
+//! The ring: scheduler, fetchers, analysts, committer and back, put together for one run.
+//!
+//! What is sent around it is bounded. The scheduler took the fetchers with it when it ends: the
+//! analysts run dry, then the committer, and everything that arrived is committed.
+
+use std::io;
+use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use super::analysts::Analysts;
+use super::clock::Clock;
+use super::committer::Committer;
+use super::disk::Disk;
+use super::error::Error;
+use super::fetchers::Fetchers;
+use super::reading::Reader;
+use super::scheduler::{Ending, Event, Scheduler};
+use super::status::Observer;
+use super::visit::Entry;
+use super::{Counters, Crawl, Options, RunLimits, StopHandle, Summary};
+use crate::fetch::Fetcher;
+use crate::frontier::{Moment, Schedule, ScheduleOptions};
+use crate::robots;
+
+/// Fetches that ended, replies from the store and commits on their way to the scheduler.
+const EVENTS_WAITING: usize = 1_024;
+/// Analysed visits on their way to the committer: one group being committed, one arriving.
+const ENTRIES_WAITING: usize = 32;
+
+/// What runs beside the scheduler, and how it ends.
+struct Ring {
+    scheduler: Scheduler,
+    events: mpsc::Receiver<Event>,
+    analysts: Vec<JoinHandle<()>>,
+    committing: JoinHandle<(Committer, Result<(), Error>)>,
+    observer: Observer,
+}
+
+/// Runs a crawl to its end.
+pub(super) fn run(crawl: Crawl, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+    let clock = Clock::start();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let before = crawl.counters().clone();
+    let runtime = reactor(cores).map_err(Error::Threads)?;
+    // The lock on the directory is held until everything is written.
+    let (ring, _directory) = start(crawl, limits, stop, (clock, cores))?;
+    let (committer, ending) = ring.turn(runtime)?;
+    Ok(summary(&committer, ending, &before, clock))
+}
+
+/// Starts the threads of a run; the scheduler, which sets all in motion, is given back.
+fn start(
+    crawl: Crawl,
+    limits: &RunLimits,
+    stop: &StopHandle,
+    (clock, cores): (Clock, usize),
+) -> Result<(Ring, super::DataDirectory), Error> {
+    let watch = crawl.watch();
+    let Crawl {
+        directory,
+        options,
+        committer,
+        gauges,
+        memory,
+        resumed,
+        control: _,
+        commands,
+    } = crawl;
+    let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
+    let (fetched, fetched_queue) = mpsc::channel(2 * cores);
+    let (analysed, analysed_queue) = sync_channel(ENTRIES_WAITING);
+
+    let reader = Reader::new(&committer.identity, &options);
+    let analysts = Analysts::new(reader, Arc::clone(&committer.policies));
+    let waiting = analysts.waiting.clone();
+    let curfew = analysts.curfew.clone();
+    let analysts = analysts
+        .start(cores, fetched_queue, &analysed)
+        .map_err(Error::Threads)?;
+
+    let observer = Observer::new(directory.path(), watch.clone(), clock);
+    let already = committer.state.counters.bytes;
+    let scheduler = Scheduler {
+        schedule: Schedule::new(
+            schedule_options(&options, limits, resumed.then(|| clock.now())),
+            committer.identity.clone(),
+        ),
+        fetchers: Fetchers {
+            fetcher: Fetcher::new(options.fetch.clone(), Arc::clone(&committer.guard))?,
+            policies: Arc::clone(&committer.policies),
+            clock,
+            guard: Arc::clone(&committer.guard),
+            limiter: options.max_rate.map(limiter),
+            events: events.clone(),
+            fetched,
+        },
+        store: Arc::clone(&committer.store),
+        product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
+        concurrency: options.concurrency,
+        max_duration: limits.max_duration,
+        max_bytes: limits.max_bytes.map(|max| max.saturating_add(already)),
+        wait_for_more: limits.wait_for_more,
+        commands,
+        entries: analysed,
+        paused: None,
+        disk: Disk::new(directory.path().to_owned(), options.disk_reserve),
+        stop: stop.clone(),
+        gauges,
+        memory,
+        counters: watch.counters,
+        analysts: cores,
+        waiting,
+        curfew,
+        reads: 0,
+        handed_out: 0,
+        rate_token: false,
+    };
+    let committing =
+        start_committing(committer, analysed_queue, events, clock).map_err(Error::Threads)?;
+    let ring = Ring {
+        scheduler,
+        events: event_queue,
+        analysts,
+        committing,
+        observer,
+    };
+    Ok((ring, directory))
+}
+
+impl Ring {
+    /// Runs the scheduler, then waits until what is behind it has run dry.
+    fn turn(self, runtime: Runtime) -> Result<(Committer, Ending), Error> {
+        let scheduled = runtime.block_on(async {
+            let observing = tokio::spawn(self.observer.clone().run());
+            let ending = self.scheduler.run(self.events).await;
+            observing.abort();
+            ending
+        });
+        // A name resolution that hangs must not keep the process.
+        runtime.shutdown_background();
+        for analyst in self.analysts {
+            analyst
+                .join()
+                .map_err(|_| Error::Internal("an analyst died".to_owned()))?;
+        }
+        let (committer, committed) = self
+            .committing
+            .join()
+            .map_err(|_| Error::Internal("the committer died".to_owned()))?;
+        committed?;
+        let ending = scheduled?;
+        self.observer.write(false)?;
+        Ok((committer, ending))
+    }
+}
+
+fn summary(committer: &Committer, ending: Ending, before: &Counters, clock: Clock) -> Summary {
+    let counters = committer.state.counters.clone();
+    Summary {
+        ending,
+        took: clock.elapsed(),
+        pages: counters.pages - before.pages,
+        counters,
+        slowest: committer.run_hosts.slowest(),
+        largest: committer.run_hosts.largest(),
+    }
+}
+
+fn schedule_options(
+    options: &Options,
+    limits: &RunLimits,
+    resumed: Option<Moment>,
+) -> ScheduleOptions {
+    ScheduleOptions {
+        window: options.window,
+        buffer: options.buffer,
+        max_pages: limits.max_pages,
+        resumed,
+    }
+}
+/// What moves bytes between network and analysts: a fraction of the work of reading them.
+fn reactor(cores: usize) -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads((cores / 2).max(1))
+        .enable_all()
+        .build()
+}
+
+/// Starts the committer's thread. It ends when nothing more can arrive or a commit fails; what it
+/// was is given back either way.
+fn start_committing(
+    mut committer: Committer,
+    entries: Receiver<Entry>,
+    events: mpsc::Sender<Event>,
+    clock: Clock,
+) -> io::Result<JoinHandle<(Committer, Result<(), Error>)>> {
+    thread::Builder::new()
+        .name("committer".to_owned())
+        .spawn(move || {
+            let result = catch_unwind(AssertUnwindSafe(|| committer.run(&entries, &events, clock)))
+                .unwrap_or_else(|_| Err(Error::Internal("the committer died".to_owned())));
+            drop(entries);
+            if result.is_err() {
+                let _ = events.blocking_send(Event::CommitterGone);
+            }
+            (committer, result)
+        })
+}
+
+/// The crawl-wide rate. No burst: the first second keeps to it like any other.
+pub(super) fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
+    let quota = Quota::per_second(rate).allow_burst(NonZeroU32::MIN);
+    Arc::new(RateLimiter::direct(quota))
+}
