@@ -26,7 +26,7 @@ pub mod rows;
 pub mod engine;
 
 pub mod config;
-pub mod daemon;
+pub mod control;
 
 pub mod demo;
 

@@ -1,48 +1,33 @@
 //! The command line: what a person types, and what they read. Data goes to standard output,
 //! everything else to standard error.
 
-mod captures;
-mod config;
-mod control;
-mod crawl;
-mod daemon;
-mod dedup;
-mod demo;
-mod dups;
+mod commands;
+
 mod exit;
-mod extract;
-mod features;
-mod fingerprint;
-mod in_order;
 mod input;
-mod kept;
-mod lines;
-mod normalize;
 mod output;
 mod packaging;
-mod pages;
 mod progress;
 mod questions;
-mod report;
-mod retry;
-mod robots;
 mod signals;
-mod similar;
-mod sitemap;
-mod status;
+
+mod captures;
+mod in_order;
+mod kept;
+mod lines;
 mod verdicts;
-mod why;
 
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use crate::daemon::client;
+use crate::control::client;
 use crate::engine::{self, DirectoryError};
 use crate::seeds;
+use commands::Command;
 use exit::Exit;
 use output::Screen;
 
@@ -73,57 +58,6 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Crawl a small web that is built in, and explain what happened: a first look, no network
-    Demo(demo::Arguments),
-    /// Crawl from seeds into a data directory, or go on where the last run ended
-    Crawl(crawl::Arguments),
-    /// Crawl without an end: visit pages again, take seeds while it runs
-    Daemon(daemon::Arguments),
-    /// Let a crawl that runs make no new visits
-    Pause(control::Pause),
-    /// Let a crawl that was paused go on
-    Resume(control::Resume),
-    /// End a crawl that runs, in good order
-    Stop(control::Stop),
-    /// Give more seeds to a crawl that runs
-    #[command(subcommand)]
-    Seeds(control::Seeds),
-    /// Put failed URLs back in their queues, also while the crawl runs
-    Retry(retry::Arguments),
-    /// Show the state of a crawl, also while it runs
-    Status(status::Arguments),
-    /// Print the pages as JSON, one a line, also while the crawl runs
-    Pages(pages::Arguments),
-    /// Tell what happened to a URL, and why
-    Why(why::Arguments),
-    /// List the clusters of duplicates, also while the crawl runs
-    Dups(dups::Arguments),
-    /// List the stored pages that are most like a page, also while the crawl runs
-    Similar(similar::Arguments),
-    /// Sum up what deduplication did, also while the crawl runs
-    Report(report::Arguments),
-    /// Show the settings that hold and who set each, or check a configuration file
-    Config(config::Arguments),
-    /// Print the canonical form of URLs, under which a crawl knows them
-    Normalize(normalize::Arguments),
-    /// Print the main text of a page, or of a stream of pages
-    Extract(extract::Arguments),
-    /// Say what a robots.txt allows, by which of its lines
-    Robots(robots::Arguments),
-    /// Print the URLs of a sitemap or feed
-    Sitemap(sitemap::Arguments),
-    /// Print what a shell needs to complete gleaner's commands and flags
-    Completions(packaging::CompletionsArguments),
-    /// Print the man page, or write those of all commands
-    Man(packaging::ManArguments),
-    /// Find the duplicates of a corpus: WARC files or JSON lines in, verdicts out
-    Dedup(dedup::Arguments),
-    /// Print what documents are compared by: digests, SimHash, sketches
-    Fingerprint(fingerprint::Arguments),
-}
-
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum LogFormat {
     /// For people
@@ -131,25 +65,6 @@ enum LogFormat {
     Text,
     /// One JSON object a line
     Json,
-}
-
-impl Command {
-    fn is_quiet(&self) -> bool {
-        match self {
-            Self::Crawl(arguments) => arguments.quiet,
-            Self::Daemon(arguments) => arguments.quiet,
-            _ => false,
-        }
-    }
-
-    /// What is logged, unless the user says. A daemon tells what it does on its own.
-    fn default_filter(&self) -> &'static str {
-        match self {
-            _ if self.is_quiet() => "error",
-            Self::Daemon(_) => "warn,gleaner::daemon=info",
-            _ => "warn",
-        }
-    }
 }
 
 /// Runs gleaner with the process's arguments.
@@ -172,31 +87,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let filter = cli.log.as_deref();
     let filter = filter.unwrap_or(cli.command.default_filter());
     let logging = start_logging(filter, cli.log_format, screen.clone());
-    let result = logging.and_then(|()| match cli.command {
-        Command::Demo(arguments) => demo::run(&arguments, &screen),
-        Command::Crawl(arguments) => crawl::run(&arguments, &screen),
-        Command::Daemon(arguments) => daemon::run(&arguments, &screen),
-        Command::Pause(arguments) => control::pause(&arguments),
-        Command::Resume(arguments) => control::resume(&arguments),
-        Command::Stop(arguments) => control::stop(&arguments),
-        Command::Seeds(command) => control::seeds(&command),
-        Command::Retry(arguments) => retry::run(&arguments),
-        Command::Status(arguments) => status::run(&arguments),
-        Command::Pages(arguments) => pages::run(&arguments, &screen),
-        Command::Why(arguments) => why::run(&arguments),
-        Command::Dups(arguments) => dups::run(&arguments),
-        Command::Similar(arguments) => similar::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Config(arguments) => config::run(&arguments),
-        Command::Normalize(arguments) => normalize::run(&arguments),
-        Command::Extract(arguments) => extract::run(&arguments),
-        Command::Robots(arguments) => robots::run(&arguments),
-        Command::Sitemap(arguments) => sitemap::run(&arguments),
-        Command::Completions(arguments) => packaging::completions(&arguments),
-        Command::Man(arguments) => packaging::man(&arguments),
-        Command::Dedup(arguments) => dedup::run(&arguments),
-        Command::Fingerprint(arguments) => fingerprint::run(&arguments),
-    });
+    let result = logging.and_then(|()| cli.command.run(&screen));
     match result {
         Ok(()) => Exit::Done.into(),
         Err(error) => report(&error).into(),

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::Failure;
 use crate::config;
-use crate::daemon::client::Client;
-use crate::daemon::{Request, Response};
+use crate::control::client::Client;
+use crate::control::{Request, Response};
 use crate::engine::{
     self, Cursor, DirectoryError, Dups, Options, Reading, Report, ReportOptions, Similar, Subject,
     Why,

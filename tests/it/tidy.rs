@@ -31,13 +31,13 @@ const ROOMS: [(&str, &[&str]); 17] = [
         "config",
         &["url", "frontier", "fetch", "page", "dedup", "engine"],
     ),
-    ("daemon", &["url", "seeds", "fetch", "engine"]),
+    ("control", &["url", "seeds", "fetch", "engine"]),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (
         "cli",
         &[
             "url", "robots", "store", "runs", "seeds", "frontier", "fetch", "page", "dedup",
-            "archive", "engine", "config", "daemon", "demo",
+            "archive", "engine", "config", "control", "demo",
         ],
     ),
 ];

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::exit::Exit;
-use super::questions::Source;
-use super::{Failure, output};
+use crate::cli::exit::Exit;
+use crate::cli::questions::Source;
+use crate::cli::{Failure, output};
 use crate::engine::{RecordPlace, UrlState, Visited, Why};
 use crate::frontier::Trouble;
 use crate::url;
@@ -18,7 +18,7 @@ use crate::url;
   gleaner why https://example.org/page --data-dir crawl --json | jq .state
 
 Any form of the URL will do. The exit code is 0 if the crawl knows it, 5 if it does not.")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// The URL to ask about
     #[arg(value_name = "URL")]
     url: String,

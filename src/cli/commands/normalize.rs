@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use super::{Failure, input};
+use crate::cli::{Failure, input};
 use crate::config::{self, UrlSettings};
 use crate::url::{self, Canonicalizer, Rule, RuleSet};
 
@@ -20,7 +20,7 @@ use crate::url::{self, Canonicalizer, Rule, RuleSet};
   gleaner normalize --config my.toml --explain < urls.txt
   gleaner normalize --enable index-file,www --disable trailing-slash < urls.txt | sort | uniq -c
   gleaner normalize --rules")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// URLs; without any they are read from standard input, one a line
     #[arg(value_name = "URL", conflicts_with = "rules")]
     urls: Vec<OsString>,
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         let rules = settings.rules();
         let rules = RuleSet::default().changed(rules.on, rules.off);
-        super::output::print(&list(rules))?;
+        crate::cli::output::print(&list(rules))?;
         return Ok(());
     }
     let canonicalizer = settings.canonicalizer();

@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::Failure;
-use super::questions::Source;
+use crate::cli::Failure;
+use crate::cli::questions::Source;
 use crate::dedup::DocumentId;
 use crate::engine::{Cluster, Member};
 
@@ -21,7 +21,7 @@ use crate::engine::{Cluster, Member};
 A line of JSON is a cluster: cluster, original, stands, canonical, and members, each with url, tier,
 distance, similarity, first_seen, last_checked and saved. A line of CSV is a member, with the
 cluster's fields before its own. docs/formats.md explains them.")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,

@@ -8,11 +8,11 @@ use anyhow::Context;
 use clap::Args;
 
 use super::config::SettingFlags;
-use super::output::{self, Screen};
-use super::progress::{self, Progress};
-use super::{Failure, signals};
+use crate::cli::output::{self, Screen};
+use crate::cli::progress::{self, Progress};
+use crate::cli::{Failure, signals};
 use crate::config::{self, Config, Size, Span};
-use crate::daemon::{Attendance, Attendant};
+use crate::control::{ControlServer, ServeMode};
 use crate::engine::{self, Crawl, Failpoint, RunLimits, StopHandle};
 use crate::fetch::{FetchOptions, Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode};
@@ -27,7 +27,7 @@ use crate::url::Url;
   gleaner crawl --data-dir crawl                    go on where the last run ended
   gleaner crawl --seeds new.txt --data-dir second --known crawl --known other/*.warc.gz
   gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     seeds: SeedArguments,
     /// Where everything is kept; a crawl that is there already goes on
@@ -97,14 +97,14 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         }
         return Ok(());
     }
-    let attendant = Attendant::start(
+    let server = ControlServer::start(
         &arguments.data_dir,
-        Attendance::Socket,
+        ServeMode::Socket,
         crawl.control(),
         crawl.watch(),
         stop.clone(),
     );
-    if let Err(error) = &attendant {
+    if let Err(error) = &server {
         // Some file systems hold no sockets. A crawl that nobody can speak to is a crawl.
         tracing::warn!(%error, "cannot open the control socket: pause, resume, stop and seeds add will not work");
     }
@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     // The line is gone before the summary comes: both may go to one terminal.
     drop(progress);
     output::print_summary(&summary, arguments.json)?;
-    drop(attendant);
+    drop(server);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::Failure;
+use crate::cli::Failure;
 use crate::dedup::{DfTable, Options, Shingle, Unit, Weights};
 
 #[derive(Debug, Args)]

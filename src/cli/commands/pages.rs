@@ -12,8 +12,8 @@ use clap::builder::PossibleValuesParser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use super::Failure;
-use super::output::{self, Screen};
+use crate::cli::Failure;
+use crate::cli::output::{self, Screen};
 use crate::config::Config;
 use crate::dedup::Similarity;
 use crate::engine::{Digests, Feed, LogLine, Outlook, PageLine, Position, RecordPlace, Texts};
@@ -34,7 +34,7 @@ Each line is an object with url, canonical, canonical_hint, via, time, status, m
 language, robots, text, words, digests, simhash, verdict, distance, similarity, original, record and
 position;
 docs/formats.md explains them.")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use super::questions::Source;
-use super::{Failure, output};
-use crate::daemon::MAX_LISTED;
+use crate::cli::questions::Source;
+use crate::cli::{Failure, output};
+use crate::control::MAX_LISTED;
 use crate::engine::{Report, ReportOptions};
 
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ use crate::engine::{Report, ReportOptions};
   gleaner report --data-dir crawl
   gleaner report --data-dir crawl --json | jq '.tiers[] | [.tier, .pages, .saved]'
   gleaner report --data-dir crawl --min-pages 100 --top 10")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Failure, output};
-use crate::daemon::client::Client;
-use crate::daemon::{Request, Response};
+use crate::cli::{Failure, output};
+use crate::control::client::Client;
+use crate::control::{Request, Response};
 use crate::engine::{self, DirectoryError, HostNow, HostsNow, Learned, Status};
 use crate::frontier::{Stage, Trouble};
 
@@ -15,7 +15,7 @@ use crate::frontier::{Stage, Trouble};
 #[command(
     after_help = "Example:\n  gleaner status --data-dir crawl\n  gleaner status --data-dir crawl --json | jq .counters.queued\n  gleaner status --data-dir crawl --rules"
 )]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,

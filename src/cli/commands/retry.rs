@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use super::{Failure, output};
-use crate::daemon::client::Client;
+use crate::cli::{Failure, output};
+use crate::control::client::Client;
 use crate::engine::{self, DirectoryError, Retried, RetryFilter, retry_classes};
 use crate::url::HostPattern;
 
@@ -14,7 +14,7 @@ use crate::url::HostPattern;
 #[command(after_help = "Examples:
   gleaner retry --data-dir crawl --class dns
   gleaner retry --data-dir crawl --class timeout,connect --host example.org && gleaner crawl --data-dir crawl")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,

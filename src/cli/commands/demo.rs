@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::output::{self, Screen};
-use super::progress::{self, Progress};
-use super::{Failure, signals};
+use crate::cli::output::{self, Screen};
+use crate::cli::progress::{self, Progress};
+use crate::cli::{Failure, signals};
 use crate::demo::{self, Report};
 use crate::engine::{Crawl, Ending, RunLimits, StopHandle};
 
@@ -19,7 +19,7 @@ use crate::engine::{Crawl, Ending, RunLimits, StopHandle};
   gleaner demo
   gleaner demo --data-dir my-demo
   gleaner demo --json | jq '.hosts[].pages[] | select(.original)'")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Where the crawl is written, a directory that is new or empty [default: a new one
     /// among the temporary files]
     #[arg(long, value_name = "DIR")]

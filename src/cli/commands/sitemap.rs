@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{Failure, input, output};
+use crate::cli::{Failure, input, output};
 use crate::page::sitemap::{
     EntryKind, Problem, SitemapEntry, SitemapForm, SitemapOptions, read_sitemap,
 };
@@ -18,7 +18,7 @@ use crate::url;
   gleaner sitemap sitemap.xml.gz
   curl -s https://example.org/sitemap.xml | gleaner sitemap - --base https://example.org/sitemap.xml
   gleaner sitemap sitemap.xml --json | jq -r 'select(.priority > 0.5).url'")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// A sitemap, an index of sitemaps, a feed, or a list of URLs, also with gzip; - for standard
     /// input
     #[arg(value_name = "FILE")]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Failure, input, output};
+use crate::cli::{Failure, input, output};
 use crate::robots::{self, MAX_BODY, Rules};
 use crate::url::Url;
 
@@ -16,7 +16,7 @@ use crate::url::Url;
   gleaner robots --robots robots.txt https://example.org/a https://example.org/b
   gleaner robots --agent examplebot --robots robots.txt --explain https://example.org/a
   curl -s https://example.org/robots.txt | gleaner robots --robots - --sitemaps")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// URLs to judge, or paths that begin with a slash; of which host they are plays no part
     #[arg(value_name = "URL", required_unless_present_any = ["sitemaps", "explain"])]
     urls: Vec<String>,

@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::in_order::{Worked, in_order};
-use super::{Failure, output};
+use crate::cli::in_order::{Worked, in_order};
+use crate::cli::{Failure, output};
 use crate::page::{Metadata, Page, PageOptions, Wishes, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
@@ -26,7 +26,7 @@ const NOWHERE: &str = "http://localhost/";
 #[command(
     after_help = "Examples:\n  gleaner extract page.html\n  curl -s https://example.org/ | gleaner extract - --url https://example.org/ --format markdown\n  gleaner extract --jsonl < pages.jsonl > texts.jsonl\n\nA line of a stream is {\"id\":..., \"html\":\"...\", \"url\":\"...\"}; url may be missing. The answers come in the same order."
 )]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// HTML file, or - for standard input
     #[arg(value_name = "FILE", required_unless_present = "jsonl")]
     file: Option<PathBuf>,

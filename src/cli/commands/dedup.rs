@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::captures::{self, Wanted};
 use super::features::FeatureArguments;
-use super::in_order::in_order;
-use super::kept::{Kept, Store};
-use super::lines::{Content, Document, Extraction, each_line};
-use super::verdicts::{KeptLines, Verdicts};
-use super::{Failure, output};
+use crate::cli::captures::{self, Wanted};
+use crate::cli::in_order::in_order;
+use crate::cli::kept::{Kept, Store};
+use crate::cli::lines::{Content, Document, Extraction, each_line};
+use crate::cli::verdicts::{KeptLines, Verdicts};
+use crate::cli::{Failure, output};
 use crate::dedup::{
     Clusters, HASHES, MAX_GUARANTEED, Near, Options, Signer, bands_for, chance_found,
 };
@@ -30,7 +30,7 @@ Input:  {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, a line eac
 Output: {\"id\", \"duplicate_of\", \"kind\", \"distance\", \"similarity\"}, a line for each line, in the same order.
 Of WARC files, each page has a line, with its record id as \"id\" and its \"url\".
 Every document is compared with those before it. docs/dedup.md tells what the methods find and miss.")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// WARC files (.warc.gz) to read; with --jsonl text files, - or none for standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["jsonl", "explain_lsh"])]
     files: Vec<PathBuf>,

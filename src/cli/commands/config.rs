@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Failure, output};
+use crate::cli::{Failure, output};
 use crate::config::{self, Effective, Flag, Origin, Size, Span};
 use crate::url::{self, HostKey};
 
@@ -18,7 +18,7 @@ use crate::url::{self, HostKey};
 #[command(after_help = "Examples:
   gleaner config show --config my.toml
   gleaner config check --config my.toml")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
 }

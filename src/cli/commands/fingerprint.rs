@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::Failure;
 use super::features::FeatureArguments;
-use super::lines::{Document, Extraction, each_line};
+use crate::cli::Failure;
+use crate::cli::lines::{Document, Extraction, each_line};
 use crate::dedup::{DfCounts, Figures, Options, Signer};
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ use crate::dedup::{DfCounts, Figures, Options, Signer};
 
 Input as for `gleaner dedup`. Output: one JSON object a line, in the same order; docs/formats.md has
 the fields.")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// Files to read; - or none for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,

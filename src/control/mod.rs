@@ -21,28 +21,28 @@ use crate::engine::{Control, StopHandle, Watch};
 pub use protocol::{MAX_LISTED, Request, Response};
 pub use systemd::reloading;
 
-/// How a crawl is attended.
+/// What a crawl serves beside its fetches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attendance {
+pub enum ServeMode {
     /// It answers on its socket.
     Socket,
     /// It also takes seed lists from its directory, and tells systemd how it is.
     Daemon,
 }
 
-/// Attends a crawl until it is dropped.
+/// Serves a crawl until it is dropped.
 #[derive(Debug)]
-pub struct Attendant {
+pub struct ControlServer {
     /// Dropped to end the thread.
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Attendant {
-    /// Begins to attend the crawl in a data directory, which this process holds.
+impl ControlServer {
+    /// Starts to serve the crawl in a data directory that this process holds.
     pub fn start(
         directory: &Path,
-        attendance: Attendance,
+        mode: ServeMode,
         control: Control,
         watch: Watch,
         stop: StopHandle,
@@ -51,13 +51,13 @@ impl Attendant {
             .enable_all()
             .build()?;
         // What is there when the socket answers is there for whoever asks it.
-        let seeds = match attendance {
-            Attendance::Socket => None,
-            Attendance::Daemon => Some(drop_directory::open(directory)?),
+        let seeds = match mode {
+            ServeMode::Socket => None,
+            ServeMode::Daemon => Some(drop_directory::open(directory)?),
         };
         let listener = runtime.block_on(async { socket::listen(directory) })?;
         let (end, ended) = oneshot::channel();
-        let attend = async move {
+        let serve = async move {
             let seed_lists = async {
                 match seeds {
                     Some(seeds) => seeds.watch(&control).await,
@@ -65,9 +65,9 @@ impl Attendant {
                 }
             };
             let systemd = async {
-                match attendance {
-                    Attendance::Socket => std::future::pending().await,
-                    Attendance::Daemon => systemd::tell(&watch, &stop).await,
+                match mode {
+                    ServeMode::Socket => std::future::pending().await,
+                    ServeMode::Daemon => systemd::tell(&watch, &stop).await,
                 }
             };
             tokio::select! {
@@ -79,9 +79,9 @@ impl Attendant {
             }
         };
         let thread = thread::Builder::new()
-            .name("attendant".to_owned())
+            .name("control".to_owned())
             .spawn(move || {
-                runtime.block_on(attend);
+                runtime.block_on(serve);
                 // Whoever asked for a long list must not keep the crawl from ending.
                 runtime.shutdown_background();
             })?;
@@ -92,7 +92,7 @@ impl Attendant {
     }
 }
 
-impl Drop for Attendant {
+impl Drop for ControlServer {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::exit::Exit;
-use super::lines::Extraction;
-use super::questions::Source;
 use super::report::listed;
-use super::{Failure, output};
+use crate::cli::exit::Exit;
+use crate::cli::lines::Extraction;
+use crate::cli::questions::Source;
+use crate::cli::{Failure, output};
 use crate::dedup::{Fingerprints, Kind, Text};
 use crate::engine::{Similar, Subject};
 use crate::page::charset;
@@ -31,7 +31,7 @@ const MAX_PAGE_BYTES: u64 = 64 << 20;
 
 A URL is one that the crawl has visited, in any of its forms. The exit code is 5 if it is not stored and
 repeats nothing that is.")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// URL of a page of the crawl, or an HTML file; - for standard input
     #[arg(value_name = "URL|FILE")]
     page: String,

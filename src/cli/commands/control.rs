@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::crawl::SeedArguments;
-use super::{Failure, output};
-use crate::daemon::client::Client;
-use crate::daemon::{Request, Response};
+use crate::cli::{Failure, output};
+use crate::control::client::Client;
+use crate::control::{Request, Response};
 use crate::seeds::Source;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   gleaner pause --data-dir crawl && make-room && gleaner resume --data-dir crawl")]
-pub(super) struct Pause {
+pub(crate) struct Pause {
     #[command(flatten)]
     target: Target,
 }
@@ -21,7 +21,7 @@ pub(super) struct Pause {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   gleaner resume --data-dir crawl")]
-pub(super) struct Resume {
+pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
 }
@@ -29,7 +29,7 @@ pub(super) struct Resume {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   gleaner stop --data-dir crawl && tar cf crawl.tar crawl")]
-pub(super) struct Stop {
+pub(crate) struct Stop {
     #[command(flatten)]
     target: Target,
 }
@@ -44,7 +44,7 @@ struct Target {
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Example:
   gleaner seeds add http://127.0.0.1:8000/news/ --data-dir crawl")]
-pub(super) enum Seeds {
+pub(crate) enum Seeds {
     /// Give more seeds to a crawl that runs
     Add(Add),
 }
@@ -53,7 +53,7 @@ pub(super) enum Seeds {
 #[command(after_help = "Examples:
   gleaner seeds add http://127.0.0.1:8000/news/ --data-dir crawl
   list-new-sites | gleaner seeds add --seeds - --data-dir crawl")]
-pub(super) struct Add {
+pub(crate) struct Add {
     #[command(flatten)]
     seeds: SeedArguments,
     #[command(flatten)]

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Failure;
 use super::config::SettingFlags;
 use super::crawl::{self, SeedArguments};
-use super::output::{self, Screen};
-use super::progress::{self, Progress};
-use super::signals::{self, Hangups};
+use crate::cli::Failure;
+use crate::cli::output::{self, Screen};
+use crate::cli::progress::{self, Progress};
+use crate::cli::signals::{self, Hangups};
 use crate::config::{self, Config};
-use crate::daemon::{self, Attendance, Attendant};
+use crate::control::{ControlServer, ServeMode, reloading};
 use crate::engine::{Control, Crawl, LiveOptions, RunLimits, StopHandle};
 
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ use crate::engine::{Control, Crawl, LiveOptions, RunLimits, StopHandle};
   kill -HUP $(cat crawl/lock)              read the configuration again
 
 SIGTERM and SIGINT end it in good order; the same command goes on where it ended.")]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     seeds: SeedArguments,
     /// Where everything is kept; a crawl that is there already goes on
@@ -55,9 +55,9 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     crawl::say_resumed(&mut crawl, &config, screen)?;
     // From here on seeds and commands are taken: those that come while the lists are read wait.
-    let attendant = Attendant::start(
+    let server = ControlServer::start(
         &arguments.data_dir,
-        Attendance::Daemon,
+        ServeMode::Daemon,
         crawl.control(),
         crawl.watch(),
         stop.clone(),
@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     drop(progress);
     output::print_summary(&summary, arguments.json)?;
     // Whoever asked for the end hears of it when all is said and done.
-    drop(attendant);
+    drop(server);
     Ok(())
 }
 
@@ -103,10 +103,10 @@ fn reload_on_hangup(
     let mut holding = config::flatten(config);
     let screen = screen.clone();
     hangups.each(move || {
-        daemon::reloading(|| {
+        reloading(|| {
             let outcome = reload(&settings, &mut holding, &control, &screen);
             if let Err(failure) = outcome {
-                super::report(&failure);
+                crate::cli::report(&failure);
                 screen.insist("reload: the settings stay as they were");
             }
         });
