@@ -11,9 +11,8 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use gleaner::dedup::{
-    Figures, Found, Options, Permutations, Signer, Tables, Text, sign_minhash, sign_simhash,
-};
+use gleaner::corpus::{Figures, Found, Options, Signer, Tables, sign_minhash, sign_simhash};
+use gleaner::dedup::{Permutations, Text};
 
 fn main() {
     let wanted: Vec<String> = std::env::args()

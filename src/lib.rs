@@ -25,6 +25,8 @@ pub mod rows;
 
 pub mod engine;
 
+pub mod corpus;
+
 pub mod config;
 pub mod control;
 

@@ -11,12 +11,6 @@ mod progress;
 mod questions;
 mod signals;
 
-mod captures;
-mod in_order;
-mod kept;
-mod lines;
-mod verdicts;
-
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;

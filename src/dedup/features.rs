@@ -9,7 +9,7 @@ use super::minhash::Permutations;
 use super::{Fingerprints, METHODS, Shingle, Text, Unit};
 
 /// The form of what is made whatever the settings. Change it with whatever changes a fingerprint.
-pub(super) const VERSION: &str = "simhash-64 by count, tie 0; minhash 128x8 and (main and whole \
+pub(crate) const VERSION: &str = "simhash-64 by count, tie 0; minhash 128x8 and (main and whole \
     text) 32x8 of word 5-shingles; under 50 words sets; headline, language, versions, series; version 4";
 
 /// How near duplicates are found.

@@ -39,7 +39,7 @@ pub struct Heading {
 
 /// What of a page forbids that it is the same as another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     /// Where the main text is a part of the visible text.
     texts: Option<Texts>,
     names: Names,
@@ -68,7 +68,7 @@ pub(super) struct Names {
 
 impl Guard {
     /// The guard of a page.
-    pub(super) fn of(text: &Text, permutations: &Permutations) -> Self {
+    pub(crate) fn of(text: &Text, permutations: &Permutations) -> Self {
         let sketch = |words: &[u64]| minhash::whole_sketch(words, permutations);
         Self {
             texts: (!text.is_whole()).then(|| Texts {
@@ -82,7 +82,7 @@ impl Guard {
     }
 
     /// Whether it says anything.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
@@ -129,7 +129,7 @@ impl Guard {
     /// must be alike too, and where the main text is little of one, both must be known to have the
     /// same headline. Short ones of one host must not be known to have two: what they share may be a
     /// notice or an imprint. Pages in two languages never are.
-    pub(super) fn allows_content(&self, other: &Self) -> bool {
+    pub(crate) fn allows_content(&self, other: &Self) -> bool {
         let wholes_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
             _ => !self.is_over_trimmed() && !other.is_over_trimmed(),
@@ -154,7 +154,7 @@ impl Guard {
     /// Whether two pages whose judged texts are almost the same may be the same: the texts that they
     /// are not judged by must be alike too, and where one host's template may be what is alike, the
     /// headline must be the same. Pages in two languages never are.
-    pub(super) fn allows_near(&self, other: &Self) -> bool {
+    pub(crate) fn allows_near(&self, other: &Self) -> bool {
         let texts_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => {
                 let is_little = a.is_over_trimmed || b.is_over_trimmed;

@@ -14,16 +14,16 @@ pub const HASHES: usize = 128;
 
 /// Values of the sketch of the text that a page is not judged by: a guard, not a measure (standard error 8.8 %
 /// at 0.5).
-pub(super) const WHOLE_HASHES: usize = 32;
+pub(crate) const WHOLE_HASHES: usize = 32;
 
 /// A signature.
-pub(super) type Signature = [u32; HASHES];
+pub(crate) type Signature = [u32; HASHES];
 
 /// A witness: the low information of a signature, a byte a value.
-pub(super) type Sketch = [u8; HASHES];
+pub(crate) type Sketch = [u8; HASHES];
 
 /// A witness of a text that the page is not judged by.
-pub(super) type WholeSketch = [u8; WHOLE_HASHES];
+pub(crate) type WholeSketch = [u8; WHOLE_HASHES];
 
 /// Values that are computed side by side: four registers of eight lanes each for the minima, the
 /// factors and the summands leave room for the rest in the sixteen registers of AVX2.
@@ -65,13 +65,13 @@ impl Permutations {
     }
 
     /// What they were drawn with.
-    pub(super) fn seed(&self) -> u64 {
+    pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 
     /// The minimum of each of the first `N` functions (a multiple of 32, at most 128) over the
     /// shingles; all ones for no shingles.
-    pub(super) fn minima<const N: usize>(&self, shingles: &[u64]) -> [u32; N] {
+    pub(crate) fn minima<const N: usize>(&self, shingles: &[u64]) -> [u32; N] {
         let mut minima = [u32::MAX; N];
         Arch::new().dispatch(Minima {
             permutations: self,
@@ -149,7 +149,7 @@ const CHANCE: f64 = 1.0 / 256.0;
 pub(super) const SKETCH_SHORTFALL: f64 = CHANCE / (1.0 - CHANCE);
 
 /// The bytes of minima: equal minima give equal bytes, others do so in one of 256 cases.
-pub(super) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
+pub(crate) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
     minima.map(|minimum| (minimum.wrapping_mul(0x9e37_79b1) >> 24) as u8)
 }
 
@@ -160,7 +160,7 @@ pub(super) fn similarity(a: &Signature, b: &Signature) -> f64 {
 }
 
 /// The similarity that two sketches show, 0 to 1: the share of equal bytes, less what chance gives.
-pub(super) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64 {
+pub(crate) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64 {
     const { assert!(N <= u8::MAX as usize) };
     // Counted in bytes: sixteen or more at a time.
     let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();
@@ -169,7 +169,7 @@ pub(super) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64
 }
 
 /// The short sketch of a text of these words.
-pub(super) fn whole_sketch(words: &[u64], permutations: &Permutations) -> WholeSketch {
+pub(crate) fn whole_sketch(words: &[u64], permutations: &Permutations) -> WholeSketch {
     let shingles = shingle::hashes(words, 5, permutations.seed);
     sketch(&permutations.minima(&shingles))
 }

@@ -6,48 +6,33 @@
 //! both together. Nothing here knows pages, archives or the network: bytes and text come in,
 //! verdicts go out.
 
-mod bands;
-mod bottom;
-mod corpus;
 mod documents;
 mod exact;
-mod features;
-mod figures;
-mod guard;
+pub(crate) mod features;
+pub(crate) mod guard;
 mod index;
 mod mask;
-mod minhash;
+pub(crate) mod minhash;
 mod near;
 mod rule;
-mod saved;
-mod shards;
-mod shingle;
-mod short;
-mod signed;
-mod simhash;
+pub(crate) mod shingle;
+pub(crate) mod short;
+pub(crate) mod simhash;
 mod similarity;
-mod tables;
-mod text;
-mod weights;
+pub(crate) mod text;
 mod witness;
 
-pub use corpus::{Corpus, Duplicate, Judged, Tier};
 pub use documents::{Document, DocumentId, Documents, DocumentsDamage, Error, Stored, StoredFor};
 pub use features::{Features, Finder, Fingerprinter};
-pub use figures::{Figures, sign_minhash, sign_simhash};
 pub use guard::Heading;
 pub use index::{Asked, Index, Posting, postings, structures};
 pub use mask::{Mask, Masks};
 pub use minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use rule::{MAX_HAMMING, MIN_SIMILARITY, Rule, RuleOverrides, Rules, Tiers};
-pub use saved::{Entry, Saved, SavedError};
 pub use shingle::{Shingle, Unit};
-pub use signed::{Clusters, Near, Options, Signed, Signer};
 pub use simhash::hamming;
 pub use similarity::Similarity;
-pub use tables::{Found, MAX_GUARANTEED, Tables};
 pub use text::{Text, words};
-pub use weights::{DfCounts, DfError, DfTable, Weights};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -132,19 +117,19 @@ impl Signature {
 }
 
 /// Serde knows arrays of up to 32 bytes; a sketch is written as a list of bytes.
-mod sketch_bytes {
+pub(crate) mod sketch_bytes {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
     use super::HASHES;
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         sketch: &[u8; HASHES],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         sketch.as_slice().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Box<[u8; HASHES]>, D::Error> {
         let bytes: Box<[u8]> = Vec::deserialize(deserializer)?.into();

@@ -44,7 +44,7 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// whole, of an empty one none. Each is a polynomial of the units' hashes (their order counts),
 /// rolled from its neighbour with two multiplications, and then mixed, so that every bit depends on
 /// every unit. Another `seed` gives other hashes throughout.
-pub(super) fn hashes(units: &[u64], length: u8, seed: u64) -> Vec<u64> {
+pub(crate) fn hashes(units: &[u64], length: u8, seed: u64) -> Vec<u64> {
     let length = usize::from(length.max(1)).min(units.len());
     let (head, tail) = units.split_at(length);
     if head.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn hashes(units: &[u64], length: u8, seed: u64) -> Vec<u64> {
 
 /// The finalizer of `SplitMix64` (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
 /// Generators", 2014).
-pub(super) fn mix(value: u64) -> u64 {
+pub(crate) fn mix(value: u64) -> u64 {
     let mixed = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ mixed >> 31

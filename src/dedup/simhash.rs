@@ -5,7 +5,7 @@
 //! tie makes a 0. Pure arithmetic; who looks for fingerprints is in `near.rs` and `tables.rs`.
 
 /// Bits within which candidates are looked for that a sketch then decides.
-pub(super) const REACH: u8 = 10;
+pub(crate) const REACH: u8 = 10;
 
 /// Bits in which two fingerprints differ.
 pub fn hamming(a: u64, b: u64) -> u8 {
@@ -17,7 +17,7 @@ pub fn hamming(a: u64, b: u64) -> u8 {
 /// The votes are counted in bit planes: plane k holds bit k of all 64 counts, so one operation on 64
 /// bits serves 64 counters. Eight hashes at a time pass through a tree of carry-save adders (Harley
 /// and Seal's population count, turned by 90 degrees); only every eighth ripples upwards.
-pub(super) fn majority(hashes: &[u64]) -> u64 {
+pub(crate) fn majority(hashes: &[u64]) -> u64 {
     let (mut ones, mut twos, mut fours) = (0, 0, 0);
     // Counts from 8 on, for up to 2^35 hashes.
     let mut planes = [0_u64; 32];

@@ -348,7 +348,7 @@ impl Words {
 }
 
 /// xxh3 of each word of a text.
-pub(super) fn word_hashes(text: &str) -> Vec<u64> {
+pub(crate) fn word_hashes(text: &str) -> Vec<u64> {
     let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
     words(text, |word| hashes.push(xxh3_64(word.as_bytes())));
     hashes

@@ -1,21 +1,18 @@
 //! `gleaner dedup`: finds the duplicates of a corpus that others crawled.
 
 use std::fmt::Write as _;
+use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::features::FeatureArguments;
-use crate::cli::captures::{self, Wanted};
-use crate::cli::in_order::in_order;
-use crate::cli::kept::{Kept, Store};
-use crate::cli::lines::{Content, Document, Extraction, each_line};
-use crate::cli::verdicts::{KeptLines, Verdicts};
 use crate::cli::{Failure, output};
-use crate::dedup::{
-    Clusters, HASHES, MAX_GUARANTEED, Near, Options, Signer, bands_for, chance_found,
+use crate::corpus::{
+    self, Clusters, Input, Keeping, MAX_GUARANTEED, Near, Options, SavedError, StoredBodies,
 };
+use crate::dedup::{HASHES, bands_for, chance_found};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -49,7 +46,7 @@ pub(crate) struct Arguments {
         requires = "output",
         conflicts_with = "jsonl"
     )]
-    store: Store,
+    store: StoreArgument,
     /// Compare with the documents of earlier runs too: those that this directory knows, which learns
     /// those of this run
     #[arg(long, value_name = "DIR")]
@@ -84,6 +81,16 @@ pub(crate) struct Arguments {
     /// Print how likely the bands find a pair, by its similarity, and end
     #[arg(long)]
     explain_lsh: bool,
+}
+
+/// Bodies that are left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum StoreArgument {
+    /// Those of all duplicates
+    #[default]
+    Unique,
+    /// Those whose payload is written already
+    ExactOnly,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -173,56 +180,42 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.explain_lsh {
         return Ok(output::print(&explain(&options))?);
     }
-    let extraction = Extraction::new()?;
-    let signer = Signer::new(&options);
-    let (output, index) = (arguments.output.as_deref(), arguments.index.as_deref());
-    let (files, threads) = (&arguments.files, arguments.threads);
-    let wanted = match (output, index) {
-        (Some(_), _) => Wanted::Everything,
-        (None, Some(_)) => Wanted::Captures,
-        (None, None) => Wanted::Pages,
+    let input = Input {
+        files: &arguments.files,
+        threads: arguments.threads,
     };
-    let kept = (!arguments.jsonl && wanted != Wanted::Pages)
-        .then(|| Kept::new(output, arguments.store, index.is_some(), &options, files))
-        .transpose()?;
-    let mut verdicts = Verdicts::new(options, index, kept)?;
-    let sign = |content: &Content<'_>| {
-        let text = signer.text(&content.main, &content.visible);
-        let text = text.with_heading(&content.heading);
-        signer.sign(&content.raw, &text)
+    let keeping = Keeping {
+        output: arguments.output.as_deref(),
+        index: arguments.index.as_deref(),
     };
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     if arguments.jsonl {
-        let mut kept = output.map(KeptLines::create).transpose()?;
-        let keeps = kept.is_some();
-        each_line(
-            files,
-            threads,
-            |line| {
-                let document = Document::parse(line)?;
-                let signed = sign(&document.content(&extraction)?);
-                let line = keeps.then(|| Box::<[u8]>::from(line));
-                Ok((Box::<str>::from(document.id()), signed, line))
-            },
-            |(id, signed, line)| {
-                let is_kept = verdicts.document(&id, signed)?;
-                match (&mut kept, line) {
-                    (Some(kept), Some(line)) if is_kept => kept.write(&line),
-                    _ => Ok(()),
-                }
-            },
-        )?;
-        verdicts.flush()?;
-        kept.map_or(Ok(()), KeptLines::finish)?;
-        return verdicts.commit();
+        return Ok(corpus::dedup_jsonl(input, &options, keeping, &mut out)?);
     }
-    in_order(
-        threads,
-        |hand_over| captures::read(files, wanted, hand_over),
-        |job| captures::work(&job, &extraction, sign),
-        |item| verdicts.item(item),
-    )?;
-    verdicts.flush()?;
-    verdicts.commit()
+    let stored = match arguments.store {
+        StoreArgument::Unique => StoredBodies::Unique,
+        StoreArgument::ExactOnly => StoredBodies::ExactOnly,
+    };
+    Ok(corpus::dedup_warc(
+        input, &options, keeping, stored, &mut out,
+    )?)
+}
+
+impl From<corpus::Error> for Failure {
+    fn from(error: corpus::Error) -> Self {
+        match error {
+            corpus::Error::Input(message) => Self::usage(message),
+            corpus::Error::Output(source) => Self::Io(source.into()),
+            corpus::Error::Index(SavedError::Io { path, source }) => {
+                let what = format!("cannot use the index {}", path.display());
+                Self::Io(anyhow::Error::new(source).context(what))
+            }
+            corpus::Error::Index(error) => Self::usage(error.to_string()),
+            error @ (corpus::Error::Io { .. } | corpus::Error::Archive(_)) => {
+                Self::Io(error.into())
+            }
+        }
+    }
 }
 
 /// The S-curve of the bands, as a table.

@@ -1,7 +1,7 @@
 //! `gleaner extract`: what a page says, without a crawl: its main text, its title, its language.
 //!
 //! One page from a file or standard input, or a stream of them as JSON lines. A stream stays a
-//! stream: what is in flight is bounded (`in_order.rs`).
+//! stream: what is in flight is bounded (`corpus/parallel.rs`).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::in_order::{Worked, in_order};
 use crate::cli::{Failure, output};
+use crate::corpus::{Worked, in_order};
 use crate::page::{Metadata, Page, PageOptions, Wishes, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 

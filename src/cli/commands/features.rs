@@ -9,7 +9,8 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use crate::cli::Failure;
-use crate::dedup::{DfTable, Options, Shingle, Unit, Weights};
+use crate::corpus::{DfTable, Options, Weights};
+use crate::dedup::{Shingle, Unit};
 
 #[derive(Debug, Args)]
 pub(super) struct FeatureArguments {

@@ -10,8 +10,7 @@ use serde_json::json;
 
 use super::features::FeatureArguments;
 use crate::cli::Failure;
-use crate::cli::lines::{Document, Extraction, each_line};
-use crate::dedup::{DfCounts, Figures, Options, Signer};
+use crate::corpus::{self, Figures, Input, Options, Signer};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -44,60 +43,37 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let extraction = Extraction::new()?;
     let mut options = Options::witness();
     arguments.features.set(&mut options)?;
     let signer = Signer::new(&options);
+    let input = Input {
+        files: &arguments.files,
+        threads: arguments.threads,
+    };
     if let Some(path) = &arguments.df_table_out {
-        return make_table(arguments, path, &options, &signer, &extraction);
+        return make_table(input, path, arguments.df_table_number, &options, &signer);
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    each_line(
-        &arguments.files,
-        arguments.threads,
-        |line| {
-            let document = Document::parse(line)?;
-            let content = document.content(&extraction)?;
-            let text = signer.text(&content.main, &content.visible);
-            let figures = Figures::of(&content.raw, &text, &signer);
-            Ok(figures_line(document.id(), &figures, arguments.minhash))
-        },
-        |line| {
-            out.write_all(line.as_bytes())
-                .map_err(anyhow::Error::from)?;
-            Ok(())
-        },
+    corpus::figures(
+        input,
+        &signer,
+        |id, figures| figures_line(id, figures, arguments.minhash),
+        |line| out.write_all(line.as_bytes()),
     )?;
     out.flush().map_err(anyhow::Error::from)?;
     Ok(())
 }
 
-/// Counts in how many documents each shingle occurs.
+/// Writes a table of in how many documents each shingle occurs.
 fn make_table(
-    arguments: &Arguments,
+    input: Input<'_>,
     path: &Path,
+    number: u32,
     options: &Options,
     signer: &Signer,
-    extraction: &Extraction,
 ) -> Result<(), Failure> {
-    let mut counts = DfCounts::default();
-    each_line(
-        &arguments.files,
-        arguments.threads,
-        |line| {
-            let document = Document::parse(line)?;
-            let content = document.content(extraction)?;
-            Ok(signer.distinct_features(&signer.text(&content.main, &content.visible)))
-        },
-        |features| {
-            if let Some(features) = features {
-                counts.add(&features);
-            }
-            Ok(())
-        },
-    )?;
+    let counts = corpus::count_shingles(input, signer)?;
     let written = File::create_new(path).and_then(|file| {
-        let number = arguments.df_table_number;
         counts.write(&file, number, options.shingle, options.seed)?;
         file.sync_all()
     });

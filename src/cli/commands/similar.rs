@@ -12,9 +12,9 @@ use clap::Args;
 
 use super::report::listed;
 use crate::cli::exit::Exit;
-use crate::cli::lines::Extraction;
 use crate::cli::questions::Source;
 use crate::cli::{Failure, output};
+use crate::corpus::Extraction;
 use crate::dedup::{Fingerprints, Kind, Text};
 use crate::engine::{Similar, Subject};
 use crate::page::charset;

@@ -34,7 +34,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 21] = [
         ],
     ),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
-    ("corpus", &["url", "runs", "archive", "page", "dedup"]),
+    ("corpus", &["url", "fetch", "page", "dedup", "archive"]),
     ("cli", ALL_ABOVE),
 ];
 

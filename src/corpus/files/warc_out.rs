@@ -17,26 +17,24 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Failure;
-use super::captures::{Capture, CaptureKind};
+use super::warc_in::{Capture, CaptureKind};
 use crate::archive::{
     self, Archive as _, Original, Record, RecordId, Relation, WarcArchive, WarcOptions,
 };
-use crate::dedup::{Judged, Options};
+use crate::corpus::{Error, Judged, Options};
 
-/// Bodies that are left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Store {
-    /// Those of all duplicates
-    #[default]
+/// Which bodies are left out of the WARC files that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoredBodies {
+    /// Those of all duplicates are left out.
     Unique,
-    /// Those whose payload is written already
+    /// Those whose payload is written already are left out.
     ExactOnly,
 }
 
 /// A record whose body is in an archive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Origin {
+pub(in crate::corpus) struct Origin {
     id: String,
     url: String,
     date: String,
@@ -46,7 +44,7 @@ pub(super) struct Origin {
 
 /// What has to be known again in a later run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Note {
+pub(in crate::corpus) enum Note {
     /// The next origin, and the first half of the SHA-256 of its payload if there is one.
     Origin(Origin, Option<u128>),
     /// The origin of the next document.
@@ -59,24 +57,24 @@ pub(super) enum Note {
 
 /// A record without a body of its own.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct LeftOut {
+pub(in crate::corpus) struct LeftOut {
     origin: u32,
     /// Whether its payload is that of the origin.
     is_identical: bool,
 }
 
 /// A judged page, as far as it matters here.
-pub(super) struct Page<'a> {
-    pub(super) judged: &'a Judged,
+pub(in crate::corpus) struct Page<'a> {
+    pub(in crate::corpus) judged: &'a Judged,
     /// Id of the document that it is a duplicate of, as JSON.
-    pub(super) of: Option<&'a str>,
+    pub(in crate::corpus) of: Option<&'a str>,
 }
 
 /// What is written, and what was.
-pub(super) struct Kept {
+pub(in crate::corpus) struct Kept {
     /// Where records go; without one, all of them stay where they are.
     archive: Option<WarcArchive>,
-    store: Store,
+    store: StoredBodies,
     /// Whether notes are wanted.
     takes_notes: bool,
     notes: Vec<Note>,
@@ -92,13 +90,13 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Nothing written yet. With a directory, which must be new or empty, records are written there.
-    pub(super) fn new(
+    pub(in crate::corpus) fn new(
         directory: Option<&Path>,
-        store: Store,
+        store: StoredBodies,
         takes_notes: bool,
         options: &Options,
         sources: &[PathBuf],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let archive = directory.map(|directory| begin(directory, store, options, sources));
         Ok(Self {
             archive: archive.transpose()?,
@@ -115,7 +113,7 @@ impl Kept {
     }
 
     /// What an earlier run noted.
-    pub(super) fn apply(&mut self, note: Note) {
+    pub(in crate::corpus) fn apply(&mut self, note: Note) {
         match note {
             Note::Origin(origin, payload) => {
                 let at = self.origins.len() as u32;
@@ -133,21 +131,21 @@ impl Kept {
     }
 
     /// A document of an earlier run, or one that no record stands for.
-    pub(super) fn skip_document(&mut self) {
+    pub(in crate::corpus) fn skip_document(&mut self) {
         self.origin_of.push(self.next.take());
     }
 
     /// What is to be noted before the document, or the record, that was taken.
-    pub(super) fn notes(&mut self) -> impl Iterator<Item = Note> {
+    pub(in crate::corpus) fn notes(&mut self) -> impl Iterator<Item = Note> {
         self.notes.drain(..)
     }
 
     /// Writes a record; `page` if it is that of a page.
-    pub(super) fn take(
+    pub(in crate::corpus) fn take(
         &mut self,
         capture: &Capture,
         page: Option<&Page<'_>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         match &capture.kind {
             CaptureKind::Response(payload) => self.response(capture, payload.as_ref(), page)?,
             CaptureKind::Revisit {
@@ -173,7 +171,7 @@ impl Kept {
         capture: &Capture,
         payload: Option<&(u128, String)>,
         page: Option<&Page<'_>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let own_keys = keys(&capture.id, &capture.url, &capture.date);
         let is_promised = own_keys.iter().any(|key| self.promised.contains(key));
         // A record whose date is none cannot be written anew.
@@ -188,7 +186,7 @@ impl Kept {
                 self.leave_out(own_keys, origin, true);
                 origin
             }
-            (_, Some(origin)) if may_leave_out && self.store == Store::Unique => {
+            (_, Some(origin)) if may_leave_out && self.store == StoredBodies::Unique => {
                 self.write_metadata(capture, origin, page)?;
                 self.leave_out(own_keys, origin, false);
                 origin
@@ -226,7 +224,7 @@ impl Kept {
         capture: &Capture,
         keys_of_original: [u64; 2],
         is_identical: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let mut known = keys_of_original
             .iter()
             .filter_map(|key| self.left_out.get(key));
@@ -259,14 +257,16 @@ impl Kept {
         }
     }
 
-    fn as_it_is(&mut self, capture: &Capture) -> Result<(), Failure> {
+    fn as_it_is(&mut self, capture: &Capture) -> Result<(), Error> {
         match &mut self.archive {
-            Some(archive) => archive.append_as_it_is(&capture.member).map_err(failed),
+            Some(archive) => archive
+                .append_as_it_is(&capture.member)
+                .map_err(Error::Archive),
             None => Ok(()),
         }
     }
 
-    fn write_revisit(&mut self, capture: &Capture, origin: u32) -> Result<(), Failure> {
+    fn write_revisit(&mut self, capture: &Capture, origin: u32) -> Result<(), Error> {
         let Some(origin) = self.origins.get(origin as usize) else {
             return Ok(());
         };
@@ -284,7 +284,7 @@ impl Kept {
         capture: &Capture,
         origin: u32,
         page: Option<&Page<'_>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let Some(origin) = self.origins.get(origin as usize) else {
             return Ok(());
         };
@@ -324,21 +324,21 @@ impl Kept {
     }
 
     /// Writes records, the first in the place of that which was captured.
-    fn write(&mut self, capture: &Capture, mut records: Vec<Record>) -> Result<(), Failure> {
+    fn write(&mut self, capture: &Capture, mut records: Vec<Record>) -> Result<(), Error> {
         if let (Some(id), false) = (RecordId::parse(&capture.id), records.is_empty()) {
             let first = records.remove(0).in_place_of(id);
             records.insert(0, first);
         }
         match &mut self.archive {
-            Some(archive) => archive.append(&records).map(drop).map_err(failed),
+            Some(archive) => archive.append(&records).map(drop).map_err(Error::Archive),
             None => Ok(()),
         }
     }
 
     /// Waits until the disk has what was written.
-    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+    pub(in crate::corpus) fn finish(&mut self) -> Result<(), Error> {
         match &mut self.archive {
-            Some(archive) => archive.sync().map(drop).map_err(failed),
+            Some(archive) => archive.sync().map(drop).map_err(Error::Archive),
             None => Ok(()),
         }
     }
@@ -347,13 +347,13 @@ impl Kept {
 /// Begins an archive that says how it was made.
 fn begin(
     directory: &Path,
-    store: Store,
+    store: StoredBodies,
     options: &Options,
     sources: &[PathBuf],
-) -> Result<WarcArchive, Failure> {
+) -> Result<WarcArchive, Error> {
     let is_used = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if is_used {
-        return Err(Failure::usage(format!(
+        return Err(Error::input(format!(
             "{} is not empty; give a new or empty directory with --output",
             directory.display()
         )));
@@ -362,8 +362,8 @@ fn begin(
     let settings = settings.map(|(name, value)| format!("{name}: {value}"));
     let settings = settings.collect::<Vec<_>>().join("; ");
     let left_out = match store {
-        Store::Unique => "of all duplicates",
-        Store::ExactOnly => "whose payload is here already",
+        StoredBodies::Unique => "of all duplicates",
+        StoredBodies::ExactOnly => "whose payload is here already",
     };
     let sources = sources.iter().map(|path| path.display().to_string());
     let mut warc = WarcOptions::new(directory);
@@ -380,7 +380,7 @@ fn begin(
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    let (archive, _) = WarcArchive::open(warc, None).map_err(failed)?;
+    let (archive, _) = WarcArchive::open(warc, None).map_err(Error::Archive)?;
     Ok(archive)
 }
 
@@ -416,8 +416,4 @@ fn keys(id: &str, url: &str, date: &str) -> [u64; 2] {
         true => [by_place; 2],
         false => [by_id, by_place],
     }
-}
-
-fn failed(error: archive::Error) -> Failure {
-    Failure::Io(anyhow::Error::new(error).context("cannot write the deduplicated records"))
 }

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::features::VERSION as FEATURES_VERSION;
 use super::{Judged, Options, Signed};
+use crate::dedup::features::VERSION as FEATURES_VERSION;
 
 /// The form of the two files. It rises when one of them changes.
 const FORMAT: u32 = 2;
@@ -211,6 +211,11 @@ impl Saved {
         File::open(&self.path)?.sync_all()
     }
 
+    /// The error for an entry that its owner cannot read.
+    pub(super) fn damaged(&self, what: &str) -> SavedError {
+        SavedError::damaged(&self.path, what)
+    }
+
     fn io(&self, source: io::Error) -> SavedError {
         match source.kind() {
             io::ErrorKind::UnexpectedEof => SavedError::damaged(&self.path, "its end is missing"),
@@ -357,7 +362,7 @@ impl SavedError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Corpus, Signer};
+    use crate::corpus::{Corpus, Signer};
 
     fn text(seed: u64) -> String {
         let words: Vec<_> = (0..120).map(|at| format!("w{}", at * seed % 977)).collect();
@@ -415,7 +420,7 @@ mod tests {
     #[test]
     fn many_runs_find_what_one_finds() {
         let mut minhash = Options::minhash(0.8);
-        minhash.clusters = crate::dedup::Clusters::FirstFit;
+        minhash.clusters = crate::corpus::Clusters::FirstFit;
         for options in [Options::witness(), Options::hamming(3), minhash] {
             let directory = tempfile::tempdir().unwrap();
             let whole = run(&directory.path().join("whole"), &options, &texts(), true);

@@ -1,6 +1,6 @@
 //! Deduplication of a corpus that others crawled, in memory: what `gleaner dedup` runs on.
 //!
-//! Two halves. `signed.rs` turns a document into [`Signed`], a plain value, on any thread. [`Corpus`]
+//! Two halves. `sign.rs` turns a document into [`Signed`], a plain value, on any thread. [`Corpus`]
 //! takes them one by one in their order, judges each against those before it, and keeps what later
 //! ones are judged by: digests, fingerprints, sketches, never text. So the verdicts depend on the
 //! order of the documents and the options, and on nothing else; and a corpus that is told again what
@@ -12,14 +12,13 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::bands::{Bands, Spread};
 use super::bottom::{self, Bottom};
-use super::guard::Guard;
-use super::minhash::{self, Sketch};
-use super::short::{self, Set, Sets};
-use super::signed::{Clusters, Features, Near, Options, Signed};
-use super::simhash;
-use super::tables::{Found, Tables};
+use super::lookup::{Bands, Found, Sets, Spread, Tables};
+use super::sign::{Clusters, Features, Near, Options, Signed};
+use crate::dedup::guard::Guard;
+use crate::dedup::minhash::{self, Sketch};
+use crate::dedup::short::{self, Set};
+use crate::dedup::simhash;
 
 /// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked for:
 /// four standard errors.
@@ -382,7 +381,8 @@ impl Corpus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Signer, shingle};
+    use crate::corpus::Signer;
+    use crate::dedup::shingle;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 

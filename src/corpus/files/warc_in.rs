@@ -11,14 +11,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::Failure;
-use super::in_order::Worked;
-use super::lines::{Content, Extraction};
+use super::{Content, Extraction};
 use crate::archive::{self, ReadRecord};
+use crate::corpus::Error;
+use crate::corpus::parallel::Worked;
 use crate::dedup::Heading;
 use crate::fetch::{self, DecodeBounds, Exchange};
 use crate::page::{self, BodyKind, charset};
@@ -31,7 +30,7 @@ const BOUNDS: DecodeBounds = DecodeBounds {
 
 /// What of the files is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(in crate::corpus) enum Wanted {
     /// The pages, to be judged.
     Pages,
     /// The pages, and where they stand.
@@ -41,37 +40,37 @@ pub(super) enum Wanted {
 }
 
 /// A record on its way to a worker.
-pub(super) struct Job {
+pub(in crate::corpus) struct Job {
     record: ReadRecord,
     file: Arc<File>,
     wanted: Wanted,
 }
 
 /// A record that was worked on.
-pub(super) struct Item<T> {
+pub(in crate::corpus) struct Item<T> {
     /// Of a page, its record id and URL as JSON, and what was made of its text.
-    pub(super) page: Option<(String, String, T)>,
+    pub(in crate::corpus) page: Option<(String, String, T)>,
     /// Unless only pages are wanted.
-    pub(super) capture: Option<Capture>,
+    pub(in crate::corpus) capture: Option<Capture>,
 }
 
 /// A record, as it is known to what is written.
-pub(super) struct Capture {
+pub(in crate::corpus) struct Capture {
     /// Its gzip member, if everything is wanted.
-    pub(super) member: Vec<u8>,
-    pub(super) id: String,
-    pub(super) url: String,
-    pub(super) date: String,
-    pub(super) ip: Option<String>,
+    pub(in crate::corpus) member: Vec<u8>,
+    pub(in crate::corpus) id: String,
+    pub(in crate::corpus) url: String,
+    pub(in crate::corpus) date: String,
+    pub(in crate::corpus) ip: Option<String>,
     /// HTTP head of a response or a revisit.
-    pub(super) head: Vec<u8>,
-    pub(super) kind: CaptureKind,
+    pub(in crate::corpus) head: Vec<u8>,
+    pub(in crate::corpus) kind: CaptureKind,
     /// The main text of a page, if everything is wanted.
-    pub(super) text: Option<String>,
+    pub(in crate::corpus) text: Option<String>,
 }
 
 /// What kind of record it is.
-pub(super) enum CaptureKind {
+pub(in crate::corpus) enum CaptureKind {
     /// An answer; with the first half of the SHA-256 of a payload that is whole and not empty, and the digest
     /// that the record names, or else the SHA-256.
     Response(Option<(u128, String)>),
@@ -89,15 +88,16 @@ pub(super) enum CaptureKind {
 }
 
 /// Gives the records that are wanted, or may be, file by file.
-pub(super) fn read(
+pub(in crate::corpus) fn read(
     files: &[PathBuf],
     wanted: Wanted,
     hand_over: &mut dyn FnMut(Job) -> bool,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     for path in files {
-        let wrong = |error: archive::Error| Failure::usage(error.to_string());
+        let wrong = |error: archive::Error| Error::input(error.to_string());
         let records = archive::records(path).map_err(wrong)?;
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let file =
+            File::open(path).map_err(Error::io(format!("cannot open {}", path.display())))?;
         let file = Arc::new(file);
         for record in records {
             let record = record.map_err(wrong)?;
@@ -131,11 +131,11 @@ fn is_whole_response(record: &ReadRecord) -> bool {
 }
 
 /// Works on a record: `sign` makes what is wanted of the text of a page.
-pub(super) fn work<T>(
+pub(in crate::corpus) fn work<T>(
     job: &Job,
     extraction: &Extraction,
     sign: impl Fn(&Content<'_>) -> T,
-) -> Worked<Item<T>> {
+) -> Worked<Item<T>, Error> {
     let record = &job.record;
     let name = |field| record.header(field).unwrap_or_default();
     let url = target(name("WARC-Target-URI"));
@@ -155,7 +155,7 @@ pub(super) fn work<T>(
     };
     let Ok(signed) = signed else {
         let why = format!("reading {url} failed; please report it");
-        worked.failure = Some(Failure::usage(why));
+        worked.failure = Some(Error::input(why));
         return worked;
     };
     let (signed, text) = match signed {
@@ -169,8 +169,7 @@ pub(super) fn work<T>(
     match capture(job, url, exchange.as_ref(), text) {
         Ok(capture) => worked.values.push(Item { page, capture }),
         Err(error) => {
-            let error = anyhow::Error::new(error).context("cannot read a WARC file again");
-            worked.failure = Some(error.into());
+            worked.failure = Some(Error::io("cannot read a WARC file again")(error));
         }
     }
     worked

@@ -10,26 +10,24 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::Failure;
-
 /// Jobs between reader and taker, for each worker.
 const JOBS_A_WORKER: usize = 4;
 
 /// What became of a job: the values it gave, up to what failed in it.
-pub(super) struct Worked<T> {
-    pub(super) values: Vec<T>,
-    pub(super) failure: Option<Failure>,
+pub(crate) struct Worked<T, E> {
+    pub(crate) values: Vec<T>,
+    pub(crate) failure: Option<E>,
 }
 
 /// Hands each job that `read` gives to one of `threads` threads (none: one a core), which `work` on
 /// them, and gives the values to `take`, in order. `read` is told false when no more jobs are wanted. The first failure
 /// ends it, after all values before it were taken.
-pub(super) fn in_order<J: Send, T: Send>(
+pub(crate) fn in_order<J: Send, T: Send, E: Send>(
     threads: Option<NonZeroUsize>,
-    read: impl FnOnce(&mut dyn FnMut(J) -> bool) -> Result<(), Failure> + Send,
-    work: impl Fn(J) -> Worked<T> + Sync,
-    mut take: impl FnMut(T) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    read: impl FnOnce(&mut dyn FnMut(J) -> bool) -> Result<(), E> + Send,
+    work: impl Fn(J) -> Worked<T, E> + Sync,
+    mut take: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
     let threads = threads
         .or_else(|| thread::available_parallelism().ok())
         .map_or(1, NonZeroUsize::get);
@@ -62,7 +60,7 @@ pub(super) fn in_order<J: Send, T: Send>(
         }
         drop(results);
         // Whatever ends this early drops the receivers, and the threads find nobody to send to.
-        let (passed, done): (Receiver<()>, Receiver<(u64, Worked<T>)>) = (passed, done);
+        let (passed, done): (Receiver<()>, Receiver<(u64, Worked<T, E>)>) = (passed, done);
         let mut early = BTreeMap::new();
         let mut next = 0;
         for (sequence, worked) in done {
@@ -84,10 +82,10 @@ pub(super) fn in_order<J: Send, T: Send>(
 }
 
 /// Does jobs until there are no more.
-fn do_jobs<J, T>(
+fn do_jobs<J, T, E>(
     waiting: &Mutex<Receiver<(u64, J)>>,
-    results: &Sender<(u64, Worked<T>)>,
-    work: &impl Fn(J) -> Worked<T>,
+    results: &Sender<(u64, Worked<T, E>)>,
+    work: &impl Fn(J) -> Worked<T, E>,
 ) {
     loop {
         let job = waiting
@@ -117,7 +115,7 @@ mod tests {
             },
             |number: u64| Worked {
                 values: vec![number],
-                failure: (Some(number) == failing).then(|| Failure::usage("no")),
+                failure: (Some(number) == failing).then_some("no"),
             },
             |number| {
                 taken.push(number);

@@ -3,34 +3,31 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, StdoutLock, Write as _};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
-use super::Failure;
-use super::captures::{Capture, Item};
-use super::kept::{Kept, Page};
-use crate::dedup::{Corpus, Entry, Judged, Options, Saved, SavedError, Signed};
+use super::files::{Capture, Item, JudgedPage as Page, Kept};
+use super::{Corpus, Entry, Error, Judged, Options, Saved, Signed};
 
 /// Documents on one side, lines on the other.
-pub(super) struct Verdicts {
+pub(super) struct Verdicts<'a> {
     corpus: Corpus,
     ids: Ids,
     saved: Option<Saved>,
     kept: Option<Kept>,
     line: String,
-    out: BufWriter<StdoutLock<'static>>,
+    out: &'a mut dyn Write,
 }
 
-impl Verdicts {
+impl<'a> Verdicts<'a> {
     /// Ready for the first document; with an index, for the next one after those that it knows.
     /// `kept` takes the records of WARC files.
     pub(super) fn new(
         options: Options,
         index: Option<&Path>,
         kept: Option<Kept>,
-    ) -> Result<Self, Failure> {
+        out: &'a mut dyn Write,
+    ) -> Result<Self, Error> {
         let saved = index.map(|path| Saved::open(path, &options)).transpose()?;
         let mut verdicts = Self {
             corpus: Corpus::new(options),
@@ -38,14 +35,14 @@ impl Verdicts {
             saved,
             kept,
             line: String::new(),
-            out: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+            out,
         };
         verdicts.recall()?;
         Ok(verdicts)
     }
 
     /// Takes what earlier runs know.
-    fn recall(&mut self) -> Result<(), Failure> {
+    fn recall(&mut self) -> Result<(), Error> {
         let Some(saved) = &self.saved else {
             return Ok(());
         };
@@ -60,25 +57,25 @@ impl Verdicts {
                 }
                 Entry::Note(note) => {
                     let note = postcard::from_bytes(&note);
-                    let note = note.context("the index holds a note that is none")?;
+                    let note = note.map_err(|_| saved.damaged("a note in it cannot be read"))?;
                     if let Some(kept) = &mut self.kept {
                         kept.apply(note);
                     }
                 }
             }
-            Ok::<_, Failure>(())
+            Ok::<_, Error>(())
         })
     }
 
     /// Judges a document, whose id is JSON. True if it is no duplicate.
-    pub(super) fn document(&mut self, id: &str, signed: Signed) -> Result<bool, Failure> {
+    pub(super) fn document(&mut self, id: &str, signed: Signed) -> Result<bool, Error> {
         let judged = self.compare(&signed)?;
         self.take((id, None), signed, &judged)?;
         Ok(judged.duplicate.is_none())
     }
 
     /// Judges a page, or only takes a record that is none.
-    pub(super) fn item(&mut self, item: Item<Signed>) -> Result<(), Failure> {
+    pub(super) fn item(&mut self, item: Item<Signed>) -> Result<(), Error> {
         let Item { page, capture } = item;
         let Some((id, url, signed)) = page else {
             return match capture {
@@ -93,7 +90,7 @@ impl Verdicts {
         self.take((&id, Some(&url)), signed, &judged)
     }
 
-    fn capture(&mut self, capture: &Capture, judged: Option<&Judged>) -> Result<(), Failure> {
+    fn capture(&mut self, capture: &Capture, judged: Option<&Judged>) -> Result<(), Error> {
         let Some(kept) = &mut self.kept else {
             return Ok(());
         };
@@ -105,18 +102,16 @@ impl Verdicts {
         kept.take(capture, page.as_ref())?;
         if let Some(saved) = &mut self.saved {
             for note in kept.notes() {
-                let note = postcard::to_stdvec(&note).context("a note is plain data")?;
+                let note = postcard::to_stdvec(&note).expect("a note is plain data");
                 saved.append(&Entry::Note(note))?;
             }
         }
         Ok(())
     }
 
-    fn compare(&mut self, signed: &Signed) -> Result<Judged, Failure> {
+    fn compare(&mut self, signed: &Signed) -> Result<Judged, Error> {
         if self.corpus.len() == u32::MAX - 1 {
-            return Err(Failure::usage(
-                "more than 4,294,967,294 documents; part them",
-            ));
+            return Err(Error::input("more than 4,294,967,294 documents; part them"));
         }
         Ok(self.corpus.compare(signed))
     }
@@ -127,7 +122,7 @@ impl Verdicts {
         (id, url): (&str, Option<&str>),
         signed: Signed,
         judged: &Judged,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let kept = self.corpus.worth_keeping(signed, judged);
         let mut run = None;
         if let Some(saved) = &mut self.saved {
@@ -144,32 +139,20 @@ impl Verdicts {
         self.line.clear();
         write_verdict(&mut self.line, (id, url), judged, &self.ids, run);
         let written = self.out.write_all(self.line.as_bytes());
-        Ok(written.map_err(anyhow::Error::from)?)
+        written.map_err(Error::Output)
     }
 
     /// Gives out what was said so far.
-    pub(super) fn flush(&mut self) -> Result<(), Failure> {
-        Ok(self.out.flush().map_err(anyhow::Error::from)?)
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
+        self.out.flush().map_err(Error::Output)
     }
 
     /// Everything was said and written: from now on the index knows it.
-    pub(super) fn commit(self) -> Result<(), Failure> {
+    pub(super) fn commit(self) -> Result<(), Error> {
         if let Some(mut kept) = self.kept {
             kept.finish()?;
         }
         Ok(self.saved.map_or(Ok(()), Saved::commit)?)
-    }
-}
-
-impl From<SavedError> for Failure {
-    fn from(error: SavedError) -> Self {
-        match error {
-            SavedError::Io { path, source } => {
-                let what = format!("cannot use the index {}", path.display());
-                Self::Io(anyhow::Error::new(source).context(what))
-            }
-            error => Self::usage(error.to_string()),
-        }
     }
 }
 
@@ -181,10 +164,10 @@ pub(super) struct KeptLines {
 
 impl KeptLines {
     /// Begins the file under another name.
-    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn create(path: &Path) -> Result<Self, Error> {
         let file = File::create(beside(path)).map_err(|error| {
             let path = path.display();
-            Failure::usage(format!("cannot write {path}: {error}; give a file with -o"))
+            Error::input(format!("cannot write {path}: {error}; give a file with -o"))
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -192,19 +175,19 @@ impl KeptLines {
         })
     }
 
-    pub(super) fn write(&mut self, line: &[u8]) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, line: &[u8]) -> Result<(), Error> {
         let written = self.file.write_all(line);
         let written = written.and_then(|()| self.file.write_all(b"\n"));
-        Ok(written.with_context(|| format!("cannot write {}", self.path.display()))?)
+        written.map_err(Error::io(format!("cannot write {}", self.path.display())))
     }
 
     /// Gives the file its name.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    pub(super) fn finish(mut self) -> Result<(), Error> {
         let finished = self.file.flush();
         let finished = finished
             .and_then(|()| self.file.get_ref().sync_all())
             .and_then(|()| fs::rename(beside(&self.path), &self.path));
-        Ok(finished.with_context(|| format!("cannot write {}", self.path.display()))?)
+        finished.map_err(Error::io(format!("cannot write {}", self.path.display())))
     }
 }
 
@@ -280,7 +263,7 @@ fn write_verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Duplicate, Tier};
+    use crate::corpus::{Duplicate, Tier};
 
     #[test]
     fn a_verdict_line_names_ids_as_they_were_given() {

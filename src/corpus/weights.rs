@@ -13,10 +13,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::bands::Spread;
-use super::features::VERSION as FEATURES_VERSION;
-use super::shingle::Shingle;
-use super::simhash;
+use super::lookup::Spread;
+use crate::dedup::features::VERSION as FEATURES_VERSION;
+use crate::dedup::shingle::Shingle;
+use crate::dedup::simhash;
 
 /// Shingles that are counted at once; when there are more, those that occurred once are forgotten
 /// (as in Manku and Motwani, "Approximate Frequency Counts over Data Streams", 2002).

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::minhash::{self, HASHES, Sketch};
+use crate::dedup::minhash::{self, HASHES, Sketch};
 
 /// Hashes in a sketch.
 const SIZE: usize = 128;

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::minhash::Signature;
-use super::shingle::mix;
+use crate::dedup::minhash::Signature;
+use crate::dedup::shingle::mix;
 
 /// Documents that are looked at in one band's chain, the newest ones.
 const CHAIN: usize = 256;
@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 
 /// The chains of all bands.
 #[derive(Debug)]
-pub(super) struct Bands {
+pub(in crate::corpus) struct Bands {
     all: Vec<Band>,
     /// For each document the search that saw it last, so that it is given once.
     seen: Vec<u32>,
@@ -36,7 +36,7 @@ struct Band {
 
 impl Bands {
     /// No documents yet.
-    pub(super) fn new(bands: usize) -> Self {
+    pub(in crate::corpus) fn new(bands: usize) -> Self {
         Self {
             all: (0..bands).map(|_| Band::default()).collect(),
             seen: Vec::new(),
@@ -45,7 +45,7 @@ impl Bands {
     }
 
     /// Adds a document by the keys of its bands. Numbers must rise; those left out have none.
-    pub(super) fn insert(&mut self, keys: &[u32], number: u32) {
+    pub(in crate::corpus) fn insert(&mut self, keys: &[u32], number: u32) {
         for (band, key) in self.all.iter_mut().zip(keys) {
             band.before.resize(number as usize, NONE);
             let before = band.newest.insert(*key, number);
@@ -55,7 +55,7 @@ impl Bands {
     }
 
     /// Visits documents that share a band, each once.
-    pub(super) fn find(&mut self, keys: &[u32], mut visit: impl FnMut(u32)) {
+    pub(in crate::corpus) fn find(&mut self, keys: &[u32], mut visit: impl FnMut(u32)) {
         self.search = self.search.wrapping_add(1);
         if self.search == 0 {
             self.seen.fill(0);
@@ -80,7 +80,7 @@ impl Bands {
 }
 
 /// The keys of a signature's bands: `bands` times `rows` of its values count.
-pub(super) fn keys(signature: &Signature, bands: u32, rows: u32) -> Box<[u32]> {
+pub(in crate::corpus) fn keys(signature: &Signature, bands: u32, rows: u32) -> Box<[u32]> {
     let values = signature.chunks_exact(rows.max(1) as usize);
     let key = |(at, values): (usize, &[u32])| {
         let sum = values
@@ -93,7 +93,7 @@ pub(super) fn keys(signature: &Signature, bands: u32, rows: u32) -> Box<[u32]> {
 
 /// Keys are hashes already; they are only spread to where the map looks.
 #[derive(Debug, Default)]
-pub(super) struct Spread(u64);
+pub(in crate::corpus) struct Spread(u64);
 
 impl Hasher for Spread {
     fn finish(&self) -> u64 {

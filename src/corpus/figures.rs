@@ -2,9 +2,10 @@
 
 use sha2::{Digest, Sha256};
 
-use super::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
-use super::short::SHORT_WORDS;
-use super::{Signer, Text, shingle, simhash, text};
+use super::Signer;
+use crate::dedup::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
+use crate::dedup::short::SHORT_WORDS;
+use crate::dedup::{Text, shingle, simhash, text};
 
 /// The SimHash of a text's shingles of words, and nothing else: for measuring.
 pub fn sign_simhash(text: &str, length: u8, seed: u64) -> u64 {

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::bottom::Bottom;
-use super::guard::Guard;
-use super::minhash::{self, HASHES, Permutations, Sketch};
-use super::shingle::{Shingle, Unit};
-use super::short::{self, KEPT_WORDS, SHORT_WORDS, Set};
+use super::lookup::{self, KEPT_WORDS};
 use super::weights::Weights;
-use super::{Text, bands, shingle, sketch_bytes};
+use crate::dedup::guard::Guard;
+use crate::dedup::minhash::{self, HASHES, Permutations, Sketch};
+use crate::dedup::shingle::{self, Shingle, Unit};
+use crate::dedup::short::{self, SHORT_WORDS, Set};
+use crate::dedup::{Text, sketch_bytes};
 
 /// Fewer words say too little about a page to tell it from another by its text alone.
 const MIN_WORDS: u32 = 5;
@@ -38,7 +39,7 @@ pub struct Options {
 pub enum Near {
     /// SimHash finds candidates, the sketch decides.
     Witness,
-    /// SimHash alone, at most so many bits apart; at most [`super::tables::MAX_GUARANTEED`].
+    /// SimHash alone, at most so many bits apart; at most [`super::MAX_GUARANTEED`].
     Hamming(u8),
     /// `MinHash` signatures, found by bands.
     MinHash {
@@ -239,7 +240,7 @@ impl Signer {
                     let features = features();
                     exact = is_exact.then(|| short::set(&features));
                     let minima = self.permutations.minima(&features);
-                    bands = bands::keys(&minima, count, rows);
+                    bands = lookup::keys(&minima, count, rows);
                     Features::MinHash(Box::new(minhash::sketch(&minima)), Bottom::of(&features))
                 }
             });

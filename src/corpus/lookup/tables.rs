@@ -450,7 +450,7 @@ mod tests {
     fn buckets_that_outgrow_their_place_lose_nothing() {
         // All in a few buckets, so that these are laid out anew again and again.
         let fingerprint = |number: u32| {
-            let mixed = super::super::shingle::mix(u64::from(number));
+            let mixed = crate::dedup::shingle::mix(u64::from(number));
             let flips = [mixed, mixed >> 6, mixed >> 12, mixed >> 18, mixed >> 24];
             flips
                 .iter()

@@ -3,20 +3,17 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Failure;
-use super::in_order::{Worked, in_order};
+use super::{Content, Extraction};
+use crate::corpus::parallel::{Worked, in_order};
+use crate::corpus::{Error, Input};
 use crate::dedup::Heading;
-use crate::page::{Page, PageOptions};
-use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
 /// Bytes of lines that a worker takes at once: enough to make handing over cheap.
 const BATCH_BYTES: usize = 256 << 10;
@@ -26,7 +23,7 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// One document of a line; other fields are passed over.
 #[derive(Deserialize)]
-pub(super) struct Document<'a> {
+pub(in crate::corpus) struct Document<'a> {
     #[serde(borrow)]
     id: &'a RawValue,
     #[serde(borrow, default)]
@@ -42,21 +39,9 @@ pub(super) struct Document<'a> {
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// What a document is signed by.
-pub(super) struct Content<'a> {
-    /// Its bytes as given.
-    pub(super) raw: Cow<'a, [u8]>,
-    /// The text that it is about.
-    pub(super) main: Cow<'a, str>,
-    /// All of its text.
-    pub(super) visible: Cow<'a, str>,
-    /// What it says of itself.
-    pub(super) heading: Heading,
-}
-
 impl<'a> Document<'a> {
     /// Reads a line.
-    pub(super) fn parse(line: &'a [u8]) -> Result<Self, String> {
+    pub(in crate::corpus) fn parse(line: &'a [u8]) -> Result<Self, String> {
         let document: Self = serde_json::from_slice(line)
             .map_err(|error| format!("not a document: {error}; give {{\"id\": …, \"text\": …}} or {{\"id\": …, \"html\": …}}"))?;
         let id = document.id.get();
@@ -67,12 +52,15 @@ impl<'a> Document<'a> {
     }
 
     /// The id as it stands in the line.
-    pub(super) fn id(&self) -> &'a str {
+    pub(in crate::corpus) fn id(&self) -> &'a str {
         self.id.get()
     }
 
     /// The texts: those given, or those that gleaner's own extraction finds in the page.
-    pub(super) fn content(&self, extraction: &Extraction) -> Result<Content<'_>, String> {
+    pub(in crate::corpus) fn content(
+        &self,
+        extraction: &Extraction,
+    ) -> Result<Content<'_>, String> {
         if let Some(Borrowed(text)) = &self.text {
             return Ok(Content {
                 raw: Cow::Borrowed(text.as_bytes()),
@@ -90,48 +78,6 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What reading a page needs besides the page. The links that it finds are not used.
-pub(super) struct Extraction {
-    base: Url,
-    identity: Identity,
-    options: PageOptions,
-}
-
-impl Extraction {
-    pub(super) fn new() -> Result<Self, Failure> {
-        let base = url::parse("http://localhost/").map_err(anyhow::Error::from)?;
-        let secret = Secret::from_bytes([0; Secret::LEN]);
-        Ok(Self {
-            base,
-            identity: Identity::new(Canonicalizer::default(), secret),
-            options: PageOptions::default(),
-        })
-    }
-
-    /// What a page is signed by; `raw` are its bytes.
-    pub(super) fn content<'a>(
-        &self,
-        raw: Cow<'a, [u8]>,
-        html: &str,
-        url: Option<&str>,
-    ) -> Content<'a> {
-        let page = Page::parse_html(html, &self.base, &self.identity, &self.options);
-        let url = url.and_then(|url| url::parse(url).ok());
-        Content {
-            raw,
-            main: page.main_text.into(),
-            visible: page.full_text.into(),
-            heading: Heading {
-                host: url.and_then(|url| url.host_str().map(str::to_owned)),
-                title: page.title,
-                h1: page.metadata.h1,
-                language: page.detected_language,
-                ..Heading::default()
-            },
-        }
-    }
-}
-
 /// Lines of one place, on their way to a worker.
 struct Batch {
     name: Arc<str>,
@@ -141,25 +87,23 @@ struct Batch {
     ends: Vec<usize>,
 }
 
-/// Applies `work` to every line of the files (`-`, or no file: standard input) on `threads` threads,
-/// and gives the values to `take` in the order of the lines. Blank lines are passed over. The first
+/// Applies `work` to every line of the files on all threads, and gives the values to `take` in the order of the lines. Blank lines are passed over. The first
 /// line that fails ends it, after all before it were taken.
-pub(super) fn each_line<T: Send>(
-    files: &[PathBuf],
-    threads: Option<NonZeroUsize>,
+pub(in crate::corpus) fn each_line<T: Send>(
+    input: Input<'_>,
     work: impl Fn(&[u8]) -> Result<T, String> + Sync,
-    take: impl FnMut(T) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    take: impl FnMut(T) -> Result<(), Error>,
+) -> Result<(), Error> {
     in_order(
-        threads,
-        |hand_over| read(files, hand_over),
+        input.threads,
+        |hand_over| read(input.files, hand_over),
         |batch: Batch| work_on(&batch, &work),
         take,
     )
 }
 
 /// Reads batches until the files end or nobody wants more.
-fn read(files: &[PathBuf], hand_over: &mut dyn FnMut(Batch) -> bool) -> Result<(), Failure> {
+fn read(files: &[PathBuf], hand_over: &mut dyn FnMut(Batch) -> bool) -> Result<(), Error> {
     let standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard } else { files };
     for file in files {
@@ -179,11 +123,11 @@ fn read_file(
     file: &Path,
     name: &Arc<str>,
     hand_over: &mut dyn FnMut(Batch) -> bool,
-) -> Result<bool, Failure> {
+) -> Result<bool, Error> {
     let source: Box<dyn Read> = match file.as_os_str() == "-" {
         true => Box::new(io::stdin().lock()),
         false => Box::new(File::open(file).map_err(|error| {
-            Failure::usage(format!(
+            Error::input(format!(
                 "cannot open {name}: {error}; give existing files, or - for standard input"
             ))
         })?),
@@ -200,9 +144,9 @@ fn read_file(
             let length = (&mut source)
                 .take(most)
                 .read_until(b'\n', &mut bytes)
-                .with_context(|| format!("cannot read {name}, line {line}"))?;
+                .map_err(Error::io(format!("cannot read {name}, line {line}")))?;
             if length > MAX_LINE_BYTES {
-                return Err(Failure::usage(format!(
+                return Err(Error::input(format!(
                     "{name}, line {line}: longer than {MAX_LINE_BYTES} bytes; one document a line"
                 )));
             }
@@ -231,7 +175,7 @@ fn read_file(
 }
 
 /// Works on the lines of a batch.
-fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Worked<T> {
+fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Worked<T, Error> {
     let mut worked = Worked {
         values: Vec::new(),
         failure: None,
@@ -251,7 +195,7 @@ fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Work
             Err(why) => {
                 let line = batch.first_line + at as u64;
                 let message = format!("{}, line {line}: {why}", batch.name);
-                worked.failure = Some(Failure::usage(message));
+                worked.failure = Some(Error::input(message));
                 break;
             }
         }
@@ -263,14 +207,17 @@ fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Work
 mod tests {
     use super::*;
     use std::io::Write as _;
+    use std::num::NonZeroUsize;
 
     fn numbers(text: &str, threads: usize) -> (Vec<u64>, Option<String>) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         let mut taken = Vec::new();
         let result = each_line(
-            &[file.path().to_owned()],
-            NonZeroUsize::new(threads),
+            Input {
+                files: &[file.path().to_owned()],
+                threads: NonZeroUsize::new(threads),
+            },
             |line| {
                 let text = str::from_utf8(line).map_err(|error| error.to_string())?;
                 text.trim()
@@ -283,7 +230,7 @@ mod tests {
             },
         );
         let message = result.err().map(|failure| match failure {
-            Failure::Usage { message, .. } => message,
+            Error::Input(message) => message,
             other => format!("{other:?}"),
         });
         (taken, message)

@@ -1,0 +1,68 @@
+//! The files of a corpus: documents as lines of JSON, or as records of WARC files.
+
+mod jsonl;
+mod warc_in;
+mod warc_out;
+
+use std::borrow::Cow;
+
+use super::Error;
+use crate::dedup::Heading;
+use crate::page::{Page, PageOptions};
+use crate::url::{self, Canonicalizer, Identity, Secret, Url};
+
+pub(super) use jsonl::{Document, each_line};
+pub(super) use warc_in::{Capture, Item, Wanted, read, work};
+pub use warc_out::StoredBodies;
+pub(super) use warc_out::{Kept, Page as JudgedPage};
+
+/// What a document is signed by.
+pub struct Content<'a> {
+    /// Its bytes as given.
+    pub raw: Cow<'a, [u8]>,
+    /// The text that it is about.
+    pub main: Cow<'a, str>,
+    /// All of its text.
+    pub visible: Cow<'a, str>,
+    /// What it says of itself.
+    pub heading: Heading,
+}
+
+/// What reading a page needs besides the page. The links that it finds are not used.
+pub struct Extraction {
+    base: Url,
+    identity: Identity,
+    options: PageOptions,
+}
+
+impl Extraction {
+    /// An extraction with the default options.
+    pub fn new() -> Result<Self, Error> {
+        let base = url::parse("http://localhost/");
+        let base = base.map_err(|error| Error::input(error.to_string()))?;
+        let secret = Secret::from_bytes([0; Secret::LEN]);
+        Ok(Self {
+            base,
+            identity: Identity::new(Canonicalizer::default(), secret),
+            options: PageOptions::default(),
+        })
+    }
+
+    /// What a page is signed by; `raw` are its bytes.
+    pub fn content<'a>(&self, raw: Cow<'a, [u8]>, html: &str, url: Option<&str>) -> Content<'a> {
+        let page = Page::parse_html(html, &self.base, &self.identity, &self.options);
+        let url = url.and_then(|url| url::parse(url).ok());
+        Content {
+            raw,
+            main: page.main_text.into(),
+            visible: page.full_text.into(),
+            heading: Heading {
+                host: url.and_then(|url| url.host_str().map(str::to_owned)),
+                title: page.title,
+                h1: page.metadata.h1,
+                language: page.detected_language,
+                ..Heading::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Deduplication of a corpus that others crawled: what `gleaner dedup` and `gleaner fingerprint` run.
+//!
+//! A run ([`dedup_jsonl`], [`dedup_warc`]) reads documents from its files, a [`Signer`] turns each
+//! into a plain value on any thread, and a [`Corpus`] judges them in their order, all in memory.
+//! Texts are compared by the methods of `dedup`; the crawl's index is not used.
+
+mod run;
+
+mod files;
+mod parallel;
+
+mod figures;
+mod sign;
+mod weights;
+
+mod bottom;
+mod judge;
+mod lookup;
+
+mod saved;
+mod verdicts;
+
+mod error;
+
+pub use error::Error;
+pub use figures::{Figures, sign_minhash, sign_simhash};
+pub use files::{Content, Extraction, StoredBodies};
+pub use judge::{Corpus, Duplicate, Judged, Tier};
+pub use lookup::{Found, MAX_GUARANTEED, Tables};
+pub(crate) use parallel::{Worked, in_order};
+pub use run::{Input, Keeping, count_shingles, dedup_jsonl, dedup_warc, figures};
+pub use saved::{Entry, Saved, SavedError};
+pub use sign::{Clusters, Near, Options, Signed, Signer};
+pub use weights::{DfCounts, DfError, DfTable, Weights};
