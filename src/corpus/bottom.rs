@@ -2,9 +2,10 @@
 //! (Broder 1997, section 4; Beyer et al., "On Synopses for Distinct-Value Estimation Under Multiset
 //! Operations", 2007).
 //!
-//! They cannot be looked up by bands as a `MinHash` signature can, but they measure better: what both
-//! samples cover they show exactly, so texts of up to 128 distinct shingles are compared exactly, and
-//! of f distinct shingles in both together the variance is less by the factor of about 1 - 128 / f.
+//! They cannot be looked up by bands as a `MinHash` signature can, but they measure better: what
+//! both samples cover they show exactly, so texts of up to 128 distinct shingles are compared
+//! exactly, and of f distinct shingles in both together the variance is less by the factor of about
+//! 1 - 128 / f.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,9 +48,9 @@ impl Bottom {
 }
 
 /// The similarity that two texts' sketches show together, 0 to 1: the share of common hashes among
-/// those that both bottom sketches cover, and the share of equal `MinHash` bytes, each weighted by the
-/// inverse of its variance. The errors are independent, so at J = 0.8 the standard error is 2.5 % for
-/// long texts, less for shorter ones, and nothing where the sets are covered whole.
+/// those that both bottom sketches cover, and the share of equal `MinHash` bytes, each weighted by
+/// the inverse of its variance. The errors are independent, so at J = 0.8 the standard error is 2.5
+/// % for long texts, less for shorter ones, and nothing where the sets are covered whole.
 pub(super) fn similarity(a: (&Bottom, &Sketch), b: (&Bottom, &Sketch)) -> f64 {
     let bound = a.0.covers().min(b.0.covers());
     let within = |bottom: &Bottom| bottom.0.partition_point(|hash| *hash <= bound);

@@ -3,8 +3,8 @@
 //! Two halves. `sign.rs` turns a document into [`Signed`], a plain value, on any thread. [`Corpus`]
 //! takes them one by one in their order, judges each against those before it, and keeps what later
 //! ones are judged by: digests, fingerprints, sketches, never text. So the verdicts depend on the
-//! order of the documents and the options, and on nothing else; and a corpus that is told again what
-//! became of each ([`Corpus::take`]) goes on as if it had judged them (`saved.rs`).
+//! order of the documents and the options, and on nothing else; and a corpus that is told again
+//! what became of each ([`Corpus::take`]) goes on as if it had judged them (`saved.rs`).
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -20,8 +20,8 @@ use crate::dedup::minhash::{self, Sketch};
 use crate::dedup::short::{self, Set};
 use crate::dedup::simhash;
 
-/// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked for:
-/// four standard errors.
+/// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked
+/// for: four standard errors.
 const DOUBT: f64 = 0.1;
 
 /// How a document came to be called a duplicate.
@@ -104,7 +104,8 @@ struct Kept {
     exact: Option<Set>,
 }
 
-/// Documents that the guard keeps apart although their main texts are the same; more are not looked at.
+/// Documents that the guard keeps apart although their main texts are the same; more are not looked
+/// at.
 const APART: usize = 16;
 
 impl Corpus {

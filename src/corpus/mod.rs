@@ -1,4 +1,5 @@
-//! Deduplication of a corpus that others crawled: what `gleaner dedup` and `gleaner fingerprint` run.
+//! Deduplication of a corpus that others crawled: what `gleaner dedup` and `gleaner fingerprint`
+//! run.
 //!
 //! A run ([`dedup_jsonl`], [`dedup_warc`]) reads documents from its files, a [`Signer`] turns each
 //! into a plain value on any thread, and a [`Corpus`] judges them in their order, all in memory.

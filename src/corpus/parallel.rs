@@ -1,8 +1,8 @@
 //! Work that all cores do and that is given on in its order.
 //!
-//! One thread reads jobs, the workers do them, and the caller's thread takes the results in the order of
-//! the jobs. What is in flight is bounded, so a slow reader of the output slows the reading of the
-//! input, and memory does not grow with it.
+//! One thread reads jobs, the workers do them, and the caller's thread takes the results in the
+//! order of the jobs. What is in flight is bounded, so a slow reader of the output slows the
+//! reading of the input, and memory does not grow with it.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -20,8 +20,8 @@ pub(crate) struct Worked<T, E> {
 }
 
 /// Hands each job that `read` gives to one of `threads` threads (none: one a core), which `work` on
-/// them, and gives the values to `take`, in order. `read` is told false when no more jobs are wanted. The first failure
-/// ends it, after all values before it were taken.
+/// them, and gives the values to `take`, in order. `read` is told false when no more jobs are
+/// wanted. The first failure ends it, after all values before it were taken.
 pub(crate) fn in_order<J: Send, T: Send, E: Send>(
     threads: Option<NonZeroUsize>,
     read: impl FnOnce(&mut dyn FnMut(J) -> bool) -> Result<(), E> + Send,

@@ -196,7 +196,8 @@ impl Signer {
         shingle::hashes(units, shingle.length, *seed)
     }
 
-    /// The distinct shingles of a text that the options want, if it is long enough to have a SimHash.
+    /// The distinct shingles of a text that the options want, if it is long enough to have a
+    /// SimHash.
     pub fn distinct_features(&self, text: &Text) -> Option<Vec<u64>> {
         (text.word_count() >= SHORT_WORDS).then(|| {
             let mut features = self.features(text);

@@ -1,5 +1,5 @@
-//! The verdicts of `gleaner dedup`: documents judged in their order, a line each, with what `--index`
-//! and `-o` keep of them.
+//! The verdicts of `gleaner dedup`: documents judged in their order, a line each, with what
+//! `--index` and `-o` keep of them.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

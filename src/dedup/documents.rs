@@ -1,8 +1,8 @@
 //! Documents: one row a stored response, by rising id, in sled.
 //!
 //! Rows are written at checkpoints only; until then the new ones are served from memory, and the
-//! committer's deltas keep them safe. Signatures of one width are not in the row but in the witness column,
-//! which is written with it. sled's `flush` hands its log to the operating system but does
+//! committer's deltas keep them safe. Signatures of one width are not in the row but in the witness
+//! column, which is written with it. sled's `flush` hands its log to the operating system but does
 //! not sync it, so a checkpoint syncs sled's file itself. What is here can be rebuilt from the
 //! store, so a database that does not open is set aside rather than mourned.
 
@@ -93,8 +93,8 @@ pub struct Documents {
     is_damaged: bool,
 }
 
-/// What of the documents on disk cannot be used: it is told at each opening until it was put again and
-/// [`rebuilt`](Documents::rebuilt) was called.
+/// What of the documents on disk cannot be used: it is told at each opening until it was put again
+/// and [`rebuilt`](Documents::rebuilt) was called.
 #[derive(Debug, Clone)]
 pub enum DocumentsDamage {
     /// All of them, which were set aside: why. They are to be [inserted](Documents::insert).
@@ -174,7 +174,8 @@ impl Documents {
         }
     }
 
-    /// Begins the witness column anew, and lets no start believe what is on disk before it is rebuilt.
+    /// Begins the witness column anew, and lets no start believe what is on disk before it is
+    /// rebuilt.
     fn distrust(&mut self) -> Result<(), Error> {
         self.is_damaged = true;
         let begun = WitnessColumn::begin(&column_of(&self.path));
@@ -182,8 +183,8 @@ impl Documents {
         Ok(())
     }
 
-    /// Says that what was damaged holds again all that it should, up to a document, and waits until the
-    /// disk has it.
+    /// Says that what was damaged holds again all that it should, up to a document, and waits until
+    /// the disk has it.
     pub fn rebuilt(&mut self, through: DocumentId) -> Result<(), Error> {
         let through = self.through.max(through);
         if self.witnesses.through() < through {
@@ -308,9 +309,9 @@ impl Documents {
         // Before sled, so that the column is never behind it.
         let synced = self.witnesses.sync();
         synced.map_err(|source| self.witness_error(source))?;
-        // One by one and in order, not as a batch: a batch inserts in the order of a hash map, which
-        // leaves leaves half full, and until its end nothing that it replaces is freed. Rows that a kill
-        // leaves without the last one are written again.
+        // One by one and in order, not as a batch: a batch inserts in the order of a hash map,
+        // which leaves leaves half full, and until its end nothing that it replaces is freed. Rows
+        // that a kill leaves without the last one are written again.
         for id in &removed {
             self.database.remove(&id.to_be_bytes())?;
         }
@@ -339,8 +340,8 @@ fn column_of(path: &Path) -> PathBuf {
     path.with_extension("witness")
 }
 
-/// sled, opened anew from time to time. It notes where its pages are only when it opens, and reads all that
-/// was written since at the next opening: 18 microseconds a row.
+/// sled, opened anew from time to time. It notes where its pages are only when it opens, and reads
+/// all that was written since at the next opening: 18 microseconds a row.
 struct Database {
     path: PathBuf,
     cache_bytes: u64,

@@ -32,8 +32,8 @@ pub struct Features {
     pub method: Finder,
     /// The shingles of the `SimHash`.
     pub simhash_shingle: Shingle,
-    /// The shingles of sketch, `MinHash` signature and sets: those whose Jaccard similarity is meant
-    /// where similarity is spoken of.
+    /// The shingles of sketch, `MinHash` signature and sets: those whose Jaccard similarity is
+    /// meant where similarity is spoken of.
     pub minhash_shingle: Shingle,
     /// Bands of a `MinHash` signature.
     pub bands: u32,

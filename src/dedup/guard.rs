@@ -33,7 +33,8 @@ pub struct Heading {
     pub versions: Vec<UrlId>,
     /// The pages that it names as next and previous, two at most.
     pub neighbours: Vec<UrlId>,
-    /// The first page of the list that it is a page of by its URL, such as `/list` for `/list?page=2`.
+    /// The first page of the list that it is a page of by its URL, such as `/list` for
+    /// `/list?page=2`.
     pub series: Option<UrlId>,
 }
 
@@ -127,8 +128,8 @@ impl Guard {
 
     /// Whether two pages whose main texts have the same words may be the same: their whole texts
     /// must be alike too, and where the main text is little of one, both must be known to have the
-    /// same headline. Short ones of one host must not be known to have two: what they share may be a
-    /// notice or an imprint. Pages in two languages never are.
+    /// same headline. Short ones of one host must not be known to have two: what they share may be
+    /// a notice or an imprint. Pages in two languages never are.
     pub(crate) fn allows_content(&self, other: &Self) -> bool {
         let wholes_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
@@ -151,9 +152,9 @@ impl Guard {
         !self.are_versions(other) && !differ(self.names.language, other.names.language)
     }
 
-    /// Whether two pages whose judged texts are almost the same may be the same: the texts that they
-    /// are not judged by must be alike too, and where one host's template may be what is alike, the
-    /// headline must be the same. Pages in two languages never are.
+    /// Whether two pages whose judged texts are almost the same may be the same: the texts that
+    /// they are not judged by must be alike too, and where one host's template may be what is
+    /// alike, the headline must be the same. Pages in two languages never are.
     pub(crate) fn allows_near(&self, other: &Self) -> bool {
         let texts_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => {
@@ -214,8 +215,9 @@ fn all_of(pages: &[UrlId]) -> u32 {
     (xxh3_64(&bytes) >> 32) as u32
 }
 
-/// The words of the title; only those of the `<h1>` where the title begins with them and they are most
-/// of it, for what follows then is the site's name. Digits do not count: they are versions, dates and counters.
+/// The words of the title; only those of the `<h1>` where the title begins with them and they are
+/// most of it, for what follows then is the site's name. Digits do not count: they are versions,
+/// dates and counters.
 fn headline(heading: &Heading) -> Option<Vec<String>> {
     let title = heading.title.as_deref().map(letters).unwrap_or_default();
     let h1 = heading.h1.as_deref().map(letters).unwrap_or_default();

@@ -17,8 +17,8 @@ use crate::url::UrlId;
 /// The name of the runs that lead from the digest of a stored payload to its document.
 const PAYLOAD: &str = "payload";
 
-/// Documents that are looked at for one key, the oldest ones: a notice that a million pages begin with
-/// costs each of them a bounded time.
+/// Documents that are looked at for one key, the oldest ones: a notice that a million pages begin
+/// with costs each of them a bounded time.
 const SAME_KEY: usize = 256;
 
 /// The names of all runs that deduplication keeps, in the order in which it is given them.

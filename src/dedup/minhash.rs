@@ -2,7 +2,8 @@
 //! minima of two sets of shingles under many hash functions estimates the sets' Jaccard similarity.
 //!
 //! Two uses: a signature of 128 values of 32 bits, found through bands, and sketches of 8 bits a
-//! value, which are small enough to stand beside every SimHash as a second witness. Pure arithmetic.
+//! value, which are small enough to stand beside every SimHash as a second witness. Pure
+//! arithmetic.
 
 use pulp::Arch;
 
@@ -12,8 +13,8 @@ use super::shingle::{self, mix};
 /// sqrt(J (1 - J) / 128): 3.5 % at J = 0.8.
 pub const HASHES: usize = 128;
 
-/// Values of the sketch of the text that a page is not judged by: a guard, not a measure (standard error 8.8 %
-/// at 0.5).
+/// Values of the sketch of the text that a page is not judged by: a guard, not a measure (standard
+/// error 8.8 % at 0.5).
 pub(crate) const WHOLE_HASHES: usize = 32;
 
 /// A signature.
@@ -29,8 +30,8 @@ pub(crate) type WholeSketch = [u8; WHOLE_HASHES];
 /// factors and the summands leave room for the rest in the sixteen registers of AVX2.
 const TILE: usize = 32;
 
-/// The functions `x * factor + summand` modulo 2^32. The inputs are hashes already, so each function
-/// orders any set of them like a random permutation; the odd factors make it one.
+/// The functions `x * factor + summand` modulo 2^32. The inputs are hashes already, so each
+/// function orders any set of them like a random permutation; the odd factors make it one.
 #[derive(Debug)]
 pub struct Permutations {
     /// What they were drawn with; shingles are hashed with the same.

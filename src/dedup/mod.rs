@@ -230,12 +230,13 @@ pub trait Method: Send + Sync {
     fn sign(&self, raw: &[u8], text: &Text, by: &Fingerprinter) -> Option<Signature>;
     /// Where a signature looks and is to be found.
     fn keys(&self, signature: &Signature, features: &Features, out: &mut Vec<Key>);
-    /// Bits in which the keys of two pages that are the same may differ, where one looks in a range.
+    /// Bits in which the keys of two pages that are the same may differ, where one looks in a
+    /// range.
     fn reach(&self) -> u8 {
         0
     }
-    /// How alike two pages are; `None` if they cannot be compared, or differ where the tier asks for
-    /// equality. Whether that is alike enough is the [`Rule`]'s to say.
+    /// How alike two pages are; `None` if they cannot be compared, or differ where the tier asks
+    /// for equality. Whether that is alike enough is the [`Rule`]'s to say.
     fn measure(&self, a: &Signature, b: &Signature) -> Option<Match>;
 }
 
@@ -263,7 +264,8 @@ impl Fingerprints {
         Fingerprinter::standard().sign(raw, text)
     }
 
-    /// Those that are the same whatever fingerprints are made of: of the bytes and the visible text.
+    /// Those that are the same whatever fingerprints are made of: of the bytes and the visible
+    /// text.
     #[must_use]
     pub fn of_bytes_and_text(&self) -> Self {
         let of = |kind| match kind {

@@ -1,9 +1,10 @@
-//! The crawl's near tier: SimHash finds candidates among the originals, a `MinHash` sketch decides; pages
-//! too short for either are compared by their sets of shingles.
+//! The crawl's near tier: SimHash finds candidates among the originals, a `MinHash` sketch decides;
+//! pages too short for either are compared by their sets of shingles.
 //!
-//! Fingerprints at most 7 bits apart are all found, and those up to 10 apart that have a block of 16 bits
-//! in common but for one: four structures hold each fingerprint, rotated so that another block leads,
-//! and the ranges of that block and of its 16 neighbours are searched (as `tables.rs` does in memory).
+//! Fingerprints at most 7 bits apart are all found, and those up to 10 apart that have a block of
+//! 16 bits in common but for one: four structures hold each fingerprint, rotated so that another
+//! block leads, and the ranges of that block and of its 16 neighbours are searched (as `tables.rs`
+//! does in memory).
 
 use super::minhash::{self, HASHES};
 use super::shingle::mix;
@@ -17,8 +18,8 @@ use super::{
 /// Fewer words say too little about a page.
 const MIN_WORDS: u32 = 5;
 
-/// The structures: number n of the first four is keyed by the fingerprint rotated left by 16 n bits, then
-/// come those keyed by shingles and by the bands of `MinHash` signatures.
+/// The structures: number n of the first four is keyed by the fingerprint rotated left by 16 n
+/// bits, then come those keyed by shingles and by the bands of `MinHash` signatures.
 const STRUCTURES: [&str; 6] = [
     "simhash-0",
     "simhash-1",

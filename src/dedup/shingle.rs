@@ -1,5 +1,5 @@
-//! Shingles: the features that SimHash and `MinHash` compare. Each is the hash of a few neighbouring
-//! units (words, or characters), rolled from the units' hashes.
+//! Shingles: the features that SimHash and `MinHash` compare. Each is the hash of a few
+//! neighbouring units (words, or characters), rolled from the units' hashes.
 //!
 //! Pure arithmetic; it never sees a string.
 

@@ -1,10 +1,10 @@
 //! Short pages: their sets of word shingles, whole, compared exactly.
 //!
 //! Under 50 words a SimHash is coarse and a `MinHash` estimate rough, but the set itself is small
-//! enough to keep. Every set is sorted by hash, which is the same as at random; two sets with Jaccard
-//! similarity at least T share one of their first n - ceil(T n) + 1 elements (prefix filter:
-//! Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins", 2006), so only these are
-//! indexed.
+//! enough to keep. Every set is sorted by hash, which is the same as at random; two sets with
+//! Jaccard similarity at least T share one of their first n - ceil(T n) + 1 elements (prefix
+//! filter: Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins", 2006), so only
+//! these are indexed.
 
 /// Pages with fewer words are judged by their whole set of shingles.
 pub(crate) const SHORT_WORDS: u32 = 50;
@@ -34,8 +34,8 @@ pub(crate) fn jaccard(a: &[u32], b: &[u32]) -> f64 {
     }
 }
 
-/// The first elements of a set, of which any set that reaches the threshold has at least one among its
-/// own first.
+/// The first elements of a set, of which any set that reaches the threshold has at least one among
+/// its own first.
 pub(crate) fn prefix(set: &[u32], threshold: f64) -> &[u32] {
     // A little less than the product, lest rounding up hide a set that just reaches it.
     let shared = (threshold * set.len() as f64 - 1e-9).ceil().max(1.0) as usize;

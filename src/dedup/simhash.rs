@@ -1,8 +1,9 @@
 //! SimHash-64 (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002; Manku,
 //! Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", 2007).
 //!
-//! Each shingle votes on each of 64 bits, as often as it occurs; the majority makes the fingerprint, a
-//! tie makes a 0. Pure arithmetic; who looks for fingerprints is in `near.rs` and `tables.rs`.
+//! Each shingle votes on each of 64 bits, as often as it occurs; the majority makes the
+//! fingerprint, a tie makes a 0. Pure arithmetic; who looks for fingerprints is in `near.rs` and
+//! `tables.rs`.
 
 /// Bits within which candidates are looked for that a sketch then decides.
 pub(crate) const REACH: u8 = 10;
@@ -14,9 +15,9 @@ pub fn hamming(a: u64, b: u64) -> u8 {
 
 /// The majority of the hashes' votes on each bit; a tie, and no vote at all, make a 0.
 ///
-/// The votes are counted in bit planes: plane k holds bit k of all 64 counts, so one operation on 64
-/// bits serves 64 counters. Eight hashes at a time pass through a tree of carry-save adders (Harley
-/// and Seal's population count, turned by 90 degrees); only every eighth ripples upwards.
+/// The votes are counted in bit planes: plane k holds bit k of all 64 counts, so one operation on
+/// 64 bits serves 64 counters. Eight hashes at a time pass through a tree of carry-save adders
+/// (Harley and Seal's population count, turned by 90 degrees); only every eighth ripples upwards.
 pub(crate) fn majority(hashes: &[u64]) -> u64 {
     let (mut ones, mut twos, mut fours) = (0, 0, 0);
     // Counts from 8 on, for up to 2^35 hashes.

@@ -1,5 +1,5 @@
-//! How alike two pages are, as it is kept and told: in thousandths, so that what was stored compares
-//! equal to what was computed.
+//! How alike two pages are, as it is kept and told: in thousandths, so that what was stored
+//! compares equal to what was computed.
 
 use std::fmt;
 

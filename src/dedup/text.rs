@@ -1,8 +1,8 @@
 //! The one tokeniser, and the normal forms of text that the tiers above raw bytes compare.
 //!
 //! A text is lower-cased once and read once; that reading gives the normalized digest, the word
-//! sequence's digest and one hash for each word. All that comes later (shingles, SimHash, `MinHash`)
-//! is rolled from the word hashes and never sees a string.
+//! sequence's digest and one hash for each word. All that comes later (shingles, SimHash,
+//! `MinHash`) is rolled from the word hashes and never sees a string.
 
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,7 +16,8 @@ use super::shingle::mix;
 /// table that extraction dropped are not the same.
 const TRUSTED_SHARE: f64 = 0.25;
 
-/// Bytes of an imprint, the end of a page from its copyright line on; what is longer is more than that.
+/// Bytes of an imprint, the end of a page from its copyright line on; what is longer is more than
+/// that.
 const IMPRINT_BYTES: usize = 400;
 
 /// A page's text, ready to be signed.
@@ -40,8 +41,8 @@ pub struct Text {
 }
 
 impl Text {
-    /// Prepares the main text of a page and its whole visible text. An imprint that extraction left at
-    /// the end of the main text is left out: it changes with every year and every build.
+    /// Prepares the main text of a page and its whole visible text. An imprint that extraction left
+    /// at the end of the main text is left out: it changes with every year and every build.
     pub fn new(main: &str, visible: &str) -> Self {
         if main == visible {
             return Self::whole(visible);
@@ -257,8 +258,8 @@ fn read(text: &str) -> Reading {
     }
 }
 
-/// A text with every run of white space as one space, none at its ends. What is so already, which is
-/// most of a line, is copied at once.
+/// A text with every run of white space as one space, none at its ends. What is so already, which
+/// is most of a line, is copied at once.
 struct Folded<'a> {
     bytes: &'a [u8],
     done: Vec<u8>,
@@ -368,7 +369,8 @@ pub fn words(text: &str, mut visit: impl FnMut(&str)) {
 enum Piece<'a> {
     /// The longest run of letters and digits of ASCII, which is one word.
     Word(&'a str),
-    /// The longest run of letters, digits and the marks that belong to them, with some beyond ASCII.
+    /// The longest run of letters, digits and the marks that belong to them, with some beyond
+    /// ASCII.
     Run(&'a str),
     /// One character of white space.
     Space,
@@ -376,8 +378,8 @@ enum Piece<'a> {
     Other(&'a str),
 }
 
-/// Parts a lower-cased text; each part is visited with its place. ASCII, most of the web's text, goes by
-/// bytes and a table.
+/// Parts a lower-cased text; each part is visited with its place. ASCII, most of the web's text,
+/// goes by bytes and a table.
 #[inline]
 fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)) {
     let bytes = lower.as_bytes();
@@ -414,14 +416,15 @@ fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)) {
     }
 }
 
-/// Where the lower-case letters and digits of ASCII end that begin at `at`. Eight bytes at a time, so
-/// that the length of a word, which nothing can predict, decides no branch.
+/// Where the lower-case letters and digits of ASCII end that begin at `at`. Eight bytes at a time,
+/// so that the length of a word, which nothing can predict, decides no branch.
 #[inline]
 fn ascii_run(bytes: &[u8], mut at: usize) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let eight = u64::from_le_bytes(*eight);
-        // The high bit of each byte that is at least `low`; with its own high bit set, no byte borrows.
+        // The high bit of each byte that is at least `low`; with its own high bit set, no byte
+        // borrows.
         let at_least = |low: u8| (eight | HIGH).wrapping_sub(u64::from_le_bytes([low; 8])) & HIGH;
         let letters = at_least(b'a') & !at_least(b'z' + 1);
         let digits = at_least(b'0') & !at_least(b'9' + 1);

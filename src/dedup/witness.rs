@@ -1,11 +1,12 @@
-//! The witness column: the signatures of one width (digests, SimHash, sketch), in rows of one width in
-//! order of document id, so that a candidate costs one read of 237 bytes that the kernel has cached, where
-//! a row in sled costs 18 microseconds; and sled takes about twice the bytes of a row.
+//! The witness column: the signatures of one width (digests, SimHash, sketch), in rows of one width
+//! in order of document id, so that a candidate costs one read of 237 bytes that the kernel has
+//! cached, where a row in sled costs 18 microseconds; and sled takes about twice the bytes of a
+//! row.
 //!
-//! Rows are written at checkpoints only. Sled does not have what is here; the store has, so all of it can
-//! be made again: in another file, which takes the place of this one when it is whole. Each start reads
-//! all rows once, to tell whether they match their checksums. The file is read and not mapped, because it
-//! grows: a mapping is sound only for files that stay.
+//! Rows are written at checkpoints only. Sled does not have what is here; the store has, so all of
+//! it can be made again: in another file, which takes the place of this one when it is whole. Each
+//! start reads all rows once, to tell whether they match their checksums. The file is read and not
+//! mapped, because it grows: a mapping is sound only for files that stay.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -23,7 +24,8 @@ const DIGEST: usize = 32;
 /// The tiers whose digests are kept, in their order; the near tier comes behind them.
 const DIGESTS: [Kind; 3] = [Kind::Raw, Kind::Normalized, Kind::Content];
 
-/// Bytes of a row without its checksum: which signatures there are, a bit each; digests, SimHash, sketch.
+/// Bytes of a row without its checksum: which signatures there are, a bit each; digests, SimHash,
+/// sketch.
 const FIELDS: usize = 1 + DIGESTS.len() * DIGEST + 8 + HASHES;
 
 /// Bytes of a row.
@@ -44,7 +46,8 @@ pub(super) struct WitnessColumn {
 }
 
 impl WitnessColumn {
-    /// Opens the column at `path`, or begins it anew where it is missing, damaged or of other features.
+    /// Opens the column at `path`, or begins it anew where it is missing, damaged or of other
+    /// features.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -69,7 +72,8 @@ impl WitnessColumn {
         Ok(column)
     }
 
-    /// Begins a column anew, in another file than that at `path` until [`take_place`](Self::take_place).
+    /// Begins a column anew, in another file than that at `path` until
+    /// [`take_place`](Self::take_place).
     pub(super) fn begin(path: &Path) -> io::Result<Self> {
         let path = path.with_extension("witness.new");
         match std::fs::remove_file(&path) {
@@ -138,8 +142,8 @@ impl WitnessColumn {
         Ok(())
     }
 
-    /// Takes away the rows of documents, by ascending ids, and gives the space of neighbouring ones back,
-    /// where the file system can.
+    /// Takes away the rows of documents, by ascending ids, and gives the space of neighbouring ones
+    /// back, where the file system can.
     pub(super) fn remove(&mut self, ids: &[DocumentId]) -> io::Result<()> {
         for neighbours in ids.chunk_by(|a, b| a + 1 == *b) {
             let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else {

@@ -87,8 +87,9 @@ struct Batch {
     ends: Vec<usize>,
 }
 
-/// Applies `work` to every line of the files on all threads, and gives the values to `take` in the order of the lines. Blank lines are passed over. The first
-/// line that fails ends it, after all before it were taken.
+/// Applies `work` to every line of the files on all threads, and gives the values to `take` in the
+/// order of the lines. Blank lines are passed over. The first line that fails ends it, after all
+/// before it were taken.
 pub(in crate::corpus) fn each_line<T: Send>(
     input: Input<'_>,
     work: impl Fn(&[u8]) -> Result<T, String> + Sync,

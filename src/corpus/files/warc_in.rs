@@ -1,7 +1,7 @@
 //! The records of WARC files: what `gleaner dedup FILE.warc.gz` compares, and with `-o` writes.
 //!
-//! A page is a `response` record with a status of 2xx whose body was not cut and is text or HTML. Others
-//! (requests, redirects, errors, images, records that refer to another's body) have no line.
+//! A page is a `response` record with a status of 2xx whose body was not cut and is text or HTML.
+//! Others (requests, redirects, errors, images, records that refer to another's body) have no line.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -71,8 +71,8 @@ pub(in crate::corpus) struct Capture {
 
 /// What kind of record it is.
 pub(in crate::corpus) enum CaptureKind {
-    /// An answer; with the first half of the SHA-256 of a payload that is whole and not empty, and the digest
-    /// that the record names, or else the SHA-256.
+    /// An answer; with the first half of the SHA-256 of a payload that is whole and not empty, and
+    /// the digest that the record names, or else the SHA-256.
     Response(Option<(u128, String)>),
     /// An answer without its payload.
     Revisit {

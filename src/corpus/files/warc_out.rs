@@ -1,4 +1,5 @@
-//! What `gleaner dedup -o` writes: the records of WARC files, with the bodies of duplicates left out.
+//! What `gleaner dedup -o` writes: the records of WARC files, with the bodies of duplicates left
+//! out.
 //!
 //! | a record | becomes |
 //! |---|---|
@@ -7,8 +8,8 @@
 //! | a revisit of a record that was left out | a revisit, or metadata, of what that one was a duplicate of |
 //! | any other | itself, byte for byte |
 //!
-//! A record in another's place keeps its id, so requests and metadata that name it still do. Nothing
-//! refers to a record without a body: what a revisit was seen to refer to is written whole.
+//! A record in another's place keeps its id, so requests and metadata that name it still do.
+//! Nothing refers to a record without a body: what a revisit was seen to refer to is written whole.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -89,7 +90,8 @@ pub(in crate::corpus) struct Kept {
 }
 
 impl Kept {
-    /// Nothing written yet. With a directory, which must be new or empty, records are written there.
+    /// Nothing written yet. With a directory, which must be new or empty, records are written
+    /// there.
     pub(in crate::corpus) fn new(
         directory: Option<&Path>,
         store: StoredBodies,
@@ -405,7 +407,8 @@ fn original(origin: &Origin) -> Original {
     }
 }
 
-/// By what a revisit refers to a record: its id, or its URL and date. What is missing leads nowhere.
+/// By what a revisit refers to a record: its id, or its URL and date. What is missing leads
+/// nowhere.
 fn keys(id: &str, url: &str, date: &str) -> [u64; 2] {
     let by_id = xxh3_64(id.trim_matches(['<', '>']).as_bytes());
     let by_place = match url.is_empty() || date.is_empty() {

@@ -1,8 +1,8 @@
 //! `MinHash` signatures in memory, to be found by the bands that they share: what `gleaner dedup
 //! --method minhash` looks in (Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", 3.4).
 //!
-//! Documents with the same values in one band form a chain, newest first. A chain is walked a bounded
-//! way, so that a million pages of one template cost each page a bounded time.
+//! Documents with the same values in one band form a chain, newest first. A chain is walked a
+//! bounded way, so that a million pages of one template cost each page a bounded time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -1,5 +1,5 @@
-//! Short documents in memory, to be found by the shingles that they share: the sets of `short.rs` in
-//! `dedup`, and the first shingles of each as keys.
+//! Short documents in memory, to be found by the shingles that they share: the sets of `short.rs`
+//! in `dedup`, and the first shingles of each as keys.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -7,12 +7,12 @@ use std::hash::BuildHasherDefault;
 use super::bands::Spread;
 use crate::dedup::short::{Set, jaccard, prefix};
 
-/// Pages with fewer words are to be found by such sets: at Jaccard 0.8 a page of 49 words has at most
-/// 45 / 0.8 shingles in common with a longer one.
+/// Pages with fewer words are to be found by such sets: at Jaccard 0.8 a page of 49 words has at
+/// most 45 / 0.8 shingles in common with a longer one.
 pub(in crate::corpus) const KEPT_WORDS: u32 = 64;
 
-/// Sets that are looked at for one shingle, the newest ones: a notice that a million pages begin with
-/// costs each of them a bounded time.
+/// Sets that are looked at for one shingle, the newest ones: a notice that a million pages begin
+/// with costs each of them a bounded time.
 const CHAIN: usize = 256;
 
 /// No entry.

@@ -1,5 +1,5 @@
-//! The memory of [`Tables`](super::Tables): the buckets of a part of a table, and the fingerprints in them
-//! in groups of 16, by columns.
+//! The memory of [`Tables`](super::Tables): the buckets of a part of a table, and the fingerprints
+//! in them in groups of 16, by columns.
 //!
 //! Invariant: only a bucket's last group has room for more.
 
@@ -12,8 +12,8 @@ pub(super) const BUCKETS: usize = 1 << 14;
 
 /// Fingerprints of a group, which are compared side by side.
 pub(super) const GROUP: usize = 16;
-/// The two blocks behind that by which a group is filed: the first bytes of all, then the second ones,
-/// and so on. A cache line.
+/// The two blocks behind that by which a group is filed: the first bytes of all, then the second
+/// ones, and so on. A cache line.
 pub(super) type Near = [u8; 4 * GROUP];
 /// The last block, likewise.
 pub(super) type Far = [u8; 2 * GROUP];
@@ -168,8 +168,8 @@ impl Shard {
         numbers[group][4 * lane..4 * lane + 4].copy_from_slice(&number.to_le_bytes());
     }
 
-    /// Takes larger memory, by a ninth, and puts all groups in order. That happens so seldom that each
-    /// fingerprint is copied a dozen times while its table doubles, by whole groups.
+    /// Takes larger memory, by a ninth, and puts all groups in order. That happens so seldom that
+    /// each fingerprint is copied a dozen times while its table doubles, by whole groups.
     #[cold]
     fn lay_out(&mut self) {
         let groups = |bucket: &Bucket| (bucket.len as usize).div_ceil(GROUP);

@@ -1,18 +1,19 @@
 //! SimHash fingerprints in memory, to be found by Hamming distance: what `gleaner dedup` looks in.
 //!
-//! The 64 bits are four blocks of 16; each of four tables files every fingerprint under another of its
-//! blocks. If two fingerprints differ in at most 3 bits, one block is equal, since 3 differences
-//! cannot lie in 4 blocks; if they differ in at most 7, one block differs in at most 1 bit. So looking
-//! under the block itself finds every pair within 3 bits, and looking under the block and its 16
-//! neighbours every pair within 7 (Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with
-//! Multi-Index Hashing", 2012): four tables serve both, where tables alone would take 8 or more.
+//! The 64 bits are four blocks of 16; each of four tables files every fingerprint under another of
+//! its blocks. If two fingerprints differ in at most 3 bits, one block is equal, since 3
+//! differences cannot lie in 4 blocks; if they differ in at most 7, one block differs in at most 1
+//! bit. So looking under the block itself finds every pair within 3 bits, and looking under the
+//! block and its 16 neighbours every pair within 7 (Norouzi, Punjani, Fleet, "Fast Search in
+//! Hamming Space with Multi-Index Hashing", 2012): four tables serve both, where tables alone would
+//! take 8 or more.
 //!
 //! Among millions a lookup waits for memory and for little else, hence the layout. A bucket's
-//! fingerprints lie side by side, by bytes of equal rank, in large pages. Two of the three blocks behind
-//! that of the bucket are apart from the third and from the numbers: they alone tell almost always that
-//! a fingerprint is more than 3 bits away. And all that a lookup will read is asked for before any of it
-//! is compared, so that the waits overlap. For the same reason fingerprints are filed many at a time; until
-//! then they wait in a list that each lookup goes through.
+//! fingerprints lie side by side, by bytes of equal rank, in large pages. Two of the three blocks
+//! behind that of the bucket are apart from the third and from the numbers: they alone tell almost
+//! always that a fingerprint is more than 3 bits away. And all that a lookup will read is asked for
+//! before any of it is compared, so that the waits overlap. For the same reason fingerprints are
+//! filed many at a time; until then they wait in a list that each lookup goes through.
 //!
 //! Invariant: every fingerprint stands once in each table, or once in the list. Nothing is deleted.
 
@@ -50,7 +51,8 @@ pub struct Tables {
 /// Fingerprints that are filed together.
 const WAITING: usize = 64;
 
-/// Fingerprints that are looked through one by one before the first is filed: empty tables take 4 MB.
+/// Fingerprints that are looked through one by one before the first is filed: empty tables take 4
+/// MB.
 const FEW: usize = 1_024;
 
 /// A fingerprint that was found.
@@ -97,9 +99,9 @@ impl Tables {
         }
     }
 
-    /// Appends all fingerprints at most `distance` bits away that the tables lead to, each once, in no
-    /// order: every one of them if `distance` is at most [`MAX_GUARANTEED`], of more distant ones those
-    /// that share a block but for a bit.
+    /// Appends all fingerprints at most `distance` bits away that the tables lead to, each once, in
+    /// no order: every one of them if `distance` is at most [`MAX_GUARANTEED`], of more distant
+    /// ones those that share a block but for a bit.
     pub fn find(&self, fingerprint: u64, distance: u8, found: &mut Vec<Found>) {
         Arch::new().dispatch(Search {
             tables: self,
@@ -255,7 +257,8 @@ impl Search<'_> {
         }
     }
 
-    /// Looks in one bucket: at two blocks, and at the third where most groups would be left over by two.
+    /// Looks in one bucket: at two blocks, and at the third where most groups would be left over by
+    /// two.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -418,7 +421,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whatever the distance up to 7, the tables find exactly what comparing with everything finds.
+        /// Whatever the distance up to 7, the tables find exactly what comparing with everything
+        /// finds.
         #[test]
         fn every_pair_within_the_distance_is_found_once(
             centre: u64,

@@ -31,7 +31,7 @@ const WIDE_COMMENTS: [(&str, usize); 17] = [
     ("cli", 20),
     ("config", 10),
     ("daemon", 1),
-    ("dedup", 77),
+    ("dedup", 4),
     ("engine", 102),
     ("fetch", 25),
     ("frontier", 65),
