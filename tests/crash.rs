@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use gleaner::archive::{self, Limits, Location, RecordId, WarcOptions};
-use gleaner::dedup::{Documents, Features, Fingerprints, Kind, Signature, Text, structures};
+use gleaner::dedup::{Documents, Features, Fingerprints, Signature, Text, Tier, structures};
 use gleaner::engine::{DataDirectory, Fate, Judgement, PageRecord, Step};
 use gleaner::frontier::SEEN;
 use gleaner::runs::{Catalog, Options};
@@ -388,7 +388,7 @@ fn canonical(url: &str) -> String {
 
 /// The SimHash that gleaner gives a text.
 fn simhash(text: &str) -> u64 {
-    match Fingerprints::of(b"", &Text::new(text, text)).get(Kind::Near) {
+    match Fingerprints::of(b"", &Text::new(text, text)).get(Tier::Near) {
         Some(Signature::Witnessed { simhash, .. }) => *simhash,
         other => panic!("the texts of the web are long enough: {other:?}"),
     }

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::load::nearest;
 use crate::dedup::{
-    Features, Finder, HASHES, Kind, MAX_HAMMING, MIN_SIMILARITY, Mask, Rule, RuleOverrides, Rules,
-    Shingle,
+    Features, Finder, HASHES, MAX_HAMMING, MIN_SIMILARITY, Mask, Rule, RuleOverrides, Rules,
+    Shingle, Tier,
 };
 use crate::url::{HostKey, HostMap, HostPattern, PageMap, PagePattern};
 
@@ -24,7 +24,7 @@ pub struct DedupSettings {
     /// How near duplicates are found: simhash or minhash.
     pub method: Finder,
     /// The tiers that count: raw, normalized, content, near.
-    pub tiers: List<Kind>,
+    pub tiers: List<Tier>,
     /// Bits in which the `SimHash`es of near duplicates may differ.
     pub hamming: u8,
     /// How alike near duplicates of one host must be.
@@ -57,7 +57,7 @@ impl Default for DedupSettings {
         let (features, rule) = (Features::default(), Rule::default());
         Self {
             method: features.method,
-            tiers: List(Kind::ALL.to_vec()),
+            tiers: List(Tier::ALL.to_vec()),
             hamming: rule.hamming,
             similarity: rule.similarity,
             cross_host_similarity: rule.cross_host_similarity,
@@ -86,7 +86,7 @@ pub struct RuleSettings {
     #[serde(rename = "match", skip_serializing)]
     pub pages: Vec<PagePattern>,
     pub method: Option<Finder>,
-    pub tiers: Option<List<Kind>>,
+    pub tiers: Option<List<Tier>>,
     pub hamming: Option<u8>,
     pub similarity: Option<f64>,
     pub cross_host_similarity: Option<f64>,

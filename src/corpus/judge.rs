@@ -18,36 +18,11 @@ use super::sign::{Clusters, Features, Near, Options, Signed};
 use crate::dedup::guard::Guard;
 use crate::dedup::minhash::{self, Sketch};
 use crate::dedup::short::{self, Set};
-use crate::dedup::simhash;
+use crate::dedup::{Tier, simhash};
 
 /// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked
 /// for: four standard errors.
 const DOUBT: f64 = 0.1;
-
-/// How a document came to be called a duplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Tier {
-    /// The same bytes.
-    Exact,
-    /// The same visible text, case and white space folded.
-    Normalized,
-    /// The same words in the same order.
-    Content,
-    /// Almost the same words.
-    Near,
-}
-
-impl Tier {
-    /// The tier's name in the output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Normalized => "normalized",
-            Self::Content => "content",
-            Self::Near => "near",
-        }
-    }
-}
 
 /// A document's match among those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -60,6 +35,16 @@ pub struct Duplicate {
     pub distance: Option<u8>,
     /// How alike the two are, 0 to 1, where that was looked at.
     pub similarity: Option<f64>,
+}
+
+impl Duplicate {
+    /// The tier's name in the output, which calls the same bytes `exact`.
+    pub fn kind(&self) -> &'static str {
+        match self.tier {
+            Tier::Raw => "exact",
+            tier => tier.name(),
+        }
+    }
 }
 
 /// What became of a document.
@@ -213,7 +198,7 @@ impl Corpus {
             similarity: Some(1.0),
         };
         if let Some(of) = self.raw.get(&signed.raw) {
-            return Some(found(*of, Tier::Exact));
+            return Some(found(*of, Tier::Raw));
         }
         if let Some(of) = signed.normalized.and_then(|key| self.normalized.get(&key)) {
             return Some(found(*of, Tier::Normalized));

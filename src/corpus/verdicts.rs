@@ -242,7 +242,7 @@ fn write_verdict(
     if let Some(run) = run {
         let _ = write!(line, ",\"run\":{run}");
     }
-    let _ = write!(line, ",\"kind\":\"{}\"", duplicate.tier.name());
+    let _ = write!(line, ",\"kind\":\"{}\"", duplicate.kind());
     match duplicate.distance {
         Some(distance) => _ = write!(line, ",\"distance\":{distance}"),
         None => line.push_str(",\"distance\":null"),
@@ -263,7 +263,8 @@ fn write_verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::{Duplicate, Tier};
+    use crate::corpus::Duplicate;
+    use crate::dedup::Tier;
 
     #[test]
     fn a_verdict_line_names_ids_as_they_were_given() {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::witness::{Kept, WitnessColumn};
-use super::{Fingerprints, Kind, Signature};
+use super::{Fingerprints, Signature, Tier};
 use crate::url::UrlId;
 
 /// The number of a document, rising from 1 in the order of discovery.
@@ -212,10 +212,10 @@ impl Documents {
     }
 
     /// What a document is verified by in a tier, if that can be had without reading all of it.
-    pub(super) fn witness(&self, id: DocumentId, kind: Kind) -> Option<Signature> {
+    pub(super) fn witness(&self, id: DocumentId, tier: Tier) -> Option<Signature> {
         match self.recent.contains_key(&id) || self.removed.contains(&id) {
             true => None,
-            false => self.witnesses.get(id)?.signature(kind),
+            false => self.witnesses.get(id)?.signature(tier),
         }
     }
 
@@ -232,11 +232,11 @@ impl Documents {
         let document = row.and_then(|row| postcard::from_bytes::<Document>(&row).ok());
         Ok(document.map(|mut document| {
             if let Some(kept) = self.witnesses.get(id) {
-                for kind in Kind::ALL {
-                    if document.fingerprints.get(kind).is_none()
-                        && let Some(signature) = kept.signature(kind)
+                for tier in Tier::ALL {
+                    if document.fingerprints.get(tier).is_none()
+                        && let Some(signature) = kept.signature(tier)
                     {
-                        document.fingerprints.set(kind, Some(signature));
+                        document.fingerprints.set(tier, Some(signature));
                     }
                 }
             }
@@ -317,9 +317,9 @@ impl Documents {
         }
         for document in recent.values() {
             let mut document = Document::clone(document);
-            for kind in Kind::ALL {
-                if document.fingerprints.get(kind).is_some_and(Kept::holds) {
-                    document.fingerprints.set(kind, None);
+            for tier in Tier::ALL {
+                if document.fingerprints.get(tier).is_some_and(Kept::holds) {
+                    document.fingerprints.set(tier, None);
                 }
             }
             let row = postcard::to_stdvec(&document).expect("documents are plain data");

@@ -2,28 +2,28 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Features, Fingerprinter, Key, Kind, Match, Method, Signature, Text};
+use super::{Features, Fingerprinter, Key, Match, Method, Signature, Text, Tier};
 
 /// Fewer words say too little about a page to tell it from another by its text alone.
 const MIN_WORDS: u32 = 5;
 
 /// A tier that compares one digest.
 pub(super) struct Exact {
-    kind: Kind,
+    tier: Tier,
     structures: &'static [&'static str; 1],
     digest: fn(raw: &[u8], text: &Text) -> Option<[u8; 32]>,
 }
 
 /// The same bytes, after content decoding.
 pub(super) const RAW: Exact = Exact {
-    kind: Kind::Raw,
+    tier: Tier::Raw,
     structures: &["raw"],
     digest: |raw, _| (!raw.is_empty()).then(|| Sha256::digest(raw).into()),
 };
 
 /// The same visible text, case and white space folded.
 pub(super) const NORMALIZED: Exact = Exact {
-    kind: Kind::Normalized,
+    tier: Tier::Normalized,
     structures: &["normalized"],
     digest: |_, text| {
         text.normalized()
@@ -33,7 +33,7 @@ pub(super) const NORMALIZED: Exact = Exact {
 
 /// The same word sequence of the main content.
 pub(super) const CONTENT: Exact = Exact {
-    kind: Kind::Content,
+    tier: Tier::Content,
     structures: &["content"],
     digest: |_, text| text.content().filter(|_| text.main_words() >= MIN_WORDS),
 };
@@ -45,8 +45,8 @@ pub(super) fn key_of(digest: &[u8; 32]) -> u64 {
 }
 
 impl Method for Exact {
-    fn kind(&self) -> Kind {
-        self.kind
+    fn tier(&self) -> Tier {
+        self.tier
     }
 
     fn structures(&self) -> &'static [&'static str] {

@@ -8,8 +8,8 @@ use super::exact::key_of;
 use super::minhash::SKETCH_SHORTFALL;
 use super::near::BANDS;
 use super::{
-    Document, DocumentId, Documents, Error, Features, Finder, Fingerprints, Kind, METHODS, Match,
-    Method, Rule, Rules, Signature, Similarity, Verdict,
+    Document, DocumentId, Documents, Error, Features, Finder, Fingerprints, METHODS, Match, Method,
+    Repeat, Rule, Rules, Signature, Similarity, Tier, Verdict,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -67,18 +67,18 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     /// Whether the page is the same as a document that is so alike, by the rules of both and by
     /// what else they say of themselves. `rule` is the page's own.
-    fn may_be(&self, document: &Document, kind: Kind, rule: &Rule, found: &Match) -> bool {
+    fn may_be(&self, document: &Document, tier: Tier, rule: &Rule, found: &Match) -> bool {
         let other = &document.fingerprints;
         // The original's rule can only ask for more.
         let holds = |rule: &Rule| {
-            let is_near = kind == Kind::Near;
-            rule.tiers.has(kind)
+            let is_near = tier == Tier::Near;
+            rule.tiers.has(tier)
                 && (!is_near || rule.accepts(found, self.fingerprints.is_one_host(other)))
         };
         document.url_id != self.page
             && holds(rule)
-            && self.fingerprints.may_be_same(other, kind)
-            && !(kind == Kind::Near && self.are_one_series(document))
+            && self.fingerprints.may_be_same(other, tier)
+            && !(tier == Tier::Near && self.are_one_series(document))
             && holds(&rule.and(&self.rules.of(&document.url)))
     }
 
@@ -117,17 +117,17 @@ impl Index {
     ) -> Result<Verdict, E> {
         let rule = page.rules.of(page.url);
         for (at, method) in METHODS.into_iter().enumerate() {
-            if !rule.tiers.has(method.kind()) {
+            if !rule.tiers.has(method.tier()) {
                 continue;
             }
             let best = self.best(at, method, page, &rule, &mut exists)?;
             if let Some((found, original)) = best {
-                return Ok(Verdict::Duplicate {
+                return Ok(Verdict::Duplicate(Repeat {
                     original,
-                    kind: method.kind(),
+                    tier: method.tier(),
                     distance: found.distance,
                     similarity: Similarity::of(found.similarity),
-                });
+                }));
             }
         }
         Ok(Verdict::Unique)
@@ -146,11 +146,11 @@ impl Index {
         let Some(Some(signature)) = fingerprints.signatures.get(at) else {
             return Ok(None);
         };
-        let kind = method.kind();
+        let tier = method.tier();
         let mut best: Option<(Match, Arc<Document>)> = None;
         for id in self.candidates(method, signature, rule, page.runs) {
             // Most candidates of the near tier fail by their sketches: no need to read them whole.
-            if let Some(witness) = self.documents.witness(id, kind)
+            if let Some(witness) = self.documents.witness(id, tier)
                 && method.measure(signature, &witness).is_none_or(|found| {
                     found.similarity + SKETCH_SHORTFALL < rule.least_similarity()
                 })
@@ -169,7 +169,7 @@ impl Index {
             let closer = best
                 .as_ref()
                 .is_none_or(|(best, _)| found.is_closer_than(best));
-            if closer && page.may_be(&document, kind, rule, &found) && exists(&document)? {
+            if closer && page.may_be(&document, tier, rule, &found) && exists(&document)? {
                 best = Some((found, document));
                 if found == Match::EXACT {
                     break;
@@ -289,7 +289,7 @@ fn find_runs<'a>(runs: &'a [Runs], name: &str) -> Option<&'a Runs> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Fingerprinter, Kind, Stored};
+    use crate::dedup::{Fingerprinter, Stored, Tier};
     use crate::runs::{Catalog, Options};
     use std::path::Path;
 
@@ -362,9 +362,9 @@ mod tests {
         }
     }
 
-    fn check(verdict: &Verdict, expected: Option<(Kind, DocumentId)>) {
+    fn check(verdict: &Verdict, expected: Option<(Tier, DocumentId)>) {
         let found = match verdict {
-            Verdict::Duplicate { kind, original, .. } => Some((*kind, original.id)),
+            Verdict::Duplicate(Repeat { tier, original, .. }) => Some((*tier, original.id)),
             _ => None,
         };
         assert_eq!(found, expected);
@@ -390,27 +390,27 @@ mod tests {
         let text = article(1);
         let page = format!("Menu {text}");
         check(&world.see("<a>", &text, &page), None);
-        check(&world.see("<a>", &text, &page), Some((Kind::Raw, 1)));
+        check(&world.see("<a>", &text, &page), Some((Tier::Raw, 1)));
         check(
             &world.see("<b>", &text, &page.to_uppercase()),
-            Some((Kind::Normalized, 1)),
+            Some((Tier::Normalized, 1)),
         );
         check(
             &world.see("<c>", &text, &format!("Other {text} menu")),
-            Some((Kind::Content, 1)),
+            Some((Tier::Content, 1)),
         );
         let edited = edited(&text);
-        check(&world.see("<d>", &edited, &edited), Some((Kind::Near, 1)));
+        check(&world.see("<d>", &edited, &edited), Some((Tier::Near, 1)));
         check(&world.see("<e>", &article(5), &article(5)), None);
         world.catalog.checkpoint(1).unwrap();
         world.index.documents_mut().checkpoint().unwrap();
-        check(&world.see("<a>", &text, &page), Some((Kind::Raw, 1)));
+        check(&world.see("<a>", &text, &page), Some((Tier::Raw, 1)));
         check(
             &world.see("<f>", &article(5), &article(5)),
-            Some((Kind::Normalized, 2)),
+            Some((Tier::Normalized, 2)),
         );
         // Now by the witness column.
-        check(&world.see("<g>", &edited, &edited), Some((Kind::Near, 1)));
+        check(&world.see("<g>", &edited, &edited), Some((Tier::Near, 1)));
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod tests {
         );
         check(
             &world.see("<c>", &main, &format!("{main} menu {two} {two}")),
-            Some((Kind::Content, 2)),
+            Some((Tier::Content, 2)),
         );
     }
 
@@ -453,14 +453,14 @@ mod tests {
         let text = article(1);
         check(&world.see("<a>", &text, &text), None);
         let edited = edited(&text);
-        check(&world.see("<b>", &edited, &edited), Some((Kind::Near, 1)));
+        check(&world.see("<b>", &edited, &edited), Some((Tier::Near, 1)));
         world.catalog.checkpoint(1).unwrap();
         world.index.documents_mut().checkpoint().unwrap();
-        check(&world.see("<c>", &edited, &edited), Some((Kind::Near, 1)));
+        check(&world.see("<c>", &edited, &edited), Some((Tier::Near, 1)));
         check(&world.see("<d>", &article(5), &article(5)), None);
         world.rules = rule(Finder::Simhash);
         let found = world.see("<e>", &edited, &edited);
-        let is_equal = matches!(found, Verdict::Duplicate { distance: 0, .. });
+        let is_equal = matches!(found, Verdict::Duplicate(Repeat { distance: 0, .. }));
         assert!(is_equal || matches!(found, Verdict::Unique), "{found:?}");
     }
 
@@ -468,13 +468,13 @@ mod tests {
     fn tiers_that_do_not_count_find_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let rule = Rule {
-            tiers: [Kind::Content].into_iter().collect(),
+            tiers: [Tier::Content].into_iter().collect(),
             ..Rule::default()
         };
         let mut world = World::of(directory.path(), Features::default(), Rules::new(rule, []));
         let text = article(1);
         check(&world.see("<a>", &text, &text), None);
-        check(&world.see("<a>", &text, &text), Some((Kind::Content, 1)));
+        check(&world.see("<a>", &text, &text), Some((Tier::Content, 1)));
         let edited = edited(&text);
         check(&world.see("<b>", &edited, &edited), None);
     }
@@ -485,7 +485,7 @@ mod tests {
         let mut world = World::new(directory.path());
         check(&world.see("<a>", "", ""), None);
         check(&world.see_if("<a>", "", "", false), None);
-        check(&world.see("<a>", "", ""), Some((Kind::Raw, 1)));
+        check(&world.see("<a>", "", ""), Some((Tier::Raw, 1)));
     }
 
     #[test]

@@ -46,7 +46,7 @@ use crate::url::UrlId;
 /// The tiers of duplication, cheapest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum Tier {
     /// The same bytes, after content decoding.
     Raw,
     /// The same visible text, case and white space folded.
@@ -57,17 +57,17 @@ pub enum Kind {
     Near,
 }
 
-impl Kind {
+impl Tier {
     /// All tiers, cheapest first.
-    pub const ALL: [Kind; 4] = [Kind::Raw, Kind::Normalized, Kind::Content, Kind::Near];
+    pub const ALL: [Tier; 4] = [Tier::Raw, Tier::Normalized, Tier::Content, Tier::Near];
 
     /// The tier's name in logs, records and counters.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Raw => "raw",
-            Kind::Normalized => "normalized",
-            Kind::Content => "content",
-            Kind::Near => "near",
+            Tier::Raw => "raw",
+            Tier::Normalized => "normalized",
+            Tier::Content => "content",
+            Tier::Near => "near",
         }
     }
 }
@@ -223,7 +223,7 @@ impl Match {
 /// One way to tell that two pages are the same.
 pub trait Method: Send + Sync {
     /// The tier that the method decides.
-    fn kind(&self) -> Kind;
+    fn tier(&self) -> Tier;
     /// The runs that it keeps its keys in.
     fn structures(&self) -> &'static [&'static str];
     /// The signature of a page; `None` if it is too short to be judged this way.
@@ -268,24 +268,24 @@ impl Fingerprints {
     /// text.
     #[must_use]
     pub fn of_bytes_and_text(&self) -> Self {
-        let of = |kind| match kind {
-            Kind::Raw | Kind::Normalized => self.get(kind).cloned(),
-            Kind::Content | Kind::Near => None,
+        let of = |tier| match tier {
+            Tier::Raw | Tier::Normalized => self.get(tier).cloned(),
+            Tier::Content | Tier::Near => None,
         };
         Self {
-            signatures: METHODS.iter().map(|method| of(method.kind())).collect(),
+            signatures: METHODS.iter().map(|method| of(method.tier())).collect(),
             words: self.words,
             guard: Guard::default(),
         }
     }
 
     /// Whether nothing but what a tier compares speaks against the two pages' being the same.
-    pub(crate) fn may_be_same(&self, other: &Self, kind: Kind) -> bool {
-        match kind {
-            Kind::Raw => true,
-            Kind::Normalized => self.guard.allows_normalized(&other.guard),
-            Kind::Content => self.guard.allows_content(&other.guard),
-            Kind::Near => self.guard.allows_near(&other.guard),
+    pub(crate) fn may_be_same(&self, other: &Self, tier: Tier) -> bool {
+        match tier {
+            Tier::Raw => true,
+            Tier::Normalized => self.guard.allows_normalized(&other.guard),
+            Tier::Content => self.guard.allows_content(&other.guard),
+            Tier::Near => self.guard.allows_near(&other.guard),
         }
     }
 
@@ -300,14 +300,14 @@ impl Fingerprints {
     }
 
     /// The signature of a tier, if the page has one.
-    pub fn get(&self, kind: Kind) -> Option<&Signature> {
-        let at = METHODS.iter().position(|method| method.kind() == kind)?;
+    pub fn get(&self, tier: Tier) -> Option<&Signature> {
+        let at = METHODS.iter().position(|method| method.tier() == tier)?;
         self.signatures.get(at)?.as_ref()
     }
 
     /// Puts the signature of a tier in its place.
-    pub(crate) fn set(&mut self, kind: Kind, signature: Option<Signature>) {
-        let at = METHODS.iter().position(|method| method.kind() == kind);
+    pub(crate) fn set(&mut self, tier: Tier, signature: Option<Signature>) {
+        let at = METHODS.iter().position(|method| method.tier() == tier);
         if let Some(place) = at.and_then(|at| self.signatures.get_mut(at)) {
             *place = signature;
         }
@@ -315,32 +315,32 @@ impl Fingerprints {
 
     /// The cheapest tier by which two visits of one page found the same. Near does not count: an
     /// edited page is another one; nor does a main text that is too little of the page.
-    pub fn same_as(&self, other: &Self) -> Option<Kind> {
+    pub fn same_as(&self, other: &Self) -> Option<Tier> {
         let is_over_trimmed = self.guard.is_over_trimmed() || other.guard.is_over_trimmed();
-        Kind::ALL
+        Tier::ALL
             .into_iter()
-            .filter(|kind| *kind != Kind::Near)
-            .filter(|kind| *kind != Kind::Content || !is_over_trimmed)
-            .find(|kind| self.get(*kind).is_some() && self.get(*kind) == other.get(*kind))
+            .filter(|tier| *tier != Tier::Near)
+            .filter(|tier| *tier != Tier::Content || !is_over_trimmed)
+            .find(|tier| self.get(*tier).is_some() && self.get(*tier) == other.get(*tier))
     }
 
     /// How alike the two pages are, whether or not a crawl calls them so; `None` if nothing of
     /// the two can be compared.
     pub fn compare(&self, other: &Self) -> Option<Comparison> {
-        let is_same = |kind: &Kind| {
-            let own = self.get(*kind);
-            own.is_some() && own == other.get(*kind) && self.may_be_same(other, *kind)
+        let is_same = |tier: &Tier| {
+            let own = self.get(*tier);
+            own.is_some() && own == other.get(*tier) && self.may_be_same(other, *tier)
         };
-        let mut exact = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Near);
+        let mut exact = Tier::ALL.into_iter().filter(|tier| *tier != Tier::Near);
         let exact = exact.find(is_same);
-        let (own, others) = (self.get(Kind::Near), other.get(Kind::Near));
+        let (own, others) = (self.get(Tier::Near), other.get(Tier::Near));
         let found = own.zip(others).and_then(|(a, b)| near::Near.measure(a, b));
         let is_near = || {
             let accepts = |found: &Match| Rule::default().accepts(found, self.is_one_host(other));
-            found.as_ref().is_some_and(accepts) && self.may_be_same(other, Kind::Near)
+            found.as_ref().is_some_and(accepts) && self.may_be_same(other, Tier::Near)
         };
         Some(Comparison {
-            tier: exact.or_else(|| is_near().then_some(Kind::Near)),
+            tier: exact.or_else(|| is_near().then_some(Tier::Near)),
             distance: own
                 .zip(others)
                 .and_then(|(own, other)| Some(hamming(own.simhash()?, other.simhash()?))),
@@ -357,9 +357,9 @@ impl Fingerprints {
     /// is not taken in and turned out at every visit.
     /// `rule` is what holds for the two.
     pub(crate) fn stays_near(&self, original: &Self, rule: &Rule) -> Option<Match> {
-        let found = near::Near.measure(self.get(Kind::Near)?, original.get(Kind::Near)?)?;
+        let found = near::Near.measure(self.get(Tier::Near)?, original.get(Tier::Near)?)?;
         let stays = rule.keeps(&found, self.is_one_host(original))
-            && self.may_be_same(original, Kind::Near);
+            && self.may_be_same(original, Tier::Near);
         stays.then_some(found)
     }
 
@@ -370,9 +370,9 @@ impl Fingerprints {
             .zip(&self.signatures)
             .filter_map(|(method, signature)| Some((method, signature.as_ref()?)))
             .flat_map(|(method, signature)| {
-                let digest = match (method.kind(), signature) {
-                    (Kind::Raw, Signature::Digest(digest)) => Some(("sha256-raw", digest)),
-                    (Kind::Normalized, Signature::Digest(it)) => Some(("sha256-normalized", it)),
+                let digest = match (method.tier(), signature) {
+                    (Tier::Raw, Signature::Digest(digest)) => Some(("sha256-raw", digest)),
+                    (Tier::Normalized, Signature::Digest(it)) => Some(("sha256-normalized", it)),
                     (_, Signature::Digest(digest)) => Some(("sha256-content", digest)),
                     // The conversion record has the whole text.
                     _ => None,
@@ -392,28 +392,11 @@ impl Fingerprints {
 pub enum Verdict {
     /// Nothing like it is stored: it is an original from now on.
     Unique,
-    /// It is the same as an original.
-    Duplicate {
-        /// The original.
-        original: Arc<Document>,
-        /// By which tier.
-        kind: Kind,
-        /// Bits that differ; 0 for an exact tier.
-        distance: u8,
-        /// How alike the two are; 1 for an exact tier.
-        similarity: Similarity,
-    },
-    /// It was visited before, and is what it was then.
-    Unchanged {
-        /// The page as it is stored.
-        original: Arc<Document>,
-        /// By which tier: that of the two visits, or, of a duplicate, of page and original.
-        kind: Kind,
-        /// Bits in which it differs from that.
-        distance: u8,
-        /// How alike it is to that.
-        similarity: Similarity,
-    },
+    /// It repeats an original.
+    Duplicate(Repeat),
+    /// It was visited before, and is what it was then: the original that it still is, or the one
+    /// that it still repeats.
+    Unchanged(Repeat),
     /// Not a page that can be an original or a duplicate.
     Ineligible(Ineligible),
 }
@@ -464,24 +447,36 @@ impl Ineligible {
     }
 }
 
-/// What a page repeats, and how well.
-#[derive(Debug, Clone, Copy)]
-pub struct Repeats<'a> {
-    /// What is stored.
-    pub original: &'a Arc<Document>,
-    /// By which tier.
-    pub kind: Kind,
-    /// Bits that differ; 0 for an exact tier.
+/// The stored page that a page repeats, and how closely.
+#[derive(Debug, Clone)]
+pub struct Repeat {
+    /// The stored page.
+    pub original: Arc<Document>,
+    /// The tier that found the two the same.
+    pub tier: Tier,
+    /// Bits in which their `SimHash`es differ; 0 for an exact tier.
     pub distance: u8,
-    /// How alike the two are; 1 for an exact tier.
+    /// Their similarity; 1 for an exact tier.
     pub similarity: Similarity,
+}
+
+impl Repeat {
+    /// The two are the same by an exact tier.
+    pub fn exact(original: Arc<Document>, tier: Tier) -> Self {
+        Self {
+            original,
+            tier,
+            distance: 0,
+            similarity: Similarity::EXACT,
+        }
+    }
 }
 
 /// How alike two pages are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparison {
     /// By which tier a crawl would call them the same, the cheapest one; `None` if by none.
-    pub tier: Option<Kind>,
+    pub tier: Option<Tier>,
     /// Bits in which their `SimHash`es differ; `None` where a page is too short for one.
     pub distance: Option<u8>,
     /// From 0 to 1; 1 where they are the same by an exact tier.
@@ -489,26 +484,10 @@ pub struct Comparison {
 }
 
 impl Verdict {
-    /// What it repeats, by which tier, how well.
-    pub fn repeats(&self) -> Option<Repeats<'_>> {
+    /// The stored page that it repeats, if it does.
+    pub fn repeats(&self) -> Option<&Repeat> {
         match self {
-            Verdict::Duplicate {
-                original,
-                kind,
-                distance,
-                similarity,
-            }
-            | Verdict::Unchanged {
-                original,
-                kind,
-                distance,
-                similarity,
-            } => Some(Repeats {
-                original,
-                kind: *kind,
-                distance: *distance,
-                similarity: *similarity,
-            }),
+            Verdict::Duplicate(repeat) | Verdict::Unchanged(repeat) => Some(repeat),
             Verdict::Unique | Verdict::Ineligible(_) => None,
         }
     }
@@ -517,8 +496,8 @@ impl Verdict {
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Unique => "unique",
-            Verdict::Duplicate { kind, .. } => kind.name(),
-            Verdict::Unchanged { .. } => "unchanged",
+            Verdict::Duplicate(repeat) => repeat.tier.name(),
+            Verdict::Unchanged(_) => "unchanged",
             Verdict::Ineligible(_) => "ineligible",
         }
     }

@@ -11,8 +11,8 @@ use super::shingle::mix;
 use super::short::{self, SHORT_WORDS};
 use super::simhash::{self, REACH, hamming};
 use super::{
-    Features, Finder, Fingerprinter, Key, Kind, MIN_SIMILARITY, Match, Method, Shingle, Signature,
-    Text, Unit, shingle,
+    Features, Finder, Fingerprinter, Key, MIN_SIMILARITY, Match, Method, Shingle, Signature, Text,
+    Tier, Unit, shingle,
 };
 
 /// Fewer words say too little about a page.
@@ -39,8 +39,8 @@ const BEHIND_BLOCK: u64 = u64::MAX >> 16;
 pub(super) struct Near;
 
 impl Method for Near {
-    fn kind(&self) -> Kind {
-        Kind::Near
+    fn tier(&self) -> Tier {
+        Tier::Near
     }
 
     fn structures(&self) -> &'static [&'static str] {

@@ -5,7 +5,7 @@
 //! their rules, so it does not matter which of them came first.
 
 use super::simhash::REACH;
-use super::{Finder, Kind, Match};
+use super::{Finder, Match, Tier};
 use crate::url::{PageMap, PagePattern, parse};
 
 /// The least similarity at which a crawl may call pages near duplicates: what is stored is made to
@@ -59,28 +59,28 @@ pub struct Tiers(u8);
 
 impl Tiers {
     /// Whether this one does.
-    pub fn has(self, kind: Kind) -> bool {
-        self.0 & Self::bit(kind) != 0
+    pub fn has(self, tier: Tier) -> bool {
+        self.0 & Self::bit(tier) != 0
     }
 
-    fn bit(kind: Kind) -> u8 {
-        1 << kind as u8
+    fn bit(tier: Tier) -> u8 {
+        1 << tier as u8
     }
 }
 
 impl Default for Tiers {
     /// All of them.
     fn default() -> Self {
-        Kind::ALL.into_iter().collect()
+        Tier::ALL.into_iter().collect()
     }
 }
 
-impl FromIterator<Kind> for Tiers {
-    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Self {
+impl FromIterator<Tier> for Tiers {
+    fn from_iter<I: IntoIterator<Item = Tier>>(tiers: I) -> Self {
         Self(
-            kinds
+            tiers
                 .into_iter()
-                .fold(0, |bits, kind| bits | Self::bit(kind)),
+                .fold(0, |bits, tier| bits | Self::bit(tier)),
         )
     }
 }
@@ -133,7 +133,7 @@ impl Rule {
             true => self.similarity,
             false => self.cross_host_similarity,
         };
-        self.tiers.has(Kind::Near) && found.similarity >= least - HYSTERESIS
+        self.tiers.has(Tier::Near) && found.similarity >= least - HYSTERESIS
     }
 
     /// The least similarity that it may accept.
@@ -240,7 +240,7 @@ mod tests {
                 entry(
                     "example.org/print/",
                     RuleOverrides {
-                        tiers: Some([Kind::Raw].into_iter().collect()),
+                        tiers: Some([Tier::Raw].into_iter().collect()),
                         similarity: Some(0.85),
                         ..RuleOverrides::default()
                     },
@@ -255,8 +255,8 @@ mod tests {
             let rule = rules().of(url);
             assert!((rule.similarity - similarity).abs() < 1e-12, "{url}");
             assert_eq!(rule.hamming, hamming, "{url}");
-            assert_eq!(rule.tiers.has(Kind::Near), near, "{url}");
-            assert!(rule.tiers.has(Kind::Raw), "{url}");
+            assert_eq!(rule.tiers.has(Tier::Near), near, "{url}");
+            assert!(rule.tiers.has(Tier::Raw), "{url}");
         };
         check("http://a.example/", 0.9, 10, true);
         check("http://example.org/", 0.95, 3, true);
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!((both.hamming, both.method), (3, Finder::Simhash));
         assert!((both.similarity - 0.9).abs() < 1e-12);
         assert_eq!(both.stored_members, Some(3));
-        assert!(both.refusals && !both.tiers.has(Kind::Normalized));
+        assert!(both.refusals && !both.tiers.has(Tier::Normalized));
     }
 
     #[test]

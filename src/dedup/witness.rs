@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FallocateFlags;
 
 use super::minhash::HASHES;
-use super::{DocumentId, Fingerprints, Kind, Signature, features};
+use super::{DocumentId, Fingerprints, Signature, Tier, features};
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;
 
 /// The tiers whose digests are kept, in their order; the near tier comes behind them.
-const DIGESTS: [Kind; 3] = [Kind::Raw, Kind::Normalized, Kind::Content];
+const DIGESTS: [Tier; 3] = [Tier::Raw, Tier::Normalized, Tier::Content];
 
 /// Bytes of a row without its checksum: which signatures there are, a bit each; digests, SimHash,
 /// sketch.
@@ -206,13 +206,13 @@ impl Kept {
         let mut fields = [0; FIELDS];
         let (flags, rest) = fields.split_at_mut(1);
         let (digests, near) = rest.split_at_mut(DIGESTS.len() * DIGEST);
-        for ((at, kind), place) in (0..).zip(DIGESTS).zip(digests.chunks_exact_mut(DIGEST)) {
-            if let Some(Signature::Digest(digest)) = fingerprints.get(kind) {
+        for ((at, tier), place) in (0..).zip(DIGESTS).zip(digests.chunks_exact_mut(DIGEST)) {
+            if let Some(Signature::Digest(digest)) = fingerprints.get(tier) {
                 place.copy_from_slice(digest);
                 flags[0] |= 1 << at;
             }
         }
-        let witness = fingerprints.get(Kind::Near);
+        let witness = fingerprints.get(Tier::Near);
         let witness = witness.and_then(|it| Some((it.simhash()?, it.sketch()?)));
         if let Some((simhash, sketch)) = witness {
             near[..8].copy_from_slice(&simhash.to_le_bytes());
@@ -223,10 +223,10 @@ impl Kept {
     }
 
     /// The signature of a tier, if it is kept here.
-    pub(super) fn signature(&self, kind: Kind) -> Option<Signature> {
+    pub(super) fn signature(&self, tier: Tier) -> Option<Signature> {
         let (flags, rest) = self.0.split_first()?;
         let (digests, near) = rest.split_at_checked(DIGESTS.len() * DIGEST)?;
-        let at = DIGESTS.iter().position(|it| *it == kind);
+        let at = DIGESTS.iter().position(|it| *it == tier);
         if flags >> at.unwrap_or(DIGESTS.len()) & 1 == 0 {
             return None;
         }
@@ -269,9 +269,9 @@ mod tests {
     /// Whether the column has all signatures of a document.
     fn has(column: &WitnessColumn, id: DocumentId, signatures: &Fingerprints) -> bool {
         let kept = column.get(id);
-        Kind::ALL.into_iter().all(|kind| {
-            let kept = kept.as_ref().and_then(|kept| kept.signature(kind));
-            kept.is_some() && kept.as_ref() == signatures.get(kind)
+        Tier::ALL.into_iter().all(|tier| {
+            let kept = kept.as_ref().and_then(|kept| kept.signature(tier));
+            kept.is_some() && kept.as_ref() == signatures.get(tier)
         })
     }
 

@@ -7,7 +7,7 @@ use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
 use super::visit::{Judged, Receipt};
-use crate::dedup::{Kind, Verdict};
+use crate::dedup::{Repeat, Tier, Verdict};
 use crate::frontier::{QueuedUrl, Sweep, Twins, counterpart, is_preferred, is_sampled, may_be_one};
 use crate::rows::{Fate, Judgement, PageRecord};
 use crate::store::{Table, decode, encode, keys};
@@ -40,7 +40,7 @@ impl Committer {
     ) -> Result<(), Error> {
         let task = &judged.analysed.fetched.task;
         let (host, policy) = (&task.host, self.policies.load().of(&task.host).learn);
-        if !matches!(judged.verdict, Verdict::Unique | Verdict::Duplicate { .. }) {
+        if !matches!(judged.verdict, Verdict::Unique | Verdict::Duplicate(_)) {
             return Ok(());
         }
         let twin = twin(judged);
@@ -153,7 +153,7 @@ impl Committer {
             Judgement::Ineligible(_) => None,
         };
         Ok(match &judged.verdict {
-            Verdict::Duplicate { original: own, .. } => original != Some(own.id),
+            Verdict::Duplicate(repeat) => original != Some(repeat.original.id),
             _ => true,
         })
     }
@@ -189,7 +189,7 @@ impl Committer {
 fn twin(judged: &Judged) -> Option<HostKey> {
     let task = &judged.analysed.fetched.task;
     match &judged.verdict {
-        Verdict::Duplicate { original, kind, .. } if *kind != Kind::Near => {
+        Verdict::Duplicate(Repeat { original, tier, .. }) if *tier != Tier::Near => {
             let url = url::parse(&original.url).ok()?;
             let host = HostKey::of(&url);
             let is_same = url.path() == task.url.path() && url.query() == task.url.query();

@@ -8,7 +8,7 @@ use super::committer::{Committer, DEDUP_RUNS};
 use super::effects::Group;
 use super::revisit::mark;
 use super::visit::{Analysed, Findings};
-use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Kind, Similarity, Verdict};
+use crate::dedup::{Asked, Document, Fingerprints, Ineligible, Repeat, Similarity, Tier, Verdict};
 use crate::frontier::QueuedUrl;
 use crate::page::Refusal;
 use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
@@ -25,7 +25,7 @@ impl Committer {
         is_new: bool,
         group: &mut Group,
     ) -> Result<Option<bool>, Error> {
-        let Verdict::Duplicate { original, .. } = verdict else {
+        let Verdict::Duplicate(Repeat { original, .. }) = verdict else {
             return Ok(None);
         };
         let own = self.rules.of(&analysed.fetched.task.queued.url);
@@ -115,34 +115,23 @@ impl Committer {
         let Fate::Answered { judgement, .. } = &previous.fate else {
             return Ok(None);
         };
-        let (original, kind, distance, similarity) = match (judgement, &previous.document) {
+        let repeat = match (judgement, &previous.document) {
             (Judgement::Unique, Some(stored)) => match own.same_as(&stored.fingerprints) {
-                Some(kind) => (Arc::new(stored.clone()), kind, 0, Similarity::EXACT),
+                Some(tier) => Repeat::exact(Arc::new(stored.clone()), tier),
                 None => return Ok(None),
             },
             (Judgement::Duplicate(duplicate), _) => {
                 let same = previous.revisit.is_some_and(|it| it.mark == mark(analysed));
                 match self.index.documents().get(duplicate.of)? {
                     Some(original) if same && self.stands(&original, group)? => {
-                        let Duplicate {
-                            kind,
-                            distance,
-                            similarity,
-                            ..
-                        } = *duplicate;
-                        (original, kind, distance, similarity)
+                        repeat_of(original, duplicate)
                     }
                     _ => return Ok(None),
                 }
             }
             _ => return Ok(None),
         };
-        Ok(Some(Verdict::Unchanged {
-            original,
-            kind,
-            distance,
-            similarity,
-        }))
+        Ok(Some(Verdict::Unchanged(repeat)))
     }
 
     /// The verdict on a page that is, by its server's word, what it was; `None` if what it was does
@@ -161,25 +150,18 @@ impl Committer {
             Fate::Sitemap { .. } => return Ok(Some(Verdict::Ineligible(Ineligible::Status))),
             Fate::Failed { .. } | Fate::Known { .. } => return Ok(None),
         };
-        let (original, kind, distance, similarity) = match judgement {
+        let repeat = match judgement {
             Judgement::Ineligible(reason) => return Ok(Some(Verdict::Ineligible(*reason))),
             Judgement::Unique => match &previous.document {
-                Some(stored) => (Arc::new(stored.clone()), Kind::Raw, 0, Similarity::EXACT),
+                Some(stored) => Repeat::exact(Arc::new(stored.clone()), Tier::Raw),
                 None => return Ok(None),
             },
-            Judgement::Duplicate(of) => match self.index.documents().get(of.of)? {
-                Some(original) if self.stands(&original, group)? => {
-                    (original, of.kind, of.distance, of.similarity)
-                }
+            Judgement::Duplicate(duplicate) => match self.index.documents().get(duplicate.of)? {
+                Some(original) if self.stands(&original, group)? => repeat_of(original, duplicate),
                 _ => return Ok(None),
             },
         };
-        Ok(Some(Verdict::Unchanged {
-            original,
-            kind,
-            distance,
-            similarity,
-        }))
+        Ok(Some(Verdict::Unchanged(repeat)))
     }
 
     /// The verdict on a page that was a duplicate and has changed: it leaves its cluster only if it is
@@ -196,7 +178,7 @@ impl Committer {
         };
         let is_better = verdict
             .repeats()
-            .is_some_and(|repeats| repeats.kind != Kind::Near || repeats.original.id == before.of);
+            .is_some_and(|repeats| repeats.tier != Tier::Near || repeats.original.id == before.of);
         if is_better {
             return Ok(verdict);
         }
@@ -206,12 +188,12 @@ impl Committer {
         };
         let rule = page.rules.of(page.url).and(&page.rules.of(&original.url));
         match page.fingerprints.stays_near(&original.fingerprints, &rule) {
-            Some(found) if self.stands(&original, group)? => Ok(Verdict::Duplicate {
+            Some(found) if self.stands(&original, group)? => Ok(Verdict::Duplicate(Repeat {
                 original,
-                kind: Kind::Near,
+                tier: Tier::Near,
                 distance: found.distance,
                 similarity: Similarity::of(found.similarity),
-            }),
+            })),
             _ => Ok(verdict),
         }
     }
@@ -245,5 +227,15 @@ impl Committer {
         };
         let record: PageRecord = decode(Table::Pages, &row)?;
         Ok(record.document.is_some_and(|own| own.id == document.id))
+    }
+}
+
+/// What a page with this row repeats, if it still does.
+fn repeat_of(original: Arc<Document>, row: &Duplicate) -> Repeat {
+    Repeat {
+        original,
+        tier: row.tier,
+        distance: row.distance,
+        similarity: row.similarity,
     }
 }

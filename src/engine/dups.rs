@@ -13,7 +13,7 @@ use super::recover::read_secret;
 use super::why::time_of;
 use super::{Error, Options};
 use crate::archive::RecordKind;
-use crate::dedup::{DocumentId, Kind, Similarity};
+use crate::dedup::{DocumentId, Similarity, Tier};
 use crate::rows::cluster::Head;
 use crate::rows::{CrawlState, Fate, PageRecord};
 use crate::store::{Store, Table, decode, keys};
@@ -58,7 +58,7 @@ pub struct Member {
     /// The URL as it was requested.
     pub url: String,
     /// By which tier.
-    pub tier: Kind,
+    pub tier: Tier,
     /// Bits in which the two `SimHashes` differ; 0 for the exact tiers.
     pub distance: u8,
     /// How alike the two are, 0 to 1.
@@ -143,7 +143,7 @@ fn add(
     }
     if let Some(last) = clusters.last_mut() {
         last.members.push(Member {
-            tier: duplicate.kind,
+            tier: duplicate.tier,
             distance: duplicate.distance,
             similarity: duplicate.similarity,
             first_seen: time_of(duplicate.first_seen),
@@ -193,7 +193,7 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierFigures {
     /// The tier.
-    pub tier: Kind,
+    pub tier: Tier,
     /// Duplicates.
     pub pages: u64,
     /// Bytes of their bodies that are not stored.
@@ -242,7 +242,7 @@ pub(super) fn report(
     shown: ReportOptions,
 ) -> Result<Report, Error> {
     let mut report = Report::default();
-    let mut tiers: BTreeMap<Kind, (u64, u64)> = BTreeMap::new();
+    let mut tiers: BTreeMap<Tier, (u64, u64)> = BTreeMap::new();
     let mut similarities: BTreeMap<u64, u64> = BTreeMap::new();
     let mut largest = Top::new(shown.top);
     let mut open: Option<(DocumentId, ClusterFigures)> = None;
@@ -267,7 +267,7 @@ pub(super) fn report(
                 report.saved += member.saved;
                 let tier = tiers.entry(member.tier).or_default();
                 *tier = (tier.0 + 1, tier.1 + member.saved);
-                if member.tier == Kind::Near {
+                if member.tier == Tier::Near {
                     *report.distances.entry(member.distance).or_default() += 1;
                     let hundredth = (member.similarity.share() * 100.0 + 1e-6).floor() as u64;
                     *similarities.entry(hundredth).or_default() += 1;
@@ -291,7 +291,7 @@ pub(super) fn report(
         let (pages, saved) = tiers.get(&tier).copied().unwrap_or_default();
         TierFigures { tier, pages, saved }
     };
-    report.tiers = Kind::ALL.map(tier).into();
+    report.tiers = Tier::ALL.map(tier).into();
     let step = |(hundredth, pages)| (Similarity::of(hundredth as f64 / 100.0), pages);
     report.similarities = similarities.into_iter().map(step).collect();
     hosts(store, shown, &mut report)?;

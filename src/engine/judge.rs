@@ -477,19 +477,14 @@ fn answered(judged: &Judged, exchange: &Exchange, places: &Places) -> Fate {
         canonical: page.and_then(|page| page.canonical.clone()),
         judgement: match &judged.verdict {
             // An unchanged page is the original that it was.
-            Verdict::Unique | Verdict::Unchanged { .. } => Judgement::Unique,
+            Verdict::Unique | Verdict::Unchanged(_) => Judgement::Unique,
             Verdict::Ineligible(reason) => Judgement::Ineligible(*reason),
-            Verdict::Duplicate {
-                original,
-                kind,
-                distance,
-                similarity,
-            } => Judgement::Duplicate(Duplicate {
-                of: original.id,
-                page: original.url_id,
-                kind: *kind,
-                distance: *distance,
-                similarity: *similarity,
+            Verdict::Duplicate(repeat) => Judgement::Duplicate(Duplicate {
+                of: repeat.original.id,
+                page: repeat.original.url_id,
+                tier: repeat.tier,
+                distance: repeat.distance,
+                similarity: repeat.similarity,
                 first_seen: micros(judged),
                 last_checked: micros(judged),
                 rank: Rank::unsettled(places.keeps_body()),
@@ -535,12 +530,12 @@ fn log_line(judged: &Judged) -> LogLine {
     }
     if let Some(repeats) = judged.verdict.repeats() {
         line.original = Some(repeats.original.url.clone());
-        if matches!(judged.verdict, Verdict::Unchanged { .. }) {
+        if matches!(judged.verdict, Verdict::Unchanged(_)) {
             if repeats.original.url_id == fetched.task.queued.id {
                 line.original = None;
             }
             if !judged.is_not_modified() {
-                notes.push(format!("unchanged:{}", repeats.kind.name()));
+                notes.push(format!("unchanged:{}", repeats.tier.name()));
             }
         }
         if repeats.distance > 0 {

@@ -12,7 +12,7 @@ use super::committer::{Committer, SEEN_RUNS};
 use super::effects::Group;
 use super::follow::Origin;
 use super::visit::{Entry, Judged, Receipt};
-use crate::dedup::{Kind, Verdict};
+use crate::dedup::{Repeat, Tier, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{
     Block, CLASSES, Class, Evidence, Expectation, FetchTask, LearnPolicy, Lessons, MAX_SUBJECTS,
@@ -79,7 +79,7 @@ fn class_of_record(record: &PageRecord) -> Option<Class> {
             document,
         ) => match judgement {
             Judgement::Unique => document.as_ref().map(|it| Class::Document(it.id)),
-            Judgement::Duplicate(duplicate) if duplicate.kind == Kind::Near => Some(Class::Other),
+            Judgement::Duplicate(duplicate) if duplicate.tier == Tier::Near => Some(Class::Other),
             Judgement::Duplicate(duplicate) => Some(Class::Document(duplicate.of)),
             Judgement::Ineligible(_) => no_page(*status),
         },
@@ -93,11 +93,11 @@ fn class_of_visit(judged: &Judged, document: Option<usize>, group: &Group) -> Op
             let document = group.documents.get(document?)?;
             Some(Class::Document(document.document.id))
         }
-        Verdict::Duplicate {
-            kind: Kind::Near, ..
-        } => Some(Class::Other),
-        Verdict::Duplicate { original, .. } => Some(Class::Document(original.id)),
-        Verdict::Unchanged { .. } => None,
+        Verdict::Duplicate(Repeat {
+            tier: Tier::Near, ..
+        }) => Some(Class::Other),
+        Verdict::Duplicate(Repeat { original, .. }) => Some(Class::Document(original.id)),
+        Verdict::Unchanged(_) => None,
         Verdict::Ineligible(_) => match &judged.analysed.fetched.outcome {
             Outcome::Exchange(exchange) => no_page(exchange.status),
             Outcome::Failed(_) => None,
@@ -200,7 +200,7 @@ impl Committer {
         };
         self.note_visited(&task.url, task.queued.id, &task.host, group)?;
         let lessons = group.host(&*self.store, &task.host)?.lessons.clone();
-        let is_duplicate = matches!(judged.verdict, Verdict::Duplicate { .. });
+        let is_duplicate = matches!(judged.verdict, Verdict::Duplicate(_));
         if task.url.query().is_none() && lessons.subjects.is_empty() && !is_duplicate {
             return Ok(());
         }
@@ -224,8 +224,8 @@ impl Committer {
             .into_iter()
             .map(|subject| (subject, None))
             .collect();
-        if let Verdict::Duplicate { original, kind, .. } = &judged.verdict
-            && *kind != Kind::Near
+        if let Verdict::Duplicate(Repeat { original, tier, .. }) = &judged.verdict
+            && *tier != Tier::Near
             && let Ok(original_url) = url::parse(&original.url)
             && HostKey::of(&original_url) == task.host
             && let Ok(other) = url::parse(identity.canonical(&original_url).as_str())
@@ -335,8 +335,8 @@ impl Committer {
             // As long as the plain form waits nobody knows what it will answer.
             Verdict::Unique if self.plain_form_waits(task, group)? => return Ok(()),
             Verdict::Unique => true,
-            Verdict::Duplicate { .. } => false,
-            Verdict::Unchanged { .. } | Verdict::Ineligible(_) => return Ok(()),
+            Verdict::Duplicate(_) => false,
+            Verdict::Unchanged(_) | Verdict::Ineligible(_) => return Ok(()),
         };
         let lessons = &group.host(&*self.store, host)?.lessons;
         let concerned = |subject: &&Subject| {

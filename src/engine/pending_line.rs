@@ -5,7 +5,7 @@ use super::effects::Group;
 use super::records::Records;
 use super::visit::{Findings, Judged};
 use crate::archive::{Location, RecordKind};
-use crate::dedup::{Kind, Stored, Verdict};
+use crate::dedup::{Repeat, Stored, Tier, Verdict};
 use crate::journal::{Digests, PageLine, RecordPlace};
 use crate::rows::Fate;
 use crate::url::{Identity, Url};
@@ -46,7 +46,7 @@ impl Places {
         let text = match (&judged.analysed.findings, records.conversion) {
             // A page, or what is not sent again because it is what it was.
             (Findings::Nothing, _) if judged.is_not_modified() => match &judged.verdict {
-                Verdict::Unchanged { original, .. } => Some(Source::Same(original.stored)),
+                Verdict::Unchanged(Repeat { original, .. }) => Some(Source::Same(original.stored)),
                 _ => None,
             },
             (Findings::Page(_), Some(at)) => own(at),
@@ -54,7 +54,7 @@ impl Places {
                 Some((at, _)) => own(at),
                 None => same
                     .or(match &judged.verdict {
-                        Verdict::Unchanged { original, .. } => Some(original),
+                        Verdict::Unchanged(Repeat { original, .. }) => Some(original),
                         _ => None,
                     })
                     .map(|same| Source::Same(same.stored)),
@@ -86,7 +86,7 @@ impl PendingLine {
         let task = &judged.analysed.fetched.task;
         let of_headers = judged.analysed.wishes;
         let wishes = page.map_or(of_headers, |page| page.robots.merge(of_headers));
-        let is_duplicate = matches!(judged.verdict, Verdict::Duplicate { .. });
+        let is_duplicate = matches!(judged.verdict, Verdict::Duplicate(_));
         let repeats = judged.verdict.repeats().filter(|_| is_duplicate);
         // What was not sent again is as it was.
         let known = (judged.previous.as_deref()).filter(|_| judged.is_not_modified());
@@ -114,7 +114,7 @@ impl PendingLine {
                     .map(|fingerprints| fingerprints.words),
                 digests: fingerprints.map(Digests::of).unwrap_or_default(),
                 simhash: fingerprints
-                    .and_then(|fingerprints| fingerprints.get(Kind::Near)?.simhash())
+                    .and_then(|fingerprints| fingerprints.get(Tier::Near)?.simhash())
                     .map(|bits| format!("{bits:016x}")),
                 distance: repeats.map(|repeats| repeats.distance),
                 similarity: repeats.map(|repeats| repeats.similarity),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::visit::{Findings, Judged};
 use crate::archive::{Capture, Digest, Original, Record, RecordId, Relation, Truncation};
-use crate::dedup::{Document, Fingerprints, Kind, Repeats, Verdict};
+use crate::dedup::{Document, Fingerprints, Repeat, Tier, Verdict};
 use crate::fetch::{Cut, Exchange};
 
 /// Which bodies the archive keeps.
@@ -64,7 +64,7 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
     }
     let digest = Digest::from_bytes(judged.analysed.payload);
     let repeats = judged.verdict.repeats();
-    let inexact = repeats.is_some_and(|repeats| repeats.kind != Kind::Raw);
+    let inexact = repeats.is_some_and(|repeats| repeats.tier != Tier::Raw);
     let duplicate = repeats.is_some();
     let is_new = judged.same_payload.is_none();
     let keep = match (judged.keep, policy) {
@@ -107,9 +107,9 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         && (judged.same_payload.is_none() || inexact)
     {
         let own = records.response.map(|(_, id)| Relation::ConcurrentTo(id));
-        let refers = || original(repeats.original).record.map(Relation::RefersTo);
+        let refers = || original(&repeats.original).record.map(Relation::RefersTo);
         let relation = own.or_else(refers);
-        let fields = fields(judged, &repeats);
+        let fields = fields(judged, repeats);
         let fields: Vec<_> = fields
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
@@ -120,7 +120,7 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
         records.all.push(metadata);
         // The text of an unchanged page is in the archive already.
         if let Findings::Page(page) = &judged.analysed.findings
-            && !matches!(judged.verdict, Verdict::Unchanged { .. })
+            && !matches!(judged.verdict, Verdict::Unchanged(_))
         {
             let of = records.response.map_or(metadata_id, |(_, id)| id);
             records.conversion = Some(records.all.len());
@@ -135,9 +135,9 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
 /// The response with the bytes that a page still has, if it is stored, and the digest of these.
 fn stored(judged: &Judged) -> Option<(Original, Digest)> {
     let repeats = judged.verdict.repeats()?;
-    let document = repeats.original;
+    let document = &repeats.original;
     let is_own = document.url_id == judged.analysed.fetched.task.queued.id;
-    let has_bytes = is_own || repeats.kind == Kind::Raw;
+    let has_bytes = is_own || repeats.tier == Tier::Raw;
     has_bytes.then(|| (original(document), Digest::from_bytes(document.payload)))
 }
 
@@ -157,8 +157,8 @@ fn original(document: &Document) -> Original {
 }
 
 /// The verdict and what it rests on, so that it can be checked without the body.
-fn fields(judged: &Judged, repeats: &Repeats<'_>) -> Vec<(&'static str, String)> {
-    let document = repeats.original;
+fn fields(judged: &Judged, repeats: &Repeat) -> Vec<(&'static str, String)> {
+    let document = &repeats.original;
     let original = original(document);
     // The page that is repeated, whoever's the bytes are that are stored.
     let url = document.url.clone();

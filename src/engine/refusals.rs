@@ -10,7 +10,7 @@ use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
 use super::visit::{Analysed, Findings};
-use crate::dedup::{Document, Fingerprints, Ineligible, Kind, Signature, Verdict};
+use crate::dedup::{Document, Fingerprints, Ineligible, Repeat, Signature, Tier, Verdict};
 use crate::rows::{Fate, Judgement, PageRecord};
 use crate::url::{self, HostKey};
 
@@ -51,12 +51,12 @@ impl Committer {
         analysed: &Analysed,
         group: &mut Group,
     ) -> Result<(), Error> {
-        let Verdict::Duplicate { original, kind, .. } = verdict else {
+        let Verdict::Duplicate(Repeat { original, tier, .. }) = verdict else {
             return Ok(());
         };
         let is_from_there = url::parse(&original.url)
             .is_ok_and(|url| HostKey::of(&url) == analysed.fetched.task.host);
-        if *kind == Kind::Near || !is_from_there {
+        if *tier == Tier::Near || !is_from_there {
             return Ok(());
         }
         let mut document = original.as_ref().clone();
@@ -91,7 +91,7 @@ fn short_text(analysed: &Analysed) -> Option<u64> {
         return None;
     };
     let fingerprints = analysed.fingerprints.as_ref().ok()?;
-    match fingerprints.get(Kind::Normalized)? {
+    match fingerprints.get(Tier::Normalized)? {
         Signature::Digest(digest) if page.full_text.len() <= MAX_TEXT => {
             Some(u64::from_be_bytes(*digest.first_chunk()?))
         }

@@ -6,7 +6,7 @@ use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
 use super::visit::{Findings, Judged, Receipt};
-use crate::dedup::Verdict;
+use crate::dedup::{Repeat, Verdict};
 use crate::fetch::Exchange;
 use crate::frontier::{
     HostState, Pattern, PatternState, QueuedUrl, Sighting, Trap, TrapPolicy, skeleton,
@@ -245,7 +245,7 @@ impl Committer {
         let task = &judged.analysed.fetched.task;
         let sighting = match &judged.verdict {
             Verdict::Unique => Sighting::New,
-            Verdict::Duplicate { original, .. } => {
+            Verdict::Duplicate(Repeat { original, .. }) => {
                 let number = original.id as u32;
                 let own = url::parse(&original.url).is_ok_and(|url| HostKey::of(&url) == task.host);
                 if own {
@@ -254,7 +254,7 @@ impl Committer {
                     Sighting::OfOther(number)
                 }
             }
-            Verdict::Unchanged { .. } | Verdict::Ineligible(_) => return Ok(()),
+            Verdict::Unchanged(_) | Verdict::Ineligible(_) => return Ok(()),
         };
         let policy = self.policies.load().of(&task.host).traps;
         let record = &mut group.host(&*self.store, &task.host)?.record;

@@ -11,7 +11,7 @@ use super::Error;
 use super::committer::Committer;
 use super::effects::Group;
 use super::visit::{Analysed, Judged, Receipt};
-use crate::dedup::{Kind, Signature, Verdict};
+use crate::dedup::{Signature, Tier, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{
     Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy, Validators,
@@ -285,7 +285,7 @@ impl Committer {
                     record = previous.clone();
                     document = None;
                 }
-                (_, Verdict::Unchanged { .. }) => {
+                (_, Verdict::Unchanged(_)) => {
                     // The original, or the duplicate, that it was.
                     if let (
                         Fate::Answered { judgement, .. },
@@ -388,7 +388,7 @@ fn finding(judged: &Judged, previous: Option<&PageRecord>) -> Finding {
         Some(_) if matches!(judged.verdict, Verdict::Ineligible(why) if why.is_refusal()) => {
             Finding::Unreachable
         }
-        Some(_) if matches!(judged.verdict, Verdict::Unchanged { .. }) => Finding::Unchanged,
+        Some(_) if matches!(judged.verdict, Verdict::Unchanged(_)) => Finding::Unchanged,
         Some(page)
             if page
                 .revisit
@@ -407,7 +407,7 @@ fn is_gone(status: u16) -> bool {
 /// What an answer is: its main content, where it has one, for a page's furniture changes without
 /// the page; else its text, or its bytes and status.
 pub(super) fn mark(analysed: &Analysed) -> u64 {
-    let digest = [Kind::Content, Kind::Normalized]
+    let digest = [Tier::Content, Tier::Normalized]
         .into_iter()
         .find_map(
             |kind| match analysed.fingerprints.as_ref().ok()?.get(kind)? {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::dups::Top;
 use super::recover::read_secret;
 use super::{Error, Options};
-use crate::dedup::{Comparison, Fingerprints, Kind, Similarity};
+use crate::dedup::{Comparison, Fingerprints, Similarity, Tier};
 use crate::journal::RecordPlace;
 use crate::rows::PAGES;
 use crate::rows::cluster::Head;
@@ -44,7 +44,7 @@ pub struct Original {
     /// Its URL.
     pub url: String,
     /// By which tier.
-    pub tier: Kind,
+    pub tier: Tier,
     /// How alike the two are, 0 to 1.
     pub similarity: Similarity,
 }
@@ -61,7 +61,7 @@ pub struct SimilarPage {
     /// Bits in which the `SimHashes` differ; `None` where one is too short for it.
     pub distance: Option<u8>,
     /// By which tier a crawl would call the two the same; `None` if by none.
-    pub tier: Option<Kind>,
+    pub tier: Option<Tier>,
     /// Where its response is stored; `None` where an earlier crawl has it.
     pub record: Option<RecordPlace>,
 }
@@ -168,11 +168,11 @@ fn stored(store: &dyn Store, options: &Options, url: &Url) -> Result<Option<Basi
         by: Some({
             let original = Original {
                 url: head.page.url.clone(),
-                tier: duplicate.kind,
+                tier: duplicate.tier,
                 similarity: duplicate.similarity,
             };
             let found = Comparison {
-                tier: Some(duplicate.kind),
+                tier: Some(duplicate.tier),
                 distance: Some(duplicate.distance),
                 similarity: duplicate.similarity,
             };

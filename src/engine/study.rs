@@ -61,18 +61,13 @@ impl Study {
             let asked = committer.asked(page.id, &page.url, &page.fingerprints);
             let verdict = committer.answered(&asked, &group)?;
             let (judgement, document) = match verdict {
-                Verdict::Duplicate {
-                    original,
-                    kind,
-                    distance,
-                    similarity,
-                } => {
+                Verdict::Duplicate(repeat) => {
                     let duplicate = Duplicate {
-                        of: original.id,
-                        page: original.url_id,
-                        kind,
-                        distance,
-                        similarity,
+                        of: repeat.original.id,
+                        page: repeat.original.url_id,
+                        tier: repeat.tier,
+                        distance: repeat.distance,
+                        similarity: repeat.similarity,
                         first_seen: now.micros(),
                         last_checked: now.micros(),
                         rank: Rank::unsettled(false),

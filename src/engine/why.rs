@@ -390,7 +390,7 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
                     visited.reason = Some(reason.name().to_owned());
                 }
                 Judgement::Duplicate(duplicate) => {
-                    duplicate.kind.name().clone_into(&mut visited.verdict);
+                    duplicate.tier.name().clone_into(&mut visited.verdict);
                     visited.distance = Some(duplicate.distance);
                     visited.similarity = Some(duplicate.similarity);
                     visited.first_seen = Some(time_of(duplicate.first_seen));

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{Location, RecordKind, WarcOptions};
-use crate::dedup::{Fingerprints, Kind, Signature, Similarity, Stored};
+use crate::dedup::{Fingerprints, Signature, Similarity, Stored, Tier};
 
 /// An answered page. What it does not have is left out of the line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,9 +111,9 @@ impl Digests {
             _ => None,
         };
         Self {
-            raw: digest(Kind::Raw),
-            normalized: digest(Kind::Normalized),
-            content: digest(Kind::Content),
+            raw: digest(Tier::Raw),
+            normalized: digest(Tier::Normalized),
+            content: digest(Tier::Content),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rank::Rank;
 use crate::archive::{Location, RecordKind};
-use crate::dedup::{Document, DocumentId, Ineligible, Kind, Similarity};
+use crate::dedup::{Document, DocumentId, Ineligible, Similarity, Tier};
 use crate::frontier::{Moment, Validators};
 use crate::url::UrlId;
 
@@ -120,7 +120,7 @@ pub struct Duplicate {
     /// The original's page.
     pub page: UrlId,
     /// By which tier.
-    pub kind: Kind,
+    pub tier: Tier,
     /// Bits that differ.
     pub distance: u8,
     /// How alike the two are.

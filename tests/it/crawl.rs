@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gleaner::dedup::{Fingerprints, Kind, Signature, Text};
+use gleaner::dedup::{Fingerprints, Signature, Text, Tier};
 
 use crate::run::{Place, about, kind, page, payload_digest};
 use crate::web::{self, Answer, ClusterOptions, Expected, Site, Web, cluster_web};
@@ -10,7 +10,7 @@ use crate::web::{self, Answer, ClusterOptions, Expected, Site, Web, cluster_web}
 /// SimHash as gleaner computes it, for near-duplicates that hold by its own measure.
 pub(crate) fn simhash(text: &str) -> u64 {
     let fingerprints = Fingerprints::of(b"", &Text::new(text, text));
-    match fingerprints.get(Kind::Near) {
+    match fingerprints.get(Tier::Near) {
         Some(Signature::Witnessed { simhash, .. }) => *simhash,
         other => panic!("no SimHash of this text: {other:?}"),
     }

@@ -147,12 +147,12 @@ fn quoted(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Kind, Similarity};
+    use crate::dedup::{Similarity, Tier};
 
     fn cluster(id: DocumentId, urls: &[&str]) -> Cluster {
         let member = |url: &&str| Member {
             url: (*url).to_owned(),
-            tier: Kind::Near,
+            tier: Tier::Near,
             distance: 3,
             similarity: Similarity::of(0.95),
             first_seen: "2026-01-01T00:00:00.000Z".to_owned(),

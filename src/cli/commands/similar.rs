@@ -15,7 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::questions::Source;
 use crate::cli::{Failure, output};
 use crate::corpus::Extraction;
-use crate::dedup::{Fingerprints, Kind, Text};
+use crate::dedup::{Fingerprints, Text, Tier};
 use crate::engine::{Similar, Subject};
 use crate::page::charset;
 use crate::url;
@@ -127,7 +127,7 @@ fn in_words(found: &Similar) -> String {
         let distance = page
             .distance
             .map_or_else(|| "-".to_owned(), |it| it.to_string());
-        let tier = page.tier.map_or("no", Kind::name);
+        let tier = page.tier.map_or("no", Tier::name);
         let title = page.title.as_deref().unwrap_or_default();
         let _ = writeln!(
             text,

@@ -293,9 +293,7 @@ impl Kept {
         let duplicate = page.and_then(|page| Some((page.of?, page.judged.duplicate?)));
         let mut fields = vec![(
             "verdict",
-            duplicate
-                .map_or("revisit", |it| it.1.tier.name())
-                .to_owned(),
+            duplicate.map_or("revisit", |it| it.1.kind()).to_owned(),
         )];
         if let Some((of, duplicate)) = duplicate {
             let of: Option<String> = serde_json::from_str(of).ok();

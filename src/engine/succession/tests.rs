@@ -20,7 +20,7 @@ use super::super::{
 };
 use super::*;
 use crate::archive;
-use crate::dedup::{Features, Fingerprints, Kind, Rule, Rules, Similarity, Text};
+use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
 use crate::fetch::Reservation;
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome};
 use crate::frontier::{
@@ -425,8 +425,8 @@ fn three() -> World {
     world.visit(ORIGINAL, &html("", &words(1)));
     world.visit(COPY, &html("", &words(1)));
     world.visit(SHORT, &framed("menu", &words(1)));
-    assert_eq!(world.duplicate(COPY).kind, Kind::Raw);
-    assert_eq!(world.duplicate(SHORT).kind, Kind::Content);
+    assert_eq!(world.duplicate(COPY).tier, Tier::Raw);
+    assert_eq!(world.duplicate(SHORT).tier, Tier::Content);
     world
 }
 
@@ -436,7 +436,7 @@ fn a_duplicate_keeps_what_it_repeats_and_since_when() {
     let near = edited(&words(1), 2, 0);
     world.visit("http://d.example/", &html("", &near));
     let found = world.duplicate("http://d.example/");
-    assert_eq!(found.kind, Kind::Near);
+    assert_eq!(found.tier, Tier::Near);
     assert_eq!(found.similarity, likeness(&words(1), &near));
     assert!(found.distance > 0);
     let first = world.duplicate(COPY);
@@ -535,10 +535,10 @@ fn clusters_are_listed_with_the_url_that_they_are_best_called_by() {
     assert_eq!(report.saved, size(COPY) + size(SHORT));
     let tiers: Vec<_> = report.tiers.iter().map(|it| (it.tier, it.pages)).collect();
     let expected = [
-        (Kind::Raw, 1),
-        (Kind::Normalized, 0),
-        (Kind::Content, 1),
-        (Kind::Near, 0),
+        (Tier::Raw, 1),
+        (Tier::Normalized, 0),
+        (Tier::Content, 1),
+        (Tier::Near, 0),
     ];
     assert_eq!(tiers, expected);
     assert_eq!(report.largest[0].duplicates, 2);
@@ -593,7 +593,7 @@ fn an_original_that_is_gone_hands_over_to_its_best_duplicate() {
     world.restart();
     world.revisit(COPY, &html("", &words(1)));
     assert_eq!(world.original(COPY), SHORT);
-    assert_eq!(world.duplicate(COPY).kind, Kind::Content);
+    assert_eq!(world.duplicate(COPY).tier, Tier::Content);
     assert_eq!(world.stored(COPY), 0);
     assert_eq!(
         world.listed(),
@@ -733,7 +733,7 @@ fn a_duplicate_leaves_later_than_it_would_be_taken_in() {
     world.wait(10);
     world.revisit(COPY, &html("", &between));
     let stays = world.duplicate(COPY);
-    assert_eq!((stays.kind, stays.first_seen), (Kind::Near, first));
+    assert_eq!((stays.tier, stays.first_seen), (Tier::Near, first));
     assert_eq!(stays.similarity, likeness(&base, &between));
     assert_eq!(world.stored(COPY), 0);
     world.wait(10);
@@ -769,10 +769,10 @@ fn the_most_similar_pages_are_ranked() {
     assert_eq!(urls(url(ORIGINAL), 2), order[1..]);
     assert_eq!(urls(url(COPY), 3), order, "a duplicate by its original");
     let found = ask(url(SHORT), 9).unwrap().unwrap();
-    assert_eq!(found.by.unwrap().tier, Kind::Content);
+    assert_eq!(found.by.unwrap().tier, Tier::Content);
     assert_eq!(
         found.pages[0].tier,
-        Some(Kind::Content),
+        Some(Tier::Content),
         "not what the original is to itself"
     );
     assert_eq!(found.pages[1].similarity, likeness(&words(1), &near));

@@ -122,7 +122,7 @@ fn imports_are_found_however_they_are_written() {
         &["page", "fetch"],
     );
     check_imports(
-        "fn f() -> crate::dedup::Kind { crate :: robots :: f() }",
+        "fn f() -> crate::dedup::Tier { crate :: robots :: f() }",
         &["dedup", "robots"],
     );
     check_imports("mod tests { use gleaner::archive; }", &["archive"]);
