@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Learns what tells content from furniture, and writes src/page/class_words.rs and src/page/model_trees.rs.
+"""Learns what tells content from furniture, and writes src/page/html/class_words.rs and src/page/content/model_trees.rs.
 
     cargo bench --bench extraction_stability -- --write pages.jsonl > changed.jsonl
     cargo bench --bench extraction_study -- --study < pages.jsonl > study.jsonl
@@ -16,7 +16,7 @@ the snippets "with" and "without", which must and must not be in it. Steps:
    or more on pages of at least four sites. Features that come from these weights are made from held-out sites only.
 3. Grow trees of five questions each (CatBoost), the same question on a level, on all features. They also learn from the
    pages of the second file, which are the same in other frames: what surrounds the main text must not change it.
-4. Report what the choice of content.rs makes of both, always for sites that were held out: five folds by site.
+4. Report what the choice of main_text.rs makes of both, always for sites that were held out: five folds by site.
 
 What is written was learned from all pages; the report is on the same steps without the page's own site.
 """
@@ -30,7 +30,7 @@ from rapidfuzz.distance import LCSseq
 
 WORD = re.compile(r'\w+')
 FOLDS, MIN_SITES, MIN_LETTERS, SCALE, WORD_SCALE, MIN_WEIGHT = 5, 4, 3, 1024, 64, 4
-BOLD, CAUTIOUS, STEP = .30, 1.60, .0625                        # as in content.rs
+BOLD, CAUTIOUS, STEP = .30, 1.60, .0625                        # as in main_text.rs
 TREES = dict(iterations=300, depth=5, learning_rate=.1, l2_leaf_reg=60, rsm=.15, border_count=64, subsample=.7,
              bootstrap_type='Bernoulli', boosting_type='Plain', leaf_estimation_iterations=1, random_seed=1,
              thread_count=2, verbose=0, allow_writing_files=False)
@@ -149,7 +149,7 @@ def learn_trees(pages, names):
 
 
 def choose(likelihood, words):
-    """content.rs, `line`."""
+    """main_text.rs, `line`."""
     if not len(likelihood):
         return np.zeros(0, bool)
     words = np.maximum(words, 1)
@@ -239,7 +239,15 @@ def write_trees(path, model):
     path.write_text(f'''//! What tells content from furniture, as trees. A table: it was made by `benches/train_extraction.py`, which says how;
 //! do not edit it by hand.
 
-use super::model::Tree;
+/// Questions of one tree.
+pub(super) const DEPTH: usize = 5;
+
+/// One tree: `feature > border` for each question, and what the answers, read as a binary number
+/// with the first answer lowest, add to the log odds.
+pub(super) struct Tree {{
+    pub(super) questions: [(u8, i16); DEPTH],
+    pub(super) leaves: [i16; 1 << DEPTH],
+}}
 
 /// The log odds to begin with, in 1,024ths.
 pub(super) const START: i32 = {round(SCALE * bias)};
@@ -279,8 +287,8 @@ def main():
     if '--write' in sys.argv:
         source = pathlib.Path(__file__).resolve().parent.parent / 'src' / 'page'
         weights, model = learn_words(pages), learn_trees(pages + changed, names)
-        write_words(source / 'class_words.rs', weights)
-        write_trees(source / 'model_trees.rs', model)
+        write_words(source / 'html' / 'class_words.rs', weights)
+        write_trees(source / 'content' / 'model_trees.rs', model)
         print(f'{len(weights)} words, {TREES["iterations"]} trees of {len(names)} features')
         for feature, gain in sorted(zip(names, model.get_feature_importance()), key=lambda x: -x[1])[:25]:
             print(f'{feature} {gain:.1f}', end='  ')

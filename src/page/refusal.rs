@@ -10,8 +10,8 @@
 use html5ever::local_name;
 use serde::{Deserialize, Serialize};
 
-use super::outline::{Outline, attribute};
-use super::tag::Tag;
+use super::cut::floor_char_boundary;
+use super::html::{Outline, Tag, attribute};
 
 /// What was sent in place of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -176,13 +176,13 @@ fn plain(text: &str) -> String {
 /// The beginnings of the page's scripts in lower case, with their tags: where they are from and what
 /// they say.
 fn scripts(html: &str) -> Vec<String> {
-    let searched = &html[..super::floor_char_boundary(html, MAX_SEARCHED)];
+    let searched = &html[..floor_char_boundary(html, MAX_SEARCHED)];
     let searched = searched.to_ascii_lowercase();
     let scripts = searched.split("<script").skip(1);
     scripts
         .map(|script| {
             let script = script.split("</script").next().unwrap_or_default();
-            script[..super::floor_char_boundary(script, MAX_SCRIPT)].to_owned()
+            script[..floor_char_boundary(script, MAX_SCRIPT)].to_owned()
         })
         .collect()
 }

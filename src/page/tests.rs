@@ -376,45 +376,6 @@ fn what_a_page_says_of_itself_is_read() {
     );
 }
 
-/// The Markdown of a page all of whose blocks are content.
-fn check_markdown(html: &str, expected: &str) {
-    let (tree, _) = tree::parse(html, &PageOptions::default());
-    let outline = Outline::of(&tree);
-    let url = parse("https://example.org/dir/page.html").unwrap();
-    let base = Base::of(&outline, &url, encoding_rs::UTF_8);
-    let (blocks, _) = blocks::of(&outline);
-    assert_eq!(
-        markdown::render(&outline, &blocks, &base, 10_000),
-        expected,
-        "{html}"
-    );
-}
-
-#[test]
-fn markdown_keeps_the_form() {
-    check_markdown(
-        "<h1>One</h1><p>Two <a href=x>three </a>four <code>f()</code>.</p>",
-        "# One\n\nTwo [three](https://example.org/dir/x) four `f()`.",
-    );
-    check_markdown(
-        "<ul><li>a<ol><li>b<li>c</ol><li><p>d<p>e</ul><p>f",
-        "- a\n  1. b\n  2. c\n- d\n\n  e\n\nf",
-    );
-    check_markdown(
-        "<pre>  x = 1\n\n  y</pre><p>z",
-        "```\n  x = 1\n\n  y\n```\n\nz",
-    );
-    check_markdown("<blockquote><p>q<p>r</blockquote>", "> q\n\n> r");
-    check_markdown(
-        "<table><tr><th>a<th>b|<tr><td>1<td><b>2</b> 3</table>",
-        "| a | b\\| |\n| --- | --- |\n| 1 | 2 3 |",
-    );
-    check_markdown(
-        "<p># no [heading] *here*",
-        "\\# no \\[heading\\] \\*here\\*",
-    );
-}
-
 #[test]
 fn a_forum_is_about_its_comments() {
     let mut html =

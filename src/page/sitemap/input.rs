@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use flate2::bufread::MultiGzDecoder;
 
-use super::Problem;
+use super::report::Problem;
 
 /// Bytes read at a time.
 const CHUNK: usize = 16 * 1024;

@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::*;
+use crate::url;
 
 fn read(source: &[u8], base: Option<&str>) -> (Vec<SitemapEntry>, SitemapReport) {
     let base = base.map(|base| url::parse(base).unwrap());
@@ -477,11 +478,11 @@ fn dates_of_sitemaps_and_feeds_are_read() {
         ("Wed, 01 May 2024 10:20:30 GMT", "2024-05-01T10:20:30Z"),
         ("Wed, 01 May 2024 10:20:30 +0200", "2024-05-01T08:20:30Z"),
     ] {
-        let found = super::modified(text.trim()).map(|time| time.to_string());
+        let found = super::entry::modified(text.trim()).map(|time| time.to_string());
         assert_eq!(found.as_deref(), Some(expected), "{text}");
     }
     for text in ["", "yesterday", "2024-13", "20240", "2024-05-41", "99999"] {
-        assert_eq!(super::modified(text), None, "{text}");
+        assert_eq!(super::entry::modified(text), None, "{text}");
     }
 }
 

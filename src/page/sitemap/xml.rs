@@ -11,8 +11,10 @@ use quick_xml::errors::Error;
 use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
 
+use super::entry::{Alternate, ChangeFrequency, EntryKind};
 use super::input::{Input, Stop};
-use super::{Alternate, ChangeFrequency, Draft, EntryKind, Problem, Sink, SitemapForm};
+use super::report::{Problem, SitemapForm};
+use super::sink::{Draft, Sink};
 
 /// Open elements that are known by name; those deeper are only counted. Sitemaps have 4.
 const MAX_DEPTH: usize = 64;

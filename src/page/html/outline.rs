@@ -9,42 +9,43 @@ use html5ever::{LocalName, local_name, ns};
 use scraper::Html;
 use scraper::node::{Element, Node};
 
-use super::tag::Tag;
+use super::tag::{Break, Tag};
 use super::traits::{self, Traits};
 use super::unread;
+use crate::page::cut::collapse;
 
 /// A page's elements and texts in document order.
 #[derive(Default)]
-pub(super) struct Outline<'a> {
-    pub(super) elements: Vec<Item<'a>>,
-    pub(super) texts: Vec<Text<'a>>,
+pub(crate) struct Outline<'a> {
+    pub(crate) elements: Vec<Item<'a>>,
+    pub(crate) texts: Vec<Text<'a>>,
     /// Indices of `html`, `base`, `title`, `meta`, `link` and `h1`.
-    pub(super) declarations: Vec<usize>,
+    pub(crate) declarations: Vec<usize>,
     /// Indices of everything that may point at another page.
-    pub(super) pointers: Vec<usize>,
+    pub(crate) pointers: Vec<usize>,
     /// Texts of scripts that hold data: JSON-LD.
-    pub(super) data: Vec<&'a str>,
+    pub(crate) data: Vec<&'a str>,
 }
 
 /// One element.
-pub(super) struct Item<'a> {
-    pub(super) element: &'a Element,
-    pub(super) tag: Tag,
+pub(crate) struct Item<'a> {
+    pub(crate) element: &'a Element,
+    pub(crate) tag: Tag,
     /// Whether a reader sees it.
-    pub(super) sight: Sight,
+    pub(crate) sight: Sight,
     /// Index of the parent; the root's is its own.
-    pub(super) parent: usize,
+    pub(crate) parent: usize,
     /// Index after the last descendant.
-    pub(super) end: usize,
+    pub(crate) end: usize,
     /// The texts below, as a range of their indices.
-    pub(super) texts: (usize, usize),
+    pub(crate) texts: (usize, usize),
     /// What its class, id and role say of it.
-    pub(super) traits: Traits,
+    pub(crate) traits: Traits,
 }
 
 /// Whether a reader sees an item, the most visible first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sight {
+pub(crate) enum Sight {
     /// Yes.
     Shown,
     /// Not as the page stands: `hidden`, `display: none`, `<noscript>`. Pages that scripts reveal
@@ -55,32 +56,21 @@ pub(super) enum Sight {
 }
 
 /// A text node.
-pub(super) struct Text<'a> {
-    pub(super) characters: &'a str,
+pub(crate) struct Text<'a> {
+    pub(crate) characters: &'a str,
     /// Index of the element it stands in.
-    pub(super) parent: usize,
+    pub(crate) parent: usize,
     /// Whether a reader sees it.
-    pub(super) sight: Sight,
+    pub(crate) sight: Sight,
     /// What separates it from the text before it in the document.
-    pub(super) before: Break,
+    pub(crate) before: Break,
     /// Whether its white space is kept.
-    pub(super) preformatted: bool,
-}
-
-/// What stands between two texts, the weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Break {
-    /// Nothing: `un<b>divided</b>`.
-    None,
-    /// Table cells and the like.
-    Space,
-    /// A block's edge or `<br>`.
-    Line,
+    pub(crate) preformatted: bool,
 }
 
 impl<'a> Outline<'a> {
     /// The outline of `tree`.
-    pub(super) fn of(tree: &'a Html) -> Self {
+    pub(crate) fn of(tree: &'a Html) -> Self {
         let mut builder = Builder::default();
         let mut next = tree.tree.root().first_child();
         while let Some(node) = next {
@@ -124,7 +114,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The declarations of this name, in document order.
-    pub(super) fn declared(&self, tag: Tag) -> impl Iterator<Item = (usize, &'a Element)> + '_ {
+    pub(crate) fn declared(&self, tag: Tag) -> impl Iterator<Item = (usize, &'a Element)> + '_ {
         self.declarations
             .iter()
             .filter_map(|&index| self.elements.get(index).map(|item| (index, item)))
@@ -132,14 +122,19 @@ impl<'a> Outline<'a> {
             .map(|(index, item)| (index, item.element))
     }
 
+    /// The `<meta>` elements, in document order.
+    pub(crate) fn metas(&self) -> impl Iterator<Item = &'a Element> + '_ {
+        self.declared(Tag::Meta).map(|(_, element)| element)
+    }
+
     /// The texts below the element at `index`.
-    pub(super) fn texts_of(&self, index: usize) -> &[Text<'a>] {
+    pub(crate) fn texts_of(&self, index: usize) -> &[Text<'a>] {
         let (start, end) = self.elements.get(index).map_or((0, 0), |item| item.texts);
         self.texts.get(start..end).unwrap_or_default()
     }
 
     /// The white space collapsed text within the element at `index`, cut to about `max_bytes`.
-    pub(super) fn inner_text(&self, index: usize, max_bytes: usize) -> String {
+    pub(crate) fn inner_text(&self, index: usize, max_bytes: usize) -> String {
         let mut inner = String::new();
         for text in self.texts_of(index) {
             if text.before > Break::None {
@@ -150,18 +145,24 @@ impl<'a> Outline<'a> {
                 break;
             }
         }
-        super::collapse(&inner, max_bytes)
+        collapse(&inner, max_bytes)
     }
 }
 
 /// The value of an attribute without namespace; of one that `unread.rs` does not leave out.
-pub(super) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'a str> {
+pub(crate) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'a str> {
     debug_assert!(unread::read_attribute(name).is_some(), "{name} is left out");
     let found = element
         .attrs
         .iter()
         .find(|(key, _)| key.local == *name && key.ns == ns!());
     found.map(|(_, value)| &**value)
+}
+
+/// Whether a list of words separated by white space has `token`, whatever its case.
+pub(crate) fn has_token(list: &str, token: &str) -> bool {
+    list.split_ascii_whitespace()
+        .any(|word| word.eq_ignore_ascii_case(token))
 }
 
 #[derive(Default)]

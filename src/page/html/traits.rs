@@ -12,37 +12,37 @@ use super::tag::Tag;
 
 /// What one element says of itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Traits {
+pub(crate) struct Traits {
     /// Of [`bit`].
-    pub(super) bits: u32,
+    pub(crate) bits: u32,
     /// Sum of the weights of its words: above zero for content.
-    pub(super) weight: i16,
+    pub(crate) weight: i16,
     /// Hash of the first word of its class: elements that are alike have the same.
-    pub(super) likeness: u32,
+    pub(crate) likeness: u32,
 }
 
 /// What [`Traits::bits`] mean. Which words set them is in `class_words.rs`.
-pub(super) mod bit {
+pub(crate) mod bit {
     /// What stands below a page: footers, legal notices.
-    pub(in super::super) const BELOW: u32 = 1;
+    pub(crate) const BELOW: u32 = 1;
     /// Readers' comments.
-    pub(in super::super) const COMMENTS: u32 = 1 << 1;
+    pub(crate) const COMMENTS: u32 = 1 << 1;
     /// Captions and what they are under.
-    pub(in super::super) const CAPTION: u32 = 1 << 2;
+    pub(crate) const CAPTION: u32 = 1 << 2;
     /// Rows, cards, cells: repeated things.
-    pub(in super::super) const ITEMS: u32 = 1 << 3;
+    pub(crate) const ITEMS: u32 = 1 << 3;
     /// Hidden by an attribute or an inline style.
-    pub(in super::super) const HIDDEN: u32 = 1 << 4;
+    pub(crate) const HIDDEN: u32 = 1 << 4;
 }
 
 impl Traits {
-    pub(super) fn is_hidden(self) -> bool {
+    pub(crate) fn is_hidden(self) -> bool {
         self.bits & bit::HIDDEN != 0
     }
 }
 
 /// Reads the attributes of an element, each once.
-pub(super) fn of(element: &Element, tag: Tag) -> Traits {
+pub(crate) fn of(element: &Element, tag: Tag) -> Traits {
     let mut traits = Traits {
         likeness: tag as u32,
         ..Traits::default()
@@ -96,7 +96,7 @@ fn add_words(traits: &mut Traits, value: &str) {
 }
 
 /// Calls `each` with every word that counts for [`of`].
-pub(super) fn each_word_of(element: &Element, mut each: impl FnMut(&str)) {
+pub(crate) fn each_word_of(element: &Element, mut each: impl FnMut(&str)) {
     for (name, value) in &element.attrs {
         let is_read = matches!(
             name.local,
@@ -116,7 +116,7 @@ const MAX_WORD: usize = 16;
 
 /// Calls `each` with every word of a class or id, lower-cased: words are parted by whatever is no
 /// letter, and by a capital after a small letter.
-pub(super) fn each_word(value: &str, mut each: impl FnMut(&str)) {
+pub(crate) fn each_word(value: &str, mut each: impl FnMut(&str)) {
     let bytes = value.as_bytes();
     let mut word = [0_u8; MAX_WORD];
     let mut length = 0;

@@ -4,8 +4,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{Block, Sums};
-use super::outline::{Outline, Sight};
-use super::tag::Tag;
+use crate::page::html::{Outline, Sight, Tag};
 
 /// The place of every element as seen from one of them.
 pub(super) struct View {

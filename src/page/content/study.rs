@@ -2,9 +2,10 @@
 //!
 //! For the training script in `benches/` alone; a crawl never comes here.
 
-use super::outline::Sight;
 use super::text::Writer;
-use super::{PageOptions, blocks, features, outline, traits, tree};
+use super::{blocks, features};
+use crate::page::html::{Outline, Sight, each_word_of, parse};
+use crate::page::options::PageOptions;
 
 /// One block of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub fn feature_names() -> &'static [&'static str] {
 
 /// The blocks of a page, in document order.
 pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
-    let (tree, _) = tree::parse(html, options);
-    let outline = outline::Outline::of(&tree);
+    let (tree, _) = parse(html, options);
+    let outline = Outline::of(&tree);
     let (blocks, sums) = blocks::of(&outline);
     let columns = features::of(&outline, &blocks, &sums);
     let features = |at: usize| {
@@ -45,7 +46,7 @@ pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
         let mut up = block.inner;
         loop {
             let item = &outline.elements[up];
-            traits::each_word_of(item.element, |word| class_words.push(word.to_owned()));
+            each_word_of(item.element, |word| class_words.push(word.to_owned()));
             if item.parent == up {
                 break;
             }

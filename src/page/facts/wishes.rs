@@ -4,8 +4,7 @@
 use html5ever::local_name;
 use serde::{Serialize, Serializer};
 
-use super::metadata::{has_token, metas};
-use super::outline::{Outline, attribute};
+use crate::page::html::{Outline, attribute, has_token};
 
 /// The name under which a page may speak to this crawler alone.
 const PRODUCT_TOKEN: &str = "gleaner";
@@ -142,9 +141,9 @@ fn has_value(name: &str) -> bool {
 }
 
 /// What the meta tags named `robots`, or like this crawler, ask for, and that of the reservation.
-pub(super) fn of_page(outline: &Outline<'_>) -> Wishes {
+pub(crate) fn of_page(outline: &Outline<'_>) -> Wishes {
     let mut wishes = Wishes::default();
-    for element in metas(outline) {
+    for element in outline.metas() {
         let name = attribute(element, &local_name!("name"));
         let name = name.unwrap_or_default().trim();
         let content = || attribute(element, &local_name!("content")).unwrap_or_default();

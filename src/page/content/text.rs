@@ -3,15 +3,16 @@
 //! Every text node carries the break that stands before it (`outline.rs`), so writing text is one
 //! walk over the chosen nodes; breaks of nodes left out are remembered for the next one kept.
 
-use super::outline::{Break, Outline, Sight};
-use super::{Note, floor_char_boundary};
+use crate::page::cut::floor_char_boundary;
+use crate::page::html::{Break, Outline, Sight};
+use crate::page::options::Note;
 
 /// Below this many bytes of shown text, what is hidden is taken as well if it is ten times as much:
 /// the page is one that scripts reveal, and `hidden` or `<noscript>` holds its content.
 const MIN_SHOWN_BYTES: usize = 300;
 
 /// What counts as seen on this page.
-pub(super) fn sight(outline: &Outline<'_>) -> Sight {
+pub(crate) fn sight(outline: &Outline<'_>) -> Sight {
     let (mut shown, mut hidden) = (0, 0);
     for text in &outline.texts {
         match text.sight {
@@ -33,7 +34,7 @@ pub(super) fn sight(outline: &Outline<'_>) -> Sight {
 }
 
 /// The visible text of a page.
-pub(super) fn full(
+pub(crate) fn full(
     outline: &Outline<'_>,
     sight: Sight,
     max_bytes: usize,
@@ -53,7 +54,7 @@ pub(super) fn full(
 }
 
 /// Plain text with uniform line ends, without control characters.
-pub(super) fn plain(text: &str, max_bytes: usize, notes: &mut Vec<Note>) -> String {
+pub(crate) fn plain(text: &str, max_bytes: usize, notes: &mut Vec<Note>) -> String {
     let mut writer = Writer::new(max_bytes);
     writer.push_preformatted(text);
     if writer.cut {
@@ -63,17 +64,17 @@ pub(super) fn plain(text: &str, max_bytes: usize, notes: &mut Vec<Note>) -> Stri
 }
 
 /// Writes runs of text with the breaks between them.
-pub(super) struct Writer {
-    pub(super) text: String,
+pub(crate) struct Writer {
+    pub(crate) text: String,
     /// Whether something did not fit.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
     max_bytes: usize,
     pending: Break,
 }
 
 impl Writer {
     /// An empty text that takes up to `max_bytes`.
-    pub(super) fn new(max_bytes: usize) -> Self {
+    pub(crate) fn new(max_bytes: usize) -> Self {
         Self {
             text: String::new(),
             cut: false,
@@ -83,12 +84,12 @@ impl Writer {
     }
 
     /// Asks for at least this break before the next word.
-    pub(super) fn separate(&mut self, by: Break) {
+    pub(crate) fn separate(&mut self, by: Break) {
         self.pending = self.pending.max(by);
     }
 
     /// Writes the text of one node.
-    pub(super) fn push(&mut self, text: &str, preformatted: bool) {
+    pub(crate) fn push(&mut self, text: &str, preformatted: bool) {
         if preformatted {
             self.push_preformatted(text);
         } else {
@@ -97,7 +98,7 @@ impl Writer {
     }
 
     /// Writes a closing mark right behind the last word; a break that was asked for comes after it.
-    pub(super) fn push_close(&mut self, mark: &str) {
+    pub(crate) fn push_close(&mut self, mark: &str) {
         self.push_str(mark);
     }
 

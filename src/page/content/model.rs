@@ -6,16 +6,6 @@
 use super::features::{Columns, NAMES};
 use super::model_trees::{LIKELIHOODS, START, TREES};
 
-/// Questions of one tree.
-pub(super) const DEPTH: usize = 5;
-
-/// One tree: `feature > border` for each question, and what the answers, read as a binary number
-/// with the first answer lowest, add to the log odds.
-pub(super) struct Tree {
-    pub(super) questions: [(u8, i16); DEPTH],
-    pub(super) leaves: [i16; 1 << DEPTH],
-}
-
 /// What log odds are multiplied by.
 const SCALE: i32 = 1024;
 

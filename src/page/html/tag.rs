@@ -3,12 +3,10 @@
 
 use html5ever::{LocalName, local_name};
 
-use super::outline::Break;
-
 /// An element name that the reading of pages knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(super) enum Tag {
+pub(crate) enum Tag {
     A,
     Address,
     Area,
@@ -109,7 +107,7 @@ pub(super) enum Tag {
 }
 
 impl Tag {
-    pub(super) fn of(name: &LocalName) -> Self {
+    pub(crate) fn of(name: &LocalName) -> Self {
         match *name {
             local_name!("a") => Self::A,
             local_name!("address") => Self::Address,
@@ -210,12 +208,12 @@ impl Tag {
     }
 
     /// Whether it is laid out as a block (HTML standard, section 15.3.3), or breaks a line.
-    pub(super) fn is_block(self) -> bool {
+    pub(crate) fn is_block(self) -> bool {
         self.edges() == Break::Line
     }
 
     /// What an element's edges put between the texts on both sides.
-    pub(super) fn edges(self) -> Break {
+    pub(crate) fn edges(self) -> Break {
         use Tag as T;
         match self {
             T::Td | T::Th | T::Button | T::Img | T::Select | T::Option | T::Optgroup | T::Textarea | T::Iframe | T::Object | T::Audio | T::Video | T::Canvas
@@ -228,7 +226,7 @@ impl Tag {
     }
 
     /// The level of a heading, 0 for everything else.
-    pub(super) fn heading(self) -> u8 {
+    pub(crate) fn heading(self) -> u8 {
         match self {
             Self::H1 => 1,
             Self::H2 => 2,
@@ -239,4 +237,15 @@ impl Tag {
             _ => 0,
         }
     }
+}
+
+/// What stands between two texts, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Break {
+    /// Nothing: `un<b>divided</b>`.
+    None,
+    /// Table cells and the like.
+    Space,
+    /// A block's edge or `<br>`.
+    Line,
 }

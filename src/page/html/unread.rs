@@ -92,7 +92,7 @@ pub(super) struct Drawing {
     pub(super) has_text: bool,
 }
 
-/// Levels of a drawing that is left out, far below those of [`super::PageOptions::max_depth`].
+/// Levels of a drawing that is left out, far below those of [`crate::page::PageOptions::max_depth`].
 const MAX_LEVELS: usize = 24;
 
 /// The drawing whose start tag ends before `at`, if it holds only known shapes, well nested: then

@@ -7,7 +7,7 @@ use scraper::{Html, Node};
 
 use super::*;
 use crate::page::PageOptions;
-use crate::page::tree::{parse, parse_all};
+use crate::page::html::tree::{parse, parse_all};
 
 /// A tree as text, without what is left out of one that is read the short way.
 fn written(tree: &Html) -> String {

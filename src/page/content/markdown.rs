@@ -9,16 +9,16 @@ use std::fmt::Write as _;
 use html5ever::local_name;
 
 use super::blocks::Block;
-use super::links::Base;
-use super::outline::{Break, Outline, Sight, attribute};
-use super::tag::Tag;
 use super::text::Writer;
+use crate::page::cut::floor_char_boundary;
+use crate::page::facts::Base;
+use crate::page::html::{self, Break, Outline, Sight, Tag, attribute};
 
 /// Levels of lists and quotations that are written; deeper ones count as these.
 const MAX_LEVELS: usize = 8;
 
 /// Writes `blocks` as Markdown; links are made absolute against `base`.
-pub(super) fn render(
+pub(crate) fn render(
     outline: &Outline<'_>,
     blocks: &[Block],
     base: &Base,
@@ -84,7 +84,7 @@ pub(super) fn render(
     if before.is_some_and(|before| before.code.is_some()) {
         text.push_str("\n```");
     }
-    text.truncate(super::floor_char_boundary(&text, max_bytes));
+    text.truncate(floor_char_boundary(&text, max_bytes));
     text
 }
 
@@ -167,7 +167,7 @@ fn code(outline: &Outline<'_>, block: &Block) -> String {
 fn texts<'o, 'a>(
     outline: &'o Outline<'a>,
     (start, end): (usize, usize),
-) -> impl Iterator<Item = &'o super::outline::Text<'a>> {
+) -> impl Iterator<Item = &'o html::Text<'a>> {
     let texts = outline.texts.get(start..end).unwrap_or_default();
     texts.iter().filter(|text| text.sight < Sight::Never)
 }
@@ -302,4 +302,46 @@ fn escape(text: &str) -> std::borrow::Cow<'_, str> {
         escaped.push(letter);
     }
     escaped.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::content::blocks;
+    use crate::page::options::PageOptions;
+
+    /// The Markdown of a page all of whose blocks are content.
+    fn check_markdown(html: &str, expected: &str) {
+        let (tree, _) = html::parse(html, &PageOptions::default());
+        let outline = Outline::of(&tree);
+        let url = crate::url::parse("https://example.org/dir/page.html").unwrap();
+        let base = Base::of(&outline, &url, encoding_rs::UTF_8);
+        let (blocks, _) = blocks::of(&outline);
+        assert_eq!(render(&outline, &blocks, &base, 10_000), expected, "{html}");
+    }
+
+    #[test]
+    fn markdown_keeps_the_form() {
+        check_markdown(
+            "<h1>One</h1><p>Two <a href=x>three </a>four <code>f()</code>.</p>",
+            "# One\n\nTwo [three](https://example.org/dir/x) four `f()`.",
+        );
+        check_markdown(
+            "<ul><li>a<ol><li>b<li>c</ol><li><p>d<p>e</ul><p>f",
+            "- a\n  1. b\n  2. c\n- d\n\n  e\n\nf",
+        );
+        check_markdown(
+            "<pre>  x = 1\n\n  y</pre><p>z",
+            "```\n  x = 1\n\n  y\n```\n\nz",
+        );
+        check_markdown("<blockquote><p>q<p>r</blockquote>", "> q\n\n> r");
+        check_markdown(
+            "<table><tr><th>a<th>b|<tr><td>1<td><b>2</b> 3</table>",
+            "| a | b\\| |\n| --- | --- |\n| 1 | 2 3 |",
+        );
+        check_markdown(
+            "<p># no [heading] *here*",
+            "\\# no \\[heading\\] \\*here\\*",
+        );
+    }
 }

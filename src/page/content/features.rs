@@ -10,10 +10,8 @@
 use html5ever::local_name;
 
 use super::blocks::{Block, Sums};
-use super::outline::{Outline, Sight, attribute};
 use super::structure::{View, densest, repetitions, runs, spans, voted};
-use super::tag::Tag;
-use super::traits::bit;
+use crate::page::html::{Outline, Sight, Tag, attribute, bit};
 
 /// The features, in the order of their columns.
 #[rustfmt::skip]

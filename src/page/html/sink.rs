@@ -1,25 +1,15 @@
-//! From decoded text to one `scraper` tree, within bounds.
+//! The tree builder behind its budgets: drops start tags, attributes and nodes that are over them.
 //!
-//! html5ever follows the standard, and the standard lets a small page cost a lot: scope checks walk
-//! the stack of open elements (quadratic in nesting depth: 128 KB of `<ul><li>` took 2.2 s),
-//! unclosed formatting elements are opened anew in every paragraph (128 KB made 3.3 million nodes),
-//! and attribute names of one tag are compared with one another (1 MB took 4 s). So a sink stands
-//! before the tree builder and drops what is over budget; what the tokens are is read in `tokens.rs`.
-//! Budgets are counts, never times: the same text gives the same tree everywhere.
+//! Stands between the tokenizer and html5ever's tree builder. `tree.rs` says why.
 
 use std::cell::{Cell, RefCell};
 
-use html5ever::local_name;
-use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::tree_builder::{Tracer, TreeBuilder, TreeBuilderOpts, TreeSink};
-use memchr::memchr;
+use html5ever::{LocalName, local_name};
 use scraper::{Html, HtmlTreeSink};
 
-use super::{Note, PageOptions, tokens};
-
-/// Bytes of a page, whatever the options say: places in the tree's texts are numbers of 32 bits.
-const MAX_BYTES: usize = 1 << 30;
+use crate::page::options::{Note, PageOptions};
 
 /// Later `<html>` and `<body>` tags whose attributes are still merged into the first one. Each
 /// merge inserts into a sorted vector, so a page of nothing else would be quadratic.
@@ -29,58 +19,6 @@ const MERGED_TAGS: u32 = 16;
 pub(super) const MAX_ATTRIBUTES: usize = 256;
 
 type HtmlBuilder = TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>;
-
-/// Parses `html`; the second value lists the bounds that cut something. What nobody reads is left out
-/// (`unread.rs`).
-pub(super) fn parse(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
-    parse_with(html, options, tokens::feed)
-}
-
-/// The same with nothing left out: what [`parse`] is compared with.
-#[cfg(test)]
-pub(super) fn parse_all(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
-    parse_with(html, options, tokens::feed_to_tokenizer)
-}
-
-fn parse_with(
-    html: &str,
-    options: &PageOptions,
-    feed: impl FnOnce(&StrTendril, BoundedSink, usize) -> BoundedSink,
-) -> (Html, Vec<Note>) {
-    let builder = TreeBuilder::new(
-        HtmlTreeSink::new(Html::new_document()),
-        TreeBuilderOpts {
-            // A crawler runs no scripts, so it sees what <noscript> holds.
-            scripting_enabled: false,
-            drop_doctype: true,
-            ..TreeBuilderOpts::default()
-        },
-    );
-    let sink = BoundedSink::new(builder, options);
-    let html = super::within(
-        html,
-        options.max_bytes.min(MAX_BYTES),
-        &mut sink.notes.borrow_mut(),
-    );
-    let page = normalized(html);
-    let sink = feed(&page, sink, options.max_tag_bytes);
-    (sink.builder.sink.finish(), sink.notes.into_inner())
-}
-
-/// The text without byte order mark and with line feeds for line ends (HTML standard, section
-/// 13.2.3.5), in a buffer that the texts of the tree share.
-fn normalized(html: &str) -> StrTendril {
-    let mut rest = html.strip_prefix('\u{FEFF}').unwrap_or(html);
-    let mut page = StrTendril::with_capacity(rest.len() as u32);
-    while let Some(end) = memchr(b'\r', rest.as_bytes()) {
-        page.push_slice(&rest[..end]);
-        page.push_char('\n');
-        rest = &rest[end + 1..];
-        rest = rest.strip_prefix('\n').unwrap_or(rest);
-    }
-    page.push_slice(rest);
-    page
-}
 
 /// The tree builder behind its budgets.
 pub(super) struct BoundedSink {
@@ -128,17 +66,31 @@ enum Last {
 }
 
 impl BoundedSink {
-    fn new(builder: HtmlBuilder, options: &PageOptions) -> Self {
+    /// A sink with an empty tree. `notes` are the bounds that have cut something already.
+    pub(super) fn new(options: &PageOptions, notes: Vec<Note>) -> Self {
         Self {
-            builder,
+            builder: TreeBuilder::new(
+                HtmlTreeSink::new(Html::new_document()),
+                TreeBuilderOpts {
+                    // A crawler runs no scripts, so it sees what <noscript> holds.
+                    scripting_enabled: false,
+                    drop_doctype: true,
+                    ..TreeBuilderOpts::default()
+                },
+            ),
             max_depth: options.max_depth,
             max_nodes: options.max_nodes,
             tokens: Cell::new(0),
             last: Cell::new(Last::Other),
             merged_tags: Cell::new(0),
             depth: Cell::default(),
-            notes: RefCell::default(),
+            notes: RefCell::new(notes),
         }
+    }
+
+    /// The finished tree, and the bounds that cut something.
+    pub(super) fn finish(self) -> (Html, Vec<Note>) {
+        (self.builder.sink.finish(), self.notes.into_inner())
     }
 
     /// Forgets the tokens of the piece before.
@@ -274,7 +226,7 @@ impl TokenSink for BoundedSink {
                             let name = tag.name.clone();
                             let outcome = self.builder.process_token(Token::TagToken(tag), line);
                             if name == local_name!("a") {
-                                let _ = self.builder.process_token(tokens::end_tag(name), line);
+                                let _ = self.builder.process_token(end_tag(name), line);
                             }
                             return outcome;
                         }
@@ -330,4 +282,14 @@ impl Tracer for HandleCounter {
     fn trace_handle(&self, _node: &Self::Handle) {
         self.0.set(self.0.get() + 1);
     }
+}
+
+pub(super) fn end_tag(name: LocalName) -> Token {
+    Token::TagToken(Tag {
+        kind: TagKind::EndTag,
+        name,
+        self_closing: false,
+        attrs: Vec::new(),
+        had_duplicate_attributes: false,
+    })
 }

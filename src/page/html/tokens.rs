@@ -17,8 +17,10 @@ use html5ever::tokenizer::{
 use html5ever::{Attribute, LocalName, QualName, TokenizerResult, local_name, ns};
 use memchr::{memchr, memchr2};
 
-use super::tree::{BoundedSink, MAX_ATTRIBUTES};
-use super::{Note, floor_char_boundary, lexer, unread};
+use super::sink::{BoundedSink, MAX_ATTRIBUTES, end_tag};
+use super::{lexer, unread};
+use crate::page::cut::floor_char_boundary;
+use crate::page::options::Note;
 
 /// Bytes handed to the tokenizer at once, at most: the grain of `max_tag_bytes`.
 const PIECE: usize = 16 * 1024;
@@ -354,16 +356,6 @@ impl<'t> Reader<'t> {
         // A script or an encoding hint only interrupts: there is nothing to run or to decode anew.
         while !matches!(self.tokenizer.feed(&queue), TokenizerResult::Done) {}
     }
-}
-
-pub(super) fn end_tag(name: LocalName) -> Token {
-    Token::TagToken(Tag {
-        kind: TagKind::EndTag,
-        name,
-        self_closing: false,
-        attrs: Vec::new(),
-        had_duplicate_attributes: false,
-    })
 }
 
 /// Names of tags that were met lately: interning one takes longer than comparing it.

@@ -3,12 +3,11 @@
 //!
 //! One pass over the texts and one backwards over the elements.
 
-use super::outline::{Break, Outline, Sight};
-use super::tag::Tag;
+use crate::page::html::{Break, Outline, Sight, Tag};
 
 /// A run of text without a line break inside.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// Index of the nearest element that is laid out as a block.
     pub(super) owner: usize,
     /// Index of the element that its first text stands in.
@@ -24,7 +23,7 @@ pub(super) struct Block {
 
 /// Counts over a text.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// Characters, white space aside.
     pub(super) chars: u32,
     pub(super) words: u32,
@@ -40,7 +39,7 @@ pub(super) struct Tally {
 
 /// What a character is to a tally.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     #[default]
     Space,
     Letter,

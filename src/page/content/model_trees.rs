@@ -1,7 +1,15 @@
 //! What tells content from furniture, as trees. A table: it was made by `benches/train_extraction.py`, which says how;
 //! do not edit it by hand.
 
-use super::model::Tree;
+/// Questions of one tree.
+pub(super) const DEPTH: usize = 5;
+
+/// One tree: `feature > border` for each question, and what the answers, read as a binary number
+/// with the first answer lowest, add to the log odds.
+pub(super) struct Tree {
+    pub(super) questions: [(u8, i16); DEPTH],
+    pub(super) leaves: [i16; 1 << DEPTH],
+}
 
 /// The log odds to begin with, in 1,024ths.
 pub(super) const START: i32 = 0;

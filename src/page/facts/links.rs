@@ -5,17 +5,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use encoding_rs::Encoding;
 use html5ever::local_name;
 use scraper::node::Element;
 use serde::{Deserialize, Serialize};
 
-use super::metadata::has_token;
-use super::outline::{Outline, attribute};
-use super::tag::Tag;
+use super::base::Base;
 use super::wishes::{Rel, Rels};
-use super::{Note, PageOptions};
-use crate::url::{self, Identity, Url, UrlId};
+use crate::page::html::{Outline, Tag, attribute, has_token};
+use crate::page::options::{Note, PageOptions};
+use crate::url::{Identity, UrlId};
 
 /// One target of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,33 +44,8 @@ pub enum LinkKind {
     Related,
 }
 
-/// What references are relative to, and in what encoding their queries are written.
-pub(super) struct Base {
-    url: Url,
-    encoding: &'static Encoding,
-}
-
-impl Base {
-    /// The first `<base href>` if it is a usable one, else `url`.
-    pub(super) fn of(outline: &Outline<'_>, url: &Url, encoding: &'static Encoding) -> Self {
-        let declared = outline
-            .declared(Tag::Base)
-            .find_map(|(_, element)| attribute(element, &local_name!("href")))
-            .and_then(|href| url::join_in(url, href, encoding).ok());
-        Self {
-            url: declared.unwrap_or_else(|| url.clone()),
-            encoding,
-        }
-    }
-
-    /// The absolute URL of a reference, if it is one to crawl.
-    pub(super) fn join(&self, reference: &str) -> Option<Url> {
-        url::join_in(&self.url, reference, self.encoding).ok()
-    }
-}
-
 /// All links, each target once, in document order.
-pub(super) fn collect(
+pub(crate) fn collect(
     outline: &Outline<'_>,
     base: &Base,
     identity: &Identity,

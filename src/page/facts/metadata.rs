@@ -4,10 +4,9 @@ use html5ever::local_name;
 use scraper::node::Element;
 use serde::Serialize;
 
-use super::collapse;
-use super::links::Base;
-use super::outline::{Outline, attribute};
-use super::tag::Tag;
+use super::base::Base;
+use crate::page::cut::{collapse, floor_char_boundary};
+use crate::page::html::{Outline, Tag, attribute, has_token};
 
 /// Bytes of a declared language that are read; BCP 47 (section 4.4.1) asks for 35.
 const MAX_LANGUAGE_BYTES: usize = 35;
@@ -40,7 +39,7 @@ const MAX_VALUE_BYTES: usize = 1024;
 const MAX_ALTERNATES: usize = 256;
 
 /// Reads everything of [`Metadata`]. Meta tags come first, then JSON-LD.
-pub(super) fn metadata(outline: &Outline<'_>, base: &Base, max_url_bytes: usize) -> Metadata {
+pub(crate) fn metadata(outline: &Outline<'_>, base: &Base, max_url_bytes: usize) -> Metadata {
     let tags = tags(outline);
     let said = |names: &[&str]| {
         let find = |name: &&str| tags.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -74,7 +73,8 @@ fn tags<'a>(outline: &Outline<'a>) -> Vec<(&'a str, &'a str)> {
         local_name!("name"),
         local_name!("itemprop"),
     ];
-    metas(outline)
+    outline
+        .metas()
         .filter_map(|element| {
             let key = keys.iter().find_map(|key| attribute(element, key))?;
             let content = attribute(element, &local_name!("content"))?.trim();
@@ -101,7 +101,7 @@ fn alternates(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<(Stri
 }
 
 /// The pages that this one names as next and previous in its series, each the first so named.
-pub(super) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<String> {
+pub(crate) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<String> {
     let pointers = outline.pointers.iter();
     let elements: Vec<&Element> = pointers
         .filter_map(|&index| outline.elements.get(index))
@@ -124,7 +124,7 @@ pub(super) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -
 }
 
 /// The page's text as far as it says it as data: the article in JSON-LD, or the longest description.
-pub(super) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
+pub(crate) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
     let tags = tags(outline);
     let is_description = |key: &str| {
         ["description", "og:description", "twitter:description"]
@@ -168,7 +168,7 @@ fn data_author(outline: &Outline<'_>) -> Option<String> {
     let author = outline.data.iter().find_map(|data| {
         string_after(data, "author").or_else(|| {
             let at = data.find("\"author\"")?;
-            let end = super::floor_char_boundary(data, at + AUTHOR_BYTES);
+            let end = floor_char_boundary(data, at + AUTHOR_BYTES);
             string_after(data.get(at..end)?, "name")
         })
     });
@@ -176,7 +176,7 @@ fn data_author(outline: &Outline<'_>) -> Option<String> {
 }
 
 /// `<title>`, else `og:title`, else the first `<h1>`.
-pub(super) fn title(outline: &Outline<'_>, max_bytes: usize) -> Option<String> {
+pub(crate) fn title(outline: &Outline<'_>, max_bytes: usize) -> Option<String> {
     let first = |tag| {
         let text = outline
             .declared(tag)
@@ -190,7 +190,7 @@ pub(super) fn title(outline: &Outline<'_>, max_bytes: usize) -> Option<String> {
 }
 
 /// The language of `<html lang>`, else of the meta tag `content-language`.
-pub(super) fn language(outline: &Outline<'_>) -> Option<String> {
+pub(crate) fn language(outline: &Outline<'_>) -> Option<String> {
     let root = outline.declared(Tag::Html).next();
     let declared = root.and_then(|(_, element)| {
         attribute(element, &local_name!("lang"))
@@ -217,7 +217,7 @@ fn normalize_language(declared: &str) -> Option<String> {
 }
 
 /// The first `<link rel=canonical>`, made absolute.
-pub(super) fn canonical(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Option<String> {
+pub(crate) fn canonical(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Option<String> {
     outline.declared(Tag::Link).find_map(|(_, element)| {
         let is_canonical =
             attribute(element, &local_name!("rel")).is_some_and(|rel| has_token(rel, "canonical"));
@@ -227,15 +227,9 @@ pub(super) fn canonical(outline: &Outline<'_>, base: &Base, max_bytes: usize) ->
     })
 }
 
-/// Whether a list of words separated by white space has `token`, whatever its case.
-pub(super) fn has_token(list: &str, token: &str) -> bool {
-    list.split_ascii_whitespace()
-        .any(|word| word.eq_ignore_ascii_case(token))
-}
-
 /// The non-empty content of the first meta tag of that name, property or pragma.
 fn meta_content<'a>(outline: &Outline<'a>, name: &str) -> Option<&'a str> {
-    metas(outline).find_map(|element| {
+    outline.metas().find_map(|element| {
         let named = [
             local_name!("property"),
             local_name!("name"),
@@ -247,8 +241,4 @@ fn meta_content<'a>(outline: &Outline<'a>, name: &str) -> Option<&'a str> {
         let content = attribute(element, &local_name!("content")).filter(|_| named)?;
         Some(content.trim()).filter(|content| !content.is_empty())
     })
-}
-
-pub(super) fn metas<'a>(outline: &Outline<'a>) -> impl Iterator<Item = &'a Element> {
-    outline.declared(Tag::Meta).map(|(_, element)| element)
 }

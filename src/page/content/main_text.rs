@@ -11,10 +11,10 @@
 
 use super::blocks::{self, Block};
 use super::features;
-use super::metadata::body_as_data;
 use super::model::{self, CERTAIN};
-use super::outline::{Break, Outline, Sight};
 use super::text::Writer;
+use crate::page::facts::metadata::body_as_data;
+use crate::page::html::{Break, Outline, Sight};
 
 /// How much a block of furniture that is kept weighs against one of content that is lost, in
 /// percent: on pages that promise an F-measure of half or less, and on those that promise nine
@@ -27,7 +27,7 @@ const CAUTIOUS_PERCENT: u64 = 160;
 const STEP: u32 = CERTAIN / 16;
 
 /// The chosen blocks, in document order.
-pub(super) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
+pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
     let (blocks, sums) = blocks::of(outline);
     let columns = features::of(outline, &blocks, &sums);
     let likelihoods = model::likelihoods(&columns);
@@ -42,7 +42,7 @@ pub(super) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
 /// The text of the chosen blocks. `visible_bytes` is the length of all visible text: a page that says
 /// more about itself, as data, than is to be seen on it is a shell that scripts fill, and then
 /// what it says is taken.
-pub(super) fn main_text(
+pub(crate) fn main_text(
     outline: &Outline<'_>,
     blocks: &[Block],
     visible_bytes: usize,
@@ -118,7 +118,7 @@ fn line(blocks: &[Block], likelihoods: &[u32]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::blocks::Tally;
+    use crate::page::content::blocks::Tally;
 
     fn check(blocks: &[(u32, u32)], expected: u32) {
         let (likelihoods, blocks): (Vec<_>, Vec<_>) = blocks

@@ -1,0 +1,19 @@
+//! From the outline to the main text: blocks, what is known of each, how likely each is content, and
+//! the chosen ones as plain text or Markdown.
+
+mod main_text;
+
+mod blocks;
+mod features;
+mod structure;
+
+mod model;
+mod model_trees;
+
+pub(super) mod markdown;
+pub(super) mod text;
+
+pub mod study;
+
+pub(super) use blocks::Block;
+pub(super) use main_text::{main_blocks, main_text};

@@ -1,0 +1,64 @@
+//! Bounds on what one page may cost, and the notes of what they cut.
+
+use serde::{Deserialize, Serialize};
+
+/// Bounds on what one page may cost. They are counts, never times, so that a page always gives the
+/// same result.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PageOptions {
+    /// Bytes of a page's text that are read; what comes after is not. The largest of 661 sampled pages
+    /// had 1.5 MB.
+    pub max_bytes: usize,
+    /// Elements open at once, counting open formatting elements twice. Start tags beyond are
+    /// dropped; of links, what they point at is kept. Browsers stop at 512 too; parsing is quadratic in this number.
+    pub max_depth: usize,
+    /// Nodes of the tree; what comes after is not read. Comments, and what scripts, style sheets and
+    /// drawings hold, are no nodes of it. Of 661 sampled pages the median had 1,600 and the largest
+    /// 28,000.
+    pub max_nodes: usize,
+    /// Bytes within one tag or comment, in steps of 16 KiB; the rest of it is skipped. Comparing
+    /// attribute names is quadratic in this number.
+    pub max_tag_bytes: usize,
+    /// Links kept, after removing duplicates.
+    pub max_links: usize,
+    /// Bytes of one link's reference; longer ones are left out. Servers refuse longer URLs anyway.
+    pub max_url_bytes: usize,
+    /// Bytes of the visible text, and of the main text; both are cut there.
+    pub max_text_bytes: usize,
+    /// Bytes of the title; it is cut there, at a character.
+    pub max_title_bytes: usize,
+}
+
+impl Default for PageOptions {
+    fn default() -> Self {
+        Self {
+            max_bytes: 8 << 20,
+            max_depth: 512,
+            max_nodes: 150_000,
+            max_tag_bytes: 64 * 1024,
+            max_links: 10_000,
+            max_url_bytes: 4096,
+            max_text_bytes: 4 * 1024 * 1024,
+            max_title_bytes: 1024,
+        }
+    }
+}
+
+/// A bound of [`PageOptions`] that cut something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Note {
+    /// `max_bytes`: the end of the page was not read.
+    BytesCut,
+    /// `max_depth`: start tags were dropped.
+    DepthCut,
+    /// `max_nodes`: the end of the page was not read.
+    NodesCut,
+    /// `max_tag_bytes`, or too many attributes: part of a tag or comment was skipped.
+    TagCut,
+    /// `max_links` or `max_url_bytes`: links were left out.
+    LinksCut,
+    /// `max_text_bytes`: the text was cut.
+    TextCut,
+}
