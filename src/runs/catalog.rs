@@ -12,11 +12,13 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::file::RunFile;
+use super::error::Error;
+use super::file::{RunFile, discard, is_missing};
 use super::manifest::{self, Entry, Manifest, Structure};
-use super::merge::{Background, Merged, Plan, choose, discard, is_missing};
+use super::merge::{Background, Merged, Plan, choose};
+use super::retired::Retired;
 use super::table::{ToWrite, Writing};
-use super::{Error, Options, Retired, Runs};
+use super::{Options, Runs};
 
 /// All structures of one directory, indexed in the order in which they were given to
 /// [`open`](Self::open): callers name the indices with constants, and borrow several structures at

@@ -6,16 +6,17 @@
 //! one or two cache lines, and a set has no second column at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
 use memmap2::Mmap;
 use pulp::{Arch, NullaryFnOnce};
 
+use super::error::Error;
 use super::fence::{Bounds, Fence, search};
 use super::map::map;
-use super::{Error, Pair};
+use super::pair::Pair;
 
 const MAGIC: [u8; 8] = *b"gleanrun";
 const VERSION: u32 = 1;
@@ -530,4 +531,14 @@ impl Write for Hashed {
     fn flush(&mut self) -> std::io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Whether an operation failed because its file is not there.
+pub(super) fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+}
+
+/// Removes a file that nothing names. If that fails, the next opening of the catalog removes it.
+pub(super) fn discard(path: &Path) {
+    let _ = fs::remove_file(path);
 }

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::Error;
+use super::error::Error;
 
 const VERSION: u32 = 2;
 const TITLE: &str = "gleaner runs manifest";

@@ -6,17 +6,18 @@
 //! catalog installs it at the next checkpoint.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use super::error::Error;
 use super::fence::Bounds;
-use super::file::{Pairs, RunFile};
+use super::file::{Pairs, RunFile, discard, is_missing};
+use super::pair::Pair;
+use super::retired::Retired;
 use super::table::Range;
-use super::{Error, Pair, Retired};
 
 /// Several ascending sources as one ascending sequence without repetitions. A linear look at all
 /// heads: for the dozen files there are, it beats a heap.
@@ -227,13 +228,4 @@ fn merge(plan: &Plan, stop: &AtomicBool) -> Result<Option<Merged>, Error> {
         replaced,
         output: Arc::new(output?.with_newest(newest.unwrap_or_default())),
     }))
-}
-
-pub(super) fn is_missing(error: &Error) -> bool {
-    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
-}
-
-/// Removes a file that nothing names. If that fails, the next opening of the catalog removes it.
-pub(super) fn discard(path: &Path) {
-    let _ = fs::remove_file(path);
 }

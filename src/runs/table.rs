@@ -11,10 +11,10 @@ use std::slice;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use super::error::Error;
 use super::fence::Bounds;
-use super::file::RunFile;
-use super::merge::discard;
-use super::{Error, Pair};
+use super::file::{RunFile, discard};
+use super::pair::Pair;
 
 /// Trees of a table, each for the keys with the same leading bits: small trees are shallow, and what a
 /// search needs of them stays in the processor's caches.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 
+use super::pair::Pair;
 use super::*;
 
 const SEEN: usize = 0;
