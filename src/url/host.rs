@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::url::{Host, Position, Url};
 
-use super::canonical::without_trailing_dot;
+use super::host_name::without_trailing_dot;
 
 /// Scheme, host and port: the unit of robots.txt (RFC 9309 section 2.3) and of delay. Such as
 /// `https://example.org` or `http://[::1]:8080`: the port only where it is not the scheme's own,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ::url::{Position, Url};
 
-use super::canonical::{without_trailing_dot, without_www};
+use super::host_name::{without_trailing_dot, without_www};
 use super::rules::{FORM, Rule, RuleSet};
 use super::{HostKey, HostMap, HostPattern};
 

@@ -6,6 +6,7 @@
 mod canonical;
 mod filter;
 mod host;
+mod host_name;
 mod host_rules;
 mod id;
 mod page_pattern;

@@ -9,7 +9,7 @@ use ::url::Host;
 use serde::{Deserialize, Serialize};
 
 use super::HostKey;
-use super::canonical::without_trailing_dot;
+use super::host_name::without_trailing_dot;
 
 /// Longest name in characters (RFC 1035, section 2.3.4: 255 octets with lengths and root). Bounds
 /// what a host of thousands of labels can cost.
