@@ -7,6 +7,7 @@ pub mod seeds;
 pub mod url;
 
 pub mod frontier;
+pub mod learn;
 pub mod robots;
 
 pub mod fetch;

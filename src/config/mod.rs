@@ -31,9 +31,10 @@ pub use urls::{UrlRuleSettings, UrlSettings};
 
 use crate::engine::{ArchiveOptions, Options, StorePolicy};
 use crate::frontier::{
-    LearnPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode,
-    ScopeKind, SeenOptions, SitemapMode, TrapPolicy, Troubles,
+    Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind,
+    SeenOptions, SitemapMode, Troubles,
 };
+use crate::learn::{LearnPolicy, TrapPolicy};
 use crate::page::PageOptions;
 use crate::url::{UrlPattern, UrlPatterns};
 

@@ -10,9 +10,10 @@ use crate::archive::{Location, Record};
 use crate::dedup::{Document, Stored};
 use crate::fetch::Reservation;
 use crate::frontier::{
-    BLOCK, Block, HostState, Moment, PARKED, QueuedUrl, RobotsRow, Spent, domain_spent,
+    BLOCK, Block, HostState, Moment, PARKED, QueuedUrl, RobotsRow, domain_spent,
 };
 use crate::journal::LogLine;
+use crate::learn::Spent;
 use crate::rows::{CrawlState, Delta, PageRecord};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::aliases::AliasRow;
 use super::recover;
 use super::{DataDirectory, Error};
-use crate::frontier::{Evidence, HostState, Stage};
+use crate::frontier::HostState;
+use crate::learn::{Evidence, Stage};
 use crate::store::{Store, Table, decode, for_each, keys};
 
 /// What a crawl has learned of its hosts, and what it took back.

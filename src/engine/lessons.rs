@@ -14,10 +14,8 @@ use super::follow::Origin;
 use super::visit::{Entry, Judged, Receipt};
 use crate::dedup::{Repeat, Tier, Verdict};
 use crate::fetch::Outcome;
-use crate::frontier::{
-    Block, CLASSES, Class, Evidence, Expectation, FetchTask, LearnPolicy, Lessons, MAX_SUBJECTS,
-    Purpose, QueuedUrl, Stage, Subject, rules_of,
-};
+use crate::frontier::{Block, CLASSES, Expectation, FetchTask, Purpose, QueuedUrl};
+use crate::learn::{Class, Evidence, LearnPolicy, Lessons, MAX_SUBJECTS, Stage, Subject, rules_of};
 use crate::rows::{Fate, Judgement, PageRecord};
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Identity, Url, UrlId};
@@ -491,7 +489,7 @@ impl Committer {
                 group.swept.insert(key, swept.removed);
             }
             if is_end {
-                sweep = crate::frontier::Sweep {
+                sweep = crate::learn::Sweep {
                     class: sweep.class + 1,
                     sequence: 0,
                     ..sweep

@@ -24,8 +24,9 @@ use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
     FetchTask, HostState, LoadRequest, Pace, Place, QueuedUrl, RefillRequest, RobotsPolicy,
-    TrapPolicy, class_of, for_each_waiting, load, refill,
+    class_of, for_each_waiting, load, refill,
 };
+use crate::learn::TrapPolicy;
 use crate::store::{Table, decode, for_each};
 use crate::url::{self, HostKey, UrlId};
 

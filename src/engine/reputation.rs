@@ -8,9 +8,8 @@ use super::effects::Group;
 use super::visit::{Findings, Judged, Receipt};
 use crate::dedup::{Repeat, Verdict};
 use crate::fetch::Exchange;
-use crate::frontier::{
-    HostState, Pattern, PatternState, QueuedUrl, Sighting, Trap, TrapPolicy, skeleton,
-};
+use crate::frontier::{HostState, QueuedUrl};
+use crate::learn::{Pattern, PatternState, Sighting, Trap, TrapPolicy, skeleton};
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Url};
 

@@ -20,10 +20,11 @@ use super::similar::similar;
 use super::{Cursor, DataDirectory, Dups, Error, Options, Report, ReportOptions, Similar, Subject};
 use crate::dedup::Similarity;
 use crate::frontier::{
-    HostState, Moment, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, Trail,
-    Trouble, admits_by_entries, by_form, counterpart, for_each_waiting, path_and_query,
+    HostState, Moment, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, Trouble,
+    admits_by_entries, for_each_waiting, path_and_query,
 };
 use crate::journal::RecordPlace;
+use crate::learn::{Trail, by_form, counterpart};
 use crate::robots::{self, Rules};
 use crate::rows::PAGES;
 use crate::rows::cluster::Head;

@@ -1,6 +1,7 @@
 //! Whether a link becomes a task.
 
-use super::{Policies, Scope, SeenSet, Trail, Trap, by_form};
+use super::{Policies, Scope, SeenSet};
+use crate::learn::{Trail, Trap, by_form};
 use crate::runs::Runs;
 use crate::url::{self, HostKey, Url, UrlId};
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-use super::{AliasMode, LearnPolicy, Politeness, TrapPolicy, Troubles};
+use super::{Politeness, Troubles};
+use crate::learn::{AliasMode, LearnPolicy, TrapPolicy};
 use crate::url::{HostKey, HostMap, HostPattern, UrlPatterns};
 
 /// The policies of a running crawl. To be looked up anew for each visit, so that `store` makes

@@ -9,7 +9,8 @@ use crate::cli::{Failure, output};
 use crate::control::client::Client;
 use crate::control::{Request, Response};
 use crate::engine::{self, DirectoryError, HostNow, HostsNow, Learned, Status};
-use crate::frontier::{Stage, Trouble};
+use crate::frontier::Trouble;
+use crate::learn::Stage;
 
 #[derive(Debug, Args)]
 #[command(

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::frontier::{
     Block, Errand, HostState, Leave, Loaded, PARKED, RobotsPolicy, RobotsRow, RobotsState,
-    RobotsVerdict, TrapPolicy, class_of, load, refill,
+    RobotsVerdict, class_of, load, refill,
 };
+use crate::learn::TrapPolicy;
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
 use crate::url::{Canonicalizer, Secret, parse};
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::{Schedule, Slot};
+use super::Schedule;
+use super::slot::Slot;
 use crate::frontier::{LoadRequest, Loaded, Moment};
 use crate::store::keys;
 use crate::url::HostKey;

@@ -24,7 +24,9 @@ pub(super) const ROOMS: [(&str, &[&str]); 21] = [
     ("inspect", ALL_ABOVE),
     (
         "config",
-        &["url", "frontier", "fetch", "page", "dedup", "engine"],
+        &[
+            "url", "learn", "frontier", "fetch", "page", "dedup", "engine",
+        ],
     ),
     ("daemon", &["url", "seeds", "fetch", "engine"]),
     (

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AliasMode, LearnPolicy};
+use super::variants::{AliasMode, LearnPolicy};
 use crate::url::{HostKey, Url};
 
 /// What a host's row keeps of hosts like it.

@@ -4,7 +4,7 @@
 //! Everything here is a count, never a time: the same crawl refuses the same URLs. Pages that repeat
 //! pages of *another* host speak for a mirror, and not against this host.
 
-use super::Pattern;
+use super::pattern::Pattern;
 use crate::url::Url;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use super::{CLASSES, FetchTask, Moment, Pace, Waiting};
+use crate::frontier::{CLASSES, FetchTask, Moment, Pace, Waiting};
 
 /// A host in the window.
 #[expect(

@@ -4,16 +4,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{InBlock, Moment, Pace, Trail};
+use super::place::{CLASSES, Place, class_of};
+use crate::frontier::{Moment, Pace};
+use crate::learn::Trail;
 use crate::url::{HostKey, Url, UrlId};
-
-/// Number of priority classes; 0 is served first.
-pub const CLASSES: u8 = 16;
-
-/// The priority class of a URL at this depth: seeds first.
-pub fn class_of(depth: u16) -> u8 {
-    depth.min(u16::from(CLASSES - 1)) as u8
-}
 
 /// What is expected of a URL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,19 +88,6 @@ impl QueuedUrl {
             Expectation::Low | Expectation::Check => CLASSES - 1,
         }
     }
-}
-
-/// Where a task waits: what its commit takes from the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The priority class.
-    pub class: u8,
-    /// The number given at admission, rising within the crawl.
-    pub sequence: u64,
-    /// The block in which it lies.
-    pub block: InBlock,
-    /// No URL of this host and class below this number is waiting or in progress: the new head.
-    pub floor: u64,
 }
 
 /// Why something is fetched.

@@ -7,14 +7,17 @@
 //! window only without any, so that no URL is read from disk twice. Memory: at most `window` slots
 //! of at most `buffer` URLs, and a slot for each robots.txt that is being looked for elsewhere.
 
+mod lanes;
+mod slot;
 mod window;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 
-use super::lanes::Lanes;
-use super::slot::{Reading, Robots, Slot, Whereabouts};
-use super::{
+use lanes::Lanes;
+use slot::{Reading, Robots, Slot, Whereabouts};
+
+use crate::frontier::{
     FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl, RefillRequest,
     Refilled, Refusal, Visited, Waiting,
 };

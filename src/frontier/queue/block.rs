@@ -2,13 +2,15 @@
 //! row, its key and what the URLs have in common are paid for once, not for each.
 //!
 //! A block is not written again when one of its URLs leaves: its host's row says which have left
-//! ([`Opened`]), and is written at each visit anyway. The last one takes the block with it.
+//! ([`super::place::Opened`]), and is written at each visit anyway. The last one takes the block with it.
 
 use serde::{Deserialize, Serialize};
 
-use super::{CLASSES, Expectation, HostState, Purpose, QueuedUrl, Trail, Validators};
-use crate::store::{Result, Store, Table, decode, encode, keys};
-use crate::url::{HostKey, UrlId};
+use super::place::{InBlock, bit};
+use super::task::{Expectation, Purpose, QueuedUrl, Validators};
+use crate::learn::Trail;
+use crate::store::{Result, Table, decode, encode, keys};
+use crate::url::UrlId;
 
 /// URLs of a block at most: whether each of them has left is one bit of a number.
 pub const BLOCK: usize = u64::BITS as usize;
@@ -22,28 +24,6 @@ pub struct Block {
     /// Those that were taken out unvisited, a bit for each by its position. They stay in their places: who
     /// has read the block, or which of it have left, before is not misled.
     pub removed: u64,
-}
-
-/// Where a URL stands in its block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct InBlock {
-    /// The sequence under which the block is filed: none of its URLs has a higher one.
-    pub last: u64,
-    /// Position in the block.
-    pub index: u8,
-    /// URLs of the block.
-    pub count: u8,
-}
-
-/// A block of which some URLs have left, and not all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Opened {
-    /// The class in which it waits.
-    pub class: u8,
-    /// The sequence under which it is filed.
-    pub last: u64,
-    /// A bit for each URL that has left, by its position.
-    pub gone: u64,
 }
 
 /// A block on disk.
@@ -209,64 +189,6 @@ impl<'a> Shared<'a> {
             expectation: self.expectation,
         }
     }
-}
-
-/// Whether to go on after a URL.
-pub type GoOn = bool;
-
-/// What is done with a URL that waits: its class, its sequence, where it stands, itself.
-pub type VisitWaiting<'a> = dyn FnMut(u8, u64, InBlock, QueuedUrl) -> Result<GoOn> + 'a;
-
-/// Visits the URLs that wait at a host, in the order in which they will be fetched.
-pub fn for_each_waiting(
-    store: &dyn Store,
-    host: &HostKey,
-    state: &HostState,
-    visit: &mut VisitWaiting<'_>,
-) -> Result<()> {
-    /// Blocks that are read at once.
-    const CHUNK: usize = 100;
-    for class in 0..CLASSES {
-        let prefix = keys::queue_class(host.as_str(), class);
-        let from = keys::queue(host.as_str(), class, state.head(class));
-        if !walk(store, state, (&prefix, from), CHUNK, visit)? {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Visits the URLs that wait in the blocks under a prefix, from a key on, so many blocks read at once.
-/// Whether nobody stopped it.
-pub(super) fn walk(
-    store: &dyn Store,
-    state: &HostState,
-    (prefix, mut from): (&[u8], Vec<u8>),
-    chunk: usize,
-    visit: &mut VisitWaiting<'_>,
-) -> Result<GoOn> {
-    loop {
-        let rows = store.range(Table::Queue, prefix, &from, chunk)?;
-        for (key, row) in &rows {
-            let Some((class, last, block)) = Block::of_row(key, row)? else {
-                continue;
-            };
-            for (sequence, place, queued) in block.waiting(last, state.gone(class, last)) {
-                if !visit(class, sequence, place, queued)? {
-                    return Ok(false);
-                }
-            }
-        }
-        match rows.last() {
-            Some((last, _)) if rows.len() == chunk => from = [last, &[0][..]].concat(),
-            _ => return Ok(true),
-        }
-    }
-}
-
-/// The bit of a position in a block.
-pub(super) fn bit(index: u8) -> u64 {
-    1_u64.checked_shl(u32::from(index)).unwrap_or(0)
 }
 
 /// Bytes with which both begin, up to a boundary of characters.

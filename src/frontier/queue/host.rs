@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::block::bit;
-use super::{
-    CLASSES, InBlock, Lessons, Moment, Opened, Pace, Place, Record, Repeats, Spent, Trouble, Twins,
-};
+use super::place::{CLASSES, InBlock, Opened, Place, bit};
+use crate::frontier::{Moment, Pace, Trouble};
+use crate::learn::{Lessons, Record, Repeats, Spent, Twins};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.

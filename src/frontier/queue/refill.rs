@@ -3,11 +3,12 @@
 //! Runs off the reactor. Only committed rows are seen; the schedule's cursors keep a URL that is
 //! in progress from being read twice.
 
-use super::block::walk;
-use super::{
-    CLASSES, HostState, InBlock, Moment, Pace, QueuedUrl, RobotsMode, RobotsRow, RobotsState,
-    Spent, TrapPolicy,
-};
+use super::host::{HostState, RobotsRow, RobotsState};
+use super::place::{CLASSES, InBlock};
+use super::task::QueuedUrl;
+use super::walk::walk;
+use crate::frontier::{Moment, Pace, RobotsMode};
+use crate::learn::{Spent, TrapPolicy};
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
 use crate::url::{self, HostKey, Site, Url};

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Moment;
+use crate::frontier::Moment;
 use crate::url::{HostKey, Site};
 
 /// How long a visit keeps others from its address. One that takes longer waits for what one host sends,

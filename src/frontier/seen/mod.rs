@@ -5,11 +5,15 @@
 //! disk, which alone decide that a URL is known. Owned by the committer; this file holds the first
 //! two, the runs are passed in.
 
+mod filling;
+mod filters;
+
 use std::io;
 use std::path::Path;
 
-use super::filling::Filling;
-use super::filters::{FilterFile, Filters};
+use filling::Filling;
+use filters::{FilterFile, Filters};
+
 use crate::runs::Runs;
 use crate::url::UrlId;
 

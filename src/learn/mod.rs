@@ -1,0 +1,21 @@
+//! What the visits to a host teach about its URLs: traps, variants of one page, hosts under several
+//! names, and texts sent instead of pages.
+//!
+//! Pure counts over what the crawl saw: no I/O, no clock, and nothing of the frontier. The engine
+//! keeps the rows and acts on what follows from them.
+
+mod pattern;
+mod traps;
+
+mod host_aliases;
+mod variants;
+
+mod repeats;
+
+pub use host_aliases::{Twins, counterpart, is_preferred, is_sampled, may_be_one};
+pub use pattern::{Pattern, skeleton};
+pub use repeats::Repeats;
+pub use traps::{PatternState, Record, Sighting, Spent, Trail, Trap, TrapPolicy, by_form};
+pub use variants::{
+    AliasMode, Class, Evidence, LearnPolicy, Lessons, MAX_SUBJECTS, Stage, Subject, Sweep, rules_of,
+};
