@@ -236,8 +236,8 @@ def write_trees(path, model):
         asked = ', '.join(f'({f}, {b})' for f, b in questions)
         rows.append(f'    Tree {{ questions: [{asked}], leaves: {leaves} }},')
     likelihoods = [round(10000 / (1 + math.exp(-i / 4))) for i in range(37)]
-    path.write_text(f'''//! What tells content from furniture, as trees. A table: it was made by `benches/train_extraction.py`, which says how;
-//! do not edit it by hand.
+    path.write_text(f'''//! What tells content from furniture, as trees. A table: it was made by
+//! `benches/train_extraction.py`, which says how; do not edit it by hand.
 
 /// Questions of one tree.
 pub(super) const DEPTH: usize = 5;

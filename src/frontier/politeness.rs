@@ -2,9 +2,9 @@
 //!
 //! The next visit of a host is as long after the end of the last as the longest of: the delay, what
 //! its robots.txt asks for, how long the last answer took. Failures lengthen that: the wait doubles
-//! with each, up to a bound, and each success takes back one of the doublings, not all. No failure ever
-//! shortens it. A host that keeps failing is parked: it is left alone for long, and a crawl does not
-//! stay for it.
+//! with each, up to a bound, and each success takes back one of the doublings, not all. No failure
+//! ever shortens it. A host that keeps failing is parked: it is left alone for long, and a crawl
+//! does not stay for it.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ pub struct Politeness {
     pub delay: Duration,
     /// The same of an address, of whichever hosts; never more than `delay`.
     pub address_delay: Duration,
-    /// A host is left alone so many times as long as its last answer took, if it has a delay at all.
+    /// A host is left alone so many times as long as its last answer took, if it has a delay at
+    /// all.
     pub response_factor: u8,
     /// A crawl-delay in robots.txt, or a slow answer, lengthens the delay up to this.
     pub max_crawl_delay: Duration,
@@ -35,7 +36,8 @@ pub struct Politeness {
     pub park_after: u32,
     /// How long it is parked at first; doubled by each further failure.
     pub park: Duration,
-    /// The longest that it is, and the longest Retry-After that is obeyed; a longer one counts as none.
+    /// The longest that it is, and the longest Retry-After that is obeyed; a longer one counts as
+    /// none.
     pub max_park: Duration,
 }
 
@@ -165,7 +167,8 @@ impl Answer {
     }
 }
 
-/// Doublings of the delay after errors of the server: these are often those of a page, not of a host.
+/// Doublings of the delay after errors of the server: these are often those of a page, not of a
+/// host.
 const MAX_DOUBLINGS: u32 = 3;
 
 impl Politeness {
@@ -192,8 +195,8 @@ impl Politeness {
         self.after_with(self.park_after, pace, answer, finished)
     }
 
-    /// The same after a visit of a robots.txt, without which nothing else of the host may be asked for:
-    /// it is parked as soon as a URL would be given up.
+    /// The same after a visit of a robots.txt, without which nothing else of the host may be asked
+    /// for: it is parked as soon as a URL would be given up.
     pub fn after_robots(&self, pace: &Pace, answer: Answer, finished: Moment) -> Pace {
         let patience = self.park_after.min(u32::from(self.attempts));
         self.after_with(patience, pace, answer, finished)
@@ -229,7 +232,8 @@ impl Politeness {
         }
     }
 
-    /// The pace after a good answer: the next wait is longer by as many delays as failures are left.
+    /// The pace after a good answer: the next wait is longer by as many delays as failures are
+    /// left.
     fn recovered(&self, pace: &Pace, took: Duration, finished: Moment) -> Pace {
         let failures = pace.failures.min(self.park_after).saturating_sub(1);
         let delay = self.delay(pace.crawl_delay).max(self.slowness(took));

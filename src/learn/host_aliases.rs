@@ -1,5 +1,5 @@
-//! Hosts that are one under several names: two whose pages at the same paths are equal, as far as they
-//! were visited.
+//! Hosts that are one under several names: two whose pages at the same paths are equal, as far as
+//! they were visited.
 
 use serde::{Deserialize, Serialize};
 

@@ -35,8 +35,8 @@ impl Pattern {
         pattern
     }
 
-    /// The pattern of everything below the first segment of the path; `None` if the URL is not below
-    /// one.
+    /// The pattern of everything below the first segment of the path; `None` if the URL is not
+    /// below one.
     pub fn tree_of(url: &Url) -> Option<Self> {
         let first = url.path().split('/').nth(1)?;
         let is_below = url.path().len() > first.len() + 2;
@@ -314,7 +314,8 @@ fn drawn_word(text: &str) -> Option<usize> {
     (mixed && (length >= 16 || length >= 8 && is_hex)).then_some(length)
 }
 
-/// Seconds or milliseconds since 1970 as a number of days, where the parameter's name speaks of time.
+/// Seconds or milliseconds since 1970 as a number of days, where the parameter's name speaks of
+/// time.
 fn timestamp(name: &str, value: &str) -> Option<u32> {
     const NAMES: [&str; 11] = [
         "begin",

@@ -1,8 +1,8 @@
 //! Traps: URLs without end that lead to nothing. What the form of a URL says of that, and what the
 //! pages found so far say.
 //!
-//! Everything here is a count, never a time: the same crawl refuses the same URLs. Pages that repeat
-//! pages of *another* host speak for a mirror, and not against this host.
+//! Everything here is a count, never a time: the same crawl refuses the same URLs. Pages that
+//! repeat pages of *another* host speak for a mirror, and not against this host.
 
 use super::pattern::Pattern;
 use crate::url::Url;
@@ -32,11 +32,13 @@ pub struct TrapPolicy {
     pub max_parameters: u16,
     /// How often in a row a link may add parameters to the query of the page that it is on.
     pub max_query_growth: u8,
-    /// Dates for which one pattern of URLs is followed while its pages say nothing new but the date.
+    /// Dates for which one pattern of URLs is followed while its pages say nothing new but the
+    /// date.
     pub max_dates: u16,
     /// Links in a row from one date to another, whatever the pages say.
     pub max_date_walk: u16,
-    /// Of the last pages of a host, or of one pattern, how many of a hundred may repeat pages of the host.
+    /// Of the last pages of a host, or of one pattern, how many of a hundred may repeat pages of
+    /// the host.
     pub max_duplicates: u8,
     /// URLs that are still admitted of a host or pattern with more than that.
     pub demoted_pages: u32,
@@ -309,7 +311,8 @@ pub struct PatternState {
 
 /// Dates remembered, whatever the policy says.
 const MAX_DATES: usize = 1_000;
-/// Skeletons remembered: those of a calendar that names twelve months and seven days in any language.
+/// Skeletons remembered: those of a calendar that names twelve months and seven days in any
+/// language.
 const SKELETONS: usize = 128;
 
 impl PatternState {

@@ -1,9 +1,9 @@
-//! What the verdicts on a host's pages teach about its URLs: which parameters, and which differences of
-//! the path, never change what is answered.
+//! What the verdicts on a host's pages teach about its URLs: which parameters, and which
+//! differences of the path, never change what is answered.
 //!
-//! A lesson is learned when enough pages agree and none contradicts; a contradiction takes it back and
-//! doubles what the next time asks for. It says which URLs are variants of one another, and changes
-//! the identity of none: see docs/architecture.md.
+//! A lesson is learned when enough pages agree and none contradicts; a contradiction takes it back
+//! and doubles what the next time asks for. It says which URLs are variants of one another, and
+//! changes the identity of none: see docs/architecture.md.
 
 use std::collections::BTreeSet;
 
@@ -213,7 +213,8 @@ pub struct Evidence {
     pages: Vec<u32>,
     /// URLs that were visited to check, and bore it out.
     pub checked: u32,
-    /// What the last pages answered: the URL without the subject, and what its last variant answered.
+    /// What the last pages answered: the URL without the subject, and what its last variant
+    /// answered.
     answers: Vec<(u32, Class)>,
 }
 

@@ -2,8 +2,9 @@
 //!
 //! The encoding is found as browsers find it (Encoding and HTML standards): byte order mark, then
 //! the header, then what the first bytes declare, then a guess from the bytes, then windows-1252.
-//! Unlike there, a declaration that the bytes contradict is passed over: a reader of such a page would
-//! choose another encoding by hand. Decoding never fails; what cannot be decoded becomes U+FFFD.
+//! Unlike there, a declaration that the bytes contradict is passed over: a reader of such a page
+//! would choose another encoding by hand. Decoding never fails; what cannot be decoded becomes
+//! U+FFFD.
 
 use std::borrow::Cow;
 

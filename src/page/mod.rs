@@ -1,9 +1,9 @@
 //! A decoded body as plain data: what a page says, where it points, and what it asks of robots.
 //!
 //! Steps, each once: bytes to text ([`charset`]), text to tokens without what nobody reads
-//! (`html/tokens.rs`), tokens to a bounded tree (`html/tree.rs`), the tree to a flat outline (`html/outline.rs`), and
-//! from the outline the metadata, the links, the visible text and the main text (`content/main_text.rs`). The
-//! tree is dropped here; what leaves is owned and `Send`.
+//! (`html/tokens.rs`), tokens to a bounded tree (`html/tree.rs`), the tree to a flat outline
+//! (`html/outline.rs`), and from the outline the metadata, the links, the visible text and the main
+//! text (`content/main_text.rs`). The tree is dropped here; what leaves is owned and `Send`.
 //!
 //! No I/O, no clock, and parsing never fails: a broken page gives what could be read of it, and
 //! [`Note`]s of what was cut.
@@ -64,8 +64,8 @@ pub struct Page {
     pub main_text: String,
     /// All visible text.
     pub full_text: String,
-    /// How much of it the main text is, per mille of the bytes. Little says that the page is a frame
-    /// with little in it, or that extraction failed.
+    /// How much of it the main text is, per mille of the bytes. Little says that the page is a
+    /// frame with little in it, or that extraction failed.
     pub kept_permille: u16,
     /// What it refuses, if it is no page but what a server sends in its place.
     pub refusal: Option<Refusal>,

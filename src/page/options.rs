@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageOptions {
-    /// Bytes of a page's text that are read; what comes after is not. The largest of 661 sampled pages
-    /// had 1.5 MB.
+    /// Bytes of a page's text that are read; what comes after is not. The largest of 661 sampled
+    /// pages had 1.5 MB.
     pub max_bytes: usize,
     /// Elements open at once, counting open formatting elements twice. Start tags beyond are
-    /// dropped; of links, what they point at is kept. Browsers stop at 512 too; parsing is quadratic in this number.
+    /// dropped; of links, what they point at is kept. Browsers stop at 512 too; parsing is
+    /// quadratic in this number.
     pub max_depth: usize,
-    /// Nodes of the tree; what comes after is not read. Comments, and what scripts, style sheets and
-    /// drawings hold, are no nodes of it. Of 661 sampled pages the median had 1,600 and the largest
-    /// 28,000.
+    /// Nodes of the tree; what comes after is not read. Comments, and what scripts, style sheets
+    /// and drawings hold, are no nodes of it. Of 661 sampled pages the median had 1,600 and the
+    /// largest 28,000.
     pub max_nodes: usize,
     /// Bytes within one tag or comment, in steps of 16 KiB; the rest of it is skipped. Comparing
     /// attribute names is quadratic in this number.

@@ -1,11 +1,11 @@
-//! Pages that a server sends in place of the one that was asked for, with status 200: tests that the
-//! visitor is no machine, refusals, questions for consent.
+//! Pages that a server sends in place of the one that was asked for, with status 200: tests that
+//! the visitor is no machine, refusals, questions for consent.
 //!
 //! Two things must come together: what such a page says, in a few words and in one of several
-//! languages, and how it is built: little text, hardly a link, the script or the form of a test. A page
-//! about CAPTCHAs says the same, and has neither; a page with a CAPTCHA in its form has links and
-//! text of its own. What is missed here is found when it repeats itself; what is taken wrongly is lost
-//! as an original, so doubt speaks for the page.
+//! languages, and how it is built: little text, hardly a link, the script or the form of a test. A
+//! page about CAPTCHAs says the same, and has neither; a page with a CAPTCHA in its form has links
+//! and text of its own. What is missed here is found when it repeats itself; what is taken wrongly
+//! is lost as an original, so doubt speaks for the page.
 
 use html5ever::local_name;
 use serde::{Deserialize, Serialize};
@@ -173,8 +173,8 @@ fn plain(text: &str) -> String {
     plain.trim_start().to_owned()
 }
 
-/// The beginnings of the page's scripts in lower case, with their tags: where they are from and what
-/// they say.
+/// The beginnings of the page's scripts in lower case, with their tags: where they are from and
+/// what they say.
 fn scripts(html: &str) -> Vec<String> {
     let searched = &html[..floor_char_boundary(html, MAX_SEARCHED)];
     let searched = searched.to_ascii_lowercase();

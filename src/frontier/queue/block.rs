@@ -1,8 +1,9 @@
-//! How URLs lie in queues: in blocks. What one commit queues for one host and class is one row, so that a
-//! row, its key and what the URLs have in common are paid for once, not for each.
+//! How URLs lie in queues: in blocks. What one commit queues for one host and class is one row, so
+//! that a row, its key and what the URLs have in common are paid for once, not for each.
 //!
 //! A block is not written again when one of its URLs leaves: its host's row says which have left
-//! ([`super::place::Opened`]), and is written at each visit anyway. The last one takes the block with it.
+//! ([`super::place::Opened`]), and is written at each visit anyway. The last one takes the block
+//! with it.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +16,14 @@ use crate::url::UrlId;
 /// URLs of a block at most: whether each of them has left is one bit of a number.
 pub const BLOCK: usize = u64::BITS as usize;
 
-/// URLs of one host and class that were queued by one commit, at most [`BLOCK`], in the order in which
-/// they were.
+/// URLs of one host and class that were queued by one commit, at most [`BLOCK`], in the order in
+/// which they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// Each with its sequence, which rises.
     pub urls: Vec<(u64, QueuedUrl)>,
-    /// Those that were taken out unvisited, a bit for each by its position. They stay in their places: who
-    /// has read the block, or which of it have left, before is not misled.
+    /// Those that were taken out unvisited, a bit for each by its position. They stay in their
+    /// places: who has read the block, or which of it have left, before is not misled.
     pub removed: u64,
 }
 
@@ -118,8 +119,8 @@ impl Block {
         })
     }
 
-    /// The same from a row as the store gives it: with class and the sequence under which it is filed.
-    /// `None` if the key is not of a queue.
+    /// The same from a row as the store gives it: with class and the sequence under which it is
+    /// filed. `None` if the key is not of a queue.
     pub fn of_row(key: &[u8], row: &[u8]) -> Result<Option<(u8, u64, Self)>> {
         let Some((_, class, last)) = keys::parse_queue(key) else {
             return Ok(None);

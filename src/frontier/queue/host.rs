@@ -186,7 +186,8 @@ impl HostState {
 pub struct RobotsRow {
     /// What the answer means.
     pub verdict: RobotsVerdict,
-    /// The document of the stored response, as the committer wrote it: documents are rebuilt from it.
+    /// The document of the stored response, as the committer wrote it: documents are rebuilt from
+    /// it.
     pub document: Option<Vec<u8>>,
 }
 

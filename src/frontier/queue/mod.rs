@@ -1,5 +1,5 @@
-//! The queues of hosts as they lie on disk: what waits, in which blocks, what is kept of each host, and
-//! how both are read back into the schedule.
+//! The queues of hosts as they lie on disk: what waits, in which blocks, what is kept of each host,
+//! and how both are read back into the schedule.
 
 pub(super) mod place;
 pub(super) mod task;

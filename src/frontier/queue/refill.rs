@@ -324,8 +324,8 @@ mod tests {
     }
 
     proptest! {
-        /// Class after class, from the later of head and cursor on, no more than asked for, nothing of
-        /// another host and nothing that has left.
+        /// Class after class, from the later of head and cursor on, no more than asked for, nothing
+        /// of another host and nothing that has left.
         #[test]
         fn the_next_urls_are_read_in_their_order(
             rows in prop::collection::btree_set((0..CLASSES, 0..30_u64), 0..60),

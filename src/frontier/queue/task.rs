@@ -52,8 +52,8 @@ pub struct QueuedUrl {
     pub expectation: Expectation,
 }
 
-/// What a server named an answer by (RFC 9110, section 8.8): sent back, they make it answer 304 as long
-/// as the page is the same.
+/// What a server named an answer by (RFC 9110, section 8.8): sent back, they make it answer 304 as
+/// long as the page is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validators {
     /// `ETag` as it came, with its quotes.

@@ -32,8 +32,8 @@ pub fn for_each_waiting(
     Ok(())
 }
 
-/// Visits the URLs that wait in the blocks under a prefix, from a key on, so many blocks read at once.
-/// Whether nobody stopped it.
+/// Visits the URLs that wait in the blocks under a prefix, from a key on, so many blocks read at
+/// once. Whether nobody stopped it.
 pub(super) fn walk(
     store: &dyn Store,
     state: &HostState,

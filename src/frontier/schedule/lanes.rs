@@ -1,13 +1,13 @@
-//! Whose turn it is: idle hosts with something to fetch, by when each may be visited; one visit of an
-//! address at a time, but for those that drag on; and where more hosts are due than can be visited, fair between registrable
-//! domains. Pure: it is told the time.
+//! Whose turn it is: idle hosts with something to fetch, by when each may be visited; one visit of
+//! an address at a time, but for those that drag on; and where more hosts are due than can be
+//! visited, fair between registrable domains. Pure: it is told the time.
 //!
-//! Hosts of one address stand in one lane, a host whose address does not matter has its own. A
-//! lane waits by the time of its first host and of its address. When that has come it takes its place
-//! among those that are due by start-time fair queueing (Goyal, Vin, Cheng: Start-time Fair Queueing,
-//! 1996): each place of a domain is one share behind its last, and none is before the share being
-//! served. So a domain with a thousand hosts does not keep one with a single host waiting. Each
-//! step takes O(log n).
+//! Hosts of one address stand in one lane, a host whose address does not matter has its own. A lane
+//! waits by the time of its first host and of its address. When that has come it takes its place
+//! among those that are due by start-time fair queueing (Goyal, Vin, Cheng: Start-time Fair
+//! Queueing, 1996): each place of a domain is one share behind its last, and none is before the
+//! share being served. So a domain with a thousand hosts does not keep one with a single host
+//! waiting. Each step takes O(log n).
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -16,8 +16,8 @@ use std::time::Duration;
 use crate::frontier::Moment;
 use crate::url::{HostKey, Site};
 
-/// How long a visit keeps others from its address. One that takes longer waits for what one host sends,
-/// or does not send, and the others must not wait with it.
+/// How long a visit keeps others from its address. One that takes longer waits for what one host
+/// sends, or does not send, and the others must not wait with it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Entries that may be out of date before they are looked through.
@@ -79,8 +79,8 @@ impl Address {
 }
 
 impl Lanes {
-    /// A host may be visited from `due` on; at this address, if that matters. One that waits already
-    /// does so from now on.
+    /// A host may be visited from `due` on; at this address, if that matters. One that waits
+    /// already does so from now on.
     pub(super) fn insert(&mut self, host: &HostKey, due: Moment, address: Option<IpAddr>) {
         let idle = Idle { due, address };
         if self.hosts.get(host) == Some(&idle) {
@@ -114,7 +114,8 @@ impl Lanes {
         }
     }
 
-    /// The host that is to be visited now, if there is one; its address is being visited from now on.
+    /// The host that is to be visited now, if there is one; its address is being visited from now
+    /// on.
     pub(super) fn pop(&mut self, now: Moment) -> Option<HostKey> {
         self.promote(now);
         let (share, _, lane) = self.due.pop_first()?;
@@ -170,8 +171,8 @@ impl Lanes {
         }
     }
 
-    /// Hosts that are not to be visited before `far`, and those beyond the first `crowd` that wait for
-    /// one address: `most` at most.
+    /// Hosts that are not to be visited before `far`, and those beyond the first `crowd` that wait
+    /// for one address: `most` at most.
     pub(super) fn far(&self, far: Moment, crowd: usize, most: usize) -> Vec<HostKey> {
         let late = |lane: &Lane| match lane {
             Lane::Host(host) => vec![host.clone()],

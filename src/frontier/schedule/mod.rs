@@ -2,10 +2,11 @@
 //! what happened, and answers what to do next; it does no I/O and reads no clock.
 //!
 //! Invariants: a host being fetched from is not in the lanes, so it has one visit at a time; a host
-//! is in the lanes exactly when it is idle, has something to fetch, and its address is known or does not
-//! matter; a task handed out stays in its slot's `in_progress` until its receipt, and a slot leaves the
-//! window only without any, so that no URL is read from disk twice. Memory: at most `window` slots
-//! of at most `buffer` URLs, and a slot for each robots.txt that is being looked for elsewhere.
+//! is in the lanes exactly when it is idle, has something to fetch, and its address is known or
+//! does not matter; a task handed out stays in its slot's `in_progress` until its receipt, and a
+//! slot leaves the window only without any, so that no URL is read from disk twice. Memory: at most
+//! `window` slots of at most `buffer` URLs, and a slot for each robots.txt that is being looked for
+//! elsewhere.
 
 mod lanes;
 mod slot;
@@ -153,7 +154,8 @@ impl Schedule {
         self.lanes.addresses()
     }
 
-    /// Bytes of memory that all this takes, about: the text of a URL is taken to be a hundred bytes.
+    /// Bytes of memory that all this takes, about: the text of a URL is taken to be a hundred
+    /// bytes.
     pub fn memory_bytes(&self) -> u64 {
         const TEXT: usize = 100;
         let url = std::mem::size_of::<Waiting>() + 3 * TEXT;
@@ -172,7 +174,8 @@ impl Schedule {
         self.resolving
     }
 
-    /// Nothing is in the window or on its way there: what is left waits on disk, and not for long reads.
+    /// Nothing is in the window or on its way there: what is left waits on disk, and not for long
+    /// reads.
     pub fn is_idle(&self) -> bool {
         self.slots.is_empty() && self.forbidden.is_empty() && self.pass.is_none() && !self.loading
     }
@@ -386,7 +389,8 @@ impl Schedule {
             let cursor = &mut cursors[usize::from(waiting.class)];
             *cursor = waiting.sequence.min(*cursor);
         }
-        // What is in progress must not be read again, and an answer under way would set the cursors.
+        // What is in progress must not be read again, and an answer under way would set the
+        // cursors.
         let is_behind = |(class, sequence): &(u8, u64)| *sequence < cursors[usize::from(*class)];
         let is_reading = matches!(slot.reading, Reading::InProgress | Reading::Outdated);
         if is_reading || !slot.in_progress.iter().all(is_behind) {

@@ -1,5 +1,5 @@
-//! Which hosts are in memory: hosts come in from disk by their time, and where there is no room, those
-//! that wait long and those that had their share make way.
+//! Which hosts are in memory: hosts come in from disk by their time, and where there is no room,
+//! those that wait long and those that had their share make way.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Filters that a thread completes while the crawl goes on: to note a hundred million keys takes the
-//! better part of a minute, and a start that waited for it would fetch nothing meanwhile.
+//! Filters that a thread completes while the crawl goes on: to note a hundred million keys takes
+//! the better part of a minute, and a start that waited for it would fetch nothing meanwhile.
 
 use std::io;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::runs::KeysSince;
 /// Keys between two looks at whether the filters are still wanted: about two milliseconds.
 const LOOK: usize = 4_096;
 
-/// A thread that notes keys in filters, and what it has to be told once it is done. Dropped, it has the
-/// thread stop soon, and does not wait for it: the thread only reads.
+/// A thread that notes keys in filters, and what it has to be told once it is done. Dropped, it has
+/// the thread stop soon, and does not wait for it: the thread only reads.
 pub(super) struct Filling {
     /// `None` once its filters were taken.
     thread: Option<JoinHandle<Option<Filters>>>,
@@ -74,8 +74,8 @@ impl Filling {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the thread; the filters, which have all keys that came meanwhile too, or none if the
-    /// thread panicked.
+    /// Waits for the thread; the filters, which have all keys that came meanwhile too, or none if
+    /// the thread panicked.
     pub(super) fn take(&mut self) -> Option<Filters> {
         let mut filters = self.thread.take()?.join().ok().flatten()?;
         self.later.drain(..).for_each(|key| filters.note(key));

@@ -1,10 +1,10 @@
-//! Bloom filters over the keys of URLs seen, as many as it takes, and the file in which they outlive the
-//! process.
+//! Bloom filters over the keys of URLs seen, as many as it takes, and the file in which they
+//! outlive the process.
 //!
-//! The file is a copy, and may be missing, old or damaged: the runs are read again instead, all of them or
-//! those that are newer. It is written a piece at a time between commits, while keys go on being noted:
-//! bits are only ever set, so every piece has at least what it had when the writing began, and that is
-//! what the file promises.
+//! The file is a copy, and may be missing, old or damaged: the runs are read again instead, all of
+//! them or those that are newer. It is written a piece at a time between commits, while keys go on
+//! being noted: bits are only ever set, so every piece has at least what it had when the writing
+//! began, and that is what the file promises.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -89,9 +89,9 @@ impl Filter {
     }
 }
 
-/// The file of a crawl's filters. Layout, little-endian: magic and version (8 bytes), crawl, the delta
-/// that it covers, number of filters (8 bytes each), for each filter the keys planned, the keys noted and
-/// its bytes (8 bytes each), then the filters, then CRC-32 of all before it.
+/// The file of a crawl's filters. Layout, little-endian: magic and version (8 bytes), crawl, the
+/// delta that it covers, number of filters (8 bytes each), for each filter the keys planned, the
+/// keys noted and its bytes (8 bytes each), then the filters, then CRC-32 of all before it.
 pub(super) struct FilterFile {
     path: PathBuf,
     /// Tells the crawl from others: another crawl's filters would make known URLs new.
@@ -259,16 +259,16 @@ impl FilterFile {
 
 impl Drop for FilterFile {
     fn drop(&mut self) {
-        // What was not written whole is worth nothing; what was is waited for, so that nobody writes
-        // behind the back of whoever opens the directory next.
+        // What was not written whole is worth nothing; what was is waited for, so that nobody
+        // writes behind the back of whoever opens the directory next.
         if let Some(Saving::Sync { thread, .. }) = self.saving.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// The filters in a file, and the delta that it covers; `None` if there is no file, or it is another
-/// crawl's.
+/// The filters in a file, and the delta that it covers; `None` if there is no file, or it is
+/// another crawl's.
 fn read(path: &Path, crawl: u64) -> io::Result<Option<(Filters, u64)>> {
     let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
     let file = match File::open(path) {

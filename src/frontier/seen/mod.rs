@@ -36,15 +36,15 @@ impl Default for SeenOptions {
     }
 }
 
-/// Recent keys held: 4 MiB. Where repetitions are Zipf over recency, eight times as many as 64 Ki keep
-/// a quarter of the others from filters and files, which cost twenty times as much.
+/// Recent keys held: 4 MiB. Where repetitions are Zipf over recency, eight times as many as 64 Ki
+/// keep a quarter of the others from filters and files, which cost twenty times as much.
 const RECENT: usize = 1 << 19;
 
 /// Keys noted at once at a start, half a second's worth; more are noted while the crawl goes on.
 const AT_ONCE: u64 = 1_000_000;
 
-/// Cache and filters in front of the runs of URLs seen. Invariant: every key in the runs is in a filter,
-/// or filters are not consulted.
+/// Cache and filters in front of the runs of URLs seen. Invariant: every key in the runs is in a
+/// filter, or filters are not consulted.
 pub struct SeenSet {
     /// Direct-mapped by the key's low bits; 0 is an empty cell (a URL whose key is 0 is merely
     /// never cached).
@@ -73,9 +73,10 @@ impl SeenSet {
         }
     }
 
-    /// Reads the filters from the file in which they are kept from now on, and adds what the runs have
-    /// that is newer; builds them where the file cannot be used, or is of another crawl than `crawl`.
-    /// Where that takes long, a thread does it, and a [`step`](Self::step) takes over what it made.
+    /// Reads the filters from the file in which they are kept from now on, and adds what the runs
+    /// have that is newer; builds them where the file cannot be used, or is of another crawl than
+    /// `crawl`. Where that takes long, a thread does it, and a [`step`](Self::step) takes over what
+    /// it made.
     pub fn open(options: &SeenOptions, runs: &Runs, path: &Path, crawl: u64) -> Self {
         Self::open_with(options, runs, (path, crawl), AT_ONCE, || {})
     }
@@ -160,9 +161,10 @@ impl SeenSet {
         self.recent[key as usize % RECENT] = key;
     }
 
-    /// Begins to write the filters to their file if a start would have to read much of the runs without
-    /// that: more than a tenth of them, and more than the filters themselves. All that was committed up
-    /// to the delta `sequence` must be in the set. The writing goes on with each [`step`](Self::step).
+    /// Begins to write the filters to their file if a start would have to read much of the runs
+    /// without that: more than a tenth of them, and more than the filters themselves. All that was
+    /// committed up to the delta `sequence` must be in the set. The writing goes on with each
+    /// [`step`](Self::step).
     pub fn save_if_due(&mut self, runs: &Runs, sequence: u64) {
         /// Bytes of a key in the runs.
         const KEY: u64 = 8;
@@ -175,8 +177,8 @@ impl SeenSet {
         }
     }
 
-    /// Takes over filters that a thread has completed, and writes a further piece of the filters, about
-    /// a megabyte, if they are being written.
+    /// Takes over filters that a thread has completed, and writes a further piece of the filters,
+    /// about a megabyte, if they are being written.
     pub fn step(&mut self, runs: &Runs) {
         self.take_over_if_done(runs);
         if let (Front::Filters(filters), Some(file)) = (&self.front, &mut self.file) {
@@ -184,9 +186,10 @@ impl SeenSet {
         }
     }
 
-    /// For the end of a run: writes what is left to write, and then anew if that is due, because what was
-    /// begun promises only what was committed then. Filters that a thread has not completed are not
-    /// waited for: a stop is to be quick, and the next start can have them built as well.
+    /// For the end of a run: writes what is left to write, and then anew if that is due, because
+    /// what was begun promises only what was committed then. Filters that a thread has not
+    /// completed are not waited for: a stop is to be quick, and the next start can have them built
+    /// as well.
     pub fn finish_saving(&mut self, runs: &Runs, sequence: u64) {
         self.take_over_if_done(runs);
         self.write_rest();
@@ -298,8 +301,8 @@ mod tests {
         UrlId::from_bytes(bytes)
     }
 
-    /// A set over the numbers below 1,000 whose filters are being made by a thread that does `first`
-    /// before.
+    /// A set over the numbers below 1,000 whose filters are being made by a thread that does
+    /// `first` before.
     fn filling(directory: &Path, first: impl FnOnce() + Send + 'static) -> (Catalog, SeenSet) {
         let runs = [(SEEN, Options::default())];
         let (mut catalog, _) = Catalog::open(directory, &runs).unwrap();
@@ -329,7 +332,8 @@ mod tests {
             assert_eq!(seen.insert(id(number), &mut catalog[0]), number >= 1_000);
         }
         assert!(seen.memory_bytes() >= before + 500 * 8);
-        // What is not there is neither waited for nor saved; what is merged meanwhile loses nothing.
+        // What is not there is neither waited for nor saved; what is merged meanwhile loses
+        // nothing.
         seen.finish_saving(&catalog[0], 2);
         seen.step(&catalog[0]);
         catalog.checkpoint(2).unwrap();
@@ -406,8 +410,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// Exact with filters that are saved piece by piece, old, lost or damaged, whatever was merged
-        /// and committed meanwhile, over kills at any moment.
+        /// Exact with filters that are saved piece by piece, old, lost or damaged, whatever was
+        /// merged and committed meanwhile, over kills at any moment.
         #[test]
         fn filters_from_a_file_lose_nothing(
             steps in prop::collection::vec((0..9_u8, 0..5_u8, 0..400_u64, any::<bool>()), 1..60),
@@ -463,7 +467,8 @@ mod tests {
             }
         }
 
-        /// Exact, far beyond what the filter was planned for, with checkpoints and restarts between.
+        /// Exact, far beyond what the filter was planned for, with checkpoints and restarts
+        /// between.
         #[test]
         fn nothing_is_lost_and_nothing_is_made_up(
             numbers in prop::collection::vec(0..3_000_u64, 1..4_000),

@@ -1,11 +1,12 @@
 //! What is known of each block, as small whole numbers: the input of the model that tells content
 //! from furniture (`model.rs`).
 //!
-//! A block is described by itself, by what is around it and by how it stands to the elements that hold
-//! the page's prose, and not by its place from the top or its share of all text: those change with every link that
-//! is added to a sidebar, and the main text must not. Everything is integer arithmetic on counts and shares, so a page gives the same numbers
-//! everywhere, and everything is linear in the page: what a block owes to the elements above it is
-//! carried down in one pass. Numbers stand in columns, one a feature, because the model reads them so.
+//! A block is described by itself, by what is around it and by how it stands to the elements that
+//! hold the page's prose, and not by its place from the top or its share of all text: those change
+//! with every link that is added to a sidebar, and the main text must not. Everything is integer
+//! arithmetic on counts and shares, so a page gives the same numbers everywhere, and everything is
+//! linear in the page: what a block owes to the elements above it is carried down in one pass.
+//! Numbers stand in columns, one a feature, because the model reads them so.
 
 use html5ever::local_name;
 
@@ -31,7 +32,8 @@ pub(super) const NAMES: [&str; 89] = [
     "a2_chars", "a2_link", "a2_blocks", "a2_prose", "a2_mean",
     // Its place.
     "after_h1", "h1_levels", "narrow_levels", "narrow_place",
-    // The branch it is in, seen from the densest element, and from the one that paragraphs vote for.
+    // The branch it is in, seen from the densest element, and from the one that paragraphs vote
+    // for.
     "d_levels", "d_chars", "d_link", "d_blocks", "d_prose", "d_of", "d_vs", "d_tag", "d_items", "d_before", "d_after",
     "v_levels", "v_chars", "v_link", "v_blocks", "v_prose", "v_of", "v_vs", "v_tag", "v_items", "v_before", "v_after",
     // The page.

@@ -1,9 +1,9 @@
 //! The main text: what a page is about, without the frame a site puts around it.
 //!
 //! Steps: (1) the page as blocks, with sums below every element (`blocks.rs`); (2) numbers that
-//! describe each block (`features.rs`); (3) how likely each is content (`model.rs`); (4) the choice:
-//! the most likely blocks, as many as promise the best balance of what is kept and what is missed.
-//! From a shell that scripts would fill, what it says about itself as data is taken.
+//! describe each block (`features.rs`); (3) how likely each is content (`model.rs`); (4) the
+//! choice: the most likely blocks, as many as promise the best balance of what is kept and what is
+//! missed. From a shell that scripts would fill, what it says about itself as data is taken.
 //!
 //! The choice adapts to the page. Where the model is sure, as in an article, the line falls where
 //! likelihood does; where all is doubtful, as in a list of links, the line is lower, so that a page
@@ -39,8 +39,8 @@ pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
         .collect()
 }
 
-/// The text of the chosen blocks. `visible_bytes` is the length of all visible text: a page that says
-/// more about itself, as data, than is to be seen on it is a shell that scripts fill, and then
+/// The text of the chosen blocks. `visible_bytes` is the length of all visible text: a page that
+/// says more about itself, as data, than is to be seen on it is a shell that scripts fill, and then
 /// what it says is taken.
 pub(crate) fn main_text(
     outline: &Outline<'_>,

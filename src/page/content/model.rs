@@ -1,7 +1,8 @@
 //! How likely each block is content: the trees of `model_trees.rs`, added up.
 //!
 //! Every tree asks five questions of a block, the same five for all, so a tree is a loop over
-//! columns without a branch. Sums are whole numbers: the same block gets the same answer everywhere.
+//! columns without a branch. Sums are whole numbers: the same block gets the same answer
+//! everywhere.
 
 use super::features::{Columns, NAMES};
 use super::model_trees::{LIKELIHOODS, START, TREES};

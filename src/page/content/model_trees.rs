@@ -1,5 +1,5 @@
-//! What tells content from furniture, as trees. A table: it was made by `benches/train_extraction.py`, which says how;
-//! do not edit it by hand.
+//! What tells content from furniture, as trees. A table: it was made by
+//! `benches/train_extraction.py`, which says how; do not edit it by hand.
 
 /// Questions of one tree.
 pub(super) const DEPTH: usize = 5;

@@ -1,5 +1,6 @@
 //! The shape of a page around its text: which elements hold it together, where all others stand as
-//! seen from those, and what repeats itself. Read by `features.rs`; everything is linear in the page.
+//! seen from those, and what repeats itself. Read by `features.rs`; everything is linear in the
+//! page.
 
 use xxhash_rust::xxh3::xxh3_64;
 

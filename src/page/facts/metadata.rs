@@ -123,7 +123,8 @@ pub(crate) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -
         .collect()
 }
 
-/// The page's text as far as it says it as data: the article in JSON-LD, or the longest description.
+/// The page's text as far as it says it as data: the article in JSON-LD, or the longest
+/// description.
 pub(crate) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
     let tags = tags(outline);
     let is_description = |key: &str| {

@@ -1,8 +1,8 @@
-//! Words of classes, ids, roles and item properties, and what they say of an element. A table: it was
-//! made by `benches/train_extraction.py`, which says how; do not edit it by hand.
+//! Words of classes, ids, roles and item properties, and what they say of an element. A table: it
+//! was made by `benches/train_extraction.py`, which says how; do not edit it by hand.
 //!
-//! A weight is 64 times the change in the log odds that a block below is content. Every word stands on pages of
-//! at least four sites.
+//! A weight is 64 times the change in the log odds that a block below is content. Every word stands
+//! on pages of at least four sites.
 
 /// What is known of `word`, lower-cased: bits of `traits::bit`, and its weight.
 pub(super) fn look_up(word: &str) -> Option<(u32, i16)> {

@@ -25,9 +25,9 @@ pub(super) fn tag_name(text: &str, at: usize, limit: usize) -> Option<usize> {
     (bytes.get(at + length) != Some(&0)).then_some(at + length)
 }
 
-/// Reads attributes from behind a tag's name to its end, and hands over each name, as it is written,
-/// and the place of its value; it is for `each` to know that the first of one name counts, and to
-/// stop all with `None`.
+/// Reads attributes from behind a tag's name to its end, and hands over each name, as it is
+/// written, and the place of its value; it is for `each` to know that the first of one name counts,
+/// and to stop all with `None`.
 pub(super) fn attributes<'t>(
     text: &'t str,
     mut at: usize,

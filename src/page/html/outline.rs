@@ -2,8 +2,8 @@
 //!
 //! One walk over the tree, the only one: elements and texts in two vectors, a subtree is a range of
 //! each, and sums over subtrees are one pass backwards. Scripts, styles, templates and drawings are
-//! left out here, once; what they hold is mostly not in the tree (`unread.rs`). Invariant: a parent stands before its children, and the ranges of an
-//! element hold exactly its descendants.
+//! left out here, once; what they hold is mostly not in the tree (`unread.rs`). Invariant: a parent
+//! stands before its children, and the ranges of an element hold exactly its descendants.
 
 use html5ever::{LocalName, local_name, ns};
 use scraper::Html;

@@ -152,7 +152,8 @@ impl BoundedSink {
     }
 
     /// Elements whose content is not markup: dropping such a start tag would turn a script into
-    /// text. They hold no elements, so they cannot nest; in SVG they can, and there they are dropped.
+    /// text. They hold no elements, so they cannot nest; in SVG they can, and there they are
+    /// dropped.
     fn is_raw_text(&self, tag: &Tag) -> bool {
         matches!(
             tag.name,

@@ -1,9 +1,10 @@
 //! From text to tokens, the short way where a page is plain.
 //!
-//! What is plain (`lexer.rs`) becomes tokens here, without what nobody reads (`unread.rs`). All else
-//! goes to html5ever's tokenizer, up to the end of the next tag or comment: doctypes, declarations,
-//! CDATA, scripts in comments in scripts, tags with NULs, whatever is not complete, and tags that
-//! are too long. Both ways give the same tree but for what is left out; a test compares them.
+//! What is plain (`lexer.rs`) becomes tokens here, without what nobody reads (`unread.rs`). All
+//! else goes to html5ever's tokenizer, up to the end of the next tag or comment: doctypes,
+//! declarations, CDATA, scripts in comments in scripts, tags with NULs, whatever is not complete,
+//! and tags that are too long. Both ways give the same tree but for what is left out; a test
+//! compares them.
 //!
 //! Invariant: when something is read here, the tokenizer is in its data state and holds nothing.
 
@@ -25,8 +26,8 @@ use crate::page::options::Note;
 /// Bytes handed to the tokenizer at once, at most: the grain of `max_tag_bytes`.
 const PIECE: usize = 16 * 1024;
 
-/// What ends a tag, a comment or a doctype in whatever state the tokenizer is: a double and a single
-/// quote end a quoted value, `-->` a comment, and its `>` everything else.
+/// What ends a tag, a comment or a doctype in whatever state the tokenizer is: a double and a
+/// single quote end a quoted value, `-->` a comment, and its `>` everything else.
 const TERMINATOR: &str = "\"'-->";
 
 /// Feeds `page`, whose line ends are line feeds, to the sink, until its end or the end of the node
@@ -304,8 +305,8 @@ impl<'t> Reader<'t> {
         end
     }
 
-    /// Has the tokenizer read up to the end of a tag or comment after which it is in its data state,
-    /// or to the end.
+    /// Has the tokenizer read up to the end of a tag or comment after which it is in its data
+    /// state, or to the end.
     fn read_by_tokenizer(&mut self) {
         let mut silent_bytes = 0;
         while self.at < self.page.len() && !self.sink().is_spent() {

@@ -4,8 +4,8 @@
 //! the stack of open elements (quadratic in nesting depth: 128 KB of `<ul><li>` took 2.2 s),
 //! unclosed formatting elements are opened anew in every paragraph (128 KB made 3.3 million nodes),
 //! and attribute names of one tag are compared with one another (1 MB took 4 s). So a sink stands
-//! before the tree builder and drops what is over budget; what the tokens are is read in `tokens.rs`.
-//! Budgets are counts, never times: the same text gives the same tree everywhere.
+//! before the tree builder and drops what is over budget; what the tokens are is read in
+//! `tokens.rs`. Budgets are counts, never times: the same text gives the same tree everywhere.
 
 use html5ever::tendril::StrTendril;
 use memchr::memchr;
@@ -19,8 +19,8 @@ use crate::page::options::{Note, PageOptions};
 /// Bytes of a page, whatever the options say: places in the tree's texts are numbers of 32 bits.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Parses `html`; the second value lists the bounds that cut something. What nobody reads is left out
-/// (`unread.rs`).
+/// Parses `html`; the second value lists the bounds that cut something. What nobody reads is left
+/// out (`unread.rs`).
 pub(crate) fn parse(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
     parse_with(html, options, tokens::feed)
 }

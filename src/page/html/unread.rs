@@ -9,8 +9,9 @@ use html5ever::{Attribute, LocalName, local_name};
 use super::lexer;
 
 /// The name of an attribute that somebody reads: `links.rs`, `metadata.rs`, `traits.rs`,
-/// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, or the tree builder (`type` of `<input>`, `encoding` of
-/// `<annotation-xml>`; in `<font>` it reads more, see [`keeps_all_attributes`]).
+/// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, or the tree builder (`type` of
+/// `<input>`, `encoding` of `<annotation-xml>`; in `<font>` it reads more, see
+/// [`keeps_all_attributes`]).
 pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
     const LONGEST: usize = "aria-hidden".len();
     let mut lower = [0; LONGEST];
@@ -45,8 +46,8 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
 }
 
 /// Whether a tag stays as it is: the tree builder compares the attributes of formatting elements
-/// (HTML standard, section 13.2.4.3, "Noah's Ark clause"), and looks for three of `<font>`. Of `<a>`
-/// there is never more than one to compare.
+/// (HTML standard, section 13.2.4.3, "Noah's Ark clause"), and looks for three of `<font>`. Of
+/// `<a>` there is never more than one to compare.
 pub(super) fn keeps_all_attributes(tag: &LocalName) -> bool {
     matches!(
         *tag,
@@ -92,7 +93,8 @@ pub(super) struct Drawing {
     pub(super) has_text: bool,
 }
 
-/// Levels of a drawing that is left out, far below those of [`crate::page::PageOptions::max_depth`].
+/// Levels of a drawing that is left out, far below those of
+/// [`crate::page::PageOptions::max_depth`].
 const MAX_LEVELS: usize = 24;
 
 /// The drawing whose start tag ends before `at`, if it holds only known shapes, well nested: then

@@ -1,6 +1,6 @@
 //! Bytes of a sitemap to plain text, as a stream: gzip by content, encoding by byte order mark or
-//! declaration, UTF-8 otherwise, what cannot be decoded as U+FFFD. Holds a few buffers, whatever the
-//! file; counts bytes, in all and since the last piece of markup began. Never looks at markup
+//! declaration, UTF-8 otherwise, what cannot be decoded as U+FFFD. Holds a few buffers, whatever
+//! the file; counts bytes, in all and since the last piece of markup began. Never looks at markup
 //! beyond the declaration.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};

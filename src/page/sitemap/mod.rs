@@ -3,8 +3,8 @@
 //! with the file.
 //!
 //! Read are the XML of sitemaps.org, with any namespace or none, and its index; lists of URLs in
-//! plain text; RSS 1 and 2; Atom. Each also compressed with gzip. The form is told from the content;
-//! names and media types lie too often.
+//! plain text; RSS 1 and 2; Atom. Each also compressed with gzip. The form is told from the
+//! content; names and media types lie too often.
 //!
 //! Steps: bytes to plain text (`input.rs`: gzip, encoding, bounds), then markup to entries
 //! (`xml.rs`) or a URL a line. Never fails: a broken file gives what could be read, and

@@ -25,7 +25,7 @@ const LARGE_FOLDERS: [&str; 1] = ["engine"];
 const MAX_COLUMNS: usize = 100;
 
 /// Wider comments that there still are, by directory or room. These numbers only fall.
-const WIDE_COMMENTS: [(&str, usize); 17] = [
+const WIDE_COMMENTS: [(&str, usize); 15] = [
     ("archive", 6),
     ("benches", 23),
     ("cli", 20),
@@ -34,9 +34,7 @@ const WIDE_COMMENTS: [(&str, usize); 17] = [
     ("dedup", 4),
     ("engine", 102),
     ("fetch", 25),
-    ("frontier", 65),
     ("fuzz", 4),
-    ("page", 35),
     ("robots", 5),
     ("runs", 29),
     ("src", 1),
