@@ -29,7 +29,7 @@ use crate::dedup::{DocumentId, Index, Rules};
 use crate::fetch::Guard;
 use crate::frontier::{Limits, Moment, Scope, SeenSet, SharedPolicies};
 use crate::journal::FetchLog;
-use crate::rows::{Counters, CrawlState};
+use crate::rows::{Counters, CrawlState, DiskState};
 use crate::runs::Catalog;
 use crate::store::{Batch, Durability, Store, Table, encode, for_each, keys};
 use crate::url::Identity;
@@ -69,6 +69,7 @@ pub(super) struct Committer {
     pub(super) guard: Arc<Guard>,
     pub(super) store_policy: StorePolicy,
     pub(super) state: CrawlState,
+    pub(super) disk: DiskState,
     /// When pages are visited again.
     pub(super) revisits: Revisits,
     /// When documents are forgotten.
@@ -193,16 +194,17 @@ impl Committer {
             self.index.documents_mut().insert(document);
         }
         let lines = group.lines(&*self.store, &locations)?;
-        self.state.log = self.log.append(&lines)?;
+        self.disk.log = self.log.append(&lines)?;
         Failpoint::reach(&mut self.failpoint, Step::Appended);
         if !locations.is_empty() {
-            self.state.archive = self.archive.sync()?;
+            self.disk.archive = self.archive.sync()?;
         }
         Failpoint::reach(&mut self.failpoint, Step::Synced);
         self.state.sequence += 1;
         let receipts = std::mem::take(&mut group.receipts);
         let replies = std::mem::take(&mut group.replies);
-        let (batch, delta_keys, delta_bytes) = group.into_batch(&mut self.state);
+        let (mut batch, delta_keys, delta_bytes) = group.into_batch(&mut self.state);
+        batch.put(Table::Meta, keys::meta::DISK, encode(&self.disk));
         self.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
         self.log.acknowledge()?;
@@ -291,8 +293,8 @@ impl Committer {
         /// So that each URL that leaves pays for the rewriting of a quarter of another.
         const TIMES: u64 = 4;
         let waiting = self.state.counters.queued;
-        if self.state.left_queues >= MANY.max(waiting.saturating_mul(TIMES)) {
-            self.state.left_queues = 0;
+        if self.disk.left_queues >= MANY.max(waiting.saturating_mul(TIMES)) {
+            self.disk.left_queues = 0;
             self.store.reclaim(Table::Queue);
         }
     }
@@ -306,14 +308,14 @@ impl Committer {
         self.catalog.finish()?;
         self.begun = None;
         Failpoint::reach(&mut self.failpoint, Step::RunsInstalled);
-        self.state.runs_checkpointed = begun.through;
-        self.state.is_purging &= !self.catalog.is_settled();
-        self.state.documents_checkpointed = begun.documents;
+        self.disk.runs_checkpointed = begun.through;
+        self.disk.is_purging &= !self.catalog.is_settled();
+        self.disk.documents_checkpointed = begun.documents;
         let mut batch = Batch::new();
         for sequence in begun.first..=begun.through {
             batch.delete(Table::Deltas, keys::delta(sequence));
         }
-        batch.put(Table::Meta, keys::meta::STATE, encode(&self.state));
+        batch.put(Table::Meta, keys::meta::DISK, encode(&self.disk));
         self.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::DeltasRemoved);
         let (seen, through) = (&self.catalog[SEEN_RUNS], self.state.sequence);

@@ -215,7 +215,7 @@ impl Committer {
 
     /// Whether the record of a document is in the acknowledged archive.
     pub(super) fn is_archived(&self, document: &Document) -> bool {
-        let (stored, tail) = (&document.stored, &self.state.archive);
+        let (stored, tail) = (&document.stored, &self.disk.archive);
         stored.is_elsewhere()
             || (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
     }

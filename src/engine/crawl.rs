@@ -12,7 +12,7 @@ use super::control::Command;
 use super::visit::{Entry, Seeds};
 use super::{
     Control, Counters, DataDirectory, Ending, Error, Gauges, HostFigures, MemoryPlan, MemoryUse,
-    Options, RunLimits, StopHandle, Watch, recover, ring,
+    Options, RunLimits, StopHandle, Watch, open, ring,
 };
 use crate::store::{self, Batch, Durability, Table, keys};
 use crate::url::Url;
@@ -39,7 +39,7 @@ impl Crawl {
         options.fetch.body_budget_bytes = plan.bodies;
         options.window = plan.hosts;
         let directory = DataDirectory::take(path)?;
-        let committer = recover::open(&directory, &options)?;
+        let committer = open::open(&directory, &options)?;
         let resumed = committer.state.queue_sequence > 0;
         let (control, commands) = Control::new(
             Arc::clone(&committer.guard),

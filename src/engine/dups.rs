@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::recover::read_secret;
+use super::open::read_secret;
 use super::why::time_of;
 use super::{Error, Options};
 use crate::archive::RecordKind;

@@ -89,7 +89,7 @@ impl Committer {
         let mut expired = Vec::new();
         for id in ids {
             // What no checkpoint has written is young.
-            if id <= self.state.documents_checkpointed
+            if id <= self.disk.documents_checkpointed
                 && let Some(document) = self.index.documents().get(id)?
                 && self.forget(&document, limit, &mut group)?
             {
@@ -108,11 +108,11 @@ impl Committer {
         }
         let count = expired.len() as u64;
         tracing::debug!(count, "documents expired");
-        self.state.unpurged += count;
-        self.state.dead_rows += count;
-        if self.is_mostly_dead(self.state.unpurged) {
-            self.state.unpurged = 0;
-            self.state.is_purging = true;
+        self.disk.unpurged += count;
+        self.disk.dead_rows += count;
+        if self.is_mostly_dead(self.disk.unpurged) {
+            self.disk.unpurged = 0;
+            self.disk.is_purging = true;
             self.catalog.purge();
         }
         group.delta.expired.clone_from(&expired);

@@ -27,11 +27,16 @@ pub enum Step {
     Refingerprinted,
     /// And documents and runs were rebuilt from them.
     Rebuilt,
+    /// At the start, older versions were kept from a data directory that they wrote.
+    VersionRaised,
+    /// At the start, a step from one format to the next was committed.
+    Migrated,
 }
 
 impl Step {
-    /// All steps, in order; the last two are reached only where fingerprints are made again.
-    pub const ALL: [Step; 10] = [
+    /// All steps, in order; the last four are reached only where fingerprints are made again, or a
+    /// data directory of an older format is opened.
+    pub const ALL: [Step; 12] = [
         Step::Judged,
         Step::Appended,
         Step::Synced,
@@ -42,6 +47,8 @@ impl Step {
         Step::DeltasRemoved,
         Step::Refingerprinted,
         Step::Rebuilt,
+        Step::VersionRaised,
+        Step::Migrated,
     ];
 
     /// The step's name on the command line.
@@ -57,6 +64,8 @@ impl Step {
             Step::DeltasRemoved => "deltas-removed",
             Step::Refingerprinted => "refingerprinted",
             Step::Rebuilt => "rebuilt",
+            Step::VersionRaised => "version-raised",
+            Step::Migrated => "migrated",
         }
     }
 }

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use super::{DataDirectory, DirectoryError, Error, LogError, LogLine, recover};
+use super::{DataDirectory, DirectoryError, Error, LogError, LogLine, open};
 use crate::journal::{Acknowledged, AcknowledgedFile};
 use crate::journal::{LogTail, current_path, full_path};
-use crate::rows::CrawlState;
+use crate::rows::DiskState;
 
 /// Bytes of a line at most: URLs are limited to 16 KiB, headers to a setting far below.
 const MAX_LINE: u64 = 4 << 20;
@@ -250,8 +250,8 @@ impl Feed {
 
 /// The end of the log in a data directory that is ours, from the store.
 fn committed(directory: &DataDirectory, log: &Path) -> Result<LogTail, Error> {
-    let store = recover::open_store(directory)?;
-    let tail = CrawlState::read(&*store)?.unwrap_or_default().log;
+    let store = open::open_store(directory)?;
+    let tail = DiskState::read(&*store)?.unwrap_or_default().log;
     match acknowledged(log)? {
         Some(found) if found.tail < tail => {
             // A kill left it behind. Mended now, it never says less than a reader was given.

@@ -421,7 +421,7 @@ impl Committer {
         if left != Leave::Gone {
             host.queued = host.queued.saturating_sub(1);
             self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
-            self.state.left_queues += 1;
+            self.disk.left_queues += 1;
         }
         if left == Leave::Last {
             group.batch.delete(Table::Queue, key);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::aliases::AliasRow;
-use super::recover;
+use super::open;
 use super::{DataDirectory, Error};
 use crate::frontier::HostState;
 use crate::learn::{Evidence, Stage};
@@ -59,7 +59,7 @@ pub struct LearnedAlias {
 /// What the crawl in a data directory has learned; it must not be running.
 pub fn learned(path: &Path) -> Result<Learned, Error> {
     let directory = DataDirectory::take_existing(path)?;
-    learned_in(&*recover::open_store(&directory)?)
+    learned_in(&*open::open_store(&directory)?)
 }
 
 /// What a crawl has learned, by its store.

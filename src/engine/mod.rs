@@ -1,7 +1,7 @@
 //! The engine: the only place where one stage's output becomes the next one's input.
 //!
 //! Read [`visit`] first: the steps of a URL's way as types. `scheduler`, `fetchers`, `analysts` and
-//! `committer` each make one step; `recover` opens what a crash left; `observe` shows what goes on.
+//! `committer` each make one step; `open` opens what a crash left; `observe` shows what goes on.
 
 pub mod rehearsal;
 pub mod study;
@@ -14,7 +14,6 @@ mod committer;
 mod comparison;
 mod control;
 mod crawl;
-mod directory;
 mod disk;
 mod dups;
 mod effects;
@@ -26,18 +25,15 @@ mod fetchers;
 mod follow;
 mod hosts_now;
 mod judge;
-mod known;
 mod learned;
 mod lessons;
 mod membership;
-mod memory;
 mod observe;
+mod open;
 mod options;
 mod pending_line;
 mod reading;
 mod records;
-mod recover;
-mod refingerprint;
 mod refusals;
 mod reputation;
 mod retry;
@@ -53,7 +49,6 @@ mod why;
 
 pub use control::{Control, Over, SeedsAdded, StopHandle};
 pub use crawl::{Crawl, Summary};
-pub use directory::{DataDirectory, DirectoryError};
 pub use dups::{
     Cluster, ClusterFigures, Cursor, Dups, HostDuplicates, Member, Report, ReportOptions,
     TierFigures,
@@ -62,10 +57,9 @@ pub use error::Error;
 pub use failpoint::{Failpoint, Step};
 pub use feed::{Feed, Outlook, Position};
 pub use hosts_now::HostsNow;
-pub use known::known_files;
 pub use learned::{Learned, LearnedAlias, LearnedRule, learned};
-pub use memory::MemoryPlan;
 pub use observe::{Gauges, Limit, MemoryUse, Status, Watch};
+pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use records::StorePolicy;
 pub use retry::{PutBack, Retried, RetryCursor, RetryFilter, retry, retry_classes};

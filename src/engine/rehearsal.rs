@@ -11,15 +11,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 
+use super::DataDirectory;
 use super::analysts::Analysts;
 use super::clock::Clock;
 use super::committer::{Committer, SEEN_RUNS};
-use super::directory::DataDirectory;
 use super::effects::Group;
 use super::follow::Origin;
 use super::reading::Reader;
 use super::visit::{Analysed, Entry, Fetched, Receipt};
-use super::{Error, Options, recover};
+use super::{Error, Options, open};
 use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
@@ -72,7 +72,7 @@ impl Rehearsal {
     /// Opens a data directory, or begins one; what a kill left behind is made whole, as by a crawl.
     pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let directory = DataDirectory::take(path)?;
-        let committer = recover::open(&directory, options)?;
+        let committer = open::open(&directory, options)?;
         Ok(Self {
             analysts: Analysts::new(
                 Reader::new(&committer.identity, options),

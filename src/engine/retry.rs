@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::committer::Committer;
 use super::effects::Group;
 use super::follow::add_to_queue;
-use super::recover;
+use super::open;
 use super::visit::Receipt;
 use super::{DataDirectory, Error};
 use crate::fetch::FailureClass;
@@ -93,7 +93,7 @@ pub struct PutBack {
 /// Puts failed URLs back; nobody may be crawling.
 pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
     let directory = DataDirectory::take_existing(path)?;
-    let store = recover::open_store(&directory)?;
+    let store = open::open_store(&directory)?;
     let mut state = CrawlState::read(&*store)?.unwrap_or_default();
     let mut done = Retried::default();
     loop {

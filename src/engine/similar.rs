@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::dups::Top;
-use super::recover::read_secret;
+use super::open::read_secret;
 use super::{Error, Options};
 use crate::dedup::{Comparison, Fingerprints, Similarity, Tier};
 use crate::journal::RecordPlace;

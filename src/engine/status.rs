@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::clock::Clock;
-use super::{DataDirectory, DirectoryError, Error, Status, Watch, hosts_now, recover};
+use super::{DataDirectory, DirectoryError, Error, Status, Watch, hosts_now, open};
 use crate::rows::CrawlState;
 
 /// The state of the crawl in a data directory: from the store, or, while another process crawls
@@ -25,7 +25,7 @@ pub fn status(path: &Path) -> Result<Status, Error> {
         }
         Err(error) => return Err(error.into()),
     };
-    let store = recover::open_store(&directory)?;
+    let store = open::open_store(&directory)?;
     let state = CrawlState::read(&*store)?.unwrap_or_default();
     Ok(Status {
         counters: state.counters,

@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
+use super::DataDirectory;
 use super::clock::Clock;
 use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
-use super::directory::DataDirectory;
 use super::effects::Group;
-use super::{Error, Options, recover};
+use super::{Error, Options, open};
 use crate::dedup::{Document, DocumentId, Features, Fingerprints, Stored, Verdict, postings};
 use crate::rows::Rank;
 use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
@@ -40,7 +40,7 @@ impl Study {
     pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let directory = DataDirectory::take(path)?;
         Ok(Self {
-            committer: recover::open(&directory, options)?,
+            committer: open::open(&directory, options)?,
             features: options.features.clone(),
             _directory: directory,
         })

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::dups::{dups, report};
 use super::effects::Group;
 use super::lessons::under_lessons;
-use super::recover::{self, read_secret};
+use super::open::{self, read_secret};
 use super::reputation::{Reputation, demotion, reputation};
 use super::similar::similar;
 use super::{Cursor, DataDirectory, Dups, Error, Options, Report, ReportOptions, Similar, Subject};
@@ -232,7 +232,7 @@ impl Reading {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let directory = DataDirectory::take_existing(path)?;
         Ok(Self {
-            store: recover::open_store(&directory)?,
+            store: open::open_store(&directory)?,
             _directory: directory,
         })
     }

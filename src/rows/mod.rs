@@ -1,6 +1,7 @@
 //! What the rows of the store mean: the types that a commit writes and every reader decodes.
 //!
-//! [`PageRecord`] says what happened to a URL, [`CrawlState`] how far the crawl is, [`Delta`] what a
+//! [`PageRecord`] says what happened to a URL, [`CrawlState`] how far the crawl is,
+//! [`DiskState`] how far the files of this disk are, [`Delta`] what a
 //! commit added to runs and documents. [`cluster`] reads the members of a cluster. Rows of hosts and
 //! queues belong to the frontier.
 
@@ -12,7 +13,7 @@ mod page_record;
 mod rank;
 
 pub use counters::Counters;
-pub use crawl_state::CrawlState;
+pub use crawl_state::{CrawlState, DiskState};
 pub use delta::Delta;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank, cluster_rows};

@@ -18,8 +18,12 @@
 pub mod meta {
     /// The crawl's secret, drawn once.
     pub const SECRET: &[u8] = b"secret";
-    /// Counters, sequences and tails: rewritten by every commit.
+    /// The form of the rows, a number.
+    pub const FORMAT: &[u8] = b"format";
+    /// Counters and sequences: rewritten by every commit.
     pub const STATE: &[u8] = b"state";
+    /// Ends of archive and log, checkpoints: rewritten by every commit.
+    pub const DISK: &[u8] = b"disk";
     /// The settings of the last run, to tell what changed.
     pub const SETTINGS: &[u8] = b"settings";
     /// There while every page that was visited has its row in `Revisits`.

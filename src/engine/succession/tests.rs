@@ -15,9 +15,7 @@ use super::super::reading::Reader;
 use super::super::records::StorePolicy;
 use super::super::similar::{Subject, similar};
 use super::super::visit::{Entry, Fetched, KnownBody, KnownPage, KnownPages};
-use super::super::{
-    ArchiveOptions, Cluster, DataDirectory, Error, Options, ReportOptions, recover,
-};
+use super::super::{ArchiveOptions, Cluster, DataDirectory, Error, Options, ReportOptions, open};
 use super::*;
 use crate::archive;
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
@@ -108,7 +106,7 @@ impl World {
     fn with(options: Options) -> Self {
         let place = tempfile::tempdir().unwrap();
         let directory = DataDirectory::take(&place.path().join("data")).unwrap();
-        let committer = recover::open(&directory, &options).unwrap();
+        let committer = open::open(&directory, &options).unwrap();
         Self {
             options,
             committer: Some(committer),
@@ -211,7 +209,7 @@ impl World {
     /// A kill, and a start.
     fn restart(&mut self) {
         self.committer = None;
-        self.committer = Some(recover::open(&self.directory, &self.options).unwrap());
+        self.committer = Some(open::open(&self.directory, &self.options).unwrap());
         self.settle();
     }
 
@@ -872,10 +870,10 @@ fn what_nobody_has_seen_for_long_is_forgotten() {
     }
     let after = postings(&mut world);
     assert!(after < before / 10, "{after} postings of {before}");
-    assert!(!world.committer().state.is_purging);
+    assert!(!world.committer().disk.is_purging);
     world.restart();
     assert_eq!(
-        world.committer().state.dead_rows,
+        world.committer().disk.dead_rows,
         0,
         "the folder was built anew"
     );

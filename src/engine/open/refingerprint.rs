@@ -12,10 +12,11 @@ use std::thread;
 
 use bytes::Bytes;
 
-use super::reading::{Answer, Reader};
-use super::{Error, Options};
 use crate::archive::{self, Limits, Location, ReadRecord, RecordKind, SegmentReader, WarcOptions};
 use crate::dedup::{Document, Fingerprints};
+use crate::engine::Options;
+use crate::engine::error::Error;
+use crate::engine::reading::{Answer, Reader};
 use crate::rows::PageRecord;
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::{self, Identity};

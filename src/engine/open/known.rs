@@ -15,15 +15,16 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::analysts::Analysts;
-use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
-use super::control::StopHandle;
-use super::effects::Group;
-use super::reading::Reader;
-use super::visit::{Entry, Findings, KnownBody, KnownPage, KnownPages};
-use super::{Crawl, Error};
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
 use crate::dedup::{Document, Fingerprints, Ineligible, Stored, Verdict};
+use crate::engine::analysts::Analysts;
+use crate::engine::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
+use crate::engine::control::StopHandle;
+use crate::engine::crawl::Crawl;
+use crate::engine::effects::Group;
+use crate::engine::error::Error;
+use crate::engine::reading::Reader;
+use crate::engine::visit::{Entry, Findings, KnownBody, KnownPage, KnownPages};
 use crate::fetch::{Cut, Exchange};
 use crate::rows::{Fate, PageRecord};
 use crate::store::{Table, decode, encode, keys};
@@ -237,7 +238,11 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
 
 impl Committer {
     /// Takes what an earlier crawl knows.
-    pub(super) fn know(&mut self, known: KnownPages, group: &mut Group) -> Result<(), Error> {
+    pub(in crate::engine) fn know(
+        &mut self,
+        known: KnownPages,
+        group: &mut Group,
+    ) -> Result<(), Error> {
         let (archive, progress, through) = (known.archive, known.progress, known.through);
         for page in known.pages {
             if !self.seen.insert(page.id, &mut self.catalog[SEEN_RUNS]) {

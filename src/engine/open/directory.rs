@@ -7,8 +7,24 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What `version` holds. The number rises when a row or a file changes its form.
-const VERSION: &str = "gleaner data directory, format 11\n";
+use super::migrate::{FORMAT, OLDEST};
+
+/// The file that says which gleaner may open the directory.
+const VERSION_FILE: &str = "version";
+
+/// What the file `version` holds before the number of the format.
+const VERSION: &str = "gleaner data directory, format ";
+
+/// The text of the file `version` for the format of this version.
+fn version() -> String {
+    format!("{VERSION}{FORMAT}")
+}
+
+/// The format that the text of the file `version` tells, if its rows can be read or migrated.
+fn format_of(text: &str) -> Option<u32> {
+    let format = text.trim_end().strip_prefix(VERSION)?.parse().ok()?;
+    (OLDEST..=FORMAT).contains(&format).then_some(format)
+}
 
 /// A data directory that belongs to this process until it is dropped.
 #[derive(Debug)]
@@ -26,7 +42,7 @@ impl DataDirectory {
 
     /// Takes a directory that must hold a crawl already.
     pub fn take_existing(path: &Path) -> Result<Self, DirectoryError> {
-        if !path.join("version").exists() {
+        if !path.join(VERSION_FILE).exists() {
             return Err(DirectoryError::NoCrawl(path.to_owned()));
         }
         Self::lock(path, false)
@@ -37,7 +53,7 @@ impl DataDirectory {
             path: path.to_owned(),
             source,
         };
-        let version = path.join("version");
+        let version = path.join(VERSION_FILE);
         if create {
             fs::create_dir_all(path).map_err(failed)?;
             if !version.exists() && has_foreign_entries(path).map_err(failed)? {
@@ -72,7 +88,7 @@ impl DataDirectory {
         }
         match Self::check_version(path) {
             Err(DirectoryError::NoCrawl(_)) => {
-                write_synced(&version, VERSION.as_bytes()).map_err(failed)?;
+                write_version(&version).map_err(failed)?;
             }
             checked => checked?,
         }
@@ -86,25 +102,26 @@ impl DataDirectory {
     }
 
     /// Whether a crawl is there whose files this version reads; nobody needs to have taken it.
-    pub(super) fn check_version(path: &Path) -> Result<(), DirectoryError> {
-        match fs::read_to_string(path.join("version")) {
-            Ok(found) if found == VERSION => Ok(()),
-            Ok(found) => Err(DirectoryError::Version {
-                path: path.to_owned(),
-                found: found.trim().chars().take(80).collect(),
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(DirectoryError::NoCrawl(path.to_owned()))
-            }
-            Err(source) => Err(DirectoryError::Io {
-                path: path.to_owned(),
-                source,
-            }),
+    pub(in crate::engine) fn check_version(path: &Path) -> Result<(), DirectoryError> {
+        read_version(path).map(drop)
+    }
+
+    /// Keeps older versions of gleaner from opening the directory from now on. False if they were
+    /// kept from it before.
+    pub(super) fn raise_version(&self) -> Result<bool, DirectoryError> {
+        if read_version(&self.path)? == FORMAT {
+            return Ok(false);
         }
+        let written = write_version(&self.path.join(VERSION_FILE));
+        written.map_err(|source| DirectoryError::Io {
+            path: self.path.clone(),
+            source,
+        })?;
+        Ok(true)
     }
 
     /// Whether a process has it at this moment. Asking keeps nobody from taking it.
-    pub(super) fn is_taken(path: &Path) -> bool {
+    pub(in crate::engine) fn is_taken(path: &Path) -> bool {
         // Shared, and given back at once; whoever takes the directory is patient.
         let lock = File::open(path.join("lock"));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
@@ -114,6 +131,26 @@ impl DataDirectory {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The format that the file `version` of a directory tells.
+fn read_version(path: &Path) -> Result<u32, DirectoryError> {
+    let text = match fs::read_to_string(path.join(VERSION_FILE)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(DirectoryError::NoCrawl(path.to_owned()));
+        }
+        Err(source) => {
+            return Err(DirectoryError::Io {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    format_of(&text).ok_or_else(|| DirectoryError::Version {
+        path: path.to_owned(),
+        found: text.trim().chars().take(80).collect(),
+    })
 }
 
 /// Tries to lock a file until `patience` is over.
@@ -141,11 +178,11 @@ fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Writes a file so that it is there whole or not at all.
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes the file `version` so that it is there whole or not at all.
+fn write_version(path: &Path) -> io::Result<()> {
     let temporary = path.with_extension("new");
     let mut file = File::create(&temporary)?;
-    file.write_all(bytes)?;
+    writeln!(file, "{}", version())?;
     file.sync_all()?;
     fs::rename(&temporary, path)
 }
@@ -176,7 +213,7 @@ pub enum DirectoryError {
     /// Another version wrote it.
     #[error(
         "the data directory {path} has another format ({found}); this gleaner reads another ({}). Use the gleaner that wrote it, or give another directory with --data-dir",
-        VERSION.trim()
+        version()
     )]
     Version {
         /// The directory.
@@ -221,14 +258,13 @@ mod tests {
             DataDirectory::take(directory.path()),
             Err(DirectoryError::Foreign(_))
         ));
-        fs::write(
-            directory.path().join("version"),
-            "gleaner data directory, format 999\n",
-        )
-        .unwrap();
-        assert!(matches!(
-            DataDirectory::take(directory.path()),
-            Err(DirectoryError::Version { .. })
-        ));
+        for other in ["format 999", "format 10", "form 12", "format 12 or so"] {
+            let text = format!("gleaner data directory, {other}\n");
+            fs::write(directory.path().join("version"), text).unwrap();
+            assert!(matches!(
+                DataDirectory::take(directory.path()),
+                Err(DirectoryError::Version { .. })
+            ));
+        }
     }
 }

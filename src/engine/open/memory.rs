@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::Options;
+use crate::engine::Options;
 
 /// The bounds of all structures whose size a person decides, in bytes if nothing else is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,21 +11,21 @@ pub struct MemoryPlan {
     /// What they may take together.
     max: u64,
     /// Blocks of the store that were read.
-    pub(super) store_cache: u64,
+    pub(in crate::engine) store_cache: u64,
     /// Rows that the store has not written to its tables; twice that while it compacts.
-    pub(super) store_buffers: u64,
+    pub(in crate::engine) store_buffers: u64,
     /// What the engine of the documents is told; it takes [`SLED`] times that.
-    pub(super) documents_cache: u64,
+    pub(in crate::engine) documents_cache: u64,
     /// Deltas since the last checkpoint: the documents in them are in memory.
-    pub(super) delta_bytes: usize,
+    pub(in crate::engine) delta_bytes: usize,
     /// Keys inserted since the last checkpoint; twice as many while one is written.
-    pub(super) keys: usize,
+    pub(in crate::engine) keys: usize,
     /// Filters of URLs seen, and the cache in front of them.
     filters: u64,
     /// Bodies between first byte and commit.
-    pub(super) bodies: usize,
+    pub(in crate::engine) bodies: usize,
     /// Hosts in the schedule, and their next URLs.
-    pub(super) hosts: usize,
+    pub(in crate::engine) hosts: usize,
     /// Bytes that such a host takes at most.
     host: u64,
 }
@@ -131,8 +131,8 @@ impl fmt::Display for MemoryPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::succession::tests::options;
     use super::*;
+    use crate::engine::succession::tests::options;
 
     fn plan(max_memory: u64, expected_urls: u64) -> MemoryPlan {
         let mut options = options();

@@ -1,0 +1,181 @@
+//! From a [`Standby`] to the committer that writes in its directory: archive and log are cut back to
+//! the ends that the store acknowledges.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use super::memory::MemoryPlan;
+use super::standby::Standby;
+use crate::archive::{WarcArchive, WarcOptions};
+use crate::engine::Options;
+use crate::engine::committer::{CheckpointLimits, Committer};
+use crate::engine::error::Error;
+use crate::engine::expiry::Expiry;
+use crate::engine::failpoint::Failpoint;
+use crate::engine::observe::MemoryUse;
+use crate::engine::revisit::Revisits;
+use crate::engine::run_hosts::RunHosts;
+use crate::fetch::{Authority, Guard};
+use crate::frontier::{RobotsMode, Scope, SharedPolicies};
+use crate::journal::FetchLog;
+use crate::rows::{Counters, CrawlState};
+use crate::store::{Store, Table, for_each, keys};
+
+/// What the rest of the engine holds of a committer: it stays the same when the committer is opened
+/// again while a crawl runs.
+pub(super) struct Shared {
+    policies: SharedPolicies,
+    guard: Arc<Guard>,
+    counters: watch::Sender<Counters>,
+    memory: watch::Sender<MemoryUse>,
+}
+
+impl Shared {
+    /// That of a committer which is opened for the first time.
+    pub(super) fn new(
+        store: &dyn Store,
+        state: &CrawlState,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            policies: options.policies.clone().share(),
+            guard: open_guard(store, options)?,
+            counters: watch::Sender::new(state.counters.clone()),
+            memory: watch::Sender::new(MemoryUse::default()),
+        })
+    }
+
+    /// That of a committer which will be opened again.
+    pub(super) fn of(committer: &Committer) -> Self {
+        Self {
+            policies: Arc::clone(&committer.policies),
+            guard: Arc::clone(&committer.guard),
+            counters: committer.counters.clone(),
+            memory: committer.memory.clone(),
+        }
+    }
+}
+
+/// Begins to write in the directory `path`.
+pub(super) fn promote(
+    standby: Standby,
+    path: &Path,
+    options: &Options,
+    failpoint: Option<Failpoint>,
+    shared: Shared,
+) -> Result<Committer, Error> {
+    let plan = MemoryPlan::of(options);
+    let Standby {
+        store,
+        identity,
+        state,
+        disk,
+        catalog,
+        seen,
+        index,
+        deltas,
+    } = standby;
+    let mut warc = WarcOptions::new(path.join("warc"));
+    warc.max_segment_bytes = options.archive.max_segment_bytes;
+    warc.compression = options.archive.compression;
+    warc.info = warcinfo(options);
+    let (archive, recovery) = WarcArchive::open(warc, Some(disk.archive))?;
+    if recovery.bytes_cut > 0 {
+        tracing::info!(
+            bytes = recovery.bytes_cut,
+            "cut off records that were never acknowledged"
+        );
+    }
+    let log = FetchLog::open(&path.join("log"), options.log_max_bytes, disk.log)?;
+
+    let mut scope = Scope::new(options.scope);
+    for_each(&*store, Table::Scope, &[], &mut |entry, _| {
+        scope.restore(entry);
+        Ok(())
+    })?;
+    let Shared {
+        policies,
+        guard,
+        counters,
+        memory,
+    } = shared;
+    counters.send_replace(state.counters.clone());
+
+    let mut committer = Committer {
+        counters,
+        memory,
+        store,
+        archive: Box::new(archive),
+        log,
+        catalog,
+        seen,
+        index,
+        scope,
+        limits: options.limits.clone(),
+        policies,
+        rules: options.rules.clone(),
+        identity,
+        guard,
+        store_policy: options.archive.store,
+        state,
+        disk,
+        checkpoints: CheckpointLimits {
+            interval: options.checkpoint_interval,
+            keys: plan.keys,
+            delta_bytes: plan.delta_bytes,
+        },
+        failpoint,
+        last_checkpoint: Instant::now(),
+        deltas,
+        begun: None,
+        run_hosts: RunHosts::default(),
+        revisits: Revisits::none(),
+        expiry: Expiry::new(options.expire_after),
+    };
+    committer.revisit_by(options.revisit.clone())?;
+    Ok(committer)
+}
+
+/// The guard, and whose private addresses the user named as seeds.
+fn open_guard(store: &dyn Store, options: &Options) -> Result<Arc<Guard>, Error> {
+    let guard = Guard::new(&options.fetch);
+    for_each(store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
+        let kept = key.get(keys::meta::CONSENT.len()..).unwrap_or_default();
+        guard.consent(Authority::from_kept(&String::from_utf8_lossy(kept)));
+        Ok(())
+    })?;
+    Ok(Arc::new(guard))
+}
+
+/// Hosts that a warcinfo record names.
+const MAX_HOSTS_NAMED: usize = 100;
+
+/// What the archive's warcinfo records say of the crawl (WARC/1.1, section 6.2).
+fn warcinfo(options: &Options) -> Vec<(String, String)> {
+    let (mode, exceptions) = options.policies.robots();
+    let (robots, other) = match mode {
+        RobotsMode::Obey => ("obey (RFC 9309)", "ignore"),
+        RobotsMode::Ignore => ("ignore", "obey (RFC 9309)"),
+    };
+    let mut hosts: Vec<String> = exceptions.iter().map(ToString::to_string).collect();
+    hosts.sort();
+    let unnamed = hosts.len().saturating_sub(MAX_HOSTS_NAMED);
+    hosts.truncate(MAX_HOSTS_NAMED);
+    if unnamed > 0 {
+        hosts.push(format!("{unnamed} more"));
+    }
+    let robots = match hosts.is_empty() {
+        true => robots.to_owned(),
+        false => format!("{robots}, but {other} at {}", hosts.join(", ")),
+    };
+    [
+        ("software", concat!("gleaner/", env!("CARGO_PKG_VERSION"))),
+        ("http-header-user-agent", &options.fetch.user_agent),
+        ("robots", &robots),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}

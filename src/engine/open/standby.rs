@@ -1,0 +1,144 @@
+//! A data directory whose store, runs and documents are open and agree, and where nothing is written
+//! by visits yet.
+//!
+//! The store is what happened. The deltas since the last checkpoint are replayed into runs and
+//! documents; what of these is damaged or lost is rebuilt from the store's rows. Archive and log are
+//! not touched: a [`Standby`] may follow a crawl that another process commits, by applying its
+//! deltas, and becomes a committer by [`promote`](super::promote::promote).
+
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use super::rebuild::{open_documents, open_runs, repair_runs};
+use super::refingerprint::{self, Refingerprint};
+use super::store::{crawl_number, read_secret};
+use crate::dedup::Index;
+use crate::engine::committer::{DEDUP_RUNS, Deltas, SEEN_RUNS};
+use crate::engine::error::Error;
+use crate::engine::failpoint::{Failpoint, Step};
+use crate::engine::{Options, expiry};
+use crate::frontier::SeenSet;
+use crate::rows::{CrawlState, Delta, DiskState};
+use crate::runs::Catalog;
+use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
+use crate::url::Identity;
+
+/// Store, runs and documents of a crawl, up to the last commit.
+pub(in crate::engine) struct Standby {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) identity: Identity,
+    pub(super) state: CrawlState,
+    pub(super) disk: DiskState,
+    pub(super) catalog: Catalog,
+    pub(super) seen: SeenSet,
+    pub(super) index: Index,
+    /// Deltas that no checkpoint covers.
+    pub(super) deltas: Deltas,
+}
+
+impl Standby {
+    /// Opens runs and documents of the directory `path` beside its store.
+    pub(super) fn open(
+        path: &Path,
+        (store, state, mut disk): (Arc<dyn Store>, CrawlState, DiskState),
+        options: &Options,
+        failpoint: &mut Option<Failpoint>,
+    ) -> Result<Self, Error> {
+        let remaking = refingerprint::is_due(&*store, options)?;
+        let secret = read_secret(&*store)?;
+        let crawl = crawl_number(&secret);
+        let identity = Identity::new(options.canonicalizer.clone(), secret);
+        if remaking {
+            Refingerprint::new(&*store, path.join("warc"), &identity, options).run()?;
+            Failpoint::reach(failpoint, Step::Refingerprinted);
+        }
+        let retired = expiry::read_retired(&*store)?;
+        // Both are read once as they are opened, which takes seconds where there are ten million.
+        let (documents, opened) = thread::scope(|scope| {
+            let opened = scope.spawn(|| open_runs(path));
+            let states = (&state, &mut disk);
+            let documents = open_documents(&*store, path, options, states, &retired, remaking);
+            (documents, opened.join())
+        });
+        let documents = documents?;
+        let opened = opened.unwrap_or_else(|panic| resume_unwind(panic))?;
+        let features = &options.features;
+        let states = (&state, &disk);
+        let catalog = repair_runs(&*store, opened, features, states, retired, remaking)?;
+        let filter = path.join("runs").join("seen.filter");
+        let mut standby = Self {
+            seen: SeenSet::open(&options.seen, &catalog[SEEN_RUNS], &filter, crawl),
+            index: Index::new(documents, features.clone()),
+            store,
+            identity,
+            state,
+            disk,
+            catalog,
+            deltas: Deltas::default(),
+        };
+        standby.replay(remaking)?;
+        if remaking {
+            standby.catalog.checkpoint(standby.state.sequence)?;
+            Failpoint::reach(failpoint, Step::Rebuilt);
+            standby.disk.runs_checkpointed = standby.state.sequence;
+            finish_remaking(&*standby.store, &standby.disk, &features.line())?;
+            standby.deltas = Deltas::default();
+        }
+        Ok(standby)
+    }
+
+    /// Puts what was committed since the last checkpoint into memory again: all of it, or the URLs
+    /// seen, where documents were rebuilt from the store, which has them all.
+    fn replay(&mut self, urls_only: bool) -> Result<(), Error> {
+        let store = Arc::clone(&self.store);
+        for_each(&*store, Table::Deltas, &[], &mut |key, row| {
+            let mut delta: Delta = decode(Table::Deltas, row)?;
+            if urls_only {
+                delta = Delta {
+                    seen: delta.seen,
+                    ..Delta::default()
+                };
+            }
+            if let Ok(sequence) = key.try_into() {
+                self.apply(u64::from_be_bytes(sequence), delta, row.len());
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Takes what the commit of number `sequence` added to runs and documents into memory. Applying
+    /// a delta twice is harmless. `bytes` are those of its row.
+    pub(super) fn apply(&mut self, sequence: u64, delta: Delta, bytes: usize) {
+        self.deltas.first.get_or_insert(sequence);
+        self.deltas.keys += delta.keys();
+        self.deltas.bytes += bytes;
+        for key in delta.seen {
+            self.seen.restore(key, &mut self.catalog[SEEN_RUNS]);
+        }
+        for posting in &delta.postings {
+            self.index.post(posting, &mut self.catalog[DEDUP_RUNS..]);
+        }
+        for document in delta.documents {
+            self.index.documents_mut().insert(Arc::new(document));
+        }
+        for id in delta.expired {
+            self.index.documents_mut().remove(id);
+        }
+    }
+}
+
+/// The commit from which on the fingerprints are those that the line tells of: what deltas held is
+/// written.
+fn finish_remaking(store: &dyn Store, disk: &DiskState, line: &str) -> Result<(), Error> {
+    let mut batch = Batch::new();
+    for_each(store, Table::Deltas, &[], &mut |key, _| {
+        batch.delete(Table::Deltas, key);
+        Ok(())
+    })?;
+    batch.put(Table::Meta, keys::meta::DISK, encode(disk));
+    batch.put(Table::Meta, keys::meta::FEATURES, line);
+    Ok(store.commit(batch, Durability::Disk)?)
+}

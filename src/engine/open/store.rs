@@ -1,0 +1,148 @@
+//! The store of a data directory: opening it, beginning a crawl in it, and what it says of the crawl
+//! as a whole.
+//!
+//! Every format since the oldest that can be migrated is brought up to date here, so that nobody reads
+//! rows of another form.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::directory::DataDirectory;
+use super::memory::MemoryPlan;
+use super::migrate::{self, migrate};
+use crate::engine::Options;
+use crate::engine::error::Error;
+use crate::engine::failpoint::Failpoint;
+use crate::rows::{CrawlState, DiskState};
+use crate::store::{Batch, Durability, Embedded, Store, Table, encode, keys};
+use crate::url::Secret;
+
+/// Opens the store of a data directory to read from it.
+pub(in crate::engine) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
+    let store = open_as_it_is(directory, 4 << 20, 8 << 20)?;
+    migrate(directory, &*store, &mut None)?;
+    Ok(store)
+}
+
+fn open_as_it_is(
+    directory: &DataDirectory,
+    cache_bytes: u64,
+    memtable_bytes: u64,
+) -> Result<Arc<dyn Store>, Error> {
+    let options = crate::store::Options {
+        cache_bytes,
+        memtable_bytes,
+    };
+    Ok(Arc::new(Embedded::open(
+        &directory.path().join("store"),
+        &options,
+    )?))
+}
+
+/// Opens the store, or begins a crawl in it: its state, everybody's and this disk's.
+pub(super) fn open_or_begin(
+    directory: &DataDirectory,
+    options: &Options,
+    failpoint: &mut Option<Failpoint>,
+) -> Result<(Arc<dyn Store>, CrawlState, DiskState), Error> {
+    let store = open_or_create(directory, &MemoryPlan::of(options))?;
+    migrate(directory, &*store, failpoint)?;
+    let (state, disk) = match CrawlState::read(&*store)? {
+        Some(state) => (state, DiskState::read(&*store)?.unwrap_or_default()),
+        None => begin(&*store, directory.path(), options)?,
+    };
+    check_url_form(&*store, options)?;
+    Ok((store, state, disk))
+}
+
+/// Opens the store, or creates it anew where its creation broke off (the disk was full): as long as
+/// nothing else is there, nothing was ever committed.
+fn open_or_create(directory: &DataDirectory, plan: &MemoryPlan) -> Result<Arc<dyn Store>, Error> {
+    let open = || open_as_it_is(directory, plan.store_cache, plan.store_buffers);
+    let error = match open() {
+        Ok(store) => return Ok(store),
+        Err(error) => error,
+    };
+    if trace_of_a_crawl(directory.path()).is_some() {
+        return Err(error);
+    }
+    tracing::warn!(%error, "the store was never used; it is created anew");
+    match fs::remove_dir_all(directory.path().join("store")) {
+        Ok(()) => open(),
+        Err(_) => Err(error),
+    }
+}
+
+/// What only a crawl that was begun leaves; it appears after the first commit.
+fn trace_of_a_crawl(path: &Path) -> Option<&'static str> {
+    ["warc", "documents", "runs"]
+        .into_iter()
+        .find(|found| path.join(found).exists())
+}
+
+/// The first commit: the secret and an empty state. Refused where an earlier crawl left something:
+/// an empty state would vouch for none of it, and its archive would be cut to nothing.
+fn begin(
+    store: &dyn Store,
+    path: &Path,
+    options: &Options,
+) -> Result<(CrawlState, DiskState), Error> {
+    if let Some(found) = trace_of_a_crawl(path) {
+        return Err(Error::StoreMissing {
+            path: path.to_owned(),
+            found,
+        });
+    }
+    let mut secret = [0; Secret::LEN];
+    getrandom::fill(&mut secret)
+        .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
+    let (state, disk) = (CrawlState::default(), DiskState::default());
+    let mut batch = Batch::new();
+    batch.put(Table::Meta, keys::meta::SECRET, secret);
+    batch.put(Table::Meta, keys::meta::FORMAT, encode(&migrate::FORMAT));
+    batch.put(Table::Meta, keys::meta::STATE, encode(&state));
+    batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
+    batch.put(Table::Meta, keys::meta::FEATURES, options.features.line());
+    let form = options.canonicalizer.description();
+    batch.put(Table::Meta, keys::meta::URL_FORM, form);
+    store.commit(batch, Durability::Disk)?;
+    Ok((state, disk))
+}
+
+/// Under other rules a URL would have another id, and what is known would be taken for new.
+fn check_url_form(store: &dyn Store, options: &Options) -> Result<(), Error> {
+    let then = store.get(Table::Meta, keys::meta::URL_FORM)?;
+    let then = String::from_utf8_lossy(&then.unwrap_or_default()).into_owned();
+    let now = options.canonicalizer.description();
+    if then == now {
+        return Ok(());
+    }
+    let lacking = |these: &str, those: &str| {
+        let lines = these
+            .lines()
+            .filter(|it| !those.lines().any(|other| other == *it));
+        match lines.collect::<Vec<_>>().join("; ") {
+            lines if lines.is_empty() => "nothing more".to_owned(),
+            lines => lines,
+        }
+    };
+    Err(Error::UrlForm {
+        then: lacking(&then, now),
+        now: lacking(now, &then),
+    })
+}
+
+/// The secret that URL ids of this crawl are made with.
+pub(in crate::engine) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
+    store
+        .get(Table::Meta, keys::meta::SECRET)?
+        .and_then(|bytes| Some(Secret::from_bytes(bytes.try_into().ok()?)))
+        .ok_or_else(|| Error::Internal("the store has a state but no secret".to_owned()))
+}
+
+/// A number that tells a crawl from others.
+pub(super) fn crawl_number(secret: &Secret) -> u64 {
+    let first = secret.as_bytes().first_chunk();
+    u64::from_le_bytes(*first.unwrap_or(&[0; 8]))
+}
