@@ -207,7 +207,8 @@ fn hash(text: &str) -> u64 {
 /// Ten million fingerprints; every tenth has up to 3 bits of an earlier one turned.
 fn index() {
     const COUNT: u32 = 10_000_000;
-    /// Of the last ones the time is taken, in parts: the least is that without laying tables out anew.
+    /// Of the last ones the time is taken, in parts: the least is that without laying tables out
+    /// anew.
     const PART: u32 = 100_000;
     const PARTS: u32 = 10;
     let mut random = Random(3);

@@ -1,11 +1,11 @@
-//! Documents through the index as a crawl's committer sends them: store, deltas, sled, witness column and
-//! runs, without network and archive. Says what that takes of time, memory and disk, then kills the
-//! process twenty times and deletes sled's folder.
+//! Documents through the index as a crawl's committer sends them: store, deltas, sled, witness
+//! column and runs, without network and archive. Says what that takes of time, memory and disk,
+//! then kills the process twenty times and deletes sled's folder.
 //!
 //! `cargo bench --bench documents` takes ten million pages, an hour and 20 GB in `target/tmp`;
-//! `cargo bench --bench documents -- 100000` fewer. `-- fill`, `restart`, `kill`, `lose` are its parts;
-//! without the others each takes the directory as the one before left it. `-- minhash fill` says what
-//! `dedup.method = "minhash"` takes.
+//! `cargo bench --bench documents -- 100000` fewer. `-- fill`, `restart`, `kill`, `lose` are its
+//! parts; without the others each takes the directory as the one before left it. `-- minhash fill`
+//! says what `dedup.method = "minhash"` takes.
 
 #[path = "documents/rehearsal.rs"]
 mod rehearsal;
@@ -20,7 +20,8 @@ use gleaner::dedup::Finder;
 use gleaner::engine::study::Study;
 use rehearsal::{Rehearsal, id, mix};
 
-/// Pages that share a sync. A crawl has 16; then syncs of the disk would be most of what is measured.
+/// Pages that share a sync. A crawl has 16; then syncs of the disk would be most of what is
+/// measured.
 const GROUP: u64 = 512;
 
 const PARTS: [&str; 4] = ["fill", "restart", "kill", "lose"];

@@ -1,6 +1,6 @@
-//! How long reading a page takes, beside the bare parse of the same pages: run with
-//! `cargo bench --bench extraction -- PAGES.jsonl`, where each line is an object with `html`. Without
-//! pages it makes some.
+//! How long reading a page takes, beside the bare parse of the same pages: run with `cargo bench
+//! --bench extraction -- PAGES.jsonl`, where each line is an object with `html`. Without pages it
+//! makes some.
 //!
 //! Both are timed page by page in turn, so that whatever else the machine does is in both figures.
 

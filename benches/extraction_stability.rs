@@ -1,5 +1,6 @@
 //! How often the main text stays the same, word for word, when what surrounds it changes: run with
-//! `cargo bench --bench extraction_stability -- PAGES.jsonl`, where each line is an object with `html`.
+//! `cargo bench --bench extraction_stability -- PAGES.jsonl`, where each line is an object with
+//! `html`.
 //!
 //! Each page is read, changed in one way where it holds none of its main text, written as HTML and
 //! read again. What a change leaves as it was is not counted.

@@ -1,7 +1,7 @@
-//! What a fetch costs beside a bare GET of the same URL by the same library, in one run:
-//! `cargo bench --bench fetch`. CPU time of the one thread that the client has, so that neither the server
-//! nor who waits for whom counts; the bound on the ratio is that of the design. On one core: to wake a
-//! server on another one that sleeps costs more than the request.
+//! What a fetch costs beside a bare GET of the same URL by the same library, in one run: `cargo
+//! bench --bench fetch`. CPU time of the one thread that the client has, so that neither the server
+//! nor who waits for whom counts; the bound on the ratio is that of the design. On one core: to
+//! wake a server on another one that sleeps costs more than the request.
 
 #![expect(clippy::print_stdout, reason = "it reports to whoever runs it")]
 

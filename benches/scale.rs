@@ -1,12 +1,13 @@
 //! The frontier at scale: URLs seen, queues, commits and restarts, with made-up URLs. Says what it
 //! takes of processors' time, memory and disk.
 //!
-//! `cargo bench --bench scale -- seen 100000000` asks a thousand million times whether one of a hundred
-//! million URLs was seen; `-- queue 20000000` queues that many and drains the queues; `-- commit 20000`
-//! commits that many pages (a third number: of new links, for one part of it alone); `-- restart 10000000` kills a process with that many, a hundred times.
-//! A second number is that of hosts (`seen`: of URLs that are expected; `restart`: of kills).
-//! `-- power-cut 20` cuts the power of a file system on a loop device, for which one must be root.
-//! Everything is put below `target/tmp`.
+//! `cargo bench --bench scale -- seen 100000000` asks a thousand million times whether one of a
+//! hundred million URLs was seen; `-- queue 20000000` queues that many and drains the queues; `--
+//! commit 20000` commits that many pages (a third number: of new links, for one part of it alone);
+//! `-- restart 10000000` kills a process with that many, a hundred times. A second number is that
+//! of hosts (`seen`: of URLs that are expected; `restart`: of kills). `-- power-cut 20` cuts the
+//! power of a file system on a loop device, for which one must be root. Everything is put below
+//! `target/tmp`.
 
 #[path = "scale/commit.rs"]
 mod commit;

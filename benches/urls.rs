@@ -1,6 +1,6 @@
 //! What canonicalization and robots.txt cost, in one run, beside what they are measured against:
-//! `cargo bench --bench urls`. The bounds that are printed are those of the design; a loaded machine
-//! moves the figures, but hardly their ratios.
+//! `cargo bench --bench urls`. The bounds that are printed are those of the design; a loaded
+//! machine moves the figures, but hardly their ratios.
 
 #![expect(clippy::print_stdout, reason = "it reports to whoever runs it")]
 

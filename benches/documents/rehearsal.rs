@@ -1,5 +1,5 @@
-//! Made-up pages through the index as a crawl's committer sends them, and the process killed over and
-//! over: shared by `benches/documents.rs` and `tests/documents.rs`.
+//! Made-up pages through the index as a crawl's committer sends them, and the process killed over
+//! and over: shared by `benches/documents.rs` and `tests/documents.rs`.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -105,8 +105,8 @@ impl Rehearsal {
         }
     }
 
-    /// Commits pages from `from` on, `group` at a time, without end; says on standard output how far it is
-    /// each time that a group is acknowledged. This is the process that is killed.
+    /// Commits pages from `from` on, `group` at a time, without end; says on standard output how
+    /// far it is each time that a group is acknowledged. This is the process that is killed.
     pub(crate) fn commit_until_killed(&self, directory: &Path, from: u64, group: u64) {
         let mut study = self.open(directory, Duration::from_millis(100));
         let mut out = std::io::stdout().lock();
@@ -125,8 +125,8 @@ impl Rehearsal {
         }
     }
 
-    /// Starts `command` (given the next page), kills it with SIGKILL at a moment that the seed chooses,
-    /// looks whether all that it acknowledged is there, and begins again.
+    /// Starts `command` (given the next page), kills it with SIGKILL at a moment that the seed
+    /// chooses, looks whether all that it acknowledged is there, and begins again.
     pub(crate) fn kill(
         &self,
         directory: &Path,

@@ -27,8 +27,8 @@ pub(crate) struct Figures {
     pub(crate) queued: u64,
 }
 
-/// Commits `pages` pages in groups, each with `fresh` links that nobody has seen and others that are
-/// known, after `known` URLs were queued.
+/// Commits `pages` pages in groups, each with `fresh` links that nobody has seen and others that
+/// are known, after `known` URLs were queued.
 pub(crate) fn commit(
     directory: &Path,
     options: &Options,

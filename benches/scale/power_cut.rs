@@ -1,6 +1,6 @@
-//! Power cuts, as a file system on a loop device shows them: the process is stopped at some moment, what
-//! the device has by then is copied, and the copy is mounted as after a cut. What the process had
-//! acknowledged must be in it; what it had only written to the page cache is not.
+//! Power cuts, as a file system on a loop device shows them: the process is stopped at some moment,
+//! what the device has by then is copied, and the copy is mounted as after a cut. What the process
+//! had acknowledged must be in it; what it had only written to the page cache is not.
 //!
 //! Needs the right to mount, and `mkfs.ext4`.
 

@@ -32,7 +32,8 @@ pub(crate) fn fill(rehearsal: &mut Rehearsal, from: u64, to: u64, hosts: u64, me
     }
 }
 
-/// Queues `count` URLs over `hosts` hosts and drains the queues; `size` tells what a directory takes.
+/// Queues `count` URLs over `hosts` hosts and drains the queues; `size` tells what a directory
+/// takes.
 pub(crate) fn queue(
     directory: &Path,
     options: &Options,

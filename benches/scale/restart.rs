@@ -13,8 +13,8 @@ use crate::measure::{Meter, memory};
 use crate::queue::{GROUP, fill};
 use crate::urls::{mix, url};
 
-/// Admits URLs from `from` on without end, and says on standard output how far it is each time that a
-/// group is acknowledged. This is the process that is killed.
+/// Admits URLs from `from` on without end, and says on standard output how far it is each time that
+/// a group is acknowledged. This is the process that is killed.
 pub(crate) fn fill_until_killed(directory: &Path, options: &Options, from: u64, hosts: u64) {
     let mut rehearsal = Rehearsal::open(directory, options).expect("what a kill leaves opens");
     let mut out = std::io::stdout().lock();
@@ -94,9 +94,9 @@ fn damage(path: &Path) -> bool {
     fs::write(path, bytes).is_ok()
 }
 
-/// Starts `command` (given the next URL) until `count` URLs are acknowledged, then kills it and so often
-/// again at moments that the seed chooses, with mishaps in between; after each kill all that was
-/// acknowledged must be there, once.
+/// Starts `command` (given the next URL) until `count` URLs are acknowledged, then kills it and so
+/// often again at moments that the seed chooses, with mishaps in between; after each kill all that
+/// was acknowledged must be there, once.
 pub(crate) fn restart(
     directory: &Path,
     options: &Options,

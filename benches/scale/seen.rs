@@ -25,8 +25,8 @@ pub(crate) struct Figures {
     pub(crate) disk: f64,
 }
 
-/// The identity of URL `number`. `SplitMix64` gives every number another key, so that every answer is
-/// known beforehand; the hash of a URL is as good a spread, but may give two the same.
+/// The identity of URL `number`. `SplitMix64` gives every number another key, so that every answer
+/// is known beforehand; the hash of a URL is as good a spread, but may give two the same.
 fn id(number: u64) -> UrlId {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mix(number).to_be_bytes());
@@ -47,8 +47,8 @@ fn open(directory: &Path, expected_urls: u64) -> Seen {
     Seen { catalog, set }
 }
 
-/// Asks for `count` distinct URLs and their repetitions, with checkpoints as in a crawl; `say` is told
-/// of the figures.
+/// Asks for `count` distinct URLs and their repetitions, with checkpoints as in a crawl; `say` is
+/// told of the figures.
 pub(crate) fn seen(
     directory: &Path,
     count: u64,
