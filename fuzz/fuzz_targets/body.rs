@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../targets.rs"]
+#[path = "../../tests/support/fuzz_targets.rs"]
 #[allow(dead_code)]
 mod targets;
 

@@ -78,7 +78,7 @@ mod offline;
 
 mod fuzz;
 
-#[path = "../../fuzz/targets.rs"]
+#[path = "../support/fuzz_targets.rs"]
 mod fuzz_targets;
 
 mod progress;

@@ -1,10 +1,12 @@
-//! What the compiler cannot hold about the source: which room may import which, that each file
-//! says what it is, that none grows without end, where `unsafe` may stand, what lies in the
-//! repository's top directory, and that what docs/architecture.md names exists.
+//! What the compiler cannot hold about the source: which room may import which, that no files of a
+//! room need one another in a circle, that each file says what it is, that nothing grows without
+//! end, where `unsafe` may stand, what lies in the repository's top directory, what the package
+//! ships and depends on, and that what docs/architecture.md names exists.
 
 mod circles;
 mod docs;
 mod modules;
+mod package;
 mod paths;
 mod rooms;
 mod sizes;
@@ -16,27 +18,36 @@ use std::fs;
 use source::{code, root, sources};
 
 /// What may lie in the top directory, besides what .gitignore names.
-const TOP: [&str; 20] = [
+const TOP: [&str; 29] = [
+    ".cargo_vcs_info.json",
     ".ci",
-    ".git",
     ".config",
     ".dockerignore",
+    ".editorconfig",
+    ".git",
     ".gitattributes",
+    ".github",
     ".gitignore",
+    "CHANGELOG.md",
     "Cargo.lock",
     "Cargo.toml",
+    "Cargo.toml.orig",
     "Dockerfile",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
+    "SECURITY.md",
     "benches",
     "clippy.toml",
     "config",
+    "deny.toml",
     "docs",
+    "examples",
     "fuzz",
     "seeds",
     "src",
     "tests",
+    "typos.toml",
 ];
 
 #[test]

@@ -1,6 +1,7 @@
-//! Fuzz targets: functions over any bytes that panic where a law is broken. cargo-fuzz drives them
-//! through `fuzz_targets/`, which needs a nightly compiler; `tests/it/fuzz.rs` replays `corpus/` and
-//! mutations of it on stable. Each reads what strangers write, with the room's public functions only.
+//! Fuzz targets: functions over any bytes that panic where a law is broken. Each reads what
+//! strangers write, through public functions of one room. cargo-fuzz drives them from
+//! `fuzz/fuzz_targets/`, which needs a nightly compiler; `tests/it/fuzz.rs` replays `fuzz/corpus/`
+//! and mutations of it on stable.
 
 use bytes::Bytes;
 use gleaner::fetch::{self, DecodeBounds};
@@ -84,7 +85,8 @@ pub(crate) fn sitemap(bytes: &[u8]) {
     }
 }
 
-/// Any bytes are in any codings, and what comes of them is bounded. The first line names the codings.
+/// Any bytes are in any codings, and what comes of them is bounded. The first line names the
+/// codings.
 pub(crate) fn body(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let (codings, body) = bytes.split_at(end.map_or(0, |end| end + 1));
@@ -102,8 +104,8 @@ pub(crate) fn body(bytes: &[u8]) {
     assert!(body.starts_with(&none.bytes));
 }
 
-/// Any bytes are text, whatever is said of them, and text that is UTF-8 stays. The first line is what
-/// is said.
+/// Any bytes are text, whatever is said of them, and text that is UTF-8 stays. The first line is
+/// what is said.
 pub(crate) fn charset(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let (said, body) = bytes.split_at(end.map_or(0, |end| end + 1));
