@@ -3,6 +3,7 @@
 //! beside its code.
 //!
 //! - `run`: how a test runs gleaner and reads what it wrote.
+//! - `readme`: that the README shows what `--help` prints.
 //! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
@@ -32,6 +33,7 @@
 mod run;
 
 mod demo;
+mod readme;
 
 mod crawl;
 mod resume;
