@@ -1,15 +1,16 @@
-//! The canonical form of a URL: the one place where [`CanonicalUrl`] is made. It stands between
-//! parsing and admission; what it yields is hashed into a [`UrlId`] and never requested, because a
-//! server may tell apart what the rules fold.
+//! The canonical form of a URL. This is the only place that makes a [`CanonicalUrl`].
+//!
+//! Canonicalization stands between parsing and admission. Its result is hashed into a [`UrlId`] and
+//! never requested, because a server may distinguish URLs that the rules fold together.
 //!
 //! Steps, in order: origin (scheme, userinfo, `www.`, trailing dot), path (escapes, sessions, dot
 //! segments that these uncovered, case, index file, slashes), query (escapes, empty pieces,
-//! parameters that settings name, tracking, sessions, order). All work on the raw text, never on decoded pairs, so that `a%26b`
-//! stays what it is and `+` is no space.
+//! parameters named in the settings, tracking, sessions, order). All steps work on the raw text and
+//! never on decoded pairs, so `a%26b` stays what it is and `+` is not a space.
 //!
-//! Which rules hold depends on the host (`host_rules.rs`).
+//! Which rules apply depends on the host (`host_rules.rs`).
 //!
-//! Law: the canonical form parses, and is its own canonical form; whatever rules are on.
+//! Invariant: whatever rules are on, the canonical form parses, and it is its own canonical form.
 
 use std::borrow::Cow;
 
@@ -20,17 +21,17 @@ use super::host_rules::{HostRules, HostTable, Parameter, RulesAt};
 use super::rules::{self, Rule, RuleSet};
 use super::{HostKey, HostPattern, Secret, UrlId};
 
-/// The normal form of a URL: the key under which a crawl knows it, never what is requested.
+/// The normal form of a URL. A crawl identifies a URL by it but never requests it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CanonicalUrl(String);
 
 impl CanonicalUrl {
-    /// The canonical form as text.
+    /// Returns the canonical form as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The id of this form under a crawl's secret.
+    /// Returns the id of this form under a crawl's secret.
     pub fn id(&self, secret: &Secret) -> UrlId {
         UrlId::of(&self.0, secret)
     }
@@ -42,11 +43,12 @@ impl std::fmt::Display for CanonicalUrl {
     }
 }
 
-/// Makes canonical URLs by the rules it was given; by default those that [`Rule::all`] marks so.
+/// Makes canonical URLs by a set of rules; by default the rules that [`Rule::all`] marks as
+/// default.
 ///
-/// What holds at a host, each over the one before: those rules, what was learned of the host, what
-/// the settings say of all hosts, what they say of this one. [`Self::description`] tells all but
-/// what was learned.
+/// The rules that apply at a host come from these sources, each overriding the one before: the
+/// given rule set, what was learned of the host, the settings for all hosts, the settings for this
+/// host. [`Self::description`] covers all of them except what was learned.
 #[derive(Debug, Clone)]
 pub struct Canonicalizer {
     rules: HostTable,
@@ -59,16 +61,16 @@ impl Default for Canonicalizer {
 }
 
 impl Canonicalizer {
-    /// A canonicalizer that applies these rules and no others.
+    /// Creates a canonicalizer that applies exactly these rules.
     pub fn with_rules(rules: RuleSet) -> Self {
         Self {
             rules: HostTable::new(rules, HostRules::default(), []),
         }
     }
 
-    /// A canonicalizer that applies the default rules but for what differs at all hosts, and at some.
-    /// Where several patterns match a host, each rule and parameter is the most specific one's that
-    /// names it.
+    /// Creates a canonicalizer that applies the default rules with the given changes, for all hosts
+    /// and for some. Where several patterns match a host, the most specific pattern that names a
+    /// rule or parameter decides about it.
     pub fn with_hosts(
         everywhere: HostRules,
         hosts: impl IntoIterator<Item = (HostPattern, HostRules)>,
@@ -78,32 +80,33 @@ impl Canonicalizer {
         }
     }
 
-    /// From now on these rules hold at exactly this host too, where the settings do not say
-    /// otherwise; what was learned of it before is forgotten. Hosts that are one in the canonical
-    /// form, by `www` or `scheme`, are one here. Both rules are about more than one host and cannot be
-    /// learned of one.
+    /// Adds learned rules for exactly this host. Settings take precedence over them, and they
+    /// replace what was learned of the host before.
+    ///
+    /// Hosts that share a canonical form by the rules `www` or `scheme` count as one host here.
+    /// Those two rules concern more than one host and cannot be learned.
     pub fn learn(&mut self, host: &HostKey, rules: HostRules) {
         self.rules.learn(host, rules);
     }
 
-    /// What was learned of this host does not hold any more.
+    /// Forgets what was learned of this host.
     pub fn forget(&mut self, host: &HostKey) {
         self.rules.forget(host);
     }
 
-    /// What was learned of this host.
+    /// Returns what was learned of this host.
     pub fn learned(&self, host: &HostKey) -> Option<&HostRules> {
         self.rules.learned(host)
     }
 
-    /// Everything that the canonical form of a URL depends on besides what was learned, a setting a
-    /// line; equal for canonicalizers that were given the same.
+    /// Describes everything that the canonical form of a URL depends on, except what was learned,
+    /// one setting per line. Two canonicalizers with the same settings have the same description.
     pub fn description(&self) -> &str {
         self.rules.description()
     }
 
-    /// The rules that make the canonical form of `url` what it is, in the order of application: each
-    /// changes something after those before it.
+    /// Returns the rules that change `url` on the way to its canonical form, in the order of
+    /// application.
     pub fn explain(&self, url: &Url) -> Vec<Rule> {
         let Some(rules) = self.rules_at(url) else {
             return Vec::new();
@@ -124,8 +127,8 @@ impl Canonicalizer {
         fired
     }
 
-    /// The canonical form of `url`. The rules are about http and https; of any other URL, which
-    /// [`parse`](super::parse) does not give, only the fragment is dropped.
+    /// Returns the canonical form of `url`. The rules apply to http and https; any other URL, which
+    /// [`parse`](super::parse) never returns, only loses its fragment.
     pub fn canonicalize(&self, url: &Url) -> CanonicalUrl {
         CanonicalUrl(match self.rules_at(url) {
             Some(rules) => Form { rules }.of(url),
@@ -133,13 +136,13 @@ impl Canonicalizer {
         })
     }
 
-    /// The rules that hold at the host of `url`; none, if it is not http or https.
+    /// Returns the rules that apply at the host of `url`, or `None` if it is not http or https.
     pub(super) fn rules_at(&self, url: &Url) -> Option<RulesAt<'_>> {
         matches!(url.scheme(), "http" | "https").then(|| self.rules.at(url))
     }
 }
 
-/// Makes the form by the rules of one host.
+/// Builds the canonical form by the rules of one host.
 struct Form<'a> {
     rules: RulesAt<'a>,
 }
@@ -160,10 +163,11 @@ impl Form<'_> {
     }
 
     fn push_origin(&self, url: &Url, out: &mut String) {
-        // A port was written for one scheme and means nothing for the other.
-        let scheme = match self.has(Rule::Scheme) && url.port().is_none() {
-            true => "https",
-            false => url.scheme(),
+        // A port was chosen for one scheme and means nothing for the other.
+        let scheme = if self.has(Rule::Scheme) && url.port().is_none() {
+            "https"
+        } else {
+            url.scheme()
         };
         out.push_str(scheme);
         out.push_str("://");
@@ -182,11 +186,12 @@ impl Form<'_> {
         out.push_str(&url[Position::AfterHost..Position::BeforePath]);
     }
 
-    /// Pushes the path, which begins with a slash and keeps at least that.
+    /// Pushes the path, which begins with a slash and keeps at least that slash.
     fn push_path(&self, path: &str, out: &mut String) {
         let start = out.len();
         let path = self.unescaped(path);
-        // Most paths have nothing for the walk below: the parser has resolved their dots.
+        // Most paths contain nothing for the walk below: the parser has resolved their dot
+        // segments.
         if path.contains(['%', ';', '('])
             || path.contains("/.")
             || self.has(Rule::DuplicateSlashes)
@@ -199,7 +204,7 @@ impl Form<'_> {
         if self.has(Rule::TrailingSlash) {
             truncate_slashes(start, out);
         }
-        // Below one index file may stand another, which would be one in the next round.
+        // Removing an index file may uncover another, which would otherwise go in a second round.
         while self.has(Rule::IndexFile) {
             let segment = out[start..]
                 .rfind('/')
@@ -218,9 +223,9 @@ impl Form<'_> {
         }
     }
 
-    /// Pushes the path segment by segment, without those that are sessions. Decoded escapes and
-    /// dropped sessions may uncover dot segments (`/a/..;jsessionid=1/b`), which are resolved as
-    /// the parser would resolve them.
+    /// Pushes the path segment by segment, without session segments. Decoded escapes and dropped
+    /// sessions may uncover dot segments (`/a/..;jsessionid=1/b`), which are resolved as the parser
+    /// would.
     fn push_segments(&self, path: &str, out: &mut String) {
         let start = out.len();
         let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
@@ -231,7 +236,7 @@ impl Form<'_> {
             if self.has(Rule::PathCase) {
                 segment = lower_case(segment);
             }
-            // In lower case it may be one only now.
+            // Lower-casing may have turned the segment into a session.
             if is_session || (self.has(Rule::SessionInPath) && rules::is_asp_net_session(&segment))
             {
                 continue;
@@ -256,7 +261,7 @@ impl Form<'_> {
         }
     }
 
-    /// Pushes `?` and what is left of the query, or nothing if nothing is left.
+    /// Pushes `?` and the remaining query, or nothing if nothing remains.
     fn push_query(&self, query: &str, out: &mut String) {
         let query = self.unescaped(query);
         let mut pieces: Vec<Cow<'_, str>> = Vec::new();
@@ -290,9 +295,9 @@ impl Form<'_> {
         }
     }
 
-    /// Drops `;jsessionid=...` (Servlet specification, section 7.1.3) and what else would be a session
-    /// in a query from a segment, or from a piece of the query: some servers append it to the whole
-    /// URL.
+    /// Drops `;jsessionid=...` (Servlet specification, section 7.1.3), and whatever else would be a
+    /// session in a query, from a path segment or a piece of the query. Some servers append the
+    /// session to the whole URL, so it can follow either.
     fn without_path_session<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !text.contains(';') || !self.has(Rule::SessionInPath) {
             return Cow::Borrowed(text);
@@ -321,12 +326,13 @@ impl Form<'_> {
     }
 }
 
-/// Takes the slashes off the end of what `out` holds from `start`.
+/// Removes trailing slashes from the part of `out` that begins at `start`.
 fn truncate_slashes(start: usize, out: &mut String) {
     out.truncate(start + out[start..].trim_end_matches('/').len());
 }
 
-/// In lower case, but for the digits of escapes: `%3A` and `%3a` are the business of another rule.
+/// Lower-cases everything except the hexadecimal digits of escapes, which another rule handles
+/// (`%3A` and `%3a`).
 fn lower_case(segment: Cow<'_, str>) -> Cow<'_, str> {
     if !segment.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return segment;
@@ -346,9 +352,10 @@ fn lower_case(segment: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(lower)
 }
 
-/// Decodes the escapes of unreserved characters and writes the others in upper case, until nothing
-/// is left to do: `%%41`, whose first `%` escapes nothing, becomes `%A`, and `%%30%30` becomes
-/// `%00`. One pass: each decoded character takes three away. `first` is where the first `%` stands.
+/// Decodes the escapes of unreserved characters and upper-cases the others, until nothing changes:
+/// `%%41`, whose first `%` escapes nothing, becomes `%A`, and `%%30%30` becomes `%00`. One pass
+/// suffices, because each decoded character consumes three. `first` is the position of the first
+/// `%`.
 fn unescape_unreserved(text: &str, first: usize) -> String {
     let mut out = String::with_capacity(text.len());
     out.push_str(&text[..first]);
@@ -371,7 +378,7 @@ fn unescape_unreserved(text: &str, first: usize) -> String {
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
-/// The octet of the escape that `text` ends with.
+/// Returns the octet of the escape at the end of `text`.
 fn trailing_escape(text: &str) -> Option<u8> {
     let [.., b'%', high, low] = text.as_bytes() else {
         return None;
@@ -380,7 +387,7 @@ fn trailing_escape(text: &str) -> Option<u8> {
     u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
 }
 
-/// RFC 3986 section 2.3.
+/// Tells whether an octet is an unreserved character (RFC 3986, section 2.3).
 fn is_unreserved(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || b"-._~".contains(&octet)
 }
@@ -392,7 +399,7 @@ enum Dots {
     Double,
 }
 
-/// What the parser would take a segment for; it knows the dot also as `%2e`.
+/// Tells which dot segment the parser would see in a segment; it also reads `%2e` as a dot.
 fn dots(segment: &str) -> Dots {
     let mut rest = segment;
     let mut count = 0;
@@ -411,7 +418,7 @@ fn dots(segment: &str) -> Dots {
     }
 }
 
-/// The name of a piece of a query: what stands before the first `=`.
+/// Returns the name of a query piece: the text before the first `=`.
 fn name(piece: &str) -> &str {
     piece.split_once('=').map_or(piece, |(name, _)| name)
 }

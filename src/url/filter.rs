@@ -1,5 +1,5 @@
-//! Patterns of whole URLs: which links a person wants followed, and which not. A URL is looked up in
-//! all patterns at once, in time linear in its length, whatever the patterns are.
+//! Patterns of whole URLs, which decide which links are followed. A URL is matched against all
+//! patterns of a list at once, in time linear in its length, whatever the patterns are.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,37 +7,37 @@ use std::str::FromStr;
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
-/// What a regular expression is marked with.
+/// Prefix that marks a regular expression.
 const EXPRESSION: &str = "re:";
 
-/// Bytes of a pattern.
+/// Maximum length of a pattern, in bytes.
 const MAX_PATTERN: usize = 2_000;
 
-/// Bytes that the patterns of one list may take, compiled.
+/// Maximum size of the compiled patterns of one list, in bytes.
 const MAX_COMPILED: usize = 16 << 20;
 
-/// A pattern of URLs: the whole URL with `*` for anything (`*/calendar/*`, `https://example.org/*.pdf`),
-/// or behind `re:` a regular expression that is found somewhere in it. Upper and lower case are told
-/// apart.
+/// A pattern of URLs: either a whole URL in which `*` stands for anything (`*/calendar/*`,
+/// `https://example.org/*.pdf`), or, after `re:`, a regular expression that matches anywhere in the
+/// URL. Patterns are case-sensitive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct UrlPattern(String);
 
-/// Why a text is not a pattern of URLs.
+/// The error returned for a text that is not a URL pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no pattern of URLs: {reason}")]
+#[error("{text:?} is not a URL pattern: {reason}")]
 pub struct UrlPatternError {
     text: String,
     reason: String,
 }
 
 impl UrlPattern {
-    /// As it was written.
+    /// Returns the pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As a regular expression.
+    /// Returns the pattern as a regular expression.
     fn expression(&self) -> String {
         if let Some(expression) = self.0.strip_prefix(EXPRESSION) {
             return expression.to_owned();
@@ -66,7 +66,7 @@ impl FromStr for UrlPattern {
             return Err(refuse(format!("it has more than {MAX_PATTERN} bytes")));
         }
         if !(text.starts_with(EXPRESSION) || text.starts_with('*') || text.starts_with("http")) {
-            let reason = "it is matched against whole URLs, so begin it with `*`, with http:// or https://, or with re: and give a regular expression";
+            let reason = "patterns match whole URLs, so begin it with `*`, http:// or https://, or write re: and a regular expression";
             return Err(refuse(reason.to_owned()));
         }
         match compile(std::slice::from_ref(&pattern)) {
@@ -96,7 +96,7 @@ impl fmt::Display for UrlPattern {
     }
 }
 
-/// A list of patterns, compiled.
+/// A list of URL patterns, compiled together.
 #[derive(Debug, Clone)]
 pub struct UrlPatterns {
     patterns: Vec<UrlPattern>,
@@ -104,7 +104,11 @@ pub struct UrlPatterns {
 }
 
 impl UrlPatterns {
-    /// Compiles a list. Each of its patterns can be; all together may take too much memory.
+    /// Compiles a list of patterns.
+    ///
+    /// # Errors
+    ///
+    /// Each pattern compiles by itself; all of them together may exceed the memory limit.
     pub fn new(patterns: &[UrlPattern]) -> Result<Self, UrlPatternError> {
         let set = compile(patterns).map_err(|error| UrlPatternError {
             text: format!("a list of {}", patterns.len()),
@@ -116,12 +120,12 @@ impl UrlPatterns {
         })
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the list has no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// The first pattern that a URL matches.
+    /// Returns the first pattern of the list that `url` matches.
     pub fn find(&self, url: &str) -> Option<&UrlPattern> {
         if self.patterns.is_empty() {
             return None;
@@ -132,7 +136,7 @@ impl UrlPatterns {
 }
 
 impl Default for UrlPatterns {
-    /// No patterns.
+    /// Returns an empty list.
     fn default() -> Self {
         Self {
             patterns: Vec::new(),
@@ -149,7 +153,8 @@ impl PartialEq for UrlPatterns {
 
 impl Eq for UrlPatterns {}
 
-/// URLs are ASCII: without Unicode `\d` is ten digits, and tables are spared.
+/// Compiles patterns without Unicode support. URLs are ASCII, so `\d` needs only ten digits, and
+/// the Unicode tables are saved.
 fn compile(patterns: &[UrlPattern]) -> Result<RegexSet, regex::Error> {
     RegexSetBuilder::new(patterns.iter().map(UrlPattern::expression))
         .unicode(false)
@@ -158,7 +163,7 @@ fn compile(patterns: &[UrlPattern]) -> Result<RegexSet, regex::Error> {
         .build()
 }
 
-/// The last line of the message; those before it show the place.
+/// Returns the last line of the error message; the lines before it only point at the position.
 fn in_words(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => "it takes too much memory".to_owned(),

@@ -1,5 +1,5 @@
-//! Hosts and sites: the units of politeness and of scope. Made from a parsed URL, kept as text in
-//! the store and read back from it. Never resolves a name.
+//! Hosts, the unit of politeness, and registrable domains, the unit of scope. Both are made from a
+//! parsed URL, stored as text and read back from it. Names are never resolved here.
 
 use std::sync::Arc;
 
@@ -7,19 +7,21 @@ use ::url::{Host, Position, Url};
 
 use super::host_name::without_trailing_dot;
 
-/// Scheme, host and port: the unit of robots.txt (RFC 9309 section 2.3) and of delay. Such as
-/// `https://example.org` or `http://[::1]:8080`: the port only where it is not the scheme's own,
-/// never a user name, and no dot after the name, because a host asked under both names would be
-/// visited twice as often.
+/// Scheme, host name and port: the unit of robots.txt (RFC 9309, section 2.3) and of the crawl
+/// delay.
 ///
-/// A clone costs a counter; a key is compared by its text.
+/// Examples are `https://example.org` and `http://[::1]:8080`. The port is present only if it is
+/// not the scheme's default. There is never a user name, and never a dot after the name, because a
+/// host addressed under both spellings would be visited twice as often.
+///
+/// Cloning is cheap (a reference count). Keys compare by their text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostKey(Arc<str>);
 
 impl HostKey {
-    /// The host key of `url`, which is http or https (what [`parse`](super::parse) and
-    /// [`join`](super::join) give). A URL without host has that of the host `invalid`, which the
-    /// DNS never knows (RFC 2606).
+    /// Returns the host key of an http or https `url`, as returned by [`parse`](super::parse) and
+    /// [`join`](super::join). For a URL without a host, the host name is `invalid`, which never
+    /// exists in the DNS (RFC 2606).
     pub fn of(url: &Url) -> Self {
         let Some(host) = url.host_str() else {
             return Self("http://invalid".into());
@@ -34,24 +36,25 @@ impl HostKey {
         Self([url.scheme(), "://", named, port].concat().into())
     }
 
-    /// The host key of this text, if it is exactly what [`as_str`](Self::as_str) gives: the way
-    /// back from the store.
+    /// Parses a host key from the store. Returns `None` unless `text` is exactly what
+    /// [`as_str`](Self::as_str) returns for a key.
     pub fn parse(text: &str) -> Option<Self> {
         let host_key = Self::of(&super::parse(text).ok()?);
         (host_key.as_str() == text).then_some(host_key)
     }
 
-    /// As text; a URL without path.
+    /// Returns the key as text: a URL without a path.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name or address: what stands between scheme and port. An IPv6 address has its brackets.
+    /// Returns the host's name or address, without scheme and port. An IPv6 address keeps its
+    /// brackets.
     pub fn name(&self) -> &str {
         self.name_and_port().0
     }
 
-    /// The port, also where it is the scheme's own.
+    /// Returns the port, also if it is the scheme's default.
     pub fn port(&self) -> u16 {
         let own = if self.0.starts_with("https:") {
             443
@@ -61,10 +64,10 @@ impl HostKey {
         self.name_and_port().1.parse().unwrap_or(own)
     }
 
-    /// The port is empty where it is the scheme's own.
+    /// Splits the authority into name and port; the port is empty if it is the scheme's default.
     fn name_and_port(&self) -> (&str, &str) {
         let authority = self.0.split_once("://").map_or("", |(_, rest)| rest);
-        // The colons of an IPv6 address are none.
+        // The colons inside an IPv6 address do not introduce a port.
         let address = authority.find(']').unwrap_or(0);
         match authority[address..].split_once(':') {
             Some((name, port)) => (&authority[..address + name.len()], port),
@@ -72,7 +75,7 @@ impl HostKey {
         }
     }
 
-    /// The URL of the host's root, such as `https://example.org/`.
+    /// Returns the URL of the host's root, for example `https://example.org/`.
     ///
     /// # Panics
     ///
@@ -81,7 +84,7 @@ impl HostKey {
         Url::parse(&self.0).expect("a host key is the beginning of a parsed URL, up to the path")
     }
 
-    /// Where the host keeps its robots.txt (RFC 9309 section 2.3).
+    /// Returns the URL of the host's robots.txt (RFC 9309, section 2.3).
     pub fn robots_url(&self) -> Url {
         let mut url = self.url();
         url.set_path("/robots.txt");
@@ -95,15 +98,17 @@ impl std::fmt::Display for HostKey {
     }
 }
 
-/// The registrable domain (public suffix plus one label), or the address of an IP host: the unit
-/// of scope and of budgets. Suffixes by the Public Suffix List with its private part, so each
-/// `*.github.io` is a site of its own; a name that is itself a suffix, or has one label, is its own
-/// site. A clone costs a counter.
+/// The registrable domain of a URL (public suffix plus one label), or the address of an IP host:
+/// the unit of scope and of domain budgets.
+///
+/// Suffixes follow the Public Suffix List including its private section, so each `*.github.io` is a
+/// domain of its own. A name that is itself a suffix, or has a single label, is its own domain.
+/// Cloning is cheap (a reference count).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(Arc<str>);
 
 impl Site {
-    /// The site of `url`.
+    /// Returns the registrable domain of `url`.
     pub fn of(url: &Url) -> Self {
         let host = without_trailing_dot(url.host_str().unwrap_or_default());
         Self(match url.host() {
@@ -112,7 +117,7 @@ impl Site {
         })
     }
 
-    /// As text.
+    /// Returns the domain or address as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

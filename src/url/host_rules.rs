@@ -1,8 +1,8 @@
-//! Which rules of the canonical form hold at which host: the one place where they are looked up.
+//! Decides which rules of the canonical form apply at which host.
 //!
-//! Two forms of a URL that become one must meet the same rules, or they would not become one. So a
-//! host is looked up by its name without trailing dot, without `www.` where the rule of that name is
-//! on at what is left, and whatever the scheme; a port counts where the URL names one.
+//! Two spellings of a URL that are to become one must meet the same rules. A host is therefore
+//! looked up by its name without the trailing dot, without `www.` if the rule `www` is on for the
+//! shorter name, and regardless of the scheme; a port counts only if the URL names one.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -15,21 +15,22 @@ use super::host_name::{without_trailing_dot, without_www};
 use super::rules::{FORM, Rule, RuleSet};
 use super::{HostKey, HostMap, HostPattern};
 
-/// What differs at some hosts.
+/// Changes to the rules of the canonical form, for all hosts or for some.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRules {
-    /// Rules that are applied.
+    /// Rules that are switched on.
     pub on: RuleSet,
-    /// Rules that are not; `on` goes before it.
+    /// Rules that are switched off; `on` takes precedence.
     pub off: RuleSet,
-    /// Parameters that are dropped, by their whole names as they stand in a canonical form.
+    /// Parameters that are dropped, by their full names as they appear in a canonical form.
     pub drop: BTreeSet<String>,
-    /// Parameters that are kept, even if they carry tracking or a session; goes before `drop`.
+    /// Parameters that are kept even if they look like tracking or a session; takes precedence over
+    /// `drop`.
     pub keep: BTreeSet<String>,
 }
 
 impl Default for HostRules {
-    /// Nothing differs.
+    /// Returns a value that changes nothing.
     fn default() -> Self {
         Self {
             on: RuleSet::EMPTY,
@@ -45,7 +46,7 @@ impl HostRules {
         !(self.drop.is_empty() && self.keep.is_empty())
     }
 
-    /// On one line, for people.
+    /// Appends a description to `line`, for people to read.
     fn describe(&self, line: &mut String) {
         let rules = |set: RuleSet| set.iter().map(|rule| rule.to_string()).collect();
         let names = |set: &BTreeSet<String>| set.iter().cloned().collect();
@@ -63,29 +64,33 @@ impl HostRules {
     }
 }
 
-/// What settings say of a parameter.
+/// What the settings say about a query parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parameter {
     Drop,
     Keep,
 }
 
-/// The rules of one host.
+/// The rules that apply at one host.
 #[derive(Debug)]
 pub(super) struct RulesAt<'a> {
     pub(super) set: RuleSet,
-    /// Those that name parameters, the most specific last.
+    /// The entries that name parameters, the most specific last.
     parameters: Vec<&'a HostRules>,
 }
 
 impl<'a> RulesAt<'a> {
-    /// What is said of a parameter, by the most specific that names it.
+    /// Returns what the most specific entry that names the parameter says about it.
     pub(super) fn says(&self, name: &str) -> Option<Parameter> {
         let mut layers = self.parameters.iter().rev();
-        layers.find_map(|rules| match () {
-            () if rules.keep.contains(name) => Some(Parameter::Keep),
-            () if rules.drop.contains(name) => Some(Parameter::Drop),
-            () => None,
+        layers.find_map(|rules| {
+            if rules.keep.contains(name) {
+                Some(Parameter::Keep)
+            } else if rules.drop.contains(name) {
+                Some(Parameter::Drop)
+            } else {
+                None
+            }
         })
     }
 
@@ -97,15 +102,15 @@ impl<'a> RulesAt<'a> {
     }
 }
 
-/// The rules of all hosts. A clone costs two counters; what it learns then is its own.
+/// The rules of all hosts. Cloning costs two reference counts; what a clone learns is its own.
 #[derive(Debug, Clone)]
 pub(super) struct HostTable {
     given: Arc<Given>,
-    /// By name, and port where it is not the scheme's own.
+    /// Learned rules, by host name, plus the port if it is not the scheme's default.
     learned: Arc<HashMap<String, HostRules>>,
 }
 
-/// What never changes.
+/// The part of the table that never changes.
 #[derive(Debug)]
 struct Given {
     base: RuleSet,
@@ -152,16 +157,17 @@ impl HostTable {
         &self.given.description
     }
 
-    /// The rules at the host of a URL, which is http or https.
+    /// Returns the rules at the host of an http or https URL.
     pub(super) fn at(&self, url: &Url) -> RulesAt<'_> {
         if self.given.hosts.is_empty() && self.learned.is_empty() {
             return self.of_name("", "", None);
         }
         let host = &url[Position::BeforeHost..Position::AfterHost];
         let name = without_trailing_dot(host);
-        let authority = match name.len() == host.len() {
-            true => Cow::Borrowed(&url[Position::BeforeHost..Position::AfterPort]),
-            false => Cow::Owned([name, &url[Position::AfterHost..Position::AfterPort]].concat()),
+        let authority = if name.len() == host.len() {
+            Cow::Borrowed(&url[Position::BeforeHost..Position::AfterPort])
+        } else {
+            Cow::Owned([name, &url[Position::AfterHost..Position::AfterPort]].concat())
         };
         let port = url.port();
         let bare = without_www(name);
@@ -173,12 +179,12 @@ impl HostTable {
             return rules;
         }
         let mut rules = self.of_name(name, &authority, port);
-        // What the host without `www.` does not fold is another host.
+        // A host whose name without `www.` does not fold `www.` is a separate host.
         rules.set = rules.set.without(Rule::Www);
         rules
     }
 
-    /// `authority` is the name, and the port if the URL names one.
+    /// Returns the rules of a name. `authority` is the name, plus the port if the URL names one.
     fn of_name(&self, name: &str, authority: &str, port: Option<u16>) -> RulesAt<'_> {
         let given = &*self.given;
         let mut rules = RulesAt {
@@ -192,7 +198,7 @@ impl HostTable {
             rules.add(learned);
         }
         rules.add(&given.everywhere);
-        // A port that is the scheme's own is none here: 0 is nobody's.
+        // The scheme's default port counts as no port; nobody uses port 0.
         for own in given.hosts.matching_name(name, port.unwrap_or_default()) {
             rules.add(own);
         }
@@ -223,9 +229,10 @@ impl HostTable {
         let (name, bare) = (host.name(), without_www(host.name()));
         let port = (authority.len() > name.len()).then(|| host.port());
         let without = &authority[name.len() - bare.len()..];
-        match self.of_name(bare, without, port).set.has(Rule::Www) {
-            true => without.to_owned(),
-            false => authority.to_owned(),
+        if self.of_name(bare, without, port).set.has(Rule::Www) {
+            without.to_owned()
+        } else {
+            authority.to_owned()
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Url ids: xxh3-128 of the canonical form, keyed by a secret drawn per crawl, so that nobody can
-//! publish two URLs that collide in every crawl.
+//! URL ids: the xxh3-128 hash of the canonical form, keyed by a secret that is drawn per crawl, so
+//! that nobody can publish two URLs that collide in every crawl.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_secret};
 
-/// The per-crawl key of every [`UrlId`], drawn once and kept in the store.
+/// The key of every [`UrlId`] of a crawl, drawn once and kept in the store.
 #[derive(Clone)]
 pub struct Secret([u8; Self::LEN]);
 
 impl Secret {
-    /// Bytes of a secret: xxh3 needs at least 136, its own default has 192.
+    /// Length of a secret in bytes. xxh3 needs at least 136; its own default secret has 192.
     pub const LEN: usize = 192;
 
-    /// A secret from stored or freshly drawn random bytes.
+    /// Creates a secret from stored or freshly drawn random bytes.
     pub fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes to keep.
+    /// Returns the bytes, to be stored.
     pub fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
     }
@@ -38,25 +38,26 @@ impl UrlId {
         Self(xxh3_128_with_secret(canonical.as_bytes(), &secret.0).to_be_bytes())
     }
 
-    /// Another key for the same, of this generation: none is that of a URL.
+    /// Returns a derived key for the same URL in a given generation. It never equals the id of a
+    /// URL.
     #[must_use]
     pub fn salted(self, generation: u32) -> Self {
         let text = [&self.0[..], &generation.to_be_bytes()].concat();
         Self(xxh3_128(&text).to_be_bytes())
     }
 
-    /// The id as a row key.
+    /// Returns the id as a row key.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The id from a row key.
+    /// Creates an id from a row key.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The upper 64 bits: the key in the runs of URLs seen. Two of n URLs share it with
-    /// probability n²/2⁶⁵ (0.03 at a billion).
+    /// Returns the upper 64 bits, which are the key in the runs of URLs seen. Some two of n URLs
+    /// share a key with probability n²/2⁶⁵ (0.03 at a billion).
     pub fn key(&self) -> u64 {
         (u128::from_be_bytes(self.0) >> 64) as u64
     }

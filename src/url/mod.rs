@@ -1,7 +1,9 @@
-//! What a URL is to a crawl: parsing, the canonical form that is its identity, and the host and
-//! site it belongs to. First room of the flow: seeds and links enter here as text and leave as
-//! [`Url`] (what is requested) and [`UrlId`] (what it is known by). No I/O, no clock. Only
-//! `canonical.rs` makes a [`CanonicalUrl`].
+//! URLs: parsing, the canonical form that identifies a URL, and the host and registrable domain
+//! that it belongs to.
+//!
+//! This is the first room of the flow: seeds and links enter as text and leave as a [`Url`] (what
+//! is requested) and a [`UrlId`] (what identifies it). The room does no I/O and reads no clock.
+//! Only `canonical.rs` makes a [`CanonicalUrl`].
 
 mod canonical;
 mod filter;
@@ -30,41 +32,46 @@ use std::borrow::Cow;
 
 use encoding_rs::{EncoderResult, Encoding, UTF_8};
 
-/// Longest URL that is crawled, in bytes. RFC 9110 section 4.1 asks for at least 8,000; real pages
-/// stay below, and no server is known to take more than 16 KiB of request line by default.
+/// Maximum length of a URL, in bytes. RFC 9110, section 4.1 asks for at least 8,000; real pages
+/// stay below that, and no server is known to accept a request line of more than 16 KiB by default.
 pub const MAX_LEN: usize = 16 * 1024;
 
-/// Why a text is not a URL that can be crawled.
+/// The error returned for a text that is not a URL that can be crawled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The text is not a URL at all.
+    /// The text is not a URL.
     #[error("not a URL: {0}")]
     Syntax(#[from] ::url::ParseError),
-    /// A URL, but neither http nor https.
-    #[error("scheme `{0}` is not crawled, only http and https are")]
+    /// The scheme is neither http nor https.
+    #[error("scheme `{0}` is not supported; only http and https URLs are crawled")]
     Scheme(String),
-    /// An http URL without a host.
+    /// The URL has no host.
     #[error("the URL has no host")]
     NoHost,
-    /// More than [`MAX_LEN`] bytes, before or after parsing.
-    #[error("the URL has {0} bytes, at most {MAX_LEN} are crawled")]
+    /// The URL has more than [`MAX_LEN`] bytes, before or after parsing.
+    #[error("the URL has {0} bytes; the maximum is {MAX_LEN}")]
     TooLong(usize),
 }
 
-/// Parses an absolute URL as it was found: a seed, or the text of a link. White space and control
-/// characters around it and its fragment are dropped, nothing else is changed beyond what the
-/// URL standard's parser does.
+/// Parses an absolute URL as it was found, in a seed list or a link. Surrounding white space and
+/// control characters and the fragment are dropped; apart from that, only what the URL standard's
+/// parser changes is changed.
+///
+/// # Errors
+///
+/// Returns an [`Error`] if the text is not an http or https URL with a host, or is too long.
 pub fn parse(text: &str) -> Result<Url, Error> {
     accept(Url::parse(trimmed(text)?)?)
 }
 
-/// Resolves a reference found on a page against the page's base, with the same care.
+/// Resolves a reference found on a page against the page's base URL, under the conditions of
+/// [`parse`].
 pub fn join(base: &Url, reference: &str) -> Result<Url, Error> {
     accept(base.join(trimmed(reference)?)?)
 }
 
-/// The same for a page in another encoding than UTF-8: the query is written in it (URL standard,
-/// section 4.4), which is what the server understands.
+/// Resolves a reference like [`join`], for a page in the given encoding. The query is written in
+/// that encoding (URL standard, section 4.4), because that is what the server expects.
 pub fn join_in(base: &Url, reference: &str, encoding: &'static Encoding) -> Result<Url, Error> {
     let encoding = encoding.output_encoding();
     if encoding == UTF_8 || reference.is_ascii() {
@@ -77,8 +84,8 @@ pub fn join_in(base: &Url, reference: &str, encoding: &'static Encoding) -> Resu
     accept(joined)
 }
 
-/// Text in an encoding. What it does not have is a character reference, escaped (URL standard, section
-/// 1.3, "percent-encode after encoding").
+/// Encodes text. A character that the encoding lacks becomes an escaped numeric character reference
+/// (URL standard, section 1.3, "percent-encode after encoding").
 fn encoded(mut text: &str, encoding: &'static Encoding) -> Vec<u8> {
     let mut encoder = encoding.new_encoder();
     let mut bytes = Vec::new();
@@ -99,7 +106,8 @@ fn encoded(mut text: &str, encoding: &'static Encoding) -> Vec<u8> {
     }
 }
 
-/// Measured before parsing, so that a megabyte of `data:` in a link costs nothing.
+/// Trims the text and checks its length before parsing, so that a megabyte of `data:` in a link
+/// costs nothing.
 fn trimmed(text: &str) -> Result<&str, Error> {
     let text = text.trim_matches(|c: char| c == ' ' || c.is_ascii_control());
     if text.len() > MAX_LEN {
@@ -124,7 +132,7 @@ fn accept(mut url: Url) -> Result<Url, Error> {
     }
 }
 
-/// What this crawl calls the same URL: the canonical form and its hash under the crawl's secret.
+/// How a crawl identifies URLs: the canonical form, hashed under the crawl's secret.
 #[derive(Debug, Clone)]
 pub struct Identity {
     canonicalizer: Canonicalizer,
@@ -132,7 +140,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Makes the identity of one crawl.
+    /// Creates the identity of a crawl.
     pub fn new(canonicalizer: Canonicalizer, secret: Secret) -> Self {
         Self {
             canonicalizer,
@@ -140,8 +148,8 @@ impl Identity {
         }
     }
 
-    /// The identity under which URLs of this host that what was learned of it makes one have one id.
-    /// It is no identity of the crawl: it tells variants.
+    /// Returns an identity that also applies `rules`, learned of `host`. It serves to find variants
+    /// of a URL and is not the identity of the crawl.
     #[must_use]
     pub fn with_learned(&self, host: &HostKey, rules: HostRules) -> Self {
         let mut learned = self.clone();
@@ -149,12 +157,12 @@ impl Identity {
         learned
     }
 
-    /// The canonical form of `url`.
+    /// Returns the canonical form of `url`.
     pub fn canonical(&self, url: &Url) -> CanonicalUrl {
         self.canonicalizer.canonicalize(url)
     }
 
-    /// The id of `url`: two URLs with one canonical form have one id.
+    /// Returns the id of `url`. URLs with the same canonical form have the same id.
     pub fn id(&self, url: &Url) -> UrlId {
         self.canonical(url).id(&self.secret)
     }

@@ -1,5 +1,5 @@
-//! Which pages a person means: a pattern of hosts, a pattern of paths behind it, or both; and values
-//! kept by such patterns.
+//! Patterns of pages, which name a set of hosts, a set of paths, or both; and maps from such
+//! patterns to values.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{HostKey, HostMap, HostPattern, PatternError};
 
-/// Longest pattern of paths in bytes. Bounds what a match can cost.
+/// Maximum length of a path pattern, in bytes. Bounds the cost of a match.
 const MAX_PATH: usize = 1_024;
 
-/// A pattern of URLs: that of their hosts, and of what comes behind the host. `example.org` is every
-/// page of these hosts, `example.org/print/` those whose path begins so, `/print/` those of any host.
-/// Paths are matched as in robots.txt (RFC 9309, section 2.2.3), the query with them: `*` is
-/// anything, `$` at the end is the end.
+/// A pattern of pages: a host pattern followed by a path pattern, of which one may be missing.
+///
+/// `example.org` matches every page of these hosts, `example.org/print/` the pages whose path
+/// begins with `/print/`, and `/print/` such pages of any host. Paths, including the query, match
+/// as in robots.txt (RFC 9309, section 2.2.3): `*` stands for anything, and a final `$` for the
+/// end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PagePattern {
@@ -23,30 +25,30 @@ pub struct PagePattern {
     path: Option<PathPattern>,
 }
 
-/// A pattern of what comes behind the host; it begins with a slash.
+/// A pattern of paths; it begins with a slash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PathPattern(String);
 
-/// Why a text is not a pattern of URLs.
+/// The error returned for a text that is not a page pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PagePatternError {
-    /// What is before the first slash is not a pattern of hosts.
+    /// The text before the first slash is not a host pattern.
     #[error(transparent)]
     Host(#[from] PatternError),
-    /// It names no host and no path, or too long a path.
+    /// The text names neither hosts nor paths, or its path is too long.
     #[error(
-        "{0:?} is no pattern of pages; write hosts such as example.org, paths such as /print/, or both as example.org/print/"
+        "{0:?} is not a page pattern; write hosts such as example.org, paths such as /print/, or both, as in example.org/print/"
     )]
     Empty(String),
 }
 
 impl PagePattern {
-    /// The hosts that it names, if it names any.
+    /// Returns the host pattern, if the pattern has one.
     pub fn host(&self) -> Option<&HostPattern> {
         self.host.as_ref()
     }
 
-    /// Whether it is about all pages of its hosts.
+    /// Returns `true` if the pattern matches all pages of its hosts.
     pub fn is_whole_host(&self) -> bool {
         self.path.is_none()
     }
@@ -58,7 +60,7 @@ impl FromStr for PagePattern {
     fn from_str(text: &str) -> Result<Self, PagePatternError> {
         let refuse = || PagePatternError::Empty(text.chars().take(MAX_PATH).collect());
         if text.contains("://") {
-            // It would be read as a host with a port.
+            // The scheme would be read as a host with a port.
             return Err(refuse());
         }
         let at = text.find('/').unwrap_or(text.len());
@@ -97,8 +99,8 @@ impl fmt::Display for PagePattern {
 }
 
 impl PathPattern {
-    /// Whether it matches a path with its query. Walks back to the last `*` only, so the cost is
-    /// bounded by the product of the two lengths.
+    /// Tells whether the pattern matches a path with its query. Backtracks to the last `*` only, so
+    /// the cost is bounded by the product of the two lengths.
     fn matches(&self, path: &str) -> bool {
         let (pattern, is_anchored) = match self.0.strip_suffix('$') {
             Some(pattern) => (pattern.as_bytes(), true),
@@ -106,7 +108,7 @@ impl PathPattern {
         };
         let path = path.as_bytes();
         let (mut at, mut from) = (0, 0);
-        // Behind the last `*`, and where in the path it was tried last.
+        // Position behind the last `*`, and where in the path it was last tried.
         let mut star: Option<(usize, usize)> = None;
         loop {
             match (pattern.get(from), path.get(at)) {
@@ -134,15 +136,15 @@ impl PathPattern {
     }
 }
 
-/// Values by pattern of URLs.
+/// A map from page patterns to values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageMap<T> {
     hosts: HostMap<Paths<T>>,
-    /// Those of patterns that name no host.
+    /// The values of patterns that name no host.
     anywhere: Paths<T>,
 }
 
-/// The values of one pattern of hosts, those of the shortest patterns of paths first.
+/// The values of one host pattern, shortest path pattern first.
 type Paths<T> = Vec<(Option<PathPattern>, T)>;
 
 impl<T> Default for PageMap<T> {
@@ -155,7 +157,7 @@ impl<T> Default for PageMap<T> {
 }
 
 impl<T> PageMap<T> {
-    /// Keeps a value; gives back what the same pattern had.
+    /// Inserts a value and returns the previous value of the same pattern.
     pub fn insert(&mut self, pattern: &PagePattern, value: T) -> Option<T> {
         let paths = match &pattern.host {
             Some(host) => self.hosts.entry(host),
@@ -165,19 +167,20 @@ impl<T> PageMap<T> {
             return Some(std::mem::replace(old, value));
         }
         paths.push((pattern.path.clone(), value));
-        // Of two of one length the one that was inserted later is the last, and so wins.
+        // The sort is stable: of two patterns of the same length, the later one stays last and
+        // wins.
         paths.sort_by_key(|(path, _)| path.as_ref().map_or(0, |path| path.0.len()));
         None
     }
 
-    /// Whether there is nothing in it.
+    /// Returns `true` if the map has no values.
     pub fn is_empty(&self) -> bool {
         self.anywhere.is_empty() && self.hosts.values().next().is_none()
     }
 
-    /// The values of all patterns that the URL matches, the most specific last: a named host after
-    /// any host, then as [`HostMap::matching`] orders them, then a longer pattern of paths after a
-    /// shorter one, then the one that was inserted later.
+    /// Returns the values of all patterns that `url` matches, the most specific last: patterns with
+    /// a host after those without, ordered as by [`HostMap::matching`]; then by length of the path
+    /// pattern; then by time of insertion.
     pub fn matching<'a>(&'a self, url: &'a Url) -> Vec<&'a T> {
         if self.is_empty() {
             return Vec::new();

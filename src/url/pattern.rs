@@ -1,5 +1,5 @@
-//! Which hosts a person means: patterns of names, and values kept by pattern. A value is found by
-//! the host's name in as many look-ups as the name has labels, however many patterns there are.
+//! Host patterns, and maps from such patterns to values. A look-up takes as many steps as the
+//! host's name has labels, however many patterns there are.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,24 +11,25 @@ use serde::{Deserialize, Serialize};
 use super::HostKey;
 use super::host_name::without_trailing_dot;
 
-/// Longest name in characters (RFC 1035, section 2.3.4: 255 octets with lengths and root). Bounds
-/// what a host of thousands of labels can cost.
+/// Maximum length of a name, in characters (RFC 1035, section 2.3.4: 255 octets including lengths
+/// and root). Bounds the cost of a host with thousands of labels.
 const MAX_NAME: usize = 253;
 
-/// A pattern of hosts: `example.org` is that name and all names below it, `*.example.org` only
-/// those below, `example.org:8080` both at that port alone. An address is only itself. A name in
-/// another script than Latin is its form in the DNS (`bücher.example` is `xn--bcher-kva.example`).
+/// A pattern of hosts: `example.org` matches that name and all names below it, `*.example.org` only
+/// the names below it, and `example.org:8080` both, at that port only. An address matches only
+/// itself. A name outside ASCII stands for its form in the DNS (`bücher.example` is
+/// `xn--bcher-kva.example`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostPattern {
-    /// As hosts are named in a [`HostKey`].
+    /// The name, spelled as in a [`HostKey`].
     name: String,
-    /// The name itself does not match.
+    /// Set if the name itself does not match.
     only_below: bool,
     port: Option<u16>,
 }
 
-/// Why a text is not a pattern of hosts.
+/// The error returned for a text that is not a host pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} {reason}; write a name such as example.org, *.example.org or example.org:8080")]
 pub struct PatternError {
@@ -37,17 +38,17 @@ pub struct PatternError {
 }
 
 impl HostPattern {
-    /// The name, without `*.` and port.
+    /// Returns the name, without `*.` and port.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the name itself does not match.
+    /// Returns `true` if only names below [`name`](Self::name) match.
     pub fn is_only_below(&self) -> bool {
         self.only_below
     }
 
-    /// The port, if it is named.
+    /// Returns the port, if the pattern names one.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
@@ -65,33 +66,33 @@ impl FromStr for HostPattern {
             Some(rest) => (true, rest),
             None => (false, text),
         };
-        // The colons of an address stand in brackets.
+        // The colons of an IPv6 address are inside brackets.
         let colon = rest.rfind(':').filter(|at| !rest[*at..].contains(']'));
         let (name, port) = match colon {
             Some(at) => (&rest[..at], Some(&rest[at + 1..])),
             None => (rest, None),
         };
         if rest.contains(['/', '@', '?', '#', '\\']) {
-            return Err(refuse("is more than the name of a host"));
+            return Err(refuse("contains more than a host name"));
         }
         if name.contains('*') {
-            return Err(refuse("has a `*` elsewhere than at its beginning"));
+            return Err(refuse("has a `*` that is not at the beginning"));
         }
         let port = port
             .map(|port| {
                 port.parse()
-                    .map_err(|_| refuse("has no port after its `:`"))
+                    .map_err(|_| refuse("has no valid port after its `:`"))
             })
             .transpose()?;
-        let host = Host::parse(name).map_err(|_| refuse("is not the name of a host"))?;
+        let host = Host::parse(name).map_err(|_| refuse("is not a valid host name"))?;
         let is_name = matches!(host, Host::Domain(_));
         if only_below && !is_name {
-            return Err(refuse("is an address, and nothing is below an address"));
+            return Err(refuse("is an address, which has no names below it"));
         }
         let name = host.to_string();
         let name = without_trailing_dot(&name);
         if name.is_empty() || name.ends_with('.') || name.len() > MAX_NAME {
-            return Err(refuse("is not the name of a host"));
+            return Err(refuse("is not a valid host name"));
         }
         Ok(Self {
             name: name.to_owned(),
@@ -126,19 +127,19 @@ impl fmt::Display for HostPattern {
     }
 }
 
-/// Values by pattern of hosts.
+/// A map from host patterns to values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostMap<T> {
-    /// By name, then by port.
+    /// The values, by name and then by port.
     names: HashMap<String, HashMap<Option<u16>, Here<T>>>,
 }
 
-/// What stands at one name and port.
+/// The values at one name and port.
 #[derive(Debug, Clone, PartialEq)]
 struct Here<T> {
-    /// For the name and all below.
+    /// The value for the name and all names below it.
     whole: Option<T>,
-    /// For those below alone.
+    /// The value for the names below it only.
     below: Option<T>,
 }
 
@@ -151,12 +152,12 @@ impl<T> Default for HostMap<T> {
 }
 
 impl<T> HostMap<T> {
-    /// Keeps a value; gives back what the same pattern had.
+    /// Inserts a value and returns the previous value of the same pattern.
     pub fn insert(&mut self, pattern: &HostPattern, value: T) -> Option<T> {
         self.place(pattern).replace(value)
     }
 
-    /// The value of a pattern; an empty one where there was none.
+    /// Returns the value of a pattern, inserting the default if there is none.
     pub(super) fn entry(&mut self, pattern: &HostPattern) -> &mut T
     where
         T: Default,
@@ -170,14 +171,16 @@ impl<T> HostMap<T> {
             whole: None,
             below: None,
         });
-        match pattern.only_below {
-            true => &mut here.below,
-            false => &mut here.whole,
+        if pattern.only_below {
+            &mut here.below
+        } else {
+            &mut here.whole
         }
     }
 
-    /// The values of all patterns that the host matches, the most specific last: a longer name
-    /// after a shorter one, then a port after none, then `*.name` after `name`.
+    /// Returns the values of all patterns that the host matches, the most specific last: longer
+    /// names after shorter ones, then patterns with a port after those without, then `*.name` after
+    /// `name`.
     pub fn matching<'a, 'n>(
         &'a self,
         host: &'n HostKey,
@@ -185,7 +188,8 @@ impl<T> HostMap<T> {
         self.matching_name(host.name(), host.port())
     }
 
-    /// The same for a name as a [`HostKey`] has it, and a port.
+    /// Returns what [`matching`](Self::matching) returns, for a name as spelled in a [`HostKey`]
+    /// and a port.
     pub(super) fn matching_name<'a, 'n>(
         &'a self,
         name: &'n str,
@@ -206,12 +210,12 @@ impl<T> HostMap<T> {
             })
     }
 
-    /// Whether there is no value.
+    /// Returns `true` if the map has no values.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// All values, in no order.
+    /// Iterates over all values, in no particular order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         let here = self.names.values().flat_map(HashMap::values);
         here.flat_map(|here| here.whole.iter().chain(&here.below))
@@ -250,16 +254,16 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_refused_with_the_reason() {
-        check_refused("http://example.org", "more than the name");
-        check_refused("example.org/a", "more than the name");
-        check_refused("user@example.org", "more than the name");
-        check_refused("*", "a `*` elsewhere");
-        check_refused("*.*.org", "a `*` elsewhere");
-        check_refused("news.*", "a `*` elsewhere");
-        check_refused("example.org:", "no port");
-        check_refused("example.org:http", "no port");
-        check_refused("example.org:99999", "no port");
-        check_refused("*.127.0.0.1", "nothing is below an address");
+        check_refused("http://example.org", "more than a host name");
+        check_refused("example.org/a", "more than a host name");
+        check_refused("user@example.org", "more than a host name");
+        check_refused("*", "a `*` that is not at");
+        check_refused("*.*.org", "a `*` that is not at");
+        check_refused("news.*", "a `*` that is not at");
+        check_refused("example.org:", "no valid port");
+        check_refused("example.org:http", "no valid port");
+        check_refused("example.org:99999", "no valid port");
+        check_refused("*.127.0.0.1", "has no names below it");
         for text in ["", ".", "*.", "a b", "::1", &"a.".repeat(200)] {
             check_refused(text, "write a name such as");
         }

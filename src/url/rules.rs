@@ -1,19 +1,20 @@
-//! The rules of the canonical form as data: which there are, which are on, and the names of the
-//! parameters that carry tracking or a session. `canonical.rs` applies them. To treat URLs
-//! differently, change a line here.
+//! The rules of the canonical form as data: the list of rules, which of them are on by default, and
+//! the names of parameters that carry tracking or a session. `canonical.rs` applies them. To treat
+//! URLs differently, change a line here.
 //!
-//! Not listed because the URL standard's parser has done it before: case of scheme and host,
-//! IDN, default port, dot segments, encoding of characters that no URL may hold. The fragment
-//! never reaches a server and is always dropped.
+//! Some normalizations are not listed because the URL standard's parser has applied them already:
+//! case of scheme and host, IDN, default port, dot segments, and the encoding of characters that no
+//! URL may contain. The fragment never reaches a server and is always dropped.
 
 use serde::{Deserialize, Serialize};
 
-/// What of the canonical form no setting says: kept by each crawl with its settings. To be raised
-/// when any URL gets another canonical form than before, by another line in a list below too; a
-/// crawl that began with another would meet its own pages as new ones.
+/// Version of the part of the canonical form that no setting controls; each crawl keeps it with its
+/// settings. Raise it whenever any URL gets a different canonical form than before, including by a
+/// change to a list below: a crawl begun under another version would meet its own pages as new
+/// ones.
 pub(super) const FORM: u32 = 1;
 
-/// One thing the canonical form does to a URL, switchable by its name.
+/// One normalization, which can be switched on and off by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[repr(u8)]
@@ -36,16 +37,16 @@ pub enum Rule {
     QueryOrder,
 }
 
-/// A rule with its name in configuration, what it does, and whether it is on unless asked.
+/// A rule with its name, its description and its default.
 #[derive(Debug)]
 pub struct RuleLine {
     /// The rule.
     pub rule: Rule,
-    /// Its name in configuration and output.
+    /// Name in configuration and output.
     pub name: &'static str,
-    /// What it does, one sentence without period.
+    /// What the rule does, as one sentence without a period.
     pub what: &'static str,
-    /// Whether [`Canonicalizer::default`](super::Canonicalizer::default) applies it.
+    /// Set if [`Canonicalizer::default`](super::Canonicalizer::default) applies the rule.
     pub by_default: bool,
 }
 
@@ -58,24 +59,24 @@ const fn line(rule: Rule, name: &'static str, by_default: bool, what: &'static s
     }
 }
 
-/// All rules, in the order in which they are applied.
+/// All rules, in the order of application.
 static RULES: [RuleLine; 15] = [
-    // Off: a host may serve other pages under https, or none. Most do not.
+    // Off: a host may serve other pages, or none, under https. Most do not.
     line(
         Rule::Scheme,
         "scheme",
         false,
         "writes http as https where the URL names no port",
     ),
-    // Names and passwords in links are no part of what a page is, and they are free to invent: a
-    // page that links to `http://1@host/`, `http://2@host/`... would otherwise have no end.
+    // User names and passwords in links do not identify a page, and they can be invented freely: a
+    // page that links to `http://1@host/`, `http://2@host/` and so on would otherwise have no end.
     line(
         Rule::Userinfo,
         "userinfo",
         true,
         "drops user name and password",
     ),
-    // Off: they are two hosts, and which of the two redirects is theirs to say.
+    // Off: they are two hosts, and it is for them to say which redirects to the other.
     line(
         Rule::Www,
         "www",
@@ -100,21 +101,22 @@ static RULES: [RuleLine; 15] = [
         true,
         "drops `;jsessionid=...` and the segments of ASP.NET sessions without cookies",
     ),
-    // Off: most servers tell `/Page` from `/page`.
+    // Off: most servers distinguish `/Page` from `/page`.
     line(
         Rule::PathCase,
         "path-case",
         false,
         "writes the path in lower case, but not its escapes",
     ),
-    // Off: `/web/2020/http://a.example/` is a common path, and some servers tell `//` from `/`.
+    // Off: `/web/2020/http://a.example/` is a common kind of path, and some servers distinguish
+    // `//` from `/`.
     line(
         Rule::DuplicateSlashes,
         "duplicate-slashes",
         false,
         "folds runs of slashes in the path",
     ),
-    // Off: nothing but the server's settings says which file a directory shows.
+    // Off: only the server's configuration determines which file stands for a directory.
     line(
         Rule::IndexFile,
         "index-file",
@@ -133,7 +135,7 @@ static RULES: [RuleLine; 15] = [
         true,
         "drops an empty query and empty pieces of a query",
     ),
-    // On: it does nothing where nobody names a parameter.
+    // On: it does nothing unless the settings name a parameter.
     line(
         Rule::Parameters,
         "parameters",
@@ -160,16 +162,16 @@ static RULES: [RuleLine; 15] = [
     ),
 ];
 
-/// No rule has this name.
+/// The error returned for a name that no rule has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no rule of the canonical form is called `{0}`")]
+#[error("`{0}` is not a canonicalization rule")]
 pub struct UnknownRule(
-    /// The name that was asked for.
+    /// The unknown name.
     pub String,
 );
 
 impl Rule {
-    /// Every rule with its description, in the order of application.
+    /// Returns every rule with its description, in the order of application.
     pub fn all() -> &'static [RuleLine] {
         &RULES
     }
@@ -205,38 +207,38 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// A set of rules in one word; by default those that [`Rule::all`] marks so.
+/// A set of rules; by default the rules that [`Rule::all`] marks as default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleSet(u16);
 
 impl RuleSet {
-    /// No rules at all.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
-    /// Whether this rule is in the set.
+    /// Returns `true` if the set contains `rule`.
     pub fn has(self, rule: Rule) -> bool {
         self.0 & (1 << rule as u8) != 0
     }
 
-    /// The set with this rule.
+    /// Returns the set with `rule` added.
     #[must_use]
     pub fn with(self, rule: Rule) -> Self {
         Self(self.0 | (1 << rule as u8))
     }
 
-    /// The set without this rule.
+    /// Returns the set with `rule` removed.
     #[must_use]
     pub fn without(self, rule: Rule) -> Self {
         Self(self.0 & !(1 << rule as u8))
     }
 
-    /// The set with these rules and without those.
+    /// Returns the set with the rules of `off` removed and those of `on` added.
     #[must_use]
     pub fn changed(self, on: Self, off: Self) -> Self {
         Self((self.0 & !off.0) | on.0)
     }
 
-    /// The rules in the set, in the order of application.
+    /// Iterates over the rules of the set, in the order of application.
     pub fn iter(self) -> impl Iterator<Item = Rule> {
         let lines = RULES.iter().map(|line| line.rule);
         lines.filter(move |rule| self.has(*rule))
@@ -259,8 +261,8 @@ impl Default for RuleSet {
     }
 }
 
-/// Whether a parameter of this name tells only where the visitor came from. Whole names or
-/// documented prefixes, whatever their case; never a part of a name.
+/// Tells whether a parameter only says where a visitor came from. Matches full names or documented
+/// prefixes, ignoring case; never a part of a name.
 pub(super) fn is_tracking(name: &str) -> bool {
     TRACKING_PREFIXES.iter().any(|prefix| {
         name.len() > prefix.len()
@@ -270,7 +272,7 @@ pub(super) fn is_tracking(name: &str) -> bool {
         .is_ok()
 }
 
-/// Whether this parameter carries a session and says nothing about the page.
+/// Tells whether a parameter carries a session and says nothing about the page.
 pub(super) fn is_session(name: &str, value: &str) -> bool {
     match SESSIONS.binary_search_by(|(listed, _)| compare(listed, name)) {
         Ok(found) => match SESSIONS[found].1 {
@@ -281,7 +283,8 @@ pub(super) fn is_session(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a server may show this file for its directory: `index.html`, `default.aspx`.
+/// Tells whether a server may show this file for its directory, as with `index.html` or
+/// `default.aspx`.
 pub(super) fn is_index_file(segment: &str) -> bool {
     let Some((stem, extension)) = segment.split_once('.') else {
         return false;
@@ -291,17 +294,17 @@ pub(super) fn is_index_file(segment: &str) -> bool {
         || (is_one_of(&["default"], stem) && is_one_of(&DEFAULT_EXTENSIONS, extension))
 }
 
-/// What the usual servers are set up with for `index`: Apache, nginx, PHP, servlets, `ColdFusion`.
+/// Extensions that common servers accept for `index`: Apache, nginx, PHP, servlets, `ColdFusion`.
 static INDEX_EXTENSIONS: [&str; 11] = [
     "asp", "aspx", "cfm", "cgi", "htm", "html", "jsp", "php", "pl", "shtml", "xhtml",
 ];
 
-/// The same for `default`: IIS.
+/// Extensions that IIS accepts for `default`.
 static DEFAULT_EXTENSIONS: [&str; 4] = ["asp", "aspx", "htm", "html"];
 
-/// Whether a path segment is a session of ASP.NET without cookies: `(S(...))`, also with an
-/// authentication ticket or the mark of the cookie probe, `(X(1)F(...)S(...))`; in ASP.NET 1.1
-/// 24 characters in one pair of parentheses.
+/// Tells whether a path segment is a cookieless ASP.NET session: `(S(...))`, also combined with an
+/// authentication ticket or the mark of the cookie probe, as in `(X(1)F(...)S(...))`; in ASP.NET
+/// 1.1, 24 characters in one pair of parentheses.
 pub(super) fn is_asp_net_session(segment: &str) -> bool {
     let Some(inner) = segment
         .strip_prefix('(')
@@ -334,16 +337,17 @@ pub(super) fn is_asp_net_session(segment: &str) -> bool {
     has_session && rest.is_empty()
 }
 
-/// IIS names the cookie of classic ASP `ASPSESSIONID` and eight letters of its own.
+/// Tells whether a name is `ASPSESSIONID` followed by eight letters, as IIS names the cookie of
+/// classic ASP.
 fn is_asp_session(name: &str) -> bool {
     name.len() == 20
         && name.as_bytes()[..12].eq_ignore_ascii_case(b"aspsessionid")
         && name.as_bytes()[12..].iter().all(u8::is_ascii_alphabetic)
 }
 
-/// Whether a value can hardly be anything but drawn: 16 to 128 hexadecimal digits, or 22 to 128
-/// letters and digits (128 bits in base 62), both letters and digits among them. Words, numbers,
-/// dates and slugs are none.
+/// Tells whether a value is almost certainly random: 16 to 128 hexadecimal digits, or 22 to 128
+/// letters and digits (128 bits in base 62), with both letters and digits. Words, numbers, dates
+/// and slugs do not qualify.
 fn is_session_shaped(value: &str) -> bool {
     let bytes = value.as_bytes();
     let long_enough = match bytes.len() {
@@ -354,19 +358,19 @@ fn is_session_shaped(value: &str) -> bool {
     long_enough && bytes.iter().any(u8::is_ascii_digit) && bytes.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Order of a listed lower-case name and a name found, whatever the case of the latter.
+/// Compares a listed lower-case name with a name found in a URL, ignoring the case of the latter.
 fn compare(listed: &str, name: &str) -> std::cmp::Ordering {
     listed
         .bytes()
         .cmp(name.bytes().map(|b| b.to_ascii_lowercase()))
 }
 
-/// What the value must look like for the parameter to be a session.
+/// What the value must look like for a parameter to be a session.
 #[derive(Clone, Copy)]
 enum Value {
-    /// The name alone is unmistakable.
+    /// Anything: the name alone is unambiguous.
     Any,
-    /// The name is also used for content: `sid=17` may be a story.
+    /// A random token: the name is also used for content, and `sid=17` may be a story.
     SessionShaped,
 }
 

@@ -1,8 +1,8 @@
-//! Which list a URL is a page of: told by the page number in it.
+//! Finds the list that a URL is a page of, by the page number in it.
 
 use ::url::Url;
 
-/// Names of query parameters that number the pages of a list.
+/// Query parameters that number the pages of a list.
 const PARAMETERS: [&str; 13] = [
     "page",
     "p",
@@ -19,11 +19,11 @@ const PARAMETERS: [&str; 13] = [
     "offset",
 ];
 
-/// Names of path segments before the number of a page, or of segments that end in it.
+/// Names of path segments that precede a page number, or of segments that end in it.
 const SEGMENTS: [&str; 4] = ["page", "seite", "pagina", "p"];
 
-/// The URL without its page number: `/list` for `/list?page=2`, `/list/` for `/list/page/2/`. `None`
-/// for a URL that has none, such as that of the first page.
+/// Returns the URL without its page number: `/list` for `/list?page=2`, `/list/` for
+/// `/list/page/2/`. Returns `None` for a URL without a page number, such as that of the first page.
 pub fn series(url: &Url) -> Option<Url> {
     without_parameter(url).or_else(|| without_segment(url))
 }
@@ -62,7 +62,7 @@ fn without_segment(url: &Url) -> Option<Url> {
         _ => {
             let digits = last.trim_end_matches(|c: char| c.is_ascii_digit());
             let name = digits.trim_end_matches(['-', '_']);
-            // `p2` is as likely a name.
+            // `p2` is as likely to be a name.
             let is_page = is_number(&last[digits.len()..]) && is_name(name) && name.len() > 1;
             if !is_page {
                 return None;

@@ -296,7 +296,7 @@ fn wrong_entries_of_domains_are_refused_with_their_place() {
     );
     check(
         "[[domain]]\nmatch = [\"http://b.example/\"]\n",
-        &["line 8", "more than the name of a host"],
+        &["line 8", "more than a host name"],
     );
     check(
         &format!("{entry}politeness.delay = 5\n"),
@@ -396,7 +396,7 @@ fn wrong_rules_of_deduplication_are_refused_with_their_place() {
     );
     check(
         "[[dedup.rule]]\nmatch = [\"http://b.example/\"]\nhamming = 1\n",
-        &["is no pattern of pages"],
+        &["is not a page pattern"],
     );
     check(
         "[[dedup.rule]]\nmatch = [\"c.example\"]\ntiers = [\"fuzzy\"]\n",

@@ -43,7 +43,7 @@ fn normalize_answers_each_line_with_a_line() {
     let output = input.piped(&["normalize"]).expect(0);
     assert_eq!(
         output.stdout,
-        "http://a.example/x?a=1&b=2\nerror: not a URL: relative URL without a base\nerror: scheme `mailto` is not crawled, only http and https are\nhttp://a.example/~u\n"
+        "http://a.example/x?a=1&b=2\nerror: not a URL: relative URL without a base\nerror: scheme `mailto` is not supported; only http and https URLs are crawled\nhttp://a.example/~u\n"
     );
 }
 

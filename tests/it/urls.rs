@@ -108,7 +108,7 @@ fn entries_that_make_no_sense_are_refused_with_their_line() {
     );
     check(
         &format!("{entry}on = [\"index-fil\"]\n"),
-        &["no rule of the canonical form is called `index-fil`", "5 |"],
+        &["`index-fil` is not a canonicalization rule", "5 |"],
     );
     check(
         &format!("{entry}dorp = [\"x\"]\n"),
@@ -172,5 +172,5 @@ fn patterns_choose_which_links_are_followed() {
     let check = gleaner(&["config", "check", "--config", &bad]);
     run(check)
         .expect(2)
-        .says(&["\"/blog/*\" is no pattern of URLs", "begin it with `*`"]);
+        .says(&["\"/blog/*\" is not a URL pattern", "begin it with `*`"]);
 }

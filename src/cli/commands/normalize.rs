@@ -179,7 +179,7 @@ mod tests {
         check(b"", "error: not a URL: relative URL without a base");
         check(
             b"mailto:a@a.example",
-            "error: scheme `mailto` is not crawled, only http and https are",
+            "error: scheme `mailto` is not supported; only http and https URLs are crawled",
         );
     }
 
