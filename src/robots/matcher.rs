@@ -1,31 +1,32 @@
-//! The patterns of one crawler's rules, compiled: which rule is the longest that matches a path
-//! (RFC 9309 sections 2.2.2 and 2.2.3). Knows nothing of groups or lines.
+//! The path patterns of one crawler's rules, compiled: finds the longest rule that matches a path
+//! (RFC 9309, sections 2.2.2 and 2.2.3). Knows nothing of groups or lines.
 //!
-//! Patterns without `*` and `$`, most of all, are sorted, and each knows the longest other one
-//! that it begins with: one binary search and a walk up these links finds the longest that a
-//! path begins with. The others are tried from the longest down, until one matches or the plain
-//! one found is longer.
+//! Patterns without `*` and `$`, which are most of them, are sorted, and each links to the longest
+//! other pattern that is its prefix. One binary search and a walk up these links find the longest
+//! pattern that is a prefix of the path. The remaining patterns are tried from the longest down
+//! until one matches or is shorter than the plain pattern found.
 //!
-//! Both sides are brought into one form first: escapes of unreserved characters decoded, all that
-//! no URI may hold escaped, digits in upper case. A `*` of a path is escaped too, so that `/a-%2A`
-//! matches the path `/a-*` (the example of section 2.2.3) and a `*` of a pattern, which is an
-//! operator, never matches by being equal. `$` and `%24` are the same where they are no operator.
+//! Patterns and paths are first brought into one form: escapes of unreserved characters are
+//! decoded, everything that no URI may contain is escaped, hexadecimal digits are upper case. A `*`
+//! in a path is escaped too, so that `/a-%2A` matches the path `/a-*` (the example of section
+//! 2.2.3), and a `*` in a pattern, which is an operator, never matches by equality. `$` and `%24`
+//! are the same where they are not operators.
 
 use std::borrow::Cow;
 
-/// Patterns with `*` or `$` that are kept. A large shop has some hundreds; beyond this a
-/// disallowed pattern is cut at its first `*` or `$` (and disallows more), an allowed one is
-/// dropped: whoever sends forty thousand cannot make every URL of the host cost milliseconds.
+/// Maximum number of patterns with `*` or `$`. A large shop has some hundreds. Beyond the maximum,
+/// a disallowed pattern is cut at its first `*` or `$` (and disallows more), and an allowed one is
+/// dropped, so that forty thousand patterns cannot make every URL of the host cost milliseconds.
 pub const MAX_WILDCARD_RULES: usize = 1_000;
 
-/// The compiled rules.
+/// The compiled rules of one crawler.
 #[derive(Debug, Clone)]
 pub(super) struct Matcher {
-    /// Text of all patterns, end to end.
+    /// The text of all patterns, concatenated.
     text: Box<str>,
-    /// Without operators; sorted by text, no two equal.
+    /// Patterns without operators, sorted by text and distinct.
     plain: Box<[Plain]>,
-    /// With operators; longest first, `allow` first among equally long.
+    /// Patterns with operators, longest first; among equally long ones, `allow` first.
     wildcard: Box<[Wildcard]>,
 }
 
@@ -45,11 +46,12 @@ impl Span {
     }
 }
 
-/// What a rule says and on which line of the file, in one word: a large file has tens of thousands.
+/// Whether a rule allows, and its line in the file, packed into one word, because a large file has
+/// tens of thousands of rules.
 #[derive(Debug, Clone, Copy)]
-struct Says(u32);
+struct PackedDecision(u32);
 
-impl Says {
+impl PackedDecision {
     fn new(allow: bool, line: u32) -> Self {
         Self((line << 1) | u32::from(allow))
     }
@@ -66,34 +68,35 @@ impl Says {
 #[derive(Debug, Clone, Copy)]
 struct Plain {
     pattern: Span,
-    /// Index of the longest plain pattern that this one begins with, or `NO_PARENT`.
+    /// Index of the longest plain pattern that is a prefix of this one, or `NO_PARENT`.
     parent: u32,
-    says: Says,
+    decision: PackedDecision,
 }
 
 const NO_PARENT: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Wildcard {
-    /// Without the final `$`; runs of `*` are one.
+    /// The pattern without the final `$`; runs of `*` are folded into one.
     pattern: Span,
-    /// Octets as written, which is what makes a rule more specific.
+    /// Length of the pattern as written, in octets, which makes a rule more specific.
     octets: u32,
     anchored: bool,
-    says: Says,
+    decision: PackedDecision,
 }
 
 /// The rule that decided about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the path may be visited.
+    /// Set if the path may be visited.
     pub allow: bool,
-    /// The line of the file on which the rule stands, from 1; 0 for a rule that is in no file.
+    /// Line of the rule in the file, from 1; 0 for a rule that is not in a file.
     pub line: u32,
 }
 
 impl Matcher {
-    /// The rule that decides about a path, or `None` if none applies and the path is allowed.
+    /// Returns the rule that decides about a path, or `None` if no rule applies and the path is
+    /// allowed.
     pub(super) fn decide(&self, path_and_query: &str) -> Option<Decision> {
         let path = path_and_query.split('#').next().unwrap_or_default();
         if path == "/robots.txt" {
@@ -107,23 +110,25 @@ impl Matcher {
             .iter()
             .take_while(|rule| rule.octets as usize >= octets)
             .find(|rule| matches(rule.pattern.of(&self.text), rule.anchored, &path));
-        let says = match (plain, rival) {
-            (Some(plain), Some(rival)) if rival.octets as usize == octets && plain.says.allow() => {
-                plain.says
+        let decision = match (plain, rival) {
+            (Some(plain), Some(rival))
+                if rival.octets as usize == octets && plain.decision.allow() =>
+            {
+                plain.decision
             }
-            (_, Some(rival)) => rival.says,
-            (Some(plain), None) => plain.says,
+            (_, Some(rival)) => rival.decision,
+            (Some(plain), None) => plain.decision,
             (None, None) => return None,
         };
         Some(Decision {
-            allow: says.allow(),
-            line: says.line(),
+            allow: decision.allow(),
+            line: decision.line(),
         })
     }
 
-    /// The longest plain pattern that `path` begins with. Any such pattern sorts at or before the
-    /// path, and everything sorted between the two begins with it as well: so it is found by going
-    /// up from the last pattern that does not sort after the path.
+    /// Returns the longest plain pattern that is a prefix of `path`. Any such pattern sorts at or
+    /// before the path, and everything that sorts between the two has it as a prefix as well. It is
+    /// therefore found by going up from the last pattern that does not sort after the path.
     fn longest_plain(&self, path: &str) -> Option<&Plain> {
         let after = self
             .plain
@@ -137,15 +142,16 @@ impl Matcher {
         Some(rule)
     }
 
-    /// Bytes on the heap.
+    /// Returns the heap size, in bytes.
     pub(super) fn heap_size(&self) -> usize {
         self.text.len() + size_of_val(&*self.plain) + size_of_val(&*self.wildcard)
     }
 }
 
-/// Whether `path` matches `pattern`, a text with `*` for anything: its pieces one after the other,
-/// each where it first occurs, the last at the end if anchored. Greedy is enough since nothing
-/// but `*` is variable; `str::find` takes linear time, and so does the whole.
+/// Tells whether `path` matches `pattern`, in which `*` stands for anything. The pieces between the
+/// stars are found one after the other, each at its first occurrence, the last one at the end if
+/// the pattern is anchored. Greedy matching suffices because nothing but `*` varies; `str::find`
+/// takes linear time, and so does the whole.
 fn matches(pattern: &str, anchored: bool, path: &str) -> bool {
     let (head, mut pieces) = match pattern.split_once('*') {
         Some((head, rest)) => (head, rest),
@@ -168,7 +174,7 @@ fn matches(pattern: &str, anchored: bool, path: &str) -> bool {
     }
 }
 
-/// Takes rules as they stand in the file and compiles them.
+/// Collects rules as they appear in the file and compiles them.
 #[derive(Debug, Default)]
 pub(super) struct MatcherBuilder {
     text: String,
@@ -177,10 +183,10 @@ pub(super) struct MatcherBuilder {
 }
 
 impl MatcherBuilder {
-    /// Adds a rule. One without pattern says nothing, and one that begins with neither `/` nor `*`
-    /// matches no path.
+    /// Adds a rule. A rule without a pattern says nothing, and one that begins with neither `/` nor
+    /// `*` matches no path; both are skipped.
     pub(super) fn add(&mut self, pattern: &str, allow: bool, line: u32) {
-        let says = Says::new(allow, line);
+        let decision = PackedDecision::new(allow, line);
         if !pattern.starts_with(['/', '*']) {
             return;
         }
@@ -193,7 +199,7 @@ impl MatcherBuilder {
             self.plain.push(Plain {
                 pattern,
                 parent: NO_PARENT,
-                says,
+                decision,
             });
         } else if self.wildcard.len() < MAX_WILDCARD_RULES {
             let stars = body.bytes().filter(|byte| *byte == b'*').count();
@@ -208,7 +214,7 @@ impl MatcherBuilder {
                 pattern,
                 octets,
                 anchored,
-                says,
+                decision,
             });
         } else if !allow {
             let body = body.split('*').next().unwrap_or_default();
@@ -217,7 +223,7 @@ impl MatcherBuilder {
             self.plain.push(Plain {
                 pattern,
                 parent: NO_PARENT,
-                says,
+                decision,
             });
         }
     }
@@ -237,8 +243,9 @@ impl MatcherBuilder {
             plain,
             mut wildcard,
         } = self;
-        // By text; most comparisons end in the word that stands beside each, behind what all begin
-        // with. Of equal patterns the first stays: `allow`, if any says so.
+        // Sort by text. Most comparisons are decided by the cached word that follows the common
+        // prefix. The sort is stable and the first of equal patterns stays: `allow`, if any of them
+        // allows.
         let common = common_beginning(plain.iter().map(|rule| rule.pattern.of(&text)));
         let mut by_text: Vec<(u64, Plain)> = plain
             .into_iter()
@@ -247,8 +254,8 @@ impl MatcherBuilder {
         by_text.sort_unstable_by(|(a_word, a), (b_word, b)| {
             (a_word.cmp(b_word))
                 .then_with(|| a.pattern.of(&text).cmp(b.pattern.of(&text)))
-                .then_with(|| b.says.allow().cmp(&a.says.allow()))
-                .then_with(|| a.says.line().cmp(&b.says.line()))
+                .then_with(|| b.decision.allow().cmp(&a.decision.allow()))
+                .then_with(|| a.decision.line().cmp(&b.decision.line()))
         });
         let mut plain: Vec<Plain> = by_text.into_iter().map(|(_, rule)| rule).collect();
         plain.dedup_by(|a, b| a.pattern.of(&text) == b.pattern.of(&text));
@@ -264,7 +271,7 @@ impl MatcherBuilder {
             plain[index].parent = above.last().copied().unwrap_or(NO_PARENT);
             above.push(index as u32);
         }
-        wildcard.sort_by_key(|rule| (std::cmp::Reverse(rule.octets), !rule.says.allow()));
+        wildcard.sort_by_key(|rule| (std::cmp::Reverse(rule.octets), !rule.decision.allow()));
         Matcher {
             text: text.into(),
             plain: plain.into(),
@@ -273,7 +280,7 @@ impl MatcherBuilder {
     }
 }
 
-/// How many bytes all texts begin with.
+/// Returns the length of the longest common prefix of all texts, in bytes.
 fn common_beginning<'a>(mut texts: impl Iterator<Item = &'a str>) -> usize {
     let Some(first) = texts.next() else { return 0 };
     texts.fold(first.len(), |common, text| {
@@ -282,7 +289,8 @@ fn common_beginning<'a>(mut texts: impl Iterator<Item = &'a str>) -> usize {
     })
 }
 
-/// The eight bytes from there on, as a number of the same order as far as it goes.
+/// Returns the eight bytes from `start` as a number that orders as the texts do, as far as it
+/// reaches.
 fn word_at(start: usize, text: &str) -> u64 {
     let bytes = text.as_bytes().get(start..).unwrap_or_default();
     match bytes.first_chunk() {
@@ -295,14 +303,14 @@ fn word_at(start: usize, text: &str) -> u64 {
     }
 }
 
-/// Whether `*` is an operator in this text.
+/// Whether `*` is an operator in a text.
 #[derive(Clone, Copy, PartialEq)]
 enum Operators {
     Star,
     Escaped,
 }
 
-/// A path with its query in the form that is compared. It begins with a slash.
+/// Returns a path with its query in the form that is compared. It begins with a slash.
 fn path_form(path: &str) -> Cow<'_, str> {
     if path.starts_with('/') && path.bytes().all(stays) {
         return Cow::Borrowed(path);
@@ -315,8 +323,8 @@ fn path_form(path: &str) -> Cow<'_, str> {
     Cow::Owned(form)
 }
 
-/// Whether a byte is in the compared form what it is in the text: what RFC 3986 calls unreserved
-/// or reserved, but for `*`.
+/// Tells whether a byte is left as it is in the compared form: the characters that RFC 3986 calls
+/// unreserved or reserved, except `*`.
 fn stays(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()+,;=".contains(&byte)
 }
@@ -350,14 +358,14 @@ fn push_form(text: &str, operators: Operators, out: &mut String) {
     }
 }
 
-/// The octet whose two digits stand at the beginning.
+/// Returns the octet whose two hexadecimal digits `digits` begins with.
 fn escaped(digits: &[u8]) -> Option<u8> {
     let [high, low, ..] = digits else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
 }
 
-/// Pushes `%` and the two digits of an octet.
+/// Pushes `%` and the two hexadecimal digits of an octet.
 pub(super) fn push_escape(octet: u8, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.push('%');

@@ -1,7 +1,9 @@
-//! robots.txt (RFC 9309): what a host asks of one crawler. The frontier hands over the body that a
-//! fetch brought and asks [`Rules::allows`] before each visit. No I/O, no clock; parsing never
-//! fails. The lines are read by the `robotstxt` crate; groups and matching are our own, because
-//! the crate parses anew at each question and takes exponential time on some patterns.
+//! robots.txt (RFC 9309): what a host asks of one crawler.
+//!
+//! The frontier passes in the body that a fetch returned and calls [`Rules::allows`] before each
+//! visit. There is no I/O and no clock here, and parsing never fails. Lines are read by the
+//! `robotstxt` crate. Grouping and matching are our own, because the crate parses the file again at
+//! each question and takes exponential time on some patterns.
 
 mod matcher;
 mod rules;
@@ -9,29 +11,31 @@ mod rules;
 pub use matcher::{Decision, MAX_WILDCARD_RULES};
 pub use rules::{MAX_BODY, MAX_CRAWL_DELAY, MAX_SITEMAPS, RuleLine, Rules, line, lines};
 
-/// Redirects that are followed for a robots.txt, across hosts too; beyond them it counts as
-/// unavailable (RFC 9309 section 2.3.1.2).
+/// Maximum number of redirects followed for a robots.txt, across hosts too; beyond it the file
+/// counts as unavailable (RFC 9309, section 2.3.1.2).
 pub const MAX_REDIRECTS: u8 = 5;
 
-/// What an answer to the request for a robots.txt means, by its status (RFC 9309 section 2.3.1).
-/// An answer that never came (no address, refused, timed out) is [`Availability::Unreachable`].
+/// What the status of a response to a robots.txt request means (RFC 9309, section 2.3.1). A request
+/// without a response (no address, refused, timed out) is [`Availability::Unreachable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
-    /// The body holds the rules.
+    /// The body contains the rules.
     Found,
-    /// Elsewhere; followed up to [`MAX_REDIRECTS`] times.
+    /// The file is elsewhere; followed up to [`MAX_REDIRECTS`] times.
     Redirected,
-    /// There are no rules: all is allowed.
+    /// There are no rules: everything is allowed.
     Unavailable,
-    /// There may be rules: nothing is allowed until the host was asked again.
+    /// There may be rules: nothing is allowed until the host has been asked again.
     Unreachable,
 }
 
 impl Availability {
-    /// What an answer with this status means. 429 is a host that is overloaded, not one without
-    /// rules, and counts as unreachable like 5xx; so does what is no final status at all. 304
-    /// answers a conditional request: the rules known before stay; to the caller who made none it
-    /// is as unavailable as any answer that leads nowhere.
+    /// Returns the meaning of a status.
+    ///
+    /// 429 means an overloaded host rather than one without rules, so it counts as unreachable like
+    /// 5xx, and so does any status that is not final. 304 answers a conditional request, after
+    /// which the rules known before stay in force; to a caller that made an unconditional one it is
+    /// as unavailable as any response that leads nowhere.
     pub fn of_status(status: u16) -> Self {
         match status {
             200..=299 => Self::Found,
@@ -42,8 +46,8 @@ impl Availability {
         }
     }
 
-    /// The rules that follow for a crawler of this product token. A redirect that is not followed
-    /// any more leaves the file unavailable.
+    /// Returns the resulting rules for a crawler with this product token. A redirect that is no
+    /// longer followed makes the file unavailable.
     pub fn rules(self, body: &[u8], product_token: &str) -> Rules {
         match self {
             Self::Found => Rules::parse(body, product_token),
@@ -53,8 +57,9 @@ impl Availability {
     }
 }
 
-/// The product token of a user agent: `gleaner` of `gleaner/0.1 (+https://a.example/bot)`. Letters,
-/// `-` and `_` by RFC 9309 section 2.2.1; digits besides, as many crawlers have them in their name.
+/// Returns the product token of a user agent: `gleaner` for `gleaner/0.1 (+https://a.example/bot)`.
+/// RFC 9309, section 2.2.1 allows letters, `-` and `_`; digits are accepted too, because many
+/// crawlers have them in their names.
 pub fn product_token(user_agent: &str) -> &str {
     let user_agent = user_agent.trim_ascii();
     let is_token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

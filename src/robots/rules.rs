@@ -1,7 +1,9 @@
-//! From the bytes of a robots.txt to the [`Rules`] for one crawler, in one pass. Rules that are
-//! written as they should be are read here; all other lines are read by the `robotstxt` crate's line
-//! parser, which forgives the usual misspellings of `disallow`: RFC 9309 says nothing of them, and
-//! what their author wanted is plain. What it does badly is kept from it: see [`can_be_record`].
+//! Parses the bytes of a robots.txt into the [`Rules`] for one crawler, in one pass.
+//!
+//! Well-formed rules are read here. All other lines are read by the line parser of the `robotstxt`
+//! crate, which accepts the usual misspellings of `disallow`: RFC 9309 does not mention them, but
+//! what their author wanted is plain. Lines that it handles badly are kept from it; see
+//! [`can_be_record`].
 
 use std::time::Duration;
 
@@ -10,25 +12,27 @@ use robotstxt::parser::RobotsTxtParser;
 
 use super::matcher::{Decision, Matcher, MatcherBuilder};
 
-/// Bytes of a body that are read. RFC 9309 section 2.5 asks for 500 KiB at least; the round number
-/// above it costs nothing and leaves no rule at the edge to what a kilobyte is taken for.
+/// Maximum number of bytes read of a body. RFC 9309, section 2.5 requires at least 500 KiB; the
+/// round number above it costs nothing and leaves no rule at the mercy of how a kilobyte is
+/// defined.
 pub const MAX_BODY: usize = 512 * 1024;
 
-/// Longest delay that is believed: beyond an hour a host would be visited so rarely that the
-/// number is a mistake more often than a wish.
+/// Maximum crawl delay that is honoured. Beyond an hour a host would be visited so rarely that the
+/// number is more often a mistake than a wish.
 pub const MAX_CRAWL_DELAY: Duration = Duration::from_hours(1);
 
-/// Sitemaps that are kept, the first ones; longer addresses than 4,096 bytes are not.
+/// Maximum number of sitemaps kept, in order of appearance. Addresses of more than 4,096 bytes are
+/// skipped.
 pub const MAX_SITEMAPS: usize = 1_000;
 
-/// Characters that are shown of a line.
+/// Maximum number of characters shown of a line.
 const MAX_LINE_SHOWN: usize = 500;
 
-/// Bytes of a sitemap's address.
+/// Maximum length of a sitemap's address, in bytes.
 const MAX_SITEMAP_LEN: usize = 4_096;
 
-/// What a host asks of one crawler: rules, delay, sitemaps. Immutable; holds about as
-/// many bytes as the body, at worst (all escapes) some three times [`MAX_BODY`]: [`Rules::size`].
+/// What a host asks of one crawler: rules, crawl delay and sitemaps. Immutable. Holds about as many
+/// bytes as the body, at worst (all escapes) some three times [`MAX_BODY`]; see [`Rules::size`].
 #[derive(Debug, Clone)]
 pub struct Rules {
     matcher: Matcher,
@@ -36,27 +40,27 @@ pub struct Rules {
     sitemaps: Box<[String]>,
 }
 
-/// A line of a robots.txt that decided over a path.
+/// The line of a robots.txt that decided about a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub number: u32,
-    /// Whether it allows.
+    /// Set if the line allows the path.
     pub allow: bool,
-    /// How it is written, at most 500 characters.
+    /// The line as written, at most 500 characters.
     pub text: String,
 }
 
 impl Rules {
-    /// Reads the rules for the crawler of this product token (any case). Never fails: what is no
-    /// rule is skipped. Of a body beyond [`MAX_BODY`] the lines that are whole before it count; a
-    /// rule cut in the middle would say more than was meant.
+    /// Parses the rules for the crawler with this product token, in any case. Parsing never fails:
+    /// whatever is not a rule is skipped. Of a body beyond [`MAX_BODY`], only the lines that end
+    /// before the limit count, because a rule cut in the middle would say more than was meant.
     ///
-    /// All groups that name the crawler count as one; only if there is none, those for `*`
-    /// (RFC 9309 section 2.2.1). If neither is there, all is allowed.
+    /// All groups that name the crawler are merged; the groups for `*` apply only if none does (RFC
+    /// 9309, section 2.2.1). If there are neither, everything is allowed.
     pub fn parse(body: &[u8], product_token: &str) -> Self {
         let mut reader = Reader::new(product_token);
-        // Lines for the line parser that have not been handed to it.
+        // Lines that are still to be handed to the line parser.
         let mut text = String::new();
         for (number, line) in lines(within_limit(body)) {
             let is_blank = |byte: &&u8| **byte <= b' ';
@@ -75,9 +79,9 @@ impl Rules {
         reader.finish()
     }
 
-    /// The rule of a robots.txt that decides over this path with its query, as it is written there;
-    /// `None` if none does, and it may be visited. Reads the whole body again: for people who ask
-    /// why, not for every visit.
+    /// Returns the line of a robots.txt that decides about a path with its query, or `None` if none
+    /// does and the path is allowed. Reads the whole body again, so it serves people who ask why,
+    /// not every visit.
     pub fn explain(body: &[u8], product_token: &str, path_and_query: &str) -> Option<RuleLine> {
         let decision = Self::parse(body, product_token).decide(path_and_query)?;
         Some(RuleLine {
@@ -87,7 +91,7 @@ impl Rules {
         })
     }
 
-    /// No rules: everything may be visited.
+    /// Returns rules that allow everything.
     pub fn allow_all() -> Self {
         Self {
             matcher: MatcherBuilder::default().build(),
@@ -96,7 +100,7 @@ impl Rules {
         }
     }
 
-    /// Nothing may be visited but robots.txt itself.
+    /// Returns rules that disallow everything except robots.txt itself.
     pub fn disallow_all() -> Self {
         let mut builder = MatcherBuilder::default();
         builder.add("/", false, 0);
@@ -107,33 +111,33 @@ impl Rules {
         }
     }
 
-    /// Whether this path with its query (`/a/b?c=d`, as requested) may be visited: the longest
-    /// matching rule decides, `allow` among equals, and without any it may (RFC 9309 section
-    /// 2.2.2). Linear in the path.
+    /// Returns `true` if a path with its query (`/a/b?c=d`, as requested) may be visited. The
+    /// longest matching rule decides, `allow` among equally long ones; without a matching rule the
+    /// path is allowed (RFC 9309, section 2.2.2). Takes linear time in the length of the path.
     pub fn allows(&self, path_and_query: &str) -> bool {
         self.decide(path_and_query)
             .is_none_or(|decision| decision.allow)
     }
 
-    /// The rule that decides whether this path may be visited, or `None` if no rule applies and
-    /// it may.
+    /// Returns the rule that decides about a path, or `None` if no rule applies and the path is
+    /// allowed.
     pub fn decide(&self, path_and_query: &str) -> Option<Decision> {
         self.matcher.decide(path_and_query)
     }
 
-    /// The pause between visits that the crawler's own groups ask for, up to [`MAX_CRAWL_DELAY`];
-    /// the longest if several do. Not in RFC 9309.
+    /// Returns the delay between visits that the crawler's own groups ask for, up to
+    /// [`MAX_CRAWL_DELAY`]; the longest if there are several. `Crawl-delay` is not in RFC 9309.
     pub fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay
     }
 
-    /// The sitemaps the file names, for whatever crawler, in order and without repetition, as
-    /// they stand: possibly relative, possibly of another host.
+    /// Returns the sitemaps that the file names for any crawler, in order and without repetition,
+    /// as written: they may be relative or on another host.
     pub fn sitemaps(&self) -> &[String] {
         &self.sitemaps
     }
 
-    /// Bytes held, for memory budgets.
+    /// Returns the size in memory, in bytes, for memory budgets.
     pub fn size(&self) -> usize {
         let sitemaps = self
             .sitemaps
@@ -143,8 +147,8 @@ impl Rules {
     }
 }
 
-/// The whole lines within [`MAX_BODY`]. A body of just that length may have been cut before it came
-/// here. A line as long as that is no rule and is read as it was cut.
+/// Returns the whole lines within [`MAX_BODY`]. A body of exactly that length may have been cut
+/// before it came here. A single line of that length is not a rule and is read as it was cut.
 fn within_limit(body: &[u8]) -> &[u8] {
     if body.len() < MAX_BODY {
         return body;
@@ -156,8 +160,8 @@ fn within_limit(body: &[u8]) -> &[u8] {
     }
 }
 
-/// The lines of a robots.txt, numbered from 1; they end with CR, LF or both. Without the byte order
-/// mark, of which the line parser would make a part of the first key.
+/// Returns the lines of a robots.txt, numbered from 1. A line ends with CR, LF or both. The byte
+/// order mark is removed, because the line parser would make it part of the first key.
 pub fn lines(body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let mark = [0xEF, 0xBB, 0xBF];
     let marked = body
@@ -181,7 +185,7 @@ pub fn lines(body: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     })
 }
 
-/// How a line is written, fit to be shown: at most 500 characters, none of them a control character.
+/// Returns a line in a form fit to be shown: at most 500 characters, without control characters.
 pub fn line(body: &[u8], number: u32) -> String {
     let line = lines(body).find(|(found, _)| *found == number);
     let line = String::from_utf8_lossy(line.map_or(b"", |(_, line)| line));
@@ -189,38 +193,41 @@ pub fn line(body: &[u8], number: u32) -> String {
     line.map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The pattern of a rule that is written as it should be, and whether it allows: what the line parser
-/// would say of it, without the ten allocations in which it considers how it may be misspelt. Nearly
-/// all lines of a large file are such.
+/// Reads a well-formed rule: returns its pattern and whether it allows, as the line parser would,
+/// but without the ten allocations that the parser spends on possible misspellings. Nearly all
+/// lines of a large file are well-formed.
 fn plain_rule(line: &[u8]) -> Option<(&str, bool)> {
-    // Longer lines are cut by the parser, and what is not ASCII is escaped for it.
+    // The parser cuts longer lines, and what is not ASCII has to be escaped for it.
     if line.len() > MAX_PLAIN_RULE || !line.is_ascii() {
         return None;
     }
     let (key, value) = std::str::from_utf8(line).ok()?.split_once(':')?;
     let key = key.trim();
-    let allow = match () {
-        () if key.eq_ignore_ascii_case("disallow") => false,
-        () if key.eq_ignore_ascii_case("allow") => true,
-        () => return None,
+    let allow = if key.eq_ignore_ascii_case("disallow") {
+        false
+    } else if key.eq_ignore_ascii_case("allow") {
+        true
+    } else {
+        return None;
     };
     Some((value.trim(), allow))
 }
 
-/// Bytes of a rule that is read without the line parser.
+/// Maximum length of a rule that is read without the line parser, in bytes.
 const MAX_PLAIN_RULE: usize = 8 * 1024;
 
-/// Whether a line without its comment has the colon that the grammar of RFC 9309 section 2.2 asks
-/// for, and begins like user-agent, allow, disallow, sitemap or crawl-delay: most records unknown
-/// to us do not. The parser would take a space for a missing colon; there the suites disagree.
+/// Tells whether a line, without its comment, has the colon that the grammar of RFC 9309, section
+/// 2.2 requires and begins like user-agent, allow, disallow, sitemap or crawl-delay. Most records
+/// that we do not know do not. The parser would accept a space for a missing colon, a case in which
+/// the test suites disagree.
 fn can_be_record(line: &[u8]) -> bool {
     let begins = |initial: &u8| b"uadsc".contains(&initial.to_ascii_lowercase());
     line.first().is_some_and(begins) && line.contains(&b':')
 }
 
-/// Pushes a line in ASCII. Bytes beyond become escapes, which is what they are compared as anyway
-/// (RFC 9309 section 2.2.2), and escapes get upper-case digits, because the parser, where it has to
-/// do that itself, loses every `%` that escapes nothing.
+/// Pushes a line in ASCII. Bytes beyond ASCII become escapes, the form in which they are compared
+/// anyway (RFC 9309, section 2.2.2). Escapes get upper-case digits here, because the parser, where
+/// it has to do that itself, loses every `%` that escapes nothing.
 fn push_ascii(line: &[u8], text: &mut String) {
     let mut rest = line;
     while let [byte, after @ ..] = rest {
@@ -240,12 +247,12 @@ fn push_ascii(line: &[u8], text: &mut String) {
     }
 }
 
-/// Whom the records that follow are for.
+/// Whom the records that follow apply to.
 #[derive(Debug, Clone, Copy, Default)]
 struct Audience {
     us: bool,
     all: bool,
-    /// A record has been read: the next user-agent line begins a new group.
+    /// Set after a record: the next user-agent line begins a new group.
     closed: bool,
 }
 
@@ -259,7 +266,8 @@ impl Audience {
     }
 }
 
-/// What groups of one kind, those that name us or those for all, have said so far.
+/// The records seen so far of the groups of one kind: those that name us, or those for all
+/// crawlers.
 #[derive(Default)]
 struct Group {
     named: bool,
@@ -267,12 +275,12 @@ struct Group {
     crawl_delay: Option<Duration>,
 }
 
-/// Gathers groups from the parser's callbacks. Records that the RFC does not know end no group
-/// (section 2.2.4); but a delay belongs only to the agents named right before it, so delays have
-/// an audience of their own.
+/// Collects groups from the parser's callbacks. Records that the RFC does not define do not end a
+/// group (section 2.2.4). A crawl delay, however, applies only to the agents named right before it,
+/// so delays have an audience of their own.
 struct Reader<'a> {
     product_token: &'a str,
-    /// The number in the body of each line that the parser is handed next.
+    /// For each line handed to the parser next, its line number in the body.
     lines: Vec<u32>,
     rule_audience: Audience,
     delay_audience: Audience,
@@ -294,8 +302,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Has the line parser read this, in ASCII, because it cuts long lines at byte positions and panics
-    /// inside a character; and empties it.
+    /// Passes `text` to the line parser and empties it. The text has to be ASCII, because the
+    /// parser cuts long lines at byte positions and panics inside a character.
     fn read(&mut self, text: &mut String) {
         if !text.is_empty() {
             RobotsTxtParser::new(text, self).parse();
@@ -304,7 +312,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The number in the body of a line that the parser counts.
+    /// Returns the line number in the body of a line as the parser counts it.
     fn number(&self, line: u32) -> u32 {
         let at = (line as usize).checked_sub(1);
         at.and_then(|at| self.lines.get(at)).copied().unwrap_or(0)
@@ -316,7 +324,7 @@ impl<'a> Reader<'a> {
         if self.rule_audience.us {
             self.us.rules.add(pattern, allow, line);
         }
-        // Once a group names us those for all are of no interest.
+        // Once a group names us, those for all crawlers do not matter.
         if self.rule_audience.all && !self.us.named {
             self.all.rules.add(pattern, allow, line);
         }
@@ -338,8 +346,8 @@ impl RobotsParseHandler for Reader<'_> {
     fn handle_robots_end(&mut self) {}
 
     fn handle_user_agent(&mut self, _line: u32, value: &str) {
-        // The RFC's token has no version, but `gleaner/0.1` can only mean us. A value of several
-        // words means somebody else.
+        // A product token has no version, but `gleaner/0.1` can only mean us. A value of several
+        // words means another crawler.
         let name = value
             .split_once('/')
             .map_or(value, |(name, _)| name)
@@ -385,7 +393,7 @@ impl RobotsParseHandler for Reader<'_> {
     }
 }
 
-/// A number of seconds, possibly with a fraction.
+/// Parses a number of seconds, which may have a fraction.
 fn seconds(value: &str) -> Option<Duration> {
     let seconds: f64 = value.parse().ok()?;
     if seconds.is_nan() || seconds < 0.0 {
@@ -722,10 +730,7 @@ mod tests {
             path in "/[a-c%0-9A-Fa-f:é]{0,10}",
             allow in any::<bool>(),
         ) {
-            let (key, other) = match allow {
-                true => ("Allow ", "allowed"),
-                false => ("disALLOW", "disalow"),
-            };
+            let (key, other) = if allow { ("Allow ", "allowed") } else { ("disALLOW", "disalow") };
             let of = |key: &str| {
                 let body = format!("user-agent: *\ndisallow: /a\n{key}:{pattern}\r\n");
                 Rules::parse(body.as_bytes(), "x").decide(&path)
