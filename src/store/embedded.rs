@@ -1,4 +1,4 @@
-//! Tables as keyspaces of one fjall database: an LSM tree with one journal, so that a batch over
+//! Tables as keyspaces of a fjall database: LSM trees that share one journal, so that a batch over
 //! several tables is one journal entry, applied whole or not at all after a crash.
 
 use std::io;
@@ -14,12 +14,12 @@ use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, Persis
 
 use super::{Batch, Durability, Error, Result, Row, Store, Table};
 
-/// How much memory and disk the engine may take.
+/// How much memory and disk space the engine may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Bytes of the block cache.
+    /// Size of the block cache, in bytes.
     pub cache_bytes: u64,
-    /// Bytes of all memtables together; fjall's own default is 64 MiB for each of the tables.
+    /// Size of all memtables together, in bytes; fjall's own default is 64 MiB per table.
     pub memtable_bytes: u64,
 }
 
@@ -32,30 +32,32 @@ impl Default for Options {
     }
 }
 
-/// The store of one machine.
+/// A store on the local disk.
 pub struct Embedded {
     path: PathBuf,
     database: Database,
-    /// In the order of [`Table::ALL`].
+    /// The keyspaces, in the order of [`Table::ALL`].
     tables: Vec<Keyspace>,
     /// Bytes in memtables beyond which a commit waits for the worker.
     max_buffered: u64,
-    /// The thread that gives space back.
+    /// The thread that reclaims the space of deleted rows, if one is running.
     reclaiming: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Bytes of journals beyond which tables that are seldom written are written out, so that their few rows
-/// do not keep the journals of all others; fjall's own default is 512 MiB. A start reads the journals.
-const JOURNALS: u64 = 64 << 20;
+/// Size of the journals, in bytes, beyond which rarely written tables are flushed, so that their
+/// few rows do not keep the journals of all others alive. fjall's own default is 512 MiB. Every
+/// start reads the journals.
+const MAX_JOURNAL_BYTES: u64 = 64 << 20;
 
-/// How a table lies on disk.
+/// Returns the on-disk layout of a table.
 fn layout(table: Table) -> KeyspaceCreateOptions {
     let options = KeyspaceCreateOptions::default()
-        // Indexes and filters grow with the table: they are cached like everything else.
+        // Indexes and filters grow with the table, so they are cached like everything else.
         .index_block_pinning_policy(PinningPolicy::disabled())
         .filter_block_pinning_policy(PinningPolicy::disabled());
     match table {
-        // Read in order only: no filter, and blocks large enough to compress well.
+        // These tables are only read in key order: they need no filter, and larger blocks compress
+        // better.
         Table::Queue | Table::Due | Table::Revisits | Table::Clusters | Table::Deltas => options
             .filter_policy(FilterPolicy::disabled())
             .data_block_size_policy(BlockSizePolicy::all(16 << 10)),
@@ -64,7 +66,7 @@ fn layout(table: Table) -> KeyspaceCreateOptions {
 }
 
 impl Embedded {
-    /// Opens the store in `path`, creating it where there is none.
+    /// Opens the store in `path`, creating it if there is none.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         let failed = |error: fjall::Error| {
             let (reason, source) = explain(error);
@@ -76,14 +78,14 @@ impl Embedded {
         };
         let database = Database::builder(path)
             .cache_size(options.cache_bytes)
-            .max_journaling_size(JOURNALS)
-            // One worker flushes and compacts: the other core fetches and parses.
+            .max_journaling_size(MAX_JOURNAL_BYTES)
+            // One worker flushes and compacts, which leaves the other core to fetching and parsing.
             .worker_threads(1)
             .open()
             .map_err(failed)?;
         let memtable = (options.memtable_bytes / Table::ALL.len() as u64).clamp(1 << 20, 64 << 20);
-        // While it writes a file, a compaction holds as much in memory: its index pins what it read.
-        // So files are of a memtable's size, not of 64 MiB.
+        // While a compaction writes a file, it holds as much in memory, because the index pins what
+        // it has read. Files are therefore as large as a memtable and not 64 MiB.
         let max_buffered = 2 * memtable * Table::ALL.len() as u64;
         let mut tables = Vec::with_capacity(Table::ALL.len());
         for table in Table::ALL {
@@ -111,15 +113,16 @@ impl Embedded {
         &self.tables[table as usize]
     }
 
-    /// Waits while memtables hold more than they should. The engine by itself waits for those that
-    /// are full and sealed, but seals none while its worker compacts.
+    /// Waits while the memtables hold more than they should. The engine itself waits for memtables
+    /// that are full and sealed, but seals none while its worker compacts.
     fn wait_for_room(&self) {
-        const PAUSE: Duration = Duration::from_millis(1);
-        /// A worker that died is told by the next commit, not by waiting for it here.
-        const PATIENCE: Duration = Duration::from_mins(1);
+        const POLL_INTERVAL: Duration = Duration::from_millis(1);
+        /// Maximum wait. A worker that died is reported by the next commit rather than by waiting
+        /// here.
+        const MAX_WAIT: Duration = Duration::from_mins(1);
         let start = Instant::now();
-        while self.database.write_buffer_size() > self.max_buffered && start.elapsed() < PATIENCE {
-            std::thread::sleep(PAUSE);
+        while self.database.write_buffer_size() > self.max_buffered && start.elapsed() < MAX_WAIT {
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -134,7 +137,7 @@ impl Embedded {
     }
 }
 
-/// The lowest key above all that begin with `prefix`; `None` if there is none.
+/// Returns the lowest key above all keys that begin with `prefix`, or `None` if there is none.
 fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
@@ -146,7 +149,7 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// The engine's words, and the file system's error inside them.
+/// Splits an engine error into its message and the I/O error inside it.
 fn explain(error: fjall::Error) -> (String, Option<io::Error>) {
     match error {
         fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source)) => {
@@ -161,32 +164,32 @@ fn explain(error: fjall::Error) -> (String, Option<io::Error>) {
     }
 }
 
-/// Rewrites a table without what is gone. The engine compacts what grows, and a table that shrinks keeps
-/// its dead rows until something is written over them.
+/// Rewrites a table without its deleted rows. The engine compacts what grows; a table that shrinks
+/// would keep its dead rows until something is written over them.
 fn rewrite(keyspace: &Keyspace) {
-    /// Between two looks at whether the worker wrote what is in memory, and looks at most: where writing
-    /// fails it never does.
-    const PAUSE: Duration = Duration::from_millis(10);
-    const LOOKS: u32 = 500;
+    /// Interval and maximum number of polls of whether the worker has flushed the memtable: where
+    /// writing fails, it never does.
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
+    const MAX_POLLS: u32 = 500;
     let rotated = keyspace.rotate_memtable();
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_POLLS {
         if keyspace.tree.sealed_memtable_count() == 0 {
             break;
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
     if let Err(error) = rotated.and_then(|_| keyspace.major_compact()) {
         let (reason, _) = explain(error);
-        tracing::warn!(reason, "the store could not give space back");
+        tracing::warn!(reason, "cannot reclaim space in the store");
     }
 }
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // Whoever opens the directory next must find nobody at work there.
+        // The next process that opens the directory must not find this thread at work there.
         let reclaiming = self.reclaiming.get_mut();
         let thread = reclaiming.unwrap_or_else(PoisonError::into_inner).take();
-        // A panic was told when it happened.
+        // A panic was reported when it happened.
         let _ = thread.map(JoinHandle::join);
     }
 }
@@ -204,7 +207,7 @@ impl Store for Embedded {
 
     fn range(&self, table: Table, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>> {
         let start = Bound::Included(from.max(prefix).to_vec());
-        // With an end, the engine does not walk the tombstones of what comes behind the prefix.
+        // With an upper bound, the engine does not walk the tombstones behind the prefix.
         let end = successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
         if matches!((&start, &end), (Bound::Included(start), Bound::Excluded(end)) if start >= end)
         {
@@ -248,7 +251,9 @@ impl Store for Embedded {
             let builder = thread::Builder::new().name("store-reclaim".to_owned());
             match builder.spawn(move || rewrite(&keyspace)) {
                 Ok(thread) => *reclaiming = Some(thread),
-                Err(error) => tracing::warn!(%error, "no thread to give space back"),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot start the thread that reclaims space in the store")
+                }
             }
         }
     }

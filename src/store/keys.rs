@@ -1,75 +1,79 @@
-//! The key layout of every table. Numbers are big-endian, so that key order is their order.
+//! The key layout of every table. Numbers are big-endian, so that they sort in numeric order.
 //!
 //! | table | key |
 //! |---|---|
 //! | `Meta` | a name |
-//! | `Pages` | url id (16 bytes) |
+//! | `Pages` | URL id (16 bytes) |
 //! | `Hosts`, `Robots` | host key as text |
-//! | `Queue` | host key, NUL, class (1 byte), sequence of the last URL of a block (8 bytes) |
+//! | `Queue` | host key, NUL, class (1 byte), sequence of the block's last URL (8 bytes) |
 //! | `Due` | due time in ms since 1970 (8 bytes), host key |
-//! | `Revisits` | due time in ms since 1970 (8 bytes), url id (16 bytes) |
+//! | `Revisits` | due time in ms since 1970 (8 bytes), URL id (16 bytes) |
 //! | `Scope` | kind (1 byte), entry as text |
-//! | `Clusters` | document of the original (8 bytes), 0, rank (16 bytes), url id (16 bytes): a member |
-//! | | document of the original (8 bytes), 1, url id (16 bytes), url id (16 bytes): whom a member names |
-//! | `Learned` | host key, NUL, kind (1 byte), what it is about; a domain, NUL; NUL, kind, host key, NUL, what |
+//! | `Clusters` | member: document of the original (8 bytes), 0, rank (16 bytes), URL id (16 bytes) |
+//! | | canonical vote: document of the original (8 bytes), 1, id of the URL that a member names (16 bytes), id of the member (16 bytes) |
+//! | `Learned` | of a host: host key, NUL, kind (1 byte), subject |
+//! | | of a domain: domain, NUL |
+//! | | rules and aliases: NUL, kind (1 byte), host key, NUL, subject |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 
 /// Names of the rows of `Meta`.
 pub mod meta {
     /// The crawl's secret, drawn once.
     pub const SECRET: &[u8] = b"secret";
-    /// The form of the rows, a number.
+    /// Version of the form of the rows, a number.
     pub const FORMAT: &[u8] = b"format";
-    /// Counters and sequences: rewritten by every commit.
+    /// Counters and sequences; rewritten by every commit.
     pub const STATE: &[u8] = b"state";
-    /// Ends of archive and log, checkpoints: rewritten by every commit.
+    /// Ends of archive and log, and checkpoints; rewritten by every commit.
     pub const DISK: &[u8] = b"disk";
-    /// The settings of the last run, to tell what changed.
+    /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
-    /// There while every page that was visited has its row in `Revisits`.
+    /// Present while every visited page has its row in `Revisits`.
     pub const REVISITS: &[u8] = b"revisits";
     /// What the fingerprints of this crawl are made of.
     pub const FEATURES: &[u8] = b"features";
     /// What the canonical form of URLs depends on in this crawl, as text.
     pub const URL_FORM: &[u8] = b"url-form";
-    /// Prefix of the WARC files of earlier crawls that were read, and how far.
+    /// Prefix of the WARC files of earlier crawls that were read; the row says how far.
     pub const KNOWN: &[u8] = b"known/";
-    /// Prefix of the clusters whose original is gone, by its document (8 bytes): what is to be done.
+    /// Prefix of the clusters whose original is gone, by its document (8 bytes); the row says what
+    /// is to be done.
     pub const ORPHANED: &[u8] = b"orphaned/";
-    /// Prefix of those whose best member was asked to take its place: which one.
+    /// Prefix of the clusters without an original whose best member is being revisited as its
+    /// successor, by the document of the original (8 bytes); the row says which member.
     pub const ASKED: &[u8] = b"asked/";
-    /// Prefix of the documents that expired: a bit each, by their number divided by 32,768.
+    /// Prefix of the expired documents: bitmaps, by document number divided by 32,768.
     pub const RETIRED: &[u8] = b"retired/";
-    /// Prefix of the hosts whose private addresses the user named as seeds.
+    /// Prefix of the hosts at private addresses that the user gave as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }
 
-/// The key of a row of `Meta` that is about a document.
+/// Returns the key of a row of `Meta` about a document.
 pub fn by_document(prefix: &[u8], document: u64) -> Vec<u8> {
     [prefix, &document.to_be_bytes()].concat()
 }
 
-/// The document of such a key; `None` if it is not one.
+/// Returns the document of a key made by [`by_document`], or `None` if it is not one.
 pub fn parse_by_document(prefix: &[u8], key: &[u8]) -> Option<u64> {
     let document = key.strip_prefix(prefix)?.try_into().ok()?;
     Some(u64::from_be_bytes(document))
 }
 
-/// The key of a block of URLs waiting, by the sequence of the last.
+/// Returns the key of a block of queued URLs. `sequence` is that of its last URL.
 pub fn queue(host: &str, class: u8, sequence: u64) -> Vec<u8> {
     let mut key = queue_class(host, class);
     key.extend_from_slice(&sequence.to_be_bytes());
     key
 }
 
-/// The prefix of all URLs of a host waiting.
+/// Returns the prefix of a host's queue.
 pub fn queue_host(host: &str) -> Vec<u8> {
     [host.as_bytes(), &[0]].concat()
 }
 
-/// The prefix of all URLs of a host waiting in a class.
+/// Returns the prefix of one class of a host's queue.
 pub fn queue_class(host: &str, class: u8) -> Vec<u8> {
-    // No host key contains a NUL, so no host's rows stand among another's.
+    // No host key contains a NUL, so the rows of two hosts never mix.
     let mut key = Vec::with_capacity(host.len() + 10);
     key.extend_from_slice(host.as_bytes());
     key.push(0);
@@ -77,7 +81,7 @@ pub fn queue_class(host: &str, class: u8) -> Vec<u8> {
     key
 }
 
-/// Host, class and sequence of a queue key; `None` if it is not one.
+/// Returns host, class and sequence of a queue key, or `None` if it is not one.
 pub fn parse_queue(key: &[u8]) -> Option<(&str, u8, u64)> {
     let (rest, sequence) = key.split_last_chunk::<8>()?;
     let (class, rest) = rest.split_last()?;
@@ -89,87 +93,87 @@ pub fn parse_queue(key: &[u8]) -> Option<(&str, u8, u64)> {
     ))
 }
 
-/// The key of a host waiting for `due`.
+/// Returns the key of a host that waits until `due` (ms since 1970).
 pub fn due(due: u64, host: &str) -> Vec<u8> {
     let mut key = due.to_be_bytes().to_vec();
     key.extend_from_slice(host.as_bytes());
     key
 }
 
-/// Due time and host of a due key; `None` if it is not one.
+/// Returns due time and host of a key made by [`due`], or `None` if it is not one.
 pub fn parse_due(key: &[u8]) -> Option<(u64, &str)> {
     let (due, host) = key.split_first_chunk::<8>()?;
     Some((u64::from_be_bytes(*due), std::str::from_utf8(host).ok()?))
 }
 
-/// The key of a page to be visited again at `due`.
+/// Returns the key of a page that is revisited at `due` (ms since 1970).
 pub fn revisit(due: u64, id: &[u8; 16]) -> Vec<u8> {
     [&due.to_be_bytes()[..], id].concat()
 }
 
-/// Due time and url id of a revisit key; `None` if it is not one.
+/// Returns due time and URL id of a key made by [`revisit`], or `None` if it is not one.
 pub fn parse_revisit(key: &[u8]) -> Option<(u64, [u8; 16])> {
     let (due, id) = key.split_first_chunk::<8>()?;
     Some((u64::from_be_bytes(*due), id.try_into().ok()?))
 }
 
-/// The key of a member of a cluster, which is named by its original's document.
+/// Returns the key of a member of a cluster. A cluster is named by its original's document.
 pub fn member(document: u64, rank: &[u8; 16], id: &[u8; 16]) -> Vec<u8> {
     [&members(document)[..], rank, id].concat()
 }
 
-/// The prefix of the members of a cluster.
+/// Returns the prefix of the members of a cluster.
 pub fn members(document: u64) -> Vec<u8> {
     [&document.to_be_bytes()[..], &[0]].concat()
 }
 
-/// The key of a member's word that another URL is the canonical one.
+/// Returns the key of a canonical vote: the member `id` names the URL `named` as canonical.
 pub fn naming(document: u64, named: &[u8; 16], id: &[u8; 16]) -> Vec<u8> {
     [&namings(document)[..], named, id].concat()
 }
 
-/// The prefix of what the members of a cluster name.
+/// Returns the prefix of the canonical votes of a cluster.
 pub fn namings(document: u64) -> Vec<u8> {
     [&document.to_be_bytes()[..], &[1]].concat()
 }
 
-/// Document and url id of a member; `None` if the key is not one.
+/// Returns document and URL id of a member's key, or `None` if it is not one.
 pub fn parse_member(key: &[u8]) -> Option<(u64, [u8; 16])> {
     let (document, rest) = key.split_first_chunk::<8>()?;
     let member = rest.strip_prefix(&[0])?.get(16..)?;
     Some((u64::from_be_bytes(*document), member.try_into().ok()?))
 }
 
-/// The url id that a member names; `None` if the key is not of that kind.
+/// Returns the id of the URL that a canonical vote names, or `None` if the key is not one.
 pub fn parse_naming(key: &[u8]) -> Option<[u8; 16]> {
     key.get(8..)?.strip_prefix(&[1])?.get(..16)?.try_into().ok()
 }
 
 /// Kinds of rows of a host in `Learned`.
 pub mod learned {
-    /// A pattern of its URLs, by the pattern's hash.
+    /// A URL pattern, by its hash.
     pub const PATTERN: u8 = b'p';
-    /// A URL that was left aside, by why (8 bytes) and by its id.
+    /// A deferred URL, by the reason (8 bytes) and its id.
     pub const SHELF: u8 = b's';
     /// A visited URL of which others may be variants, by its id.
     pub const VISITED: u8 = b'v';
-    /// Prefix of the evidence on what may not matter, by host and subject. No host begins so.
+    /// Prefix of the evidence for learned rules, by host and subject. No host key begins like this.
     pub const RULES: &[u8] = b"\0r";
-    /// Prefix of the hosts that are taken for others.
+    /// Prefix of the hosts that are aliases of others.
     pub const ALIASES: &[u8] = b"\0a";
 }
 
-/// The key of something learned of a host.
+/// Returns the key of a row learned of a host.
 pub fn learned(host: &str, kind: u8, about: &[u8]) -> Vec<u8> {
     [host.as_bytes(), &[0, kind], about].concat()
 }
 
-/// The key of what is counted of a domain. A host key has a scheme, so none is the same.
+/// Returns the key of the counters of a domain. A host key has a scheme, so it never equals one.
 pub fn domain(domain: &str) -> Vec<u8> {
     [domain.as_bytes(), &[0]].concat()
 }
 
-/// The key of a commit's delta.
+/// Returns the key of a commit's delta.
 pub fn delta(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()
 }

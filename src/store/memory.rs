@@ -1,4 +1,4 @@
-//! Tables as ordered maps: for tests, and the model that the other engines must equal.
+//! Tables as ordered maps: used in tests, as the model that other stores must match.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use super::{Batch, Durability, Result, Row, Store, Table};
 
 type Rows = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
 
-/// A store that lives and dies with the process.
+/// A store that lives as long as the process.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Held for one call at a time, never across calls.
+    /// Locked for one call at a time, never across calls.
     rows: Mutex<Rows>,
 }
 

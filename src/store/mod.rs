@@ -1,9 +1,10 @@
-//! Rows and queues: the state that must never lie.
+//! Rows and queues: the state from which everything else follows.
 //!
-//! A [`Store`] is a handful of ordered tables and one way to change them: a [`Batch`], committed
-//! whole. Everything else a crawl keeps (documents, runs, archive) can be rebuilt from here. Only
-//! the engine's committer writes; readers see committed rows only. The rows' meaning belongs to
-//! the rooms that own their types; this room knows tables, keys and bytes.
+//! A [`Store`] is a small set of ordered tables and one way to change them: a [`Batch`], committed
+//! as a whole. Everything else that a crawl keeps (documents, runs, the end of the archive) can be
+//! rebuilt or checked against it. Only the engine's committer writes; readers see committed rows
+//! only. What the rows mean belongs to the rooms that own their types; this room knows tables, keys
+//! and bytes.
 
 mod embedded;
 pub mod keys;
@@ -19,36 +20,36 @@ pub use embedded::{Embedded, Options};
 pub use memory::Memory;
 pub use typed::Typed;
 
-/// The tables, each with its key layout in [`keys`].
+/// The tables. [`keys`] has the key layout of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// Single rows by name: the crawl's secret, its counters, its settings.
     Meta,
-    /// One row a URL that was visited, refused or given up: what happened to it.
+    /// One row per URL that was visited, refused or given up: what happened to it.
     Pages,
-    /// One row a host: its delay, failures and queue heads.
+    /// One row per host: its delay, failures and queue heads.
     Hosts,
-    /// One row a block of URLs waiting: host, class, sequence.
+    /// One row per block of queued URLs, by host, class and sequence.
     Queue,
-    /// One row a host with URLs waiting, by the time it may be visited.
+    /// One row per host with queued URLs, by the time from which it may be visited.
     Due,
-    /// One row a host: its robots.txt as received.
+    /// One row per host: its robots.txt as received.
     Robots,
-    /// One row an entry of the scope: hosts, domains or prefixes of the seeds.
+    /// One row per entry of the scope: hosts, domains or prefixes of the seeds.
     Scope,
-    /// One row a page that will be visited again, by the time when.
+    /// One row per page that will be visited again, by due time.
     Revisits,
-    /// One row a duplicate, by its original's document: the members of a cluster, the best first.
+    /// One row per duplicate, by its original's document: the members of a cluster, best first.
     Clusters,
-    /// What was learned of hosts and domains: how kinds of URLs turned out, what is left aside for
-    /// that. Some rows a host, bounded.
+    /// What was learned of hosts and domains, and the URLs deferred because of it. A bounded number
+    /// of rows per host.
     Learned,
-    /// One row a commit since the last checkpoint: what it added to runs and documents.
+    /// One row per commit since the last checkpoint: what it added to runs and documents.
     Deltas,
 }
 
 impl Table {
-    /// Every table, in the order of their declaration.
+    /// All tables, in the order of their declaration.
     pub const ALL: [Table; 11] = [
         Table::Meta,
         Table::Pages,
@@ -63,7 +64,7 @@ impl Table {
         Table::Deltas,
     ];
 
-    /// The name under which an engine keeps the table.
+    /// Returns the name under which an engine keeps the table.
     pub fn name(self) -> &'static str {
         match self {
             Table::Meta => "meta",
@@ -81,16 +82,16 @@ impl Table {
     }
 }
 
-/// A row as a range gives it: key and value.
+/// A row as returned by a range: key and value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// An ordered list of puts and deletes; a later change of a row wins over an earlier one.
+/// An ordered list of puts and deletes. A later change of a row overrides an earlier one.
 #[derive(Debug, Default)]
 pub struct Batch {
     changes: Vec<Change>,
 }
 
-/// One change of one row; `None` deletes it.
+/// One change of one row; a value of `None` deletes it.
 #[derive(Debug)]
 struct Change {
     table: Table,
@@ -99,12 +100,12 @@ struct Change {
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Creates an empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes `value` under `key`, whatever stood there.
+    /// Writes `value` under `key`, replacing any earlier value.
     pub fn put(&mut self, table: Table, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
         self.changes.push(Change {
             table,
@@ -113,7 +114,7 @@ impl Batch {
         });
     }
 
-    /// Removes `key`; a row that is not there is no error.
+    /// Deletes the row at `key`, if there is one.
     pub fn delete(&mut self, table: Table, key: impl Into<Vec<u8>>) {
         self.changes.push(Change {
             table,
@@ -122,7 +123,7 @@ impl Batch {
         });
     }
 
-    /// Whether nothing would change.
+    /// Returns `true` if the batch changes nothing.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -131,52 +132,55 @@ impl Batch {
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The operating system has it: survives a kill of the process, not a power cut.
+    /// The operating system has the data: it survives a kill of the process, but not a power cut.
     Process,
-    /// The disk has it: survives a power cut.
+    /// The disk has the data: it survives a power cut.
     Disk,
 }
 
-/// Rows and queues, as one engine keeps them.
+/// Ordered tables of rows, changed by batches.
 pub trait Store: Send + Sync {
-    /// The values of `keys`, in their order; `None` where there is no row.
+    /// Returns the values of `keys`, in their order; `None` where there is no row.
     fn get_many(&self, table: Table, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>>;
 
-    /// At most `limit` rows in key order whose keys begin with `prefix` and are not below `from`.
+    /// Returns at most `limit` rows in key order, of those whose keys begin with `prefix` and are
+    /// not below `from`.
     fn range(&self, table: Table, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>>;
 
     /// Applies the whole batch or none of it.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<()>;
 
-    /// Begins to give back the space of rows that were deleted, on a thread of its own, if nobody is at
-    /// that already; what the engine does in the background may wait for it. To be called where most rows that a table ever had are gone.
+    /// Starts to reclaim the space of deleted rows on a thread of its own, unless one is running.
+    /// Background work of the engine may have to wait for it. Call it when most rows that the table
+    /// ever had are gone.
     fn reclaim(&self, table: Table);
 
-    /// The value of one key.
+    /// Returns the value of `key`, or `None` if there is no row.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.get_many(table, &[key])?.pop().flatten())
     }
 }
 
-/// What is done with a row's key and value.
+/// Callback for a row's key and value.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
-/// Visits every row of `table` under `prefix` in key order, a thousand at a time.
+/// Calls `visit` for every row of `table` under `prefix`, in key order. Reads a thousand rows at a
+/// time.
 pub fn for_each(
     store: &dyn Store,
     table: Table,
     prefix: &[u8],
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    const CHUNK: usize = 1_000;
+    const ROWS_PER_READ: usize = 1_000;
     let mut from = prefix.to_vec();
     loop {
-        let rows = store.range(table, prefix, &from, CHUNK)?;
+        let rows = store.range(table, prefix, &from, ROWS_PER_READ)?;
         for (key, value) in &rows {
             visit(key, value)?;
         }
         match rows.last() {
-            Some((last, _)) if rows.len() == CHUNK => {
+            Some((last, _)) if rows.len() == ROWS_PER_READ => {
                 from.clone_from(last);
                 from.push(0);
             }
@@ -185,16 +189,16 @@ pub fn for_each(
     }
 }
 
-/// A row's value as bytes.
+/// Encodes a row's value.
 #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    /// Bytes of most rows: they are not moved while they grow.
-    const USUAL: usize = 256;
-    postcard::to_extend(value, Vec::with_capacity(USUAL))
+    /// Size of most rows, in bytes: with this capacity they do not move while they grow.
+    const TYPICAL_BYTES: usize = 256;
+    postcard::to_extend(value, Vec::with_capacity(TYPICAL_BYTES))
         .expect("rows are plain data: numbers, strings, lists")
 }
 
-/// A row's value from bytes.
+/// Decodes a row's value.
 pub fn decode<'a, T: Deserialize<'a>>(table: Table, bytes: &'a [u8]) -> Result<T> {
     postcard::from_bytes(bytes).map_err(|source| Error::Row {
         table: table.name(),
@@ -202,40 +206,40 @@ pub fn decode<'a, T: Deserialize<'a>>(table: Table, bytes: &'a [u8]) -> Result<T
     })
 }
 
-/// What this room's functions return.
+/// The result of the functions of this room.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the store could not do what was asked. Every kind ends the run; what was committed stays.
+/// Why an operation of the store failed. Every kind ends the run; what was committed stays.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The engine could not be opened.
+    /// The store could not be opened.
     #[error("cannot open the store in {path}: {reason}")]
     Open {
-        /// The directory of the store.
+        /// Directory of the store.
         path: PathBuf,
-        /// The engine's own words.
+        /// Message of the engine.
         reason: String,
-        /// The file system's word, where it was one.
+        /// The underlying I/O error, if there is one.
         source: Option<io::Error>,
     },
     /// Reading or writing failed.
     #[error("the store in {path} failed to {action}: {reason}")]
     Engine {
-        /// The directory of the store.
+        /// Directory of the store.
         path: PathBuf,
         /// What was being done.
         action: &'static str,
-        /// The engine's own words.
+        /// Message of the engine.
         reason: String,
-        /// The file system's word, where it was one.
+        /// The underlying I/O error, if there is one.
         source: Option<io::Error>,
     },
-    /// A row that is not of the form this version writes.
+    /// A row does not have the form that this version writes.
     #[error(
         "a row of table `{table}` cannot be read: {source}; restore the data directory from a backup"
     )]
     Row {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
         /// What is wrong with the bytes.
         source: postcard::Error,
