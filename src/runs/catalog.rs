@@ -1,9 +1,9 @@
 //! The catalog: all structures of a directory, and the checkpoint that makes them durable together.
 //!
-//! Files are written and synced first, in the background, then one rename of the manifest makes all of
-//! them count, and only then are the replaced ones unlinked and the frozen tables dropped. So a kill at
-//! any moment leaves the state of the last checkpoint or of this one, and an error leaves every lookup
-//! as it was.
+//! A checkpoint writes and syncs new files in the background, then makes all of them valid by one
+//! rename of the manifest, and only then unlinks the files that were replaced and drops the frozen
+//! tables. A kill at any moment therefore leaves the state of the previous checkpoint or of this
+//! one, and an error leaves every look-up as it was.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -14,16 +14,16 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::file::{RunFile, discard, is_missing};
-use super::manifest::{self, Entry, Manifest, Structure};
+use super::manifest::{self, FileEntry, Manifest, Structure};
 use super::merge::{Background, Merged, Plan, choose};
 use super::retired::Retired;
 use super::table::{ToWrite, Writing};
 use super::{Options, Runs};
 
-/// All structures of one directory, indexed in the order in which they were given to
-/// [`open`](Self::open): callers name the indices with constants, and borrow several structures at
+/// All structures of one directory, indexed in the order in which they were passed to
+/// [`open`](Self::open). Callers name the indices with constants, and borrow several structures at
 /// once with `get_disjoint_mut`. The directory belongs to one catalog at a time; the lock of the
-/// data directory sees to that.
+/// data directory ensures that.
 #[derive(Debug)]
 pub struct Catalog {
     directory: PathBuf,
@@ -32,31 +32,31 @@ pub struct Catalog {
     next_id: u64,
     /// Files that the manifest on disk names.
     named: HashSet<PathBuf>,
-    /// Files that nothing needs once another manifest is in place.
+    /// Files that can be removed once the next manifest is installed.
     strays: Vec<PathBuf>,
-    /// The checkpoint that was begun.
+    /// The checkpoint in progress.
     writing: Option<Writing>,
     merging: Background,
-    /// Waiting for a checkpoint.
+    /// Merges that the next checkpoint will install.
     merged: Vec<Merged>,
-    /// The values that structures from `retired_from` on leave out when they are merged.
+    /// Values that structures from `retired_from` on omit when they are merged.
     retired: Arc<Retired>,
     retired_from: usize,
-    /// Structures that are to be merged whole, so that what was retired gives its space back.
+    /// Structures to be merged into one file, which frees the space of retired pairs.
     purging: HashSet<usize>,
 }
 
-/// A structure that starts empty because its files cannot be trusted; the caller rebuilds it from
-/// the store and the archive, and then calls [`Runs::rebuilt`].
+/// A structure that starts empty because its files cannot be trusted. The caller rebuilds it from
+/// the store and the archive and then calls [`Runs::rebuilt`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// Index of the structure.
     pub structure: usize,
-    /// Its name.
+    /// Name of the structure.
     pub name: &'static str,
-    /// The file at fault. A run file was renamed to `*.damaged`, for whoever wants to look at it.
+    /// The damaged file. A run file was renamed to `*.damaged`, so that it can be examined.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub why: String,
 }
 
@@ -74,14 +74,15 @@ impl std::fmt::Display for Damage {
 }
 
 impl Catalog {
-    /// Opens the directory, made if need be, and verifies every file that its manifest names, one
-    /// sequential read of all of them. Files that the manifest does not name are what a kill left
-    /// behind and are removed. Damage is returned, at most one for each structure, and returned
-    /// again at each opening until the structure is rebuilt and checkpointed.
+    /// Opens a directory, creating it if needed, and verifies every file that its manifest names,
+    /// in one sequential read of all of them. Files that the manifest does not name were left by a
+    /// kill and are removed. Damage is returned, at most one [`Damage`] per structure, and returned
+    /// again at each opening until the structure has been rebuilt and a checkpoint written.
     ///
     /// # Panics
     ///
-    /// If a name is given twice or has characters other than lower-case letters, digits and hyphens.
+    /// Panics if a name is given twice, or contains characters other than lower-case letters,
+    /// digits and hyphens.
     pub fn open(
         directory: &Path,
         structures: &[(&'static str, Options)],
@@ -118,7 +119,8 @@ impl Catalog {
         };
         let manifest = match Manifest::read(directory) {
             Ok(Some(manifest)) => manifest,
-            // The first opening writes a manifest, so files without one have lost theirs.
+            // The first opening writes a manifest, so a directory with files but no manifest has
+            // lost it.
             Ok(None) if present.is_empty() => {
                 let complete = vec![true; structures.len()];
                 let manifest = catalog.manifest(0, &complete, &catalog.lists());
@@ -126,8 +128,8 @@ impl Catalog {
                 Manifest::install(directory)?;
                 return Ok((catalog, Vec::new()));
             }
-            // Nothing is touched before a checkpoint writes a manifest again: a kill in between
-            // must find what was found now.
+            // Nothing is changed before a checkpoint writes a manifest again: after a kill in
+            // between, the next start must find the same state.
             Ok(None) => {
                 catalog.strays = present;
                 let damage = catalog.distrust_all("it is missing");
@@ -152,16 +154,20 @@ impl Catalog {
         Ok((catalog, damage))
     }
 
-    /// The delta that the manifest covers: later ones are to be inserted again. 0 for a new
-    /// directory, and for one whose manifest is lost.
+    /// Returns the sequence of the last delta that the manifest covers; later deltas must be
+    /// inserted again. It is 0 for a new directory and for one whose manifest is lost.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Makes all that was inserted durable, as the state after the delta `sequence`, and takes
-    /// in what was merged meanwhile. After an error every lookup answers as before, nothing is
-    /// lost, and a checkpoint may be tried again; an error of the merging thread is returned here,
-    /// once, before anything is installed.
+    /// Makes everything that was inserted durable, as the state after the delta `sequence`, and
+    /// installs finished merges.
+    ///
+    /// # Errors
+    ///
+    /// After an error every look-up answers as before, nothing is lost, and the checkpoint can be
+    /// tried again. An error of the merging thread is returned here, once, before anything is
+    /// installed.
     pub fn checkpoint(&mut self, sequence: u64) -> Result<(), Error> {
         if self.writing.is_some() {
             self.finish()?;
@@ -170,12 +176,13 @@ impl Catalog {
         self.finish()
     }
 
-    /// Begins a checkpoint: freezes what is in memory, as the state after the delta `sequence`, and has
-    /// it written in the background. What is inserted from now on belongs to the next checkpoint.
+    /// Begins a checkpoint: freezes the tables in memory, as the state after the delta `sequence`,
+    /// and starts to write them in the background. Pairs inserted from now on belong to the next
+    /// checkpoint.
     ///
     /// # Panics
     ///
-    /// If one was begun and not finished.
+    /// Panics if a checkpoint was begun and not finished.
     pub fn begin(&mut self, sequence: u64) -> Result<(), Error> {
         assert!(self.writing.is_none(), "one checkpoint at a time");
         let mut tables = Vec::new();
@@ -207,19 +214,19 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether a checkpoint was begun and not finished.
+    /// Returns `true` if a checkpoint was begun and not finished.
     pub fn is_writing(&self) -> bool {
         self.writing.is_some()
     }
 
-    /// Whether a checkpoint was begun whose files are written: then [`finish`](Self::finish) waits for
-    /// nothing but the manifest.
+    /// Returns `true` if a checkpoint was begun and its files are written, in which case
+    /// [`finish`](Self::finish) waits only for the manifest.
     pub fn is_written(&self) -> bool {
         self.writing.as_ref().is_some_and(Writing::is_finished)
     }
 
-    /// Waits for the checkpoint that was begun and installs it. Errors as in
-    /// [`checkpoint`](Self::checkpoint). Without one nothing is done.
+    /// Waits for the checkpoint that was begun and installs it; does nothing if there is none.
+    /// Errors are those of [`checkpoint`](Self::checkpoint).
     pub fn finish(&mut self) -> Result<(), Error> {
         let Some(mut writing) = self.writing.take() else {
             return Ok(());
@@ -244,15 +251,16 @@ impl Catalog {
         let mut lists = self.lists();
         self.take_in_merges(&mut lists);
         for (structure, file) in written {
-            match self.runs[structure].cleared {
-                false => lists[structure].push(Arc::new(file)),
-                true => discard(file.path()),
+            if self.runs[structure].cleared {
+                discard(file.path())
+            } else {
+                lists[structure].push(Arc::new(file))
             }
         }
         for list in &mut lists {
             list.sort_by_key(|file| std::cmp::Reverse(file.count()));
         }
-        // A structure that was cleared since the beginning is whole only at the next checkpoint.
+        // A structure that was cleared after the checkpoint began is complete only at the next one.
         let complete = self.runs.iter().zip(&writing.complete);
         let complete: Vec<bool> = complete.map(|(it, then)| *then && !it.cleared).collect();
         let manifest = self.manifest(writing.sequence, &complete, &lists);
@@ -261,12 +269,12 @@ impl Catalog {
             return Err(error);
         }
         if let Err(error) = Manifest::install(&self.directory) {
-            // Either manifest may be the one that counts, so the files of both have to stay.
+            // Either manifest may be the valid one now, so the files of both have to stay.
             self.strays.append(&mut paths);
             return Err(error);
         }
 
-        // From here on the new state is the one that a start would find.
+        // From here on, a start would find the new state.
         self.sequence = writing.sequence;
         for (runs, list) in self.runs.iter_mut().zip(lists) {
             runs.files = list;
@@ -284,12 +292,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// Gives up a checkpoint: what was frozen is in the table again.
+    /// Abandons a checkpoint: merges the frozen tables back into the active ones.
     fn thaw(&mut self) {
         for runs in &mut self.runs {
             if let Some(frozen) = runs.frozen.take() {
                 match Arc::try_unwrap(frozen) {
-                    // The larger one takes over the smaller.
+                    // The larger table absorbs the smaller.
                     Ok(older) => {
                         let newer = std::mem::replace(&mut runs.active, older);
                         runs.active.append(newer);
@@ -302,8 +310,9 @@ impl Catalog {
         }
     }
 
-    /// Lets merges of the structures from `from` on leave out pairs with these values. They may be found
-    /// until then. For good: a value must not be used again.
+    /// Retires `values` in the structures from index `from` on: merges omit pairs with these
+    /// values, which may still be found until then. Retiring is permanent; a value must not be used
+    /// again.
     pub fn retire(&mut self, from: usize, values: impl IntoIterator<Item = u64>) {
         self.retired_from = from;
         let retired = Arc::make_mut(&mut self.retired);
@@ -312,38 +321,38 @@ impl Catalog {
         }
     }
 
-    /// The values that were retired.
+    /// Returns the retired values.
     pub fn retired(&self) -> &Retired {
         &self.retired
     }
 
-    /// Says what was retired before this catalog was opened.
+    /// Sets the values that were retired before this catalog was opened.
     pub fn restore_retired(&mut self, from: usize, retired: Retired) {
         self.retired_from = from;
         self.retired = Arc::new(retired);
     }
 
-    /// Has each structure whose values are retired merged into one file, from the next checkpoint on, in
-    /// the background.
+    /// Schedules every structure with retired values to be merged into one file, in the background,
+    /// from the next checkpoint on.
     pub fn purge(&mut self) {
         self.purging = (self.retired_from..self.runs.len()).collect();
     }
 
-    /// Whether nothing is left to merge, and all that was merged is installed.
+    /// Returns `true` if nothing is left to merge and all merges are installed.
     pub fn is_settled(&self) -> bool {
         let is_idle = self.writing.is_none() && self.merging.is_idle();
         is_idle && self.purging.is_empty() && self.merged.is_empty()
     }
 
-    /// Waits for the merging thread, so that the next checkpoint has its files: for a clean stop,
-    /// and for tests. Otherwise checkpoints take what is ready.
+    /// Waits for the merging thread, so that the next checkpoint can install its files. Meant for a
+    /// clean stop and for tests; other checkpoints take what is ready.
     pub fn finish_merges(&mut self) -> Result<(), Error> {
         let (mut merged, result) = self.merging.collect();
         self.merged.append(&mut merged);
         result
     }
 
-    /// Fills the structure from the manifest, or says why not.
+    /// Fills a structure from the manifest, or reports its damage.
     fn load(&mut self, structure: usize, manifest: &Manifest) -> Result<Option<Damage>, Error> {
         let name = self.runs[structure].name;
         let whole = manifest::path(&self.directory);
@@ -403,12 +412,12 @@ impl Catalog {
             .collect()
     }
 
-    /// The files of each structure.
+    /// Returns the files of each structure.
     fn lists(&self) -> Vec<Vec<Arc<RunFile>>> {
         self.runs.iter().map(|runs| runs.files.clone()).collect()
     }
 
-    /// Replaces in the lists what was merged by its output. The merges stay known until the
+    /// Replaces merged files in the lists by their outputs. The merges are remembered until the
     /// checkpoint has succeeded.
     fn take_in_merges(&mut self, lists: &mut [Vec<Arc<RunFile>>]) {
         self.merged.retain(
@@ -432,7 +441,7 @@ impl Catalog {
     }
 
     fn manifest(&self, sequence: u64, complete: &[bool], lists: &[Vec<Arc<RunFile>>]) -> Manifest {
-        let entry = |file: &Arc<RunFile>| Entry {
+        let entry = |file: &Arc<RunFile>| FileEntry {
             id: file.id(),
             count: file.count(),
             crc: file.crc(),
@@ -456,9 +465,10 @@ impl Catalog {
         }
         let mut plans = Vec::new();
         for (structure, runs) in self.runs.iter().enumerate() {
-            let inputs = match self.purging.remove(&structure) {
-                true => runs.files.clone(),
-                false => choose(&runs.files, runs.options.merge_at),
+            let inputs = if self.purging.remove(&structure) {
+                runs.files.clone()
+            } else {
+                choose(&runs.files, runs.options.merge_at)
             };
             if !inputs.is_empty() {
                 let id = self.next_id;
@@ -472,8 +482,8 @@ impl Catalog {
                 self.next_id += 1;
             }
         }
-        // A thread that cannot be started is no reason to fail: the checkpoint is done, and the next
-        // one tries again.
+        // A thread that cannot be started is no reason to fail: the checkpoint is done, and the
+        // next one tries again.
         let _ = self.merging.start(plans);
     }
 
@@ -517,7 +527,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// The run files in the directory, and a number that none of them has, not even a damaged one.
+/// Returns the run files in the directory, and a number that none of them has, damaged ones
+/// included.
 fn scan(directory: &Path) -> Result<(Vec<PathBuf>, u64), Error> {
     let failed = || Error::io("list", directory);
     let (mut present, mut next_id) = (Vec::new(), 1);
@@ -537,8 +548,8 @@ fn scan(directory: &Path) -> Result<(Vec<PathBuf>, u64), Error> {
     Ok((present, next_id))
 }
 
-/// Opens a file of the manifest, and makes sure that it is the one that was meant.
-fn open_listed(path: &Path, entry: &Entry) -> Result<RunFile, Error> {
+/// Opens a file of the manifest and checks that it is the one that was meant.
+fn open_listed(path: &Path, entry: &FileEntry) -> Result<RunFile, Error> {
     let file = RunFile::open(path, entry.id)?;
     if (file.count(), file.crc()) == (entry.count, entry.crc) {
         return Ok(file.with_newest(entry.newest));
@@ -549,7 +560,7 @@ fn open_listed(path: &Path, entry: &Entry) -> Result<RunFile, Error> {
     })
 }
 
-/// Why the file at fault is lost; `None` if trying again later may help.
+/// Returns why a file is lost, or `None` if trying again later may help.
 fn damage(error: &Error) -> Option<String> {
     /// A bad sector.
     const EIO: i32 = rustix::io::Errno::IO.raw_os_error();

@@ -1,41 +1,43 @@
-//! Where in a sorted column of keys a key is: a coarse table leads to a few dozen neighbours, a guess
-//! to one or two cache lines among them.
+//! Locates a key in a sorted column of keys: a coarse table leads to a few dozen neighbours, and
+//! interpolation to one or two cache lines among them.
 
-/// What is known of the pairs before they are written.
+/// What is known about the pairs before they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Least key.
+    /// Smallest key.
     pub(super) min: u64,
-    /// Greatest key.
+    /// Largest key.
     pub(super) max: u64,
-    /// Number of pairs, or more.
+    /// Upper bound of the number of pairs.
     pub(super) count: u64,
 }
 
-/// Where the keys of each part of the key range begin. The parts divide the range between the least
-/// and the greatest key, not all of 64 bits, so that keys with a common prefix are divided too.
+/// Positions at which the keys of each cell of the key range begin. The cells divide the range from
+/// the smallest to the largest key rather than all of 64 bits, so that keys with a common prefix
+/// are divided too.
 #[derive(Debug)]
 pub(super) struct Fence {
     min: u64,
-    /// Bits of a key, relative to `min`, below those that number its cell.
+    /// Number of low bits of a key, relative to `min`, that do not select its cell.
     shift: u32,
-    /// Of each cell, and at the end the number of keys.
+    /// Start position of each cell, followed by the number of keys.
     starts: Vec<usize>,
     cells: usize,
 }
 
 impl Fence {
-    /// Keys of a cell that one guess finds within a cache line: its error is about the root of 64.
-    const KEYS_OF_A_CELL: u64 = 64;
-    /// 512 KiB of memory, reached at 4 M keys.
-    const MOST_CELLS: u64 = 1 << 16;
+    /// Keys per cell. The error of an interpolated guess is about the square root, 8 keys, which is
+    /// one cache line.
+    const KEYS_PER_CELL: u64 = 64;
+    /// Maximum number of cells: 512 KiB of memory, reached at 4 M keys.
+    const MAX_CELLS: u64 = 1 << 16;
 
     pub(super) fn new(Bounds { min, max, count }: Bounds) -> Self {
-        let wanted = (count / Self::KEYS_OF_A_CELL)
-            .clamp(2, Self::MOST_CELLS)
+        let wanted = (count / Self::KEYS_PER_CELL)
+            .clamp(2, Self::MAX_CELLS)
             .next_power_of_two();
         let range = max.saturating_sub(min);
-        // At most 63, because `wanted` is at least 2: a shift by 64 would be an overflow.
+        // At most 63, because `wanted` is at least 2: shifting by 64 would overflow.
         let shift = (u64::BITS - range.leading_zeros()).saturating_sub(wanted.ilog2());
         let cells = (range >> shift) as usize + 1;
         Self {
@@ -46,7 +48,7 @@ impl Fence {
         }
     }
 
-    /// Tells of the keys in their order; each must be within the bounds.
+    /// Registers a key. Keys must be pushed in order and lie within the bounds.
     pub(super) fn push(&mut self, position: usize, key: u64) {
         let cell = ((key - self.min) >> self.shift) as usize;
         while self.starts.len() <= cell {
@@ -58,8 +60,9 @@ impl Fence {
         self.starts.resize(self.cells + 1, count);
     }
 
-    /// First position of the cell of `key`, the position after its last, and where in it, counted
-    /// from the first, the key would be if keys were uniform. The key must be within the bounds.
+    /// Returns the first position of the cell of `key`, the position after its last, and the offset
+    /// from the first at which the key would be if keys were uniform. The key must lie within the
+    /// bounds.
     pub(super) fn cell(&self, key: u64) -> (usize, usize, usize) {
         let distance = key - self.min;
         let cell = (distance >> self.shift) as usize;
@@ -74,9 +77,10 @@ impl Fence {
     }
 }
 
-/// Position in `keys` of the first key that is not less than `key`: strides of growing length from
-/// the guess until the key is enclosed, then binary search. For uniform keys the guess is off by
-/// about the root of their number, a cache line; for the worst keys this is twice a binary search.
+/// Returns the position in `keys` of the first key that is not less than `key`: gallops from the
+/// guess until the key is enclosed, then searches binarily. For uniform keys the guess is off by
+/// about the square root of their number, one cache line; for the worst keys this takes twice as
+/// long as a binary search.
 pub(super) fn search(keys: &[[u8; 8]], guess: usize, key: u64) -> usize {
     let is_less = |position: usize| {
         keys.get(position)

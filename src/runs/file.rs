@@ -1,9 +1,9 @@
-//! One immutable file of sorted pairs: written once, verified at each start, searched while mapped.
+//! An immutable file of sorted pairs: written once, verified at each start, searched while mapped.
 //!
-//! Layout, little-endian: a header of 64 bytes (magic, version, bytes of a value, count, least and
-//! greatest key, zeros), the keys, the values in the same order (0, 4 or 8 bytes each, whatever the
-//! greatest value needs), CRC-32 of all before it. Keys stand together so that a lookup touches
-//! one or two cache lines, and a set has no second column at all.
+//! Layout, little-endian: a header of 64 bytes (magic, version, bytes per value, count, smallest
+//! and largest key, zeros), the keys, the values in the same order (0, 4 or 8 bytes each, as the
+//! largest value needs), and the CRC-32 of everything before it. Keys stand together so that a
+//! look-up touches one or two cache lines, and a set has no second column at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -20,13 +20,13 @@ use super::pair::Pair;
 
 const MAGIC: [u8; 8] = *b"gleanrun";
 const VERSION: u32 = 1;
-/// A cache line, so that no key lies across two.
+/// Length of the header: a cache line, so that no key straddles two.
 const HEADER: usize = 64;
 const TRAILER: usize = 4;
-/// Of reading and writing; a multiple of the size of a key.
+/// Buffer size for reading and writing, in bytes; a multiple of the size of a key.
 const BUFFER: usize = 256 << 10;
 
-/// A sorted file, mapped.
+/// A sorted file, mapped into memory.
 #[derive(Debug)]
 pub(super) struct RunFile {
     id: u64,
@@ -39,17 +39,17 @@ pub(super) struct RunFile {
 }
 
 impl RunFile {
-    /// The number in the file's name, never used twice among files that exist.
+    /// Returns the number in the file's name, which is unique among existing files.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
 
-    /// The last delta whose pairs it has, as far as it was told; the manifest keeps it.
+    /// Returns the sequence of the last delta with pairs in the file, as the manifest keeps it.
     pub(super) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Tells which delta that is.
+    /// Sets the sequence that [`newest`](Self::newest) returns.
     pub(super) fn with_newest(mut self, newest: u64) -> Self {
         self.newest = newest;
         self
@@ -63,12 +63,13 @@ impl RunFile {
         self.header.count
     }
 
-    /// Of the whole file; the manifest keeps it too, to tell this file from another one.
+    /// Returns the CRC-32 of the whole file. The manifest keeps it too, to tell this file from
+    /// another one.
     pub(super) fn crc(&self) -> u32 {
         self.crc
     }
 
-    /// What is known before writing about a merge of `self` with others.
+    /// Returns the bounds of this file, for a merge with others.
     pub(super) fn bounds(&self) -> Bounds {
         Bounds {
             min: self.header.min,
@@ -85,7 +86,7 @@ impl RunFile {
         self.map.len() as u64
     }
 
-    /// All keys, ascending; a key with several values stands as often.
+    /// Returns all keys, ascending; a key with several values is repeated.
     pub(super) fn keys(&self) -> &[[u8; 8]] {
         // Opening and writing compared the length with the header, so the range is inside the map.
         self.map[HEADER..HEADER + self.header.count as usize * 8]
@@ -109,7 +110,7 @@ impl RunFile {
             .is_some_and(|found| u64::from_le_bytes(*found) == key)
     }
 
-    /// The pairs with keys from `low` to `high`, both included, ascending.
+    /// Returns the pairs with keys from `low` to `high`, both inclusive, ascending.
     pub(super) fn pairs(&self, low: u64, high: u64) -> Pairs<'_> {
         Pairs {
             keys: self.keys(),
@@ -119,9 +120,9 @@ impl RunFile {
         }
     }
 
-    /// Visits the pairs whose keys lie in one of the ranges and differ from `value` in at most `bits`
-    /// bits. A lookup among millions waits for memory: where each range begins is asked for before any
-    /// is read, so that the waits overlap.
+    /// Calls `visit` for the pairs whose keys lie in one of the ranges and differ from `value` in
+    /// at most `bits` bits. A look-up among millions of keys waits for memory, so the beginnings of
+    /// all ranges are prefetched before any is read, and the waits overlap.
     pub(super) fn near(
         &self,
         ranges: &[(u64, u64)],
@@ -134,7 +135,7 @@ impl RunFile {
         std::hint::black_box(touched.fold(0, |all, byte| all ^ byte));
         for &(low, high) in ranges {
             let mut next = self.lower_bound(low);
-            while let Some(found) = Arch::new().dispatch(Near {
+            while let Some(found) = Arch::new().dispatch(NearbyKeys {
                 keys: keys.get(next..).unwrap_or_default(),
                 high,
                 value,
@@ -149,22 +150,22 @@ impl RunFile {
         }
     }
 
-    /// Asks for the keys of the cell that a key is in, and waits for none of them.
+    /// Prefetches the keys of the cell of `key`, without waiting for any of them.
     fn touch(&self, key: u64) -> u8 {
-        /// Keys of a cache line.
-        const LINE: usize = 8;
-        /// Keys that are asked for at most.
-        const MOST: usize = 32 * LINE;
+        /// Keys per cache line.
+        const KEYS_PER_LINE: usize = 8;
+        /// Maximum number of keys that are prefetched.
+        const MAX_PREFETCHED: usize = 32 * KEYS_PER_LINE;
         if !(self.header.min..=self.header.max).contains(&key) {
             return 0;
         }
         let (start, end, _) = self.fence.cell(key);
-        let keys = self.keys().get(start..end.min(start + MOST));
-        let lines = keys.unwrap_or_default().chunks(LINE);
+        let keys = self.keys().get(start..end.min(start + MAX_PREFETCHED));
+        let lines = keys.unwrap_or_default().chunks(KEYS_PER_LINE);
         lines.fold(0, |touched, line| touched ^ line[0][0])
     }
 
-    /// Position of the first key that is not less than `key`.
+    /// Returns the position of the first key that is not less than `key`.
     fn lower_bound(&self, key: u64) -> usize {
         let Header {
             min, max, count, ..
@@ -175,13 +176,13 @@ impl RunFile {
         if key > max {
             return count as usize;
         }
-        // min < key <= max, so the cell exists, and its keys are the only ones to compare with.
+        // min < key <= max, so the cell exists, and only its keys have to be compared.
         let (start, end, guess) = self.fence.cell(key);
         start + search(&self.keys()[start..end], guess, key)
     }
 
-    /// Reads the whole file once, in the ordinary way rather than mapped, so that a bad sector is an
-    /// error and not a signal; then maps it. Costs about 1.5 ns a pair when the file is cached.
+    /// Opens and maps a file. First reads it once in the ordinary way, so that a bad sector is an
+    /// error and not a signal. Takes about 1.5 ns per pair if the file is cached.
     pub(super) fn open(path: &Path, id: u64) -> Result<Self, Error> {
         let damaged = |why: &str| Error::Damaged {
             path: path.to_owned(),
@@ -246,9 +247,9 @@ impl RunFile {
         })
     }
 
-    /// Writes and syncs a new file; one that fails half-way is removed. `pairs` is asked for the
-    /// same sorted pairs twice, once for each column, so that nothing has to be held in memory.
-    /// The entry in the directory is not synced: the checkpoint does that once for all files.
+    /// Writes and syncs a new file; on failure the partial file is removed. `pairs` is called twice
+    /// for the same sorted pairs, once per column, so that nothing has to be held in memory. The
+    /// directory entry is not synced: the checkpoint does that once for all files.
     pub(super) fn write<I>(
         path: &Path,
         id: u64,
@@ -267,7 +268,7 @@ impl RunFile {
             .map_err(Error::io("create", path))?;
         let written = Self::fill(file, path, id, bounds, pairs);
         if written.is_err() {
-            // What stays all the same is removed when the catalog is opened next.
+            // If this fails too, the next opening of the catalog removes the file.
             let _ = fs::remove_file(path);
         }
         written
@@ -286,7 +287,7 @@ impl RunFile {
         let failed = || Error::io("write", path);
         let mut fence = Fence::new(bounds);
         let (mut count, mut all_values) = (0, 0);
-        // The header is known last and stands first: its place is left open until then.
+        // The header comes first but is known last, so its place is left open until then.
         let mut out = BufWriter::with_capacity(
             BUFFER,
             Hashed {
@@ -354,18 +355,18 @@ impl RunFile {
     }
 }
 
-/// The search for the next key that differs from `value` in few bits; it runs with the processor's own
-/// instruction for counting them.
-struct Near<'a> {
+/// Searches for the next key that differs from `value` in few bits; compiled so that it uses the
+/// processor's own population count.
+struct NearbyKeys<'a> {
     keys: &'a [[u8; 8]],
-    /// The last key of the range.
+    /// Last key of the range.
     high: u64,
     value: u64,
     bits: u32,
 }
 
-impl NullaryFnOnce for Near<'_> {
-    /// Its position.
+impl NullaryFnOnce for NearbyKeys<'_> {
+    /// The position of the key.
     type Output = Option<usize>;
 
     #[inline(always)]
@@ -395,7 +396,7 @@ pub(super) struct Pairs<'a> {
     high: u64,
 }
 
-/// The second column.
+/// The column of values.
 enum Values<'a> {
     Zero,
     U32(&'a [[u8; 4]]),
@@ -426,7 +427,7 @@ impl Iterator for Pairs<'_> {
     }
 }
 
-/// Bytes of a value on disk.
+/// Bytes per value on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Width {
     Zero = 0,
@@ -435,7 +436,7 @@ enum Width {
 }
 
 impl Width {
-    /// The narrowest for values whose bits are among `bits`.
+    /// Returns the narrowest width for values whose set bits are among `bits`.
     fn of(bits: u64) -> Self {
         match bits {
             0 => Self::Zero,
@@ -462,7 +463,7 @@ impl Header {
         }
     }
 
-    /// Of the whole file; `None` if no file can be as long.
+    /// Returns the length of the whole file, or `None` if no file can be that long.
     fn length(self) -> Option<u64> {
         let columns = self.count.checked_mul(8 + self.width as u64)?;
         columns.checked_add((HEADER + TRAILER) as u64)
@@ -484,7 +485,7 @@ impl Header {
             path: path.to_owned(),
             why: why.to_owned(),
         };
-        // Five words of eight bytes; the rest of the header is zeros.
+        // The header has five words of eight bytes; the rest of it is zeros.
         let [magic, kind, count, min, max, ..] = *bytes.as_chunks::<8>().0 else {
             return Err(damaged("its header is too short"));
         };
@@ -492,7 +493,7 @@ impl Header {
             return Err(damaged("it does not begin like a run file"));
         }
         let kind = u64::from_le_bytes(kind);
-        // Formats of the future have a manifest of the future, which is refused before this.
+        // Future formats have a future manifest version, which is refused before this point.
         if kind as u32 != VERSION {
             return Err(damaged("its format version is unknown"));
         }
@@ -515,7 +516,7 @@ impl Header {
     }
 }
 
-/// A file with a running checksum of what is written to it.
+/// A file, with a running checksum of what is written to it.
 struct Hashed {
     file: File,
     hasher: Hasher,

@@ -1,7 +1,7 @@
-//! The manifest: the one small text file that says which run files are data, and up to which delta.
-//! It is replaced by a rename, so a kill leaves the old list or the new one, never half of one.
+//! The manifest: a small text file that names the valid run files and the last delta they cover. It
+//! is replaced by a rename, so a kill leaves the old list or the new one, never half of one.
 //!
-//! Nothing is data that it does not name. It never looks at the run files themselves.
+//! Files that the manifest does not name are not data. This module never reads run files.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -12,13 +12,14 @@ use super::error::Error;
 
 const VERSION: u32 = 2;
 const TITLE: &str = "gleaner runs manifest";
-/// Names about 30,000 files; what is larger was not written by this room.
-const MOST_BYTES: u64 = 1 << 20;
+/// Maximum size in bytes, enough for about 30,000 files. A larger manifest was not written by this
+/// room.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// All structures of a directory at one checkpoint.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Manifest {
-    /// The last delta whose pairs are in the files.
+    /// Sequence of the last delta whose pairs are in the files.
     pub(super) sequence: u64,
     pub(super) structures: Vec<Structure>,
 }
@@ -27,29 +28,29 @@ pub(super) struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Structure {
     pub(super) name: String,
-    /// False while it is being rebuilt: then its files are not yet all of it.
+    /// False while the structure is being rebuilt and its files do not yet hold all of it.
     pub(super) complete: bool,
-    pub(super) files: Vec<Entry>,
+    pub(super) files: Vec<FileEntry>,
 }
 
-/// One file: enough to tell it from any other file under the same name.
+/// One file, with enough detail to tell it from any other file of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct FileEntry {
     pub(super) id: u64,
     pub(super) count: u64,
     pub(super) crc: u32,
-    /// The last delta whose pairs it has.
+    /// Sequence of the last delta with pairs in the file.
     pub(super) newest: u64,
 }
 
 impl Manifest {
-    /// Reads the manifest of `directory`; `None` if there is none.
+    /// Reads the manifest of `directory`, or returns `None` if there is none.
     pub(super) fn read(directory: &Path) -> Result<Option<Self>, Error> {
         let path = path(directory);
         let mut text = Vec::new();
         match File::open(&path) {
             Ok(file) => file
-                .take(MOST_BYTES)
+                .take(MAX_BYTES)
                 .read_to_end(&mut text)
                 .map_err(Error::io("read", &path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -75,9 +76,9 @@ impl Manifest {
             .ok_or_else(|| damaged("it has a line that means nothing"))
     }
 
-    /// First half of replacing the manifest of `directory`: everything that can fail for want of
-    /// space. The directory is synced as well, so that no manifest can outlive the entries of the
-    /// files it names.
+    /// First half of replacing the manifest of `directory`: everything that may fail for lack of
+    /// space. Also syncs the directory, so that no manifest can outlive the entries of the files it
+    /// names.
     pub(super) fn stage(&self, directory: &Path) -> Result<(), Error> {
         let staged = staged(directory);
         let mut file = File::create(&staged).map_err(Error::io("create", &staged))?;
@@ -87,7 +88,7 @@ impl Manifest {
         sync(directory)
     }
 
-    /// Second half: the rename. After an error either manifest may be the one that counts.
+    /// Second half: the rename. After an error, either manifest may be the valid one.
     pub(super) fn install(directory: &Path) -> Result<(), Error> {
         let path = path(directory);
         fs::rename(staged(directory), &path).map_err(Error::io("replace", &path))?;
@@ -109,7 +110,7 @@ impl Manifest {
                 "{} {name}",
                 if *complete { "structure" } else { "incomplete" }
             ));
-            for Entry {
+            for FileEntry {
                 id,
                 count,
                 crc,
@@ -135,7 +136,7 @@ impl Manifest {
                 let count = words.next()?.parse().ok()?;
                 let crc = u32::from_str_radix(words.next()?, 16).ok()?;
                 let newest = words.next()?.parse().ok()?;
-                structures.last_mut()?.files.push(Entry {
+                structures.last_mut()?.files.push(FileEntry {
                     id,
                     count,
                     crc,
@@ -161,12 +162,12 @@ impl Manifest {
     }
 }
 
-/// Where the manifest of `directory` is.
+/// Returns the path of the manifest of `directory`.
 pub(super) fn path(directory: &Path) -> PathBuf {
     directory.join("manifest")
 }
 
-/// The text without its last line, if that is the checksum of the rest.
+/// Returns the text without its last line if that line is the checksum of the rest.
 fn checked(text: &str) -> Option<&str> {
     let start = text.strip_suffix('\n')?.rfind('\n')? + 1;
     let (body, last) = text.split_at(start);
@@ -178,7 +179,7 @@ fn staged(directory: &Path) -> PathBuf {
     directory.join("manifest.tmp")
 }
 
-/// Makes new names in the directory outlive a power cut.
+/// Makes new directory entries survive a power cut.
 fn sync(directory: &Path) -> Result<(), Error> {
     File::open(directory)
         .and_then(|opened| opened.sync_all())
@@ -191,13 +192,13 @@ mod tests {
 
     fn example() -> Manifest {
         let files = vec![
-            Entry {
+            FileEntry {
                 id: 1,
                 count: 2,
                 crc: 0xa,
                 newest: 3,
             },
-            Entry {
+            FileEntry {
                 id: 7,
                 count: u64::MAX,
                 crc: u32::MAX,

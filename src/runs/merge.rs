@@ -1,8 +1,9 @@
-//! Merging: several sorted sources as one, which files to merge, and the thread that does it.
+//! Merging of run files: several sorted sources read as one, the choice of files to merge, and the
+//! thread that does it.
 //!
-//! Files of about the same size form a tier; a full tier becomes one file of a higher tier, so the
-//! number of files grows with the logarithm of the keys and each key is written once for each tier.
-//! The thread only reads files that nobody changes and writes one that nobody knows yet; the
+//! Files of about the same size form a tier. A full tier becomes one file of a higher tier, so the
+//! number of files grows with the logarithm of the number of keys, and each key is written once per
+//! tier. The thread only reads immutable files and writes one that nothing refers to yet; the
 //! catalog installs it at the next checkpoint.
 
 use std::collections::BTreeMap;
@@ -19,8 +20,8 @@ use super::pair::Pair;
 use super::retired::Retired;
 use super::table::Range;
 
-/// Several ascending sources as one ascending sequence without repetitions. A linear look at all
-/// heads: for the dozen files there are, it beats a heap.
+/// Several ascending sources as one ascending sequence without repetitions. All heads are compared
+/// linearly: for the dozen files that there are, this is faster than a heap.
 pub(super) struct Union<I> {
     heads: Vec<(Pair, I)>,
 }
@@ -53,13 +54,13 @@ impl<I: Iterator<Item = Pair>> Iterator for Union<I> {
     }
 }
 
-/// A source of a lookup.
-pub(super) enum Source<'a> {
+/// A source of a look-up: a table in memory or a file.
+pub(super) enum PairSource<'a> {
     Memory(Range<'a>),
     File(Pairs<'a>),
 }
 
-impl Iterator for Source<'_> {
+impl Iterator for PairSource<'_> {
     type Item = Pair;
 
     fn next(&mut self) -> Option<Pair> {
@@ -70,8 +71,8 @@ impl Iterator for Source<'_> {
     }
 }
 
-/// The files to merge into one: the lowest full tier, and every higher tier that this fills.
-/// Empty if no tier is full.
+/// Chooses the files to merge into one: the lowest full tier, and every higher tier that this
+/// fills. Returns no files if no tier is full.
 pub(super) fn choose(files: &[Arc<RunFile>], merge_at: usize) -> Vec<Arc<RunFile>> {
     let full = merge_at.max(2);
     let mut tiers: BTreeMap<u32, Vec<Arc<RunFile>>> = BTreeMap::new();
@@ -94,43 +95,44 @@ pub(super) fn choose(files: &[Arc<RunFile>], merge_at: usize) -> Vec<Arc<RunFile
 }
 
 fn tier(count: u64, merge_at: usize) -> u32 {
-    /// Pairs below which a file is of the lowest tier: merging it costs a few milliseconds.
+    /// Number of pairs below which a file belongs to the lowest tier: merging it takes a few
+    /// milliseconds.
     const SMALL: u64 = 1 << 16;
     (count / SMALL)
         .checked_ilog(merge_at as u64)
         .map_or(0, |tier| tier + 1)
 }
 
-/// One merge to do.
+/// A merge to do.
 pub(super) struct Plan {
     /// Index of the structure.
     pub(super) structure: usize,
     pub(super) inputs: Vec<Arc<RunFile>>,
-    /// Number and path of the file to write.
+    /// Number of the file to write.
     pub(super) id: u64,
     pub(super) path: PathBuf,
-    /// Values whose pairs are left out.
+    /// Values whose pairs are omitted.
     pub(super) retired: Option<Arc<Retired>>,
 }
 
-/// One merge that is done.
+/// A finished merge.
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) structure: usize,
-    /// Numbers of the files that the output stands for.
+    /// Numbers of the files that the output replaces.
     pub(super) replaced: Vec<u64>,
     pub(super) output: Arc<RunFile>,
 }
 
-/// The merging thread: started with a list of plans, ends when they are done. Dropping it stops it
-/// within a few milliseconds (or after the sync it is in) and waits for it.
+/// The merging thread. It is started with a list of plans and ends when they are done. Dropping the
+/// handle stops the thread within a few milliseconds (or after the sync it is in) and waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Outcome>>,
 }
 
-/// What was done, and what went wrong after it.
+/// The finished merges, and the error that ended the thread, if any.
 type Outcome = (Vec<Merged>, Result<(), Error>);
 
 impl Background {
@@ -142,7 +144,8 @@ impl Background {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Starts the thread, if there is anything to do. Only when idle: one thread, one core.
+    /// Starts the thread, if there is anything to do. Must be called only while it is idle: one
+    /// thread, one core.
     pub(super) fn start(&mut self, plans: Vec<Plan>) -> io::Result<()> {
         debug_assert!(self.is_idle());
         if !plans.is_empty() {
@@ -153,7 +156,7 @@ impl Background {
         Ok(())
     }
 
-    /// Waits for the thread and takes what it did.
+    /// Waits for the thread and returns its merges.
     pub(super) fn collect(&mut self) -> Outcome {
         match self.thread.take().map(JoinHandle::join) {
             None => (Vec::new(), Ok(())),
@@ -166,7 +169,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Nobody is left to be told of a failure, and nothing was installed.
+        // Nobody is left to report a failure to, and nothing was installed.
         let _ = self.collect();
     }
 }
@@ -183,15 +186,15 @@ fn merge_all(plans: Vec<Plan>, stop: &AtomicBool) -> Outcome {
     (done, Ok(()))
 }
 
-/// `None`: stopped, or the inputs were given up meanwhile.
+/// Merges files. Returns `None` if the thread was stopped, or the inputs were dropped meanwhile.
 fn merge(plan: &Plan, stop: &AtomicBool) -> Result<Option<Merged>, Error> {
-    // Read and verify once more, so that a bit that has rotted since the start does not get a fresh
-    // checksum, and a bad sector is met here and not under the map.
+    // Verify the inputs once more, so that a bit that has flipped since the start does not get a
+    // fresh checksum, and a bad sector is met here and not under the map.
     let mut inputs = Vec::new();
     for input in &plan.inputs {
         match RunFile::open(input.path(), input.id()) {
             Ok(file) => inputs.push(file),
-            // The structure was cleared and a checkpoint has dropped its files.
+            // The structure was cleared, and a checkpoint has removed its files.
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(error),
         }
@@ -217,7 +220,7 @@ fn merge(plan: &Plan, stop: &AtomicBool) -> Result<Option<Merged>, Error> {
     };
     let output = RunFile::write(&plan.path, plan.id, bounds, pairs);
     if stopped() {
-        // The pairs ended early: whatever was written is worth nothing.
+        // The pairs ended early, so the output is incomplete.
         discard(&plan.path);
         return Ok(None);
     }

@@ -1,7 +1,7 @@
-//! Values that are worth nothing any more: the documents that expired. A bit each, so that a merge can ask
-//! of every pair that it copies.
+//! Values that are no longer used, such as the documents that expired. One bit each, so that a
+//! merge can check every pair that it copies.
 
-/// Values in one chunk of a [`Retired`].
+/// Number of values per chunk of a [`Retired`].
 pub const CHUNK: u64 = 32_768;
 
 /// A set of values that are numbered without large gaps, such as documents.
@@ -12,7 +12,7 @@ pub struct Retired {
 }
 
 impl Retired {
-    /// Adds a value; false if it was there.
+    /// Adds a value. Returns `false` if the set had it.
     pub fn insert(&mut self, value: u64) -> bool {
         let (at, bit) = place(value);
         if self.words.len() <= at {
@@ -27,23 +27,23 @@ impl Retired {
         is_new
     }
 
-    /// Whether a value is in the set.
+    /// Returns `true` if the set contains a value.
     pub fn contains(&self, value: u64) -> bool {
         let (at, bit) = place(value);
         self.words.get(at).is_some_and(|word| word & bit != 0)
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The values from `chunk` times [`CHUNK`] on, as bytes to be kept.
+    /// Returns the values from `chunk` times [`CHUNK`] on as bytes, to be stored.
     pub fn chunk(&self, chunk: u64) -> Vec<u8> {
         let words = (CHUNK / 64) as usize;
         let from = chunk as usize * words;
@@ -51,7 +51,7 @@ impl Retired {
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// Adds the values of such bytes.
+    /// Adds the values from bytes that [`chunk`](Self::chunk) returned.
     pub fn restore(&mut self, chunk: u64, bytes: &[u8]) {
         let words = bytes.as_chunks().0.iter().map(|it| u64::from_le_bytes(*it));
         for (word, first) in words.zip((chunk * CHUNK..).step_by(64)) {

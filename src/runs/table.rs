@@ -1,7 +1,7 @@
-//! What was inserted since the last checkpoint, sorted, in memory; and the thread that writes such tables
-//! as files while the next ones fill.
+//! The sorted table in memory of what was inserted since the last checkpoint, and the thread that
+//! writes such tables as files while the next ones fill.
 //!
-//! The thread only reads tables that nobody changes and writes files that nobody knows yet; the catalog
+//! The thread only reads frozen tables and writes files that nothing refers to yet; the catalog
 //! installs them.
 
 use std::collections::{BTreeSet, btree_set};
@@ -16,24 +16,24 @@ use super::fence::Bounds;
 use super::file::{RunFile, discard};
 use super::pair::Pair;
 
-/// Trees of a table, each for the keys with the same leading bits: small trees are shallow, and what a
-/// search needs of them stays in the processor's caches.
+/// Number of trees per table, each for the keys with the same leading bits. Small trees are
+/// shallow, and the nodes that a search visits stay in the processor's caches.
 const TREES: usize = 1 << TREE_BITS;
 const TREE_BITS: u32 = 12;
 
-/// Ways in which a key can begin that a table tells apart.
-const BEGINNINGS: usize = 1 << 16;
+/// Number of distinct 16-bit prefixes of keys that a table tracks.
+const PREFIXES: usize = 1 << 16;
 
 /// A sorted table of pairs.
 #[derive(Debug)]
 pub(super) struct PairTable {
-    /// By the leading bits of their keys.
+    /// The trees, by the leading bits of their keys.
     trees: Vec<BTreeSet<Pair>>,
-    /// A bit for each 16 leading bits with which a key begins: most searches are for neighbours that are
+    /// One bit per 16-bit prefix, set if any key has it: most searches are for neighbours that are
     /// not there.
-    begun: Vec<u64>,
+    prefixes: Vec<u64>,
     len: usize,
-    /// No value but 0: then one descent of the tree answers `contains`.
+    /// Set while every value is 0: then one descent of the tree answers `contains`.
     is_set: bool,
 }
 
@@ -41,54 +41,54 @@ impl Default for PairTable {
     fn default() -> Self {
         Self {
             trees: vec![BTreeSet::new(); TREES],
-            begun: vec![0; BEGINNINGS / u64::BITS as usize],
+            prefixes: vec![0; PREFIXES / u64::BITS as usize],
             len: 0,
             is_set: true,
         }
     }
 }
 
-/// Which tree holds a key.
+/// Returns the index of the tree for a key.
 fn tree_of(key: u64) -> usize {
     (key >> (u64::BITS - TREE_BITS)) as usize
 }
 
-/// Where it is noted that a key begins so: the word, and the bit in it.
-fn beginning(key: u64) -> (usize, u64) {
-    let beginning = (key >> 48) as usize;
+/// Returns the word of `prefixes` for a key's prefix, and the bit in it.
+fn prefix_bit(key: u64) -> (usize, u64) {
+    let prefix = (key >> 48) as usize;
     (
-        beginning / u64::BITS as usize,
-        1 << (beginning % u64::BITS as usize),
+        prefix / u64::BITS as usize,
+        1 << (prefix % u64::BITS as usize),
     )
 }
 
 impl PairTable {
-    /// Adds a pair; false if it was there.
+    /// Inserts a pair. Returns `false` if the table had it.
     pub(super) fn insert(&mut self, key: u64, value: u64) -> bool {
         self.is_set &= value == 0;
         let is_new = self.trees[tree_of(key)].insert((key, value));
         self.len += usize::from(is_new);
-        let (word, bit) = beginning(key);
-        self.begun[word] |= bit;
+        let (word, bit) = prefix_bit(key);
+        self.prefixes[word] |= bit;
         is_new
     }
 
-    /// Whether the key has any value.
+    /// Returns `true` if the key has any value.
     pub(super) fn contains(&self, key: u64) -> bool {
-        self.may_begin_as(key) && self.trees[tree_of(key)].contains(&(key, 0))
+        self.may_have_prefix(key) && self.trees[tree_of(key)].contains(&(key, 0))
             || !self.is_set && self.range(key, key).next().is_some()
     }
 
-    /// False if no key begins as this one does.
-    fn may_begin_as(&self, key: u64) -> bool {
-        let (word, bit) = beginning(key);
-        self.begun[word] & bit != 0
+    /// Returns `false` if no key has the same 16-bit prefix.
+    fn may_have_prefix(&self, key: u64) -> bool {
+        let (word, bit) = prefix_bit(key);
+        self.prefixes[word] & bit != 0
     }
 
-    /// The pairs with keys from `low` to `high`, both included, ascending.
+    /// Returns the pairs with keys from `low` to `high`, both inclusive, ascending.
     pub(super) fn range(&self, low: u64, high: u64) -> Range<'_> {
-        // An inverted range is an empty one.
-        let may_have_any = low <= high && (low >> 48 != high >> 48 || self.may_begin_as(low));
+        // An inverted range is empty.
+        let may_have_any = low <= high && (low >> 48 != high >> 48 || self.may_have_prefix(low));
         let trees = self.trees.get(tree_of(low)..=tree_of(high));
         let trees = trees.filter(|_| may_have_any).unwrap_or_default();
         Range {
@@ -99,28 +99,28 @@ impl PairTable {
         }
     }
 
-    /// Takes over all pairs of another table.
+    /// Moves all pairs of another table into this one.
     pub(super) fn append(&mut self, mut other: Self) {
         self.is_set &= other.is_set;
         for (own, others) in self.trees.iter_mut().zip(&mut other.trees) {
             own.append(others);
         }
-        for (own, others) in self.begun.iter_mut().zip(&other.begun) {
+        for (own, others) in self.prefixes.iter_mut().zip(&other.prefixes) {
             *own |= others;
         }
         self.len = self.trees.iter().map(BTreeSet::len).sum();
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes of the heap, estimated.
+    /// Returns the estimated heap size, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        /// Of a pair in a `BTreeSet` filled at random, measured: 29 at 1 M pairs.
-        const PAIR: usize = 29;
-        self.len * PAIR + TREES * size_of::<BTreeSet<Pair>>() + BEGINNINGS / 8
+        /// Bytes per pair in a `BTreeSet` filled in random order, as measured at 1 M pairs.
+        const BYTES_PER_PAIR: usize = 29;
+        self.len * BYTES_PER_PAIR + TREES * size_of::<BTreeSet<Pair>>() + PREFIXES / 8
     }
 
     fn bounds(&self) -> Option<Bounds> {
@@ -165,14 +165,14 @@ pub(super) struct ToWrite {
 /// A checkpoint that is being written.
 #[derive(Debug)]
 pub(super) struct Writing {
-    /// The delta that the tables cover.
+    /// Sequence of the last delta that the tables cover.
     pub(super) sequence: u64,
-    /// By structure, whether it was complete when it was frozen.
+    /// Whether each structure was complete when it was frozen.
     pub(super) complete: Vec<bool>,
     thread: Option<JoinHandle<Result<Vec<Written>, Error>>>,
 }
 
-/// A file that is written, and its structure.
+/// The index of a structure and its new file.
 pub(super) type Written = (usize, RunFile);
 
 impl Writing {
@@ -198,7 +198,7 @@ impl Writing {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the files. After an error none is left.
+    /// Waits for the files. After an error, none of them is left.
     pub(super) fn collect(&mut self) -> Result<Vec<Written>, Error> {
         match self.thread.take().map(JoinHandle::join) {
             None => Ok(Vec::new()),
@@ -210,7 +210,7 @@ impl Writing {
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        // Nothing was installed: the next opening removes what is written.
+        // Nothing was installed; the next opening removes what was written.
         let _ = self.collect();
     }
 }

@@ -1,4 +1,5 @@
-//! Laws of the whole room: it equals a set of pairs, survives kills and failures, reports damage.
+//! Laws of the whole room: it equals a set of pairs, survives kills and failures, and reports
+//! damage.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,14 +21,14 @@ const STRUCTURES: [(&str, Options); 2] = [
 
 type Model = BTreeSet<Pair>;
 
-/// Opens a directory that must be sound.
+/// Opens a directory that must be undamaged.
 fn open(directory: &Path) -> Catalog {
     let (catalog, damage) = Catalog::open(directory, &STRUCTURES).unwrap();
     assert_eq!(damage, []);
     catalog
 }
 
-/// Every way to ask gives what the model gives.
+/// Checks that every kind of look-up returns what the model returns.
 fn check(runs: &Runs, model: &Model) {
     check_range(runs, model, 0, u64::MAX);
     let keys: BTreeSet<u64> = model.iter().map(|pair| pair.0).collect();
@@ -80,19 +81,19 @@ fn check_range(runs: &Runs, model: &Model, low: u64, high: u64) {
 enum Step {
     Insert(usize, Vec<Pair>),
     Checkpoint,
-    /// The first half of one, unless it was begun before.
+    /// Begins a checkpoint, unless one is in progress.
     Begin,
-    /// The second half.
+    /// Finishes it.
     Finish,
     FinishMerges,
-    /// Dropped without a checkpoint: what was inserted since the last one is gone.
+    /// Drops the catalog without a checkpoint, which loses what was inserted since the last one.
     Kill,
     Clear(usize),
     Find(usize, u64),
     Range(usize, u64, u64),
 }
 
-/// Uniform keys, keys that share all but a few bits, and both ends.
+/// Uniform keys, keys that share all but a few bits, and both ends of the range.
 fn key() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -168,7 +169,7 @@ proptest! {
                     prop_assert_eq!(catalog.sequence(), durable.0);
                 }
                 Step::Clear(structure) => {
-                    // What becomes of one that was begun is told by a test of its own.
+                    // A checkpoint that is begun and not finished has a test of its own.
                     catalog.finish().unwrap();
                     durable = begun.take().unwrap_or(durable);
                     catalog[structure].clear();
@@ -185,7 +186,7 @@ proptest! {
     }
 }
 
-/// Files of a directory and what is in them.
+/// Returns the files of a directory with their contents.
 fn snapshot(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let item = |item: io::Result<fs::DirEntry>| {
         let path = item.unwrap().path();
@@ -217,7 +218,7 @@ fn run_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A spread of keys, the same for the same seed (`SplitMix64`).
+/// Returns evenly spread keys, the same for the same seed (`SplitMix64`).
 fn keys(seed: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |index| {
         let mut key = (seed << 32 | index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -227,7 +228,8 @@ fn keys(seed: u64, count: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// A directory after `checkpoints` checkpoints, each with new pairs in both structures, and models.
+/// Returns a directory after `checkpoints` checkpoints, each with new pairs in both structures, and
+/// its models.
 fn filled(checkpoints: u64) -> (TempDir, [Model; 2]) {
     let directory = tempdir().unwrap();
     let mut catalog = open(directory.path());
