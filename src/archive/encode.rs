@@ -1,6 +1,6 @@
-//! Records to bytes: one gzip member a record (WARC/1.1, annex D), so that each can be read from
-//! its offset alone. Members of a large append are made on several threads and come back in order.
-//! Never touches a file.
+//! Encodes records: one gzip member per record (WARC/1.1, annex D), so that each can be read from
+//! its offset alone. The members of a large append are compressed on several threads and returned
+//! in order. No file is touched here.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,32 +11,34 @@ use super::id::RecordId;
 use super::record::Record;
 use super::{Error, Result};
 
-/// Below this many bytes of blocks one thread is done before a second one has started: starting one
-/// costs some tens of microseconds, compressing this much more than half a millisecond.
+/// Size of the blocks, in bytes, below which one thread finishes before a second one has started:
+/// starting a thread takes some tens of microseconds, compressing this much more than half a
+/// millisecond.
 const PARALLEL_BYTES: u64 = 128 * 1024;
 
-/// Threads beyond this do not help a group of a few dozen records.
+/// More threads than this do not help with a group of a few dozen records.
 const MAX_THREADS: usize = 8;
 
-/// The compressors of one archive, kept because their tables (some 300 kB each) are costly to make.
+/// The compressors of one archive, reused because their tables (some 300 kB each) are expensive to
+/// allocate.
 pub(super) struct Encoders {
     encoders: Vec<Encoder>,
 }
 
 impl Encoders {
-    /// Compressors of `level` (0 to 9), one for each core.
+    /// Creates compressors of `level` (0 to 9), one per core.
     pub(super) fn new(level: u32) -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         Self::with_threads(level, threads.min(MAX_THREADS))
     }
 
-    /// Compressors for a given number of threads, at least one.
+    /// Creates compressors for a given number of threads, at least one.
     pub(super) fn with_threads(level: u32, threads: usize) -> Self {
         let encoders = (0..threads.max(1)).map(|_| Encoder::new(level)).collect();
         Self { encoders }
     }
 
-    /// The gzip members of `records`, in their order.
+    /// Returns the gzip members of `records`, in their order.
     pub(super) fn encode(
         &mut self,
         records: &[Record],
@@ -51,7 +53,7 @@ impl Encoders {
         let mut encoders = self.encoders.iter_mut().take(threads);
         let own = encoders.next();
         let mut members = thread::scope(|scope| {
-            // A thread that cannot be had is not needed: whoever runs takes the next record.
+            // A thread that cannot be started is not needed: the running threads take its records.
             let helpers: Vec<_> = encoders
                 .filter_map(|encoder| {
                     let work = move || encoder.take_turns(records, next, warcinfo);
@@ -82,12 +84,12 @@ struct Encoder {
 
 impl Encoder {
     fn new(level: u32) -> Self {
-        // 15 bits of window are what the format has at most; every reader can do that.
+        // A window of 15 bits is the maximum of the format; every reader supports it.
         let compress = Compress::new_gzip(Compression::new(level), 15);
         Self { compress }
     }
 
-    /// Encodes whichever record is next until there are no more.
+    /// Encodes the next record until none is left.
     fn take_turns(
         &mut self,
         records: &[Record],
@@ -104,12 +106,12 @@ impl Encoder {
         }
     }
 
-    /// One record as one gzip member.
+    /// Encodes one record as one gzip member.
     fn member(&mut self, record: &Record, warcinfo: Option<RecordId>) -> Result<Vec<u8>> {
         let header = record.header(warcinfo);
         let [head, payload] = record.block();
         self.compress.reset();
-        // Web pages shrink to a fifth to a third.
+        // Web pages shrink to between a fifth and a third.
         let mut member = Vec::with_capacity(512 + (head.len() + payload.len()) / 3);
         self.push(header.as_bytes(), &mut member, FlushCompress::None)?;
         self.push(head, &mut member, FlushCompress::None)?;

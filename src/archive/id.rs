@@ -1,35 +1,34 @@
-//! Names that follow from content: the digest of bytes and the id of a record. No random numbers, so
-//! the same visit has the same records wherever it is replayed.
+//! Names derived from content: the digest of bytes and the id of a record. There are no random
+//! numbers, so a visit that is replayed gets the same records.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The identity of a record: a version 8 UUID (RFC 9562, section 5.8), written as
-/// `<urn:uuid:…>`.
+/// The identity of a record: a version 8 UUID (RFC 9562, section 5.8), written as `<urn:uuid:…>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecordId([u8; 16]);
 
 impl RecordId {
-    /// The id that holds `seed`, but for the six bits that say which kind of UUID it is.
+    /// Creates an id from `seed`. Six bits are overwritten with the UUID's version and variant.
     pub fn new(seed: u128) -> Self {
         Self::marked(seed.to_be_bytes())
     }
 
-    /// The id of these bytes, whoever made it.
+    /// Creates an id from the bytes of any UUID.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The id that follows from a digest: its first 16 bytes, but for the marking bits.
+    /// Creates an id from the first 16 bytes of a digest, except for the version and variant bits.
     pub fn from_digest(digest: &Digest) -> Self {
         let [bytes @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = digest.0;
         Self::marked(bytes)
     }
 
-    /// Reads what [`Display`](fmt::Display) writes, with or without the angle brackets. Any UUID
-    /// is accepted as it is.
+    /// Parses what [`Display`](fmt::Display) writes, with or without the angle brackets. Accepts
+    /// any UUID.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('<').unwrap_or(text);
         let text = text.strip_suffix('>').unwrap_or(text);
@@ -44,7 +43,7 @@ impl RecordId {
         Some(Self(bytes))
     }
 
-    /// The 16 bytes of the UUID.
+    /// Returns the 16 bytes of the UUID.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -55,8 +54,8 @@ impl RecordId {
         Self(bytes)
     }
 
-    /// The id that follows from `parts`. Each is preceded by its length, so that no two lists of
-    /// parts look alike.
+    /// Creates an id from `parts`. Each part is preceded by its length, so that no two lists of
+    /// parts give the same input.
     pub(super) fn of(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {
@@ -88,29 +87,29 @@ impl fmt::Display for RecordId {
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of `bytes`.
+    /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self::of_parts([bytes])
     }
 
-    /// A digest that was computed or stored elsewhere.
+    /// Creates a digest that was computed or stored elsewhere.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Reads what [`Display`](fmt::Display) writes; digits may be of either case.
+    /// Parses what [`Display`](fmt::Display) writes; the digits may be of either case.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         hex::decode_to_slice(text.strip_prefix("sha256:")?, &mut bytes).ok()?;
         Some(Self(bytes))
     }
 
-    /// The digest of the parts, one after the other.
+    /// Computes the digest of the concatenated parts.
     pub(super) fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {

@@ -1,27 +1,27 @@
-//! An archive that keeps its records in memory: for tests of what is built on archives, and the
-//! model that the WARC archive is compared with. Nothing survives it.
+//! An archive that keeps its records in memory: used in tests, as the model that the WARC archive
+//! is compared with. Nothing outlives the process.
 
 use super::{Archive, Error, Location, Record, Result, Tail};
 
-/// The records themselves, unencoded. Everything is in segment 0, and lengths are those of blocks
-/// plus one, so that empty records have places of their own.
+/// An archive of unencoded records. Everything is in segment 0, and lengths are block lengths plus
+/// one, so that empty records have distinct locations.
 #[derive(Debug, Default)]
 pub struct MemoryArchive {
     records: Vec<(Location, Record)>,
 }
 
 impl MemoryArchive {
-    /// An empty archive.
+    /// Creates an empty archive.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The records, in the order in which they were appended.
+    /// Iterates over the records in the order in which they were appended.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().map(|(_, record)| record)
     }
 
-    /// The record at a location that [`append`](Archive::append) gave.
+    /// Returns the record at a location that [`append`](Archive::append) returned.
     pub fn get(&self, location: &Location) -> Option<&Record> {
         let place = |(at, _): &(Location, Record)| at.cmp(location);
         let index = self.records.binary_search_by(place).ok()?;

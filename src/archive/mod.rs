@@ -1,11 +1,13 @@
-//! What was fetched, kept for good: WARC/1.1 records (ISO 28500:2017) in an append-only archive
-//! with an acknowledged end. The engine's committer appends the records of a group of visits,
-//! syncs, and puts the [`Tail`] into the same batch as everything else it learned; whatever a crash
-//! left behind that tail is cut off at the next start. This room fetches nothing, judges nothing
-//! and never touches an acknowledged byte.
+//! The archive: WARC/1.1 records (ISO 28500:2017) of what was fetched, in append-only segments with
+//! an acknowledged end.
 //!
-//! To read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind),
-//! `segment.rs` (one file), `encode.rs` (bytes), `reader.rs` (back again).
+//! The engine's committer appends the records of a group of visits, syncs, and puts the [`Tail`]
+//! into the same batch as everything else that it commits. Whatever a crash left behind that tail
+//! is cut off at the next start. This room fetches and judges nothing and never changes an
+//! acknowledged byte.
+//!
+//! Read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind), `segment.rs`
+//! (one file), `encode.rs` (bytes), `reader.rs` (reading back).
 
 mod encode;
 mod id;
@@ -26,67 +28,66 @@ pub use reader::{Limits, ReadRecord, SegmentReader, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
 pub use warc::{Recovery, WarcArchive, WarcOptions};
 
-/// Result of this room's functions.
+/// The result of the functions of this room.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An append-only sequence of records that can be cut back to what its owner acknowledged.
 ///
-/// [`append`](Archive::append) makes records readable, [`sync`](Archive::sync) makes them last, and
-/// only the [`Tail`] that the owner has stored safely counts: after a crash or a failure,
+/// [`append`](Archive::append) makes records readable and [`sync`](Archive::sync) makes them
+/// durable, but only the [`Tail`] that the owner has stored counts: after a crash or a failure,
 /// [`rewind`](Archive::rewind) to it and go on.
 pub trait Archive: Send {
-    /// Appends `records` in their order and says where each one went. They stay together: one call
-    /// never spans two segments. When it fails, none of them is in the archive.
+    /// Appends `records` in order and returns the location of each. The records of one call never
+    /// span two segments. On failure, none of them is in the archive.
     fn append(&mut self, records: &[Record]) -> Result<Vec<Location>>;
 
-    /// Puts everything appended so far on stable storage and returns the end of it. When it fails,
-    /// what was appended since the last sync is in doubt and the archive takes nothing until it is
+    /// Makes everything appended so far durable and returns the end of it. On failure, what was
+    /// appended since the last sync is in doubt, and the archive accepts nothing until it is
     /// rewound.
     fn sync(&mut self) -> Result<Tail>;
 
-    /// Forgets everything after `tail`, which must have come from [`sync`](Archive::sync).
+    /// Removes everything after `tail`, which must have come from [`sync`](Archive::sync).
     fn rewind(&mut self, tail: &Tail) -> Result<()>;
 }
 
-/// Where a record lies: a span of bytes in one segment that holds just this record (in a WARC
-/// archive, one gzip member).
+/// The location of a record: a span of bytes in one segment that contains exactly this record (in a
+/// WARC archive, one gzip member).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Location {
     /// Number of the segment, from 0.
     pub segment: u32,
-    /// First byte in the segment.
+    /// Offset of the first byte in the segment.
     pub offset: u64,
-    /// Bytes of the span.
+    /// Length of the span, in bytes.
     pub length: u64,
 }
 
-/// The end of the acknowledged archive. Its default is the beginning: nothing is acknowledged.
+/// The end of the acknowledged archive. The default is its beginning: nothing is acknowledged.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
 pub struct Tail {
-    /// The segment that the next record goes to.
+    /// Number of the segment that the next record goes to.
     pub segment: u32,
-    /// Bytes of that segment that are acknowledged.
+    /// Acknowledged length of that segment, in bytes.
     pub offset: u64,
 }
 
 /// Why the archive could not be written, rewound or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system refused; `source` says why, [`Error::is_storage_full`] whether for want of
-    /// space.
+    /// An I/O operation failed; [`Error::is_storage_full`] tells whether for lack of space.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was being done, as in "cannot … the file".
+        /// The operation, as in "cannot … the file".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system answered.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A segment is shorter than what was acknowledged. A killed process cannot do this: synced
+    /// A segment is shorter than what was acknowledged. A killed process cannot cause this: synced
     /// bytes were lost or removed.
     #[error(
         "archive segment {} has {found} bytes, but {acknowledged} were acknowledged: put the \
@@ -95,47 +96,47 @@ pub enum Error {
         path.display()
     )]
     TailBeyondEnd {
-        /// The segment, or the archive's name where there is no file.
+        /// The segment, or the archive's name if there is no file.
         path: PathBuf,
-        /// Bytes that were acknowledged.
+        /// Acknowledged length, in bytes.
         acknowledged: u64,
-        /// Bytes that are there; 0 also when the file is missing.
+        /// Actual length, in bytes; 0 also if the file is missing.
         found: u64,
     },
-    /// A sync failed, so the system may have dropped what was written; rewinding to the last
+    /// A sync failed, so the system may have dropped what was written. Rewinding to the last
     /// acknowledged tail makes the archive usable again.
     #[error("the archive in {} failed to sync and must be rewound first", directory.display())]
     InDoubt {
         /// Directory of the archive.
         directory: PathBuf,
     },
-    /// An option has no meaning.
+    /// An option has an invalid value.
     #[error("archive option `{option}` cannot be `{value}`: {expected}")]
     Option {
         /// Name of the option's field.
         option: &'static str,
-        /// What it was set to.
+        /// The invalid value.
         value: String,
-        /// What it may be.
+        /// What is allowed.
         expected: &'static str,
     },
-    /// The compressor refused a record.
+    /// The compressor failed on a record.
     #[error("cannot compress a record")]
     Compress(#[from] flate2::CompressError),
-    /// The last record of a file is incomplete: a write that was cut short.
+    /// The last record of a file is incomplete: a write was cut short.
     #[error("the record at byte {offset} of {} ends before it is complete", path.display())]
     Torn {
         /// The file.
         path: PathBuf,
-        /// Where the incomplete record begins.
+        /// Offset at which the incomplete record begins.
         offset: u64,
     },
-    /// These bytes are not a record.
+    /// The bytes at this offset are not a WARC record.
     #[error("no WARC record at byte {offset} of {}: {reason}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// Where the record should begin.
+        /// Offset at which the record should begin.
         offset: u64,
         /// What is wrong with it.
         reason: String,
@@ -143,7 +144,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What kind of answer the system gave, where it was the system that refused.
+    /// Returns the kind of the I/O error, if this is one.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
             Error::Io { source, .. } => Some(source.kind()),
@@ -151,7 +152,7 @@ impl Error {
         }
     }
 
-    /// Whether there is no space left (or no quota): the crawl can go on once somebody made room.
+    /// Returns `true` if the disk or a quota is full: the crawl can go on once there is space.
     pub fn is_storage_full(&self) -> bool {
         matches!(
             self.io_kind(),
@@ -159,7 +160,7 @@ impl Error {
         )
     }
 
-    /// For `map_err`: names the action and the file that an I/O error belongs to.
+    /// Returns a function for `map_err` that adds the operation and the path to an I/O error.
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io {

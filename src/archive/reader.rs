@@ -1,7 +1,7 @@
-//! Segments read back, one gzip member after the other: for looking up an original, for audits,
-//! for rebuilding what was derived from the archive, and for tests. Files may be torn or hostile:
-//! the answer is then an error, never a panic, and never more memory than [`Limits`] allow.
-//! Reads WARC/1.0 too. Never writes.
+//! Reads segments, one gzip member after the other: to look up an original, for audits, to rebuild
+//! what was derived from the archive, and in tests. Files may be torn or hostile: reading them
+//! gives an error, never a panic, and never takes more memory than [`Limits`] allow. WARC/1.0 is
+//! read too. Nothing is written here.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Seek as _, SeekFrom};
@@ -12,13 +12,13 @@ use flate2::bufread::GzDecoder;
 use super::id::Digest;
 use super::{Error, Result};
 
-/// How much of one record is held in memory.
+/// Maximum sizes of a record held in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of version line and named fields. Default: 256 kB; `record.rs` writes at most two
+    /// Version line and named fields, in bytes. Default: 256 kB; `record.rs` writes at most two
     /// URIs of 64 kB and a few hundred bytes.
     pub header_bytes: u64,
-    /// Bytes of the block. Default: 256 MB.
+    /// Block, in bytes. Default: 256 MB.
     pub block_bytes: u64,
 }
 
@@ -31,21 +31,21 @@ impl Default for Limits {
     }
 }
 
-/// A record as it was found.
+/// A record as found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRecord {
-    /// Named fields in their order, without the white space around values.
+    /// Named fields in order, without the white space around values.
     pub headers: Vec<(String, String)>,
     /// The block.
     pub block: Vec<u8>,
-    /// First byte of its gzip member in the file.
+    /// Offset of the record's gzip member in the file.
     pub offset: u64,
-    /// Bytes of the gzip member.
+    /// Length of the gzip member, in bytes.
     pub length: u64,
 }
 
 impl ReadRecord {
-    /// The first value of a field; names are compared without regard to case.
+    /// Returns the first value of a field. Names are compared ignoring case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -53,7 +53,8 @@ impl ReadRecord {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Head (with the empty line that ends it) and payload of a block that is an HTTP message.
+    /// Splits a block that is an HTTP message into head (including the empty line that ends it) and
+    /// payload.
     pub fn http_parts(&self) -> Option<(&[u8], &[u8])> {
         let is_http = |value: &str| value.trim_start().starts_with("application/http");
         if !self.header("Content-Type").is_some_and(is_http) {
@@ -63,21 +64,21 @@ impl ReadRecord {
         self.block.split_at_checked(end)
     }
 
-    /// Whether the block has the digest that its header names; nothing if it names none, or one of
-    /// another kind than SHA-256.
+    /// Tells whether the block matches the SHA-256 digest in the header. Returns `None` if the
+    /// header has no digest, or one of another algorithm.
     pub fn block_is_intact(&self) -> Option<bool> {
         let named = Digest::parse(self.header("WARC-Block-Digest")?)?;
         Some(named == Digest::of(&self.block))
     }
 }
 
-/// The records of a segment, from its first one.
+/// Reads the records of a segment, from the first one.
 pub fn records(path: impl AsRef<Path>) -> Result<SegmentReader> {
     SegmentReader::open_at(path.as_ref(), 0, Limits::default())
 }
 
-/// An iterator over the records of one file. After an error it ends: where the next record would
-/// begin is then unknown.
+/// An iterator over the records of one file. It ends after an error, because it is then unknown
+/// where the next record begins.
 pub struct SegmentReader {
     path: PathBuf,
     file: Counted,
@@ -86,7 +87,7 @@ pub struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// Reads from the record at `offset` on.
+    /// Starts reading at the record at `offset`.
     pub fn open_at(path: &Path, offset: u64, limits: Limits) -> Result<Self> {
         let mut file = File::open(path).map_err(Error::io("open", path))?;
         if offset > 0 {
@@ -114,7 +115,7 @@ impl SegmentReader {
         Some(record.map_err(|wrong| wrong.at(&self.path, offset)))
     }
 
-    /// One gzip member, which must hold one record and nothing else.
+    /// Reads one gzip member, which must contain one record and nothing else.
     fn member(&mut self, offset: u64) -> std::result::Result<ReadRecord, Wrong> {
         let mut text = BufReader::new(GzDecoder::new(&mut self.file));
         let headers = named_fields(&mut text, self.limits.header_bytes)?;
@@ -125,7 +126,7 @@ impl SegmentReader {
                 "its block of {block_length} bytes is larger than the {limit} that may be read"
             )));
         }
-        // Memory follows what is there, not what the header promises.
+        // Memory grows with what is there, not with what the header promises.
         let mut block = Vec::new();
         (&mut text).take(block_length).read_to_end(&mut block)?;
         if (block.len() as u64) < block_length {
@@ -134,7 +135,7 @@ impl SegmentReader {
                 block.len()
             )));
         }
-        // Reading to the end of the member is also what checks its checksum.
+        // Reading to the end of the member also verifies its checksum.
         let mut rest = Vec::new();
         (&mut text).take(5).read_to_end(&mut rest)?;
         if rest != b"\r\n\r\n" {
@@ -166,7 +167,7 @@ impl Iterator for SegmentReader {
     }
 }
 
-/// What stopped a record from being read, before it is known where that was.
+/// Why a record could not be read, before its offset is added.
 enum Wrong {
     Io(io::Error),
     Format(String),
@@ -178,7 +179,7 @@ impl Wrong {
         match self {
             Wrong::Io(source) => match source.kind() {
                 ErrorKind::UnexpectedEof => Error::Torn { path, offset },
-                // The decoder's words for bytes that are not gzip.
+                // The kinds of error with which the decoder reports bytes that are not gzip.
                 ErrorKind::InvalidInput | ErrorKind::InvalidData => Error::Format {
                     path,
                     offset,
@@ -201,7 +202,7 @@ impl From<io::Error> for Wrong {
     }
 }
 
-/// Version line and named fields up to the empty line, at most `limit` bytes.
+/// Reads the version line and the named fields up to the empty line, at most `limit` bytes.
 fn named_fields(
     text: &mut impl io::BufRead,
     limit: u64,
@@ -231,7 +232,7 @@ fn named_fields(
             return Ok(fields);
         }
         match (fields.last_mut(), line.split_once(':')) {
-            // A folded value: WARC/1.1 still allows it, chapter 4.
+            // A folded value, which WARC/1.1 still allows (chapter 4).
             (Some((_, value)), _) if line.starts_with([' ', '\t']) => {
                 value.push(' ');
                 value.push_str(line.trim());
@@ -259,8 +260,8 @@ fn content_length(fields: &[(String, String)]) -> std::result::Result<u64, Wrong
     length.ok_or_else(|| Wrong::Format("it does not have one Content-Length".to_owned()))
 }
 
-/// A file that knows how far it was read. The decoder takes exactly its member, so between two
-/// members this is the boundary.
+/// A file that counts how far it was read. The decoder consumes exactly one member, so after each
+/// member the count is its end.
 struct Counted {
     file: BufReader<File>,
     position: u64,

@@ -1,7 +1,9 @@
-//! WARC/1.1 records as values: what kinds there are, which header fields each one carries, and how
-//! text from strangers becomes a header value that cannot break out of its line. The engine makes
-//! them from a finished visit; `encode.rs` turns them into bytes. Nothing here does I/O or reads a
-//! clock: ids follow from the content, so the same visit always makes the same record.
+//! WARC/1.1 records as values: which kinds there are, which header fields each of them has, and how
+//! untrusted text becomes a header value that cannot break out of its line.
+//!
+//! The engine makes records from a finished visit; `encode.rs` turns them into bytes. Nothing here
+//! does I/O or reads a clock: ids follow from the content, so a visit always makes the same
+//! records.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -18,15 +20,15 @@ const IDENTICAL_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identic
 /// The revisit profile of WARC/1.1, section 6.7.3: the server answered 304.
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
-/// Bytes that a URI may take in a header, after escaping; what is longer is cut there. Crawled URLs
-/// are far shorter. A record names at most two, which keeps every header that is written well
-/// within what `reader.rs` accepts.
+/// Maximum length of a URI in a header, in bytes after escaping; longer ones are cut. Crawled URLs
+/// are far shorter. A record names at most two URIs, which keeps every header that is written well
+/// within the limits of `reader.rs`.
 const MAX_URI_BYTES: usize = 64 * 1024;
 
-/// Bytes of one value in a warcinfo or metadata block, and of a protocol name.
+/// Maximum length of a value in a warcinfo or metadata block, and of a protocol name, in bytes.
 const MAX_VALUE_BYTES: usize = 64 * 1024;
 
-/// One record, ready to be appended. Its block is `head` followed by `payload`; the payload is
+/// A record, ready to be appended. Its block is `head` followed by `payload`; the payload is
 /// shared, not copied.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -46,28 +48,29 @@ pub struct Record {
 pub struct Capture<'a> {
     /// The URI that was requested.
     pub target: &'a str,
-    /// When the capture began; the same in all records of the visit (WARC/1.1, section 5.4).
+    /// Time at which the capture began; the same in all records of the visit (WARC/1.1, section
+    /// 5.4).
     pub date: Timestamp,
-    /// Whom the crawler was connected to.
+    /// Address of the server that the crawler was connected to.
     pub ip: Option<IpAddr>,
-    /// What was spoken, the higher layer first, in the words of the WARC-Protocol extension:
-    /// `http/1.1`, `h2`, `tls/1.3`. Empty when unknown.
+    /// Protocols in use, higher layers first, as named by the WARC-Protocol extension: `http/1.1`,
+    /// `h2`, `tls/1.3`. Empty if unknown.
     pub protocols: &'a [&'a str],
 }
 
-/// The archived record that a revisit refers to, as it was written.
+/// The archived record that a revisit record refers to, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Original {
-    /// Its id, where that is a UUID.
+    /// The record's id, if it is a UUID.
     pub record: Option<RecordId>,
-    /// Its target URI.
+    /// The record's target URI.
     pub target_uri: String,
-    /// Its date, as its record has it.
+    /// The record's date, as written.
     pub date: String,
 }
 
 impl Original {
-    /// A record that gleaner wrote.
+    /// Describes a record that gleaner wrote.
     pub fn new(record: RecordId, target_uri: impl Into<String>, date: Timestamp) -> Self {
         Self {
             record: Some(record),
@@ -77,25 +80,25 @@ impl Original {
     }
 }
 
-/// How a metadata record belongs to another record.
+/// How a metadata record is related to another record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// Made during the same visit.
+    /// It was made during the same visit.
     ConcurrentTo(RecordId),
-    /// Describes it, at another time.
+    /// It describes the other record, at another time.
     RefersTo(RecordId),
 }
 
-/// Why a payload is not complete (WARC/1.1, section 5.13).
+/// Why a payload is incomplete (WARC/1.1, section 5.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Truncation {
-    /// It exceeded the configured length.
+    /// The configured maximum length was exceeded.
     Length,
-    /// It exceeded the configured time.
+    /// The configured maximum time was exceeded.
     Time,
     /// The connection broke.
     Disconnect,
-    /// Another reason, or none that is known.
+    /// Another reason, or an unknown one.
     Unspecified,
 }
 
@@ -105,11 +108,11 @@ pub enum Truncation {
 pub enum RecordKind {
     /// Describes the segment that it opens.
     Warcinfo,
-    /// What was sent.
+    /// The request as sent.
     Request,
-    /// What came back.
+    /// The response as received.
     Response,
-    /// What came back, without a payload that the archive holds already.
+    /// A response without its payload, which the archive has already.
     Revisit,
     /// What the crawler has to say about a visit.
     Metadata,
@@ -118,9 +121,9 @@ pub enum RecordKind {
 }
 
 impl Record {
-    /// A response: `head` is the status line and the header lines with the empty line that ends
-    /// them (added when missing), `payload` the body as it is to be kept, with any transfer coding
-    /// removed, and `payload_digest` the digest of exactly these bytes.
+    /// Creates a response record. `head` is the status line and the header lines with the empty
+    /// line that ends them (added if missing). `payload` is the body as it is to be kept, with any
+    /// transfer coding removed, and `payload_digest` the digest of exactly these bytes.
     pub fn response(
         capture: &Capture<'_>,
         head: Vec<u8>,
@@ -151,7 +154,7 @@ impl Record {
         }
     }
 
-    /// The request that led to the record `concurrent_to`.
+    /// Creates the record of the request that led to the record `concurrent_to`.
     pub fn request(capture: &Capture<'_>, head: Vec<u8>, concurrent_to: RecordId) -> Record {
         let mut fields = captured(capture);
         fields.push(("WARC-Concurrent-To", concurrent_to.to_string()));
@@ -164,10 +167,10 @@ impl Record {
         )
     }
 
-    /// A response whose payload is byte for byte that of `refers_to`: the headers of this response
-    /// are kept, its payload is not (WARC/1.1, section 6.7.2, which also asks for the truncation
-    /// mark). An empty `head` makes a record without a block. `payload_digest` is a [`Digest`], or
-    /// whatever digest the original names.
+    /// Creates a revisit record for a response whose payload is byte for byte that of `refers_to`:
+    /// the headers of this response are kept, its payload is not (WARC/1.1, section 6.7.2, which
+    /// also asks for the truncation mark). An empty `head` makes a record without a block.
+    /// `payload_digest` is a [`Digest`], or whatever digest the original names.
     pub fn revisit(
         capture: &Capture<'_>,
         head: Vec<u8>,
@@ -185,8 +188,9 @@ impl Record {
         Record::of_revisit(capture, fields, head)
     }
 
-    /// A server's answer that what it sent before still holds (WARC/1.1, section 6.7.3): its headers,
-    /// and the response that it is about with the digest of that one's payload, if it is in the archive.
+    /// Creates a revisit record for a 304 response (WARC/1.1, section 6.7.3): its headers, and a
+    /// reference to the response that is still valid with that one's payload digest, if it is in
+    /// the archive.
     pub fn not_modified(
         capture: &Capture<'_>,
         head: Vec<u8>,
@@ -201,8 +205,8 @@ impl Record {
         Record::of_revisit(capture, fields, head)
     }
 
-    /// What the crawler has to say: `fields` become an `application/warc-fields` block. Characters
-    /// that a name or a value must not have are replaced.
+    /// Creates a metadata record from `fields`, which become an `application/warc-fields` block.
+    /// Characters that a name or a value must not contain are replaced.
     pub fn metadata(
         capture: &Capture<'_>,
         relation: Option<Relation>,
@@ -223,8 +227,9 @@ impl Record {
         )
     }
 
-    /// The main text of a page, made from the record `refers_to`. Of the capture only target and
-    /// date are written: section 5 of the standard allows no more here.
+    /// Creates a conversion record with the main text of a page, derived from the record
+    /// `refers_to`. Of the capture, only target and date are written, because section 5 of the
+    /// standard allows no more here.
     pub fn conversion(capture: &Capture<'_>, refers_to: Option<RecordId>, text: &str) -> Record {
         let fields = refers_to
             .map(|id| ("WARC-Refers-To", id.to_string()))
@@ -243,7 +248,7 @@ impl Record {
         }
     }
 
-    /// The record that opens the segment `filename`. WARC archives write it themselves.
+    /// Creates the record that opens the segment `filename`. WARC archives write it themselves.
     pub fn warcinfo(
         id: RecordId,
         date: Timestamp,
@@ -262,48 +267,49 @@ impl Record {
         }
     }
 
-    /// The record under another id: that of the record in whose place it stands, so that what refers
-    /// to that one finds it.
+    /// Returns the record with the id of the record that it replaces, so that references to that
+    /// one lead here.
     #[must_use]
     pub fn in_place_of(mut self, id: RecordId) -> Record {
         self.id = id;
         self
     }
 
-    /// What kind of record this is.
+    /// Returns the kind of the record.
     pub fn kind(&self) -> RecordKind {
         self.kind
     }
 
-    /// Its id, for records that refer to it. It follows from kind, target, date and content: two
-    /// records share one only if they are the same observation of the same moment.
+    /// Returns the record's id, by which other records refer to it. It follows from kind, target,
+    /// date and content: two records share an id only if they are the same observation at the same
+    /// moment.
     pub fn id(&self) -> RecordId {
         self.id
     }
 
-    /// When the capture began.
+    /// Returns the time at which the capture began.
     pub fn date(&self) -> Timestamp {
         self.date
     }
 
-    /// The target URI as it is written; none in a warcinfo record.
+    /// Returns the target URI as written; `None` for a warcinfo record.
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
     }
 
-    /// The two parts of the block, in order.
+    /// Returns the two parts of the block, in order.
     pub fn block(&self) -> [&[u8]; 2] {
         [&self.head, &self.payload]
     }
 
-    /// Bytes of the block.
+    /// Returns the length of the block, in bytes.
     pub fn block_length(&self) -> u64 {
         (self.head.len() + self.payload.len()) as u64
     }
 
-    /// Everything before the block, as it is written: version line, named fields, empty line.
-    /// `warcinfo` is the record that opens the segment. Costs one pass over the block, for its
-    /// digest.
+    /// Returns everything before the block, as it is written: version line, named fields and empty
+    /// line. `warcinfo` is the record that opens the segment. Takes one pass over the block, to
+    /// compute its digest.
     pub fn header(&self, warcinfo: Option<RecordId>) -> String {
         use fmt::Write as _;
         let mut text = String::with_capacity(768);
@@ -333,7 +339,7 @@ impl Record {
         text
     }
 
-    /// A revisit record: the head of an answer whose payload is elsewhere.
+    /// Creates a revisit record: the head of a response whose payload is elsewhere.
     fn of_revisit(
         capture: &Capture<'_>,
         fields: Vec<(&'static str, String)>,
@@ -348,7 +354,7 @@ impl Record {
         )
     }
 
-    /// A record of a visit whose whole content is `head`.
+    /// Creates a record of a visit whose whole content is `head`.
     fn about(
         kind: RecordKind,
         capture: &Capture<'_>,
@@ -370,7 +376,7 @@ impl Record {
 }
 
 impl RecordKind {
-    /// The value of WARC-Type.
+    /// Returns the value of WARC-Type.
     pub fn as_str(self) -> &'static str {
         match self {
             RecordKind::Warcinfo => "warcinfo",
@@ -384,7 +390,7 @@ impl RecordKind {
 }
 
 impl Truncation {
-    /// The value of WARC-Truncated.
+    /// Returns the value of WARC-Truncated.
     pub fn as_str(self) -> &'static str {
         match self {
             Truncation::Length => "length",
@@ -395,7 +401,7 @@ impl Truncation {
     }
 }
 
-/// The id of a record: what makes it this record.
+/// Derives the id of a record from everything that distinguishes it.
 fn identify(kind: RecordKind, capture: &Capture<'_>, content: &[&[u8]]) -> RecordId {
     let date = capture.date.as_nanosecond().to_be_bytes();
     let ip = capture.ip.map(|ip| ip.to_string()).unwrap_or_default();
@@ -409,11 +415,11 @@ fn identify(kind: RecordKind, capture: &Capture<'_>, content: &[&[u8]]) -> Recor
     RecordId::of(&parts)
 }
 
-/// The fields that tell how a capture was made.
+/// Returns the fields that tell how a capture was made.
 fn captured(capture: &Capture<'_>) -> Vec<(&'static str, String)> {
     let mut fields = Vec::with_capacity(10);
     if let Some(ip) = capture.ip {
-        // An IPv4 address that came through an IPv6 socket is still a dotted quad.
+        // An IPv4 address that came through an IPv6 socket is written as a dotted quad.
         fields.push(("WARC-IP-Address", ip.to_canonical().to_string()));
     }
     for protocol in capture.protocols {
@@ -422,7 +428,7 @@ fn captured(capture: &Capture<'_>) -> Vec<(&'static str, String)> {
     fields
 }
 
-/// The fields that name the record that a revisit refers to.
+/// Returns the fields that name the record a revisit record refers to.
 fn references(original: &Original) -> impl Iterator<Item = (&'static str, String)> {
     let id = original.record.map(|id| ("WARC-Refers-To", id.to_string()));
     let uri = uri_value(&original.target_uri);
@@ -432,14 +438,14 @@ fn references(original: &Original) -> impl Iterator<Item = (&'static str, String
     ])
 }
 
-/// A date as all records write it: to the millisecond, so that a row that keeps milliseconds can
-/// name its record's date exactly (WARC-Refers-To-Date must be equal to it).
+/// Formats a date as in all records: to the millisecond, so that a row that keeps milliseconds can
+/// give a record's date exactly (WARC-Refers-To-Date must be equal to it).
 fn date_value(date: Timestamp) -> String {
     format!("{date:.3}")
 }
 
-/// A URI as a header value: as it is, but for what no URI has, which is percent-encoded: controls,
-/// white space and angle brackets (which some readers take for quotes).
+/// Formats a URI as a header value. Only what no URI contains is percent-encoded: control
+/// characters, white space and angle brackets (which some readers take for quotes).
 fn uri_value(uri: &str) -> String {
     let mut value = String::with_capacity(uri.len());
     for character in uri.chars() {
@@ -458,7 +464,7 @@ fn uri_value(uri: &str) -> String {
     value
 }
 
-/// A text as a header value: on one line, without control characters.
+/// Formats text as a header value: on one line, without control characters.
 fn text_value(text: &str) -> String {
     let mut value = String::with_capacity(text.len());
     for character in text.trim().chars() {
@@ -471,7 +477,7 @@ fn text_value(text: &str) -> String {
     value
 }
 
-/// A block of `application/warc-fields`: one `name: value` a line.
+/// Formats a block of `application/warc-fields`: one `name: value` per line.
 fn warc_fields(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = String::new();
     for (name, value) in fields {
@@ -484,8 +490,8 @@ fn warc_fields(fields: &[(&str, &str)]) -> Vec<u8> {
     block.into_bytes()
 }
 
-/// Ends a message head with its empty line: without it a reader would take the payload for header
-/// lines. A missing head stays missing.
+/// Ends a message head with its empty line, without which a reader would take the payload for
+/// header lines. An empty head stays empty.
 fn complete_head(mut head: Vec<u8>) -> Vec<u8> {
     if head.is_empty() || head.ends_with(b"\r\n\r\n") || head.ends_with(b"\n\n") {
         return head;

@@ -1,6 +1,6 @@
-//! One segment file that is being written, and the directory that names it: whole writes or none,
-//! and nothing before the offset that the caller gives is touched. `warc.rs` decides what goes
-//! where and when it is synced.
+//! A segment file that is being written, and the directory that contains it. Writes are complete or
+//! have no effect, and nothing before the offset given by the caller is touched. `warc.rs` decides
+//! what is written where and when it is synced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -14,17 +14,17 @@ use super::{Error, Result};
 pub(super) struct Segment {
     pub(super) file: File,
     pub(super) path: PathBuf,
-    /// Id of its first record; none until that is written.
+    /// Id of the segment's first record; `None` until that is written.
     pub(super) warcinfo: Option<RecordId>,
-    /// Bytes were written that no sync has covered.
+    /// Set if bytes were written since the last sync.
     pub(super) unsynced: bool,
-    /// A write failed, so that there may be bytes after the tail.
+    /// Set if a write failed, so that there may be bytes after the tail.
     pub(super) torn: bool,
 }
 
 impl Segment {
-    /// A new file. That there is none yet was seen to when the archive was opened; a file that
-    /// appeared since then is not ours to write to.
+    /// Creates a file. Opening the archive made sure that there was none; a file that has appeared
+    /// since then is not ours to write to.
     pub(super) fn create(path: PathBuf) -> Result<Segment> {
         let file = OpenOptions::new()
             .write(true)
@@ -40,7 +40,7 @@ impl Segment {
         })
     }
 
-    /// A file that has acknowledged records, the first of which must be its warcinfo record.
+    /// Opens a file that has acknowledged records, the first of which must be its warcinfo record.
     pub(super) fn reopen(path: &Path) -> Result<Segment> {
         let first = SegmentReader::open_at(path, 0, Limits::default())?
             .next()
@@ -69,7 +69,7 @@ impl Segment {
         })
     }
 
-    /// Writes all of `bytes` at `offset`, or leaves the file as if it had not tried.
+    /// Writes all of `bytes` at `offset`, or leaves the file as it was.
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.mend(offset)?;
         self.unsynced = true;
@@ -108,7 +108,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Ends the file at `length`.
+    /// Truncates the file to `length` bytes.
     pub(super) fn cut(&self, length: u64) -> Result<()> {
         self.file
             .set_len(length)
@@ -116,7 +116,7 @@ impl Segment {
     }
 }
 
-/// Creates the directory, so that it is still there after a power cut.
+/// Creates the directory so that it survives a power cut.
 pub(super) fn create_directory(directory: &Path) -> Result<()> {
     if directory.is_dir() {
         return Ok(());
@@ -128,7 +128,7 @@ pub(super) fn create_directory(directory: &Path) -> Result<()> {
     }
 }
 
-/// Makes creations, renames and removals in `directory` last.
+/// Makes creations, renames and removals in `directory` durable.
 pub(super) fn sync_directory(directory: &Path) -> Result<()> {
     let synced: io::Result<()> = File::open(directory).and_then(|open| open.sync_all());
     synced.map_err(Error::io("sync", directory))

@@ -1,5 +1,5 @@
-//! The room as a whole: what is written is read back, what is acknowledged survives anything, and
-//! nothing that a stranger sends or a crash leaves makes the reader fail otherwise than by an error.
+//! Tests of the whole room: what is written is read back, what is acknowledged survives anything,
+//! and whatever a stranger sends or a crash leaves, the reader fails only with an error.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -45,7 +45,7 @@ fn open(directory: &Path, max_segment_bytes: u64, tail: Option<Tail>) -> (WarcAr
     WarcArchive::open(options(directory, max_segment_bytes), tail).unwrap()
 }
 
-/// Every file of the directory with its content.
+/// Returns every file of the directory with its content.
 fn snapshot(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     fs::read_dir(directory)
         .unwrap()
@@ -57,7 +57,7 @@ fn snapshot(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Every record of every segment, in order.
+/// Reads every record of every segment, in order.
 fn read_all(directory: &Path) -> Vec<ReadRecord> {
     snapshot(directory)
         .keys()
@@ -110,7 +110,7 @@ fn a_segment_opens_with_a_warcinfo_record() {
         ),
     ];
     let (mut archive, _) = WarcArchive::open(options, None).unwrap();
-    // Lazily: no record, no file.
+    // Files are created lazily: without a record there is no file.
     archive.append(&[]).unwrap();
     assert_eq!(archive.sync().unwrap(), Tail::default());
     assert!(snapshot(directory.path()).is_empty());
@@ -162,7 +162,7 @@ fn response_as_written() {
 #[test]
 fn truncated_response_as_written() {
     let mut capture = capture("http://h.test/");
-    // What a dual-stack socket reports.
+    // As a dual-stack socket reports it.
     capture.ip = Some("::ffff:192.0.2.9".parse().unwrap());
     capture.protocols = &[];
     let digest = Digest::of(b"bo");
@@ -230,7 +230,7 @@ fn revisit_as_written() {
     ]);
     check(&record, &expected, HEAD);
 
-    // Without the headers there is no block, hence no type of it.
+    // Without headers there is no block and hence no content type.
     let record = Record::revisit(&capture, Vec::new(), digest, &original);
     let block_digest = Digest::of(b"").to_string();
     let mut expected = common.to_vec();
@@ -313,7 +313,7 @@ fn request_metadata_and_conversion_as_written() {
     );
 }
 
-/// No text from outside ends its line, and a reader sees it as one value.
+/// No untrusted text ends its line, and a reader sees it as one value.
 #[test]
 fn values_cannot_break_out() {
     let check = |target: &str, expected: &str| {
@@ -353,7 +353,7 @@ fn values_cannot_break_out() {
     assert_eq!(record.block()[0], b"a--b--c: d e f\r\n");
 }
 
-/// What is written can be read: the longest URIs fit into the reader's header.
+/// What is written can be read: the longest URIs fit into the reader's header limit.
 #[test]
 fn endless_uris_are_cut() {
     let endless = "\n".repeat(1 << 20);
@@ -406,7 +406,7 @@ fn segments_rotate_between_appends() {
     let (mut archive, _) = open(directory.path(), 5_000, None);
     let mut segments = Vec::new();
     for visit in 0..12 {
-        // The fifth append is larger than a segment by itself.
+        // The fifth append is larger than a segment.
         let length = if visit == 4 { 3000 } else { 100 };
         let group: Vec<Record> = (0..3)
             .map(|part| {
@@ -421,7 +421,7 @@ fn segments_rotate_between_appends() {
     let tail = archive.sync().unwrap();
     assert!(segments.is_sorted());
     assert!(tail.segment >= 3, "{segments:?}");
-    // The large one has a segment of its own.
+    // It has a segment of its own.
     assert_eq!(segments.iter().filter(|&&s| s == segments[4]).count(), 1);
 
     let files = snapshot(directory.path());
@@ -467,7 +467,7 @@ fn without_a_tail_nothing_is_destroyed() {
             "gleaner-00000000.warc.gz.unacknowledged-1",
         ]
     );
-    // The first tail of all does acknowledge that there is nothing.
+    // The default tail acknowledges that there is nothing.
     let (_, recovery) = open(directory.path(), 1 << 30, Some(Tail::default()));
     assert_eq!(recovery.segments_removed, 1);
 }
@@ -543,14 +543,14 @@ fn memory_archive_finds_its_records() {
 /// What may happen to an archive.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Payload lengths of one group.
+    /// Appends a group with these payload lengths.
     Append(Vec<usize>),
-    /// Sync and acknowledge.
+    /// Syncs and acknowledges.
     Commit,
-    /// Back to what is acknowledged, in the same process.
+    /// Rewinds to what is acknowledged, in the same process.
     Rewind,
-    /// The process ends; these bytes are then found after the end of the last segment, and so many
-    /// new segments that hold them.
+    /// Ends the process, leaving these bytes after the end of the last segment, and as many new
+    /// segments with the same bytes.
     Crash(Vec<u8>, u32),
 }
 
@@ -579,7 +579,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Whatever happens, after a rewind or a restart the directory is byte for byte what it was
-    /// when it was acknowledged, and in the end it holds what the model holds.
+    /// when it was acknowledged, and in the end it contains what the model contains.
     #[test]
     fn rewinding_gives_back_what_was_acknowledged(
         steps in prop::collection::vec(step(), 1..25),
@@ -665,8 +665,8 @@ proptest! {
         }
     }
 
-    /// A file cut anywhere gives its whole records and then, unless the cut is between two of
-    /// them, says that it is torn.
+    /// A file cut anywhere gives its complete records and then, unless the cut is between two of
+    /// them, an error that says it is torn.
     #[test]
     fn a_torn_file_is_read_up_to_the_tear(cut in 0.0..1.0_f64) {
         let directory = tempfile::tempdir().unwrap();
@@ -695,8 +695,8 @@ proptest! {
         }
     }
 
-    /// A changed byte ends the reading or (in gzip header fields that mean nothing) changes nothing:
-    /// no record ever comes out different.
+    /// A changed byte ends the reading or (in gzip header fields without meaning) changes nothing:
+    /// no record is ever read differently.
     #[test]
     fn damage_is_noticed(place in any::<prop::sample::Index>(), bits in 1..=255_u8) {
         let directory = tempfile::tempdir().unwrap();
@@ -730,7 +730,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Reads one gzip member made of `text`: the reason if it is not a record.
+/// Reads one gzip member made of `text`; returns the reason if it is not a record.
 fn read_text(text: &[u8]) -> std::result::Result<ReadRecord, String> {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), gzip(text)).unwrap();

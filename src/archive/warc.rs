@@ -1,10 +1,11 @@
 //! The archive on disk: a directory of segments `<prefix>-<number>.warc.gz`, each a chain of gzip
-//! members that begins with a warcinfo record, written one after the other and only at the end.
+//! members that begins with a warcinfo record. Segments are written one after the other and only at
+//! the end.
 //!
-//! What a crash can leave is a longer last segment, or more segments, than the store acknowledged;
+//! A crash can leave a longer last segment, or more segments, than the store acknowledged;
 //! [`WarcArchive::open`] cuts both off. Nothing before the acknowledged tail is ever written to,
-//! and nothing is deleted unless a tail was given: files that no store knows of are set aside.
-//! One process at a time writes to a directory; the lock that sees to it is the engine's.
+//! and nothing is deleted unless a tail is given: files that no store knows of are set aside. Only
+//! one process at a time may write to a directory; the engine's lock ensures that.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,8 +19,8 @@ use super::record::Record;
 use super::segment::{Segment, create_directory, sync_directory};
 use super::{Archive, Error, Location, Result, Tail};
 
-/// How many bytes header and gzip framing may add to a block, for the guess whether an append still
-/// fits into the segment. A header without long URIs has about 700.
+/// Upper estimate of what header and gzip framing add to a block, in bytes; used to decide whether
+/// an append still fits into the segment. A header without long URIs has about 700 bytes.
 const RECORD_OVERHEAD: u64 = 1024;
 
 /// Where and how records are written.
@@ -29,20 +30,20 @@ pub struct WarcOptions {
     pub directory: PathBuf,
     /// First part of the file names: letters, digits, `-`, `_` and `.`.
     pub prefix: String,
-    /// Bytes after which a new segment begins. Only an append that is larger by itself makes a
-    /// larger segment. Default: 1 GB, what annex C of the standard recommends.
+    /// Size in bytes after which a new segment begins. Only an append that is larger by itself
+    /// makes a larger segment. Default: 1 GB, as annex C of the standard recommends.
     pub max_segment_bytes: u64,
     /// gzip level, 0 to 9. Default: 6. Measured with zlib-rs on documentation pages cut at 21 kB:
-    /// level 1 takes half of the CPU time of 6 and a third more space (and makes compressed
+    /// level 1 takes half of the CPU time of level 6 and a third more space (and makes compressed
     /// payloads 7 % larger than they were); level 4 saves less than a tenth of the time.
     pub compression: u32,
     /// Fields of the warcinfo record that opens each segment, as name and value. `software`,
-    /// `format` and `conformsTo` are added where they are not given.
+    /// `format` and `conformsTo` are added if missing.
     pub info: Vec<(String, String)>,
 }
 
 impl WarcOptions {
-    /// The defaults, for an archive in `directory`.
+    /// Returns the default options for an archive in `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -53,12 +54,12 @@ impl WarcOptions {
         }
     }
 
-    /// The file of segment `number`.
+    /// Returns the path of segment `number`.
     pub fn segment_path(&self, number: u32) -> PathBuf {
         self.directory.join(self.segment_name(number))
     }
 
-    /// Reads the record at `location` back.
+    /// Reads the record at `location`.
     pub fn read(&self, location: &Location, limits: Limits) -> Result<reader::ReadRecord> {
         let path = self.segment_path(location.segment);
         let mut records = SegmentReader::open_at(&path, location.offset, limits)?;
@@ -68,12 +69,12 @@ impl WarcOptions {
         }))
     }
 
-    /// The name of the file of segment `number`.
+    /// Returns the file name of segment `number`.
     pub fn segment_name(&self, number: u32) -> String {
         format!("{}-{number:08}.warc.gz", self.prefix)
     }
 
-    /// The number in a segment's file name; none if it is another file.
+    /// Returns the number in a segment's file name, or `None` if it is another file.
     fn segment_number(&self, name: &str) -> Option<u32> {
         let number = name.strip_prefix(&self.prefix)?.strip_prefix('-')?;
         let number = number.strip_suffix(".warc.gz")?.parse().ok()?;
@@ -103,32 +104,32 @@ impl WarcOptions {
 /// What [`WarcArchive::open`] found behind the tail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Bytes that were cut off, those of removed segments included.
+    /// Number of bytes that were cut off, including those of removed segments.
     pub bytes_cut: u64,
-    /// Segments that were removed.
+    /// Number of segments that were removed.
     pub segments_removed: u32,
-    /// Segments that no tail spoke for, under the names that they have now.
+    /// Segments that no tail acknowledged, under their new names.
     pub set_aside: Vec<PathBuf>,
 }
 
 /// A directory of WARC segments, open for appending.
 pub struct WarcArchive {
     options: WarcOptions,
-    /// Where the next byte goes. All bytes before it are whole records.
+    /// Position of the next byte. Everything before it is whole records.
     tail: Tail,
     /// The segment of `tail`, once something was or is about to be written to it.
     segment: Option<Segment>,
-    /// The directory has an entry that was not synced.
+    /// Set if the directory has an entry that was not synced.
     entry_unsynced: bool,
-    /// A sync failed: see [`Error::InDoubt`].
+    /// Set after a failed sync: see [`Error::InDoubt`].
     in_doubt: bool,
     encoders: Encoders,
 }
 
 impl WarcArchive {
     /// Opens the archive at `tail`, the last one that the store acknowledged, and cuts off what
-    /// follows it. Without a tail the archive begins anew: segments that are there already are kept
-    /// but renamed to `….unacknowledged`, so that a lost store does not cost the pages too.
+    /// follows it. Without a tail the archive begins anew: existing segments are kept but renamed
+    /// to `….unacknowledged`, so that losing the store does not mean losing the pages too.
     pub fn open(options: WarcOptions, tail: Option<Tail>) -> Result<(WarcArchive, Recovery)> {
         options.check()?;
         create_directory(&options.directory)?;
@@ -147,17 +148,17 @@ impl WarcArchive {
         Ok((archive, recovery))
     }
 
-    /// The end of what was appended, synced or not.
+    /// Returns the end of what was appended, synced or not.
     pub fn end(&self) -> Tail {
         self.tail
     }
 
-    /// The options that it was opened with; they know the segments' names.
+    /// Returns the options of the archive, which also give the segments' names.
     pub fn options(&self) -> &WarcOptions {
         &self.options
     }
 
-    /// [`Archive::rewind`], which also tells what was cut.
+    /// Rewinds the archive and returns what was cut.
     fn cut(&mut self, tail: &Tail) -> Result<Recovery> {
         let segments = self.segments()?;
         let path = self.options.segment_path(tail.segment);
@@ -172,15 +173,15 @@ impl WarcArchive {
                 found: found.unwrap_or(0),
             });
         }
-        // Before anything is cut: if this fails, the directory is as it was.
+        // Done before anything is cut: if this fails, the directory is unchanged.
         let segment = match tail.offset {
             0 => None,
             _ => Some(Segment::reopen(&path)?),
         };
-        // If one of the steps below fails, the handle and the tail of before are worth nothing.
+        // If one of the following steps fails, the open file and the old tail are no longer valid.
         self.in_doubt = true;
         let mut recovery = Recovery::default();
-        // Last first, so that a crash in the middle leaves no gap.
+        // Last first, so that a crash in between leaves no gap.
         for (number, length) in segments.into_iter().rev() {
             if number > tail.segment || (number == tail.segment && tail.offset == 0) {
                 let path = self.options.segment_path(number);
@@ -221,7 +222,7 @@ impl WarcArchive {
         Ok(recovery)
     }
 
-    /// Number and length of every segment, in order.
+    /// Returns number and length of every segment, in order.
     fn segments(&self) -> Result<Vec<(u32, u64)>> {
         let directory = &self.options.directory;
         let mut segments = Vec::new();
@@ -241,7 +242,7 @@ impl WarcArchive {
         Ok(segments)
     }
 
-    /// Leaves the current segment if so many bytes may not fit into it.
+    /// Starts a new segment if `expected` more bytes may not fit into the current one.
     fn make_room(&mut self, expected: u64) -> Result<()> {
         let full = self.tail.offset.saturating_add(expected) > self.options.max_segment_bytes;
         if self.tail.offset == 0 || !full {
@@ -252,7 +253,7 @@ impl WarcArchive {
             value: self.options.max_segment_bytes.to_string(),
             expected: "there are no more segment numbers, give more bytes to a segment",
         })?;
-        // The old segment is not opened again, so this is the moment to sync it.
+        // The old segment is not opened again, so it has to be synced now.
         self.sync_segment()?;
         self.segment = None;
         self.tail = Tail {
@@ -262,7 +263,8 @@ impl WarcArchive {
         Ok(())
     }
 
-    /// The warcinfo record of the current segment, and its bytes if they are still to be written.
+    /// Returns the id of the current segment's warcinfo record, and its bytes if they are still to
+    /// be written.
     fn opening(&mut self) -> Result<(RecordId, Vec<u8>)> {
         if let Some(id) = self.segment.as_ref().and_then(|open| open.warcinfo) {
             return Ok((id, Vec::new()));
@@ -272,7 +274,7 @@ impl WarcArchive {
         Ok((record.id(), members.concat()))
     }
 
-    /// Writes gzip members, of one record each, behind what opens the segment.
+    /// Writes gzip members of one record each, preceded by the segment's warcinfo record if needed.
     fn write(
         &mut self,
         warcinfo: RecordId,
@@ -306,7 +308,7 @@ impl WarcArchive {
         Ok(locations)
     }
 
-    /// Appends a record of another archive as it stands there: a whole gzip member.
+    /// Appends a record of another archive unchanged: a whole gzip member.
     pub fn append_as_it_is(&mut self, member: &[u8]) -> Result<()> {
         self.refuse_doubt()?;
         self.make_room(member.len() as u64)?;
@@ -314,11 +316,11 @@ impl WarcArchive {
         self.write(warcinfo, opening, &[member]).map(drop)
     }
 
-    /// Syncs the current segment's bytes.
+    /// Syncs the current segment.
     fn sync_segment(&mut self) -> Result<()> {
         if let Some(segment) = &mut self.segment {
-            // After a failed sync the kernel may count the lost pages as clean, so a second
-            // attempt that succeeds proves nothing.
+            // After a failed sync the kernel may count the lost pages as clean, so a second attempt
+            // that succeeds proves nothing.
             self.in_doubt = true;
             segment.sync(self.tail.offset)?;
             self.in_doubt = false;
@@ -335,7 +337,7 @@ impl WarcArchive {
         Ok(())
     }
 
-    /// The record that opens segment `number`.
+    /// Creates the record that opens segment `number`.
     fn warcinfo(&self, number: u32) -> Record {
         let name = self.options.segment_name(number);
         let date = Timestamp::now();
@@ -357,7 +359,7 @@ impl WarcArchive {
             .filter(|(name, _)| missing(name))
             .chain(given.iter().map(|(n, v)| (n.as_str(), v.as_str())))
             .collect();
-        // Two archives of the same name differ in place, process or nanosecond.
+        // Two archives of the same name differ in directory, process or nanosecond.
         let seed = format!(
             "{name}\n{}\n{}\n{}\n{given:?}",
             date.as_nanosecond(),
@@ -375,8 +377,9 @@ impl Archive for WarcArchive {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        // Counted uncompressed, because the segment has to be known before they are encoded (each
-        // names its warcinfo record): a segment ends a little early rather than late.
+        // Lengths are counted uncompressed, because the segment has to be known before the records
+        // are encoded (each names its warcinfo record): a segment ends a little early rather than
+        // late.
         let lengths = records.iter().map(Record::block_length);
         self.make_room(lengths.map(|length| length + RECORD_OVERHEAD).sum())?;
         let (warcinfo, opening) = self.opening()?;
