@@ -1,9 +1,9 @@
 //! Seed lists: the URLs that a crawl begins with, from files, standard input and arguments.
 //!
-//! One URL a line; `#` begins a comment at the start of a line or after white space; empty lines
-//! count for nothing; a byte order mark is skipped. A list that cannot be read whole is refused
-//! whole, with the line at fault, so that a crawl never begins on half a list. Read in one pass,
-//! never held in memory.
+//! A list has one URL per line. `#` begins a comment at the start of a line or after white space;
+//! empty lines are ignored, and a byte order mark is skipped. A list that cannot be read completely
+//! is refused as a whole, with the line at fault, so that a crawl never begins with half a list.
+//! Lists are read in one pass and never held in memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::url::{self, Url};
 
-/// Bytes of a line at most: longer than any URL that servers take.
+/// Maximum length of a line, in bytes: longer than any URL that servers accept.
 const MAX_LINE: usize = 64 << 10;
 
 /// Where seeds come from.
@@ -24,7 +24,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The seeds of this source, in order.
+    /// Returns the seeds of this source, in order.
     pub fn seeds(&self) -> Box<dyn Iterator<Item = Result<Url, Error>> + Send> {
         match self {
             Source::Argument(text) => {
@@ -46,7 +46,7 @@ impl Source {
     }
 }
 
-/// The seeds of a list; `name` is for its errors.
+/// Reads the seeds of a list; `name` is used in errors.
 pub fn read<R: BufRead>(
     mut list: R,
     name: &Path,
@@ -69,7 +69,7 @@ pub fn read<R: BufRead>(
                 })),
             };
             if let Some(seed) = seed {
-                // What follows a line that cannot be read is not read.
+                // Nothing is read after a line that could not be read.
                 failed = matches!(seed, Err(Error::Read { .. }));
                 return Some(seed);
             }
@@ -78,7 +78,8 @@ pub fn read<R: BufRead>(
     })
 }
 
-/// Reads a line without its end, of at most `MAX_LINE` bytes. False at the end of the list.
+/// Reads a line without its end, of at most `MAX_LINE` bytes. Returns `false` at the end of the
+/// list.
 fn read_line(list: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     let mut bounded = io::Read::take(list, MAX_LINE as u64);
     let read = bounded.read_until(b'\n', line)?;
@@ -89,7 +90,7 @@ fn read_line(list: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(read > 0)
 }
 
-/// The seed of a line; none for a comment or an empty one.
+/// Parses a line. Returns `None` for a comment or an empty line.
 fn parse_line(line: &[u8], number: u64, name: &Path) -> Result<Option<Url>, Error> {
     let malformed = |text: String, reason: Reason| Error::Line {
         path: name.to_owned(),
@@ -116,7 +117,8 @@ fn parse_line(line: &[u8], number: u64, name: &Path) -> Result<Option<Url>, Erro
         .map_err(|reason| malformed(text.to_owned(), Reason::Url(reason)))
 }
 
-/// A `#` inside a URL begins its fragment; after white space it begins a comment.
+/// Removes a comment. A `#` inside a URL begins its fragment; after white space it begins a
+/// comment.
 fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     for (at, c) in line.char_indices() {
@@ -131,15 +133,15 @@ fn without_comment(line: &str) -> &str {
 /// What is wrong with a line.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
-    /// It is not UTF-8.
+    /// The line is not UTF-8.
     #[error("not UTF-8")]
     Utf8,
-    /// It is not a URL that can be crawled.
+    /// The line is not a URL that can be crawled.
     #[error(transparent)]
     Url(url::Error),
 }
 
-/// Why seeds cannot be used. Nothing was admitted.
+/// Why seeds cannot be used. No seed was admitted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An argument is not a URL.
@@ -155,9 +157,9 @@ pub enum Error {
         "cannot open the seed list {path}: {source}; give an existing file with --seeds, or - for standard input"
     )]
     Open {
-        /// The list.
+        /// Path of the list.
         path: PathBuf,
-        /// Why.
+        /// The underlying error.
         source: io::Error,
     },
     /// The list could not be read.
@@ -165,11 +167,11 @@ pub enum Error {
         "cannot read the seed list {path} at line {line}: {source}; give a file with one URL a line"
     )]
     Read {
-        /// The list.
+        /// Path of the list.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// Why.
+        /// The underlying error.
         source: io::Error,
     },
     /// A line is not a URL.
@@ -177,11 +179,11 @@ pub enum Error {
         "{path}:{line}: the seed {text:?} cannot be crawled: {reason}; mend the line, or begin it with # to leave it out"
     )]
     Line {
-        /// The list.
+        /// Path of the list.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// What it says.
+        /// Text of the line.
         text: String,
         /// What is wrong with it.
         reason: Reason,
