@@ -1,4 +1,4 @@
-//! What can go wrong with the files of a catalog.
+//! Errors of the files of a catalog.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused; the path and the act are named.
-    #[error("cannot {action} {path}; check the space and the permissions there, then start again")]
+    /// An I/O operation failed.
+    #[error("cannot {action} {path}; check free space and permissions there, then start again")]
     Io {
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A file is not what was written. Nothing was changed because of it.
-    #[error("{path} is damaged: {why}; start again, and it is set aside and rebuilt")]
+    /// A file does not contain what was written. Nothing was changed because of it.
+    #[error("{path} is damaged: {why}; start again to have it set aside and rebuilt")]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// A file of a later format, which must not be overwritten by a rebuild.
+    /// A file has a later format and must not be overwritten by a rebuild.
     #[error(
         "{path} has the unknown format version {found}; use the gleaner that wrote it, \
          or move the directory away to have it rebuilt"
@@ -35,25 +35,26 @@ pub enum Error {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Its format version.
         found: u32,
     },
-    /// The thread that merges or writes files panicked: a defect of gleaner. Files are untouched.
+    /// The thread that merges or writes files panicked, which is a bug in gleaner. No file was
+    /// changed.
     #[error(
-        "a thread that merges or writes run files panicked; no data is lost, please report this"
+        "a thread that merges or writes run files panicked; no data is lost; please report this bug"
     )]
     ThreadPanicked,
 }
 
 impl Error {
-    /// Whether the disk or the quota is full: the one cause that an operator mends without a look
-    /// at anything else.
+    /// Returns `true` if the disk or a quota is full, the one cause that an operator can fix
+    /// without looking at anything else.
     pub fn is_full_disk(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
-    /// For `map_err`: what was tried on which path.
+    /// Returns a function for `map_err` that adds the operation and the path.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {

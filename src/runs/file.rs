@@ -534,12 +534,13 @@ impl Write for Hashed {
     }
 }
 
-/// Whether an operation failed because its file is not there.
+/// Tells whether an operation failed because its file does not exist.
 pub(super) fn is_missing(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 
-/// Removes a file that nothing names. If that fails, the next opening of the catalog removes it.
+/// Removes a file that the manifest does not name. If that fails, the next opening of the catalog
+/// removes it.
 pub(super) fn discard(path: &Path) {
     let _ = fs::remove_file(path);
 }

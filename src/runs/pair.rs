@@ -1,4 +1,4 @@
-//! What the runs hold.
+//! What run files and tables contain.
 
 /// A key and its value.
 pub(super) type Pair = (u64, u64);

@@ -1,7 +1,8 @@
-//! Names of hosts without what does not tell hosts apart.
+//! Removes the parts of a host name that do not distinguish hosts.
 
-/// `a.example.` and `a.example` are one host to the DNS (RFC 1034 section 3.1). A name that ends in
-/// two dots has an empty label and is left as it is, as is the root alone.
+/// Removes one trailing dot: `a.example.` and `a.example` are the same host in the DNS (RFC 1034,
+/// section 3.1). A name that ends in two dots has an empty label and stays as it is, as does the
+/// root alone.
 pub(super) fn without_trailing_dot(host: &str) -> &str {
     match host.strip_suffix('.') {
         Some(rest) if !rest.is_empty() && !rest.ends_with('.') => rest,
@@ -9,8 +10,8 @@ pub(super) fn without_trailing_dot(host: &str) -> &str {
     }
 }
 
-/// The host without `www.`, where what is left still is a name of two labels. Repeatedly, so that
-/// nothing is left for a second time.
+/// Removes `www.`, also with a number as in `www2.`, as long as a name of at least two labels
+/// remains. Repeats this, so that a second application changes nothing.
 pub(super) fn without_www(host: &str) -> &str {
     let mut host = host;
     while let Some(rest) = host.strip_prefix("www") {
