@@ -1,5 +1,4 @@
-//! Answers as archives keep them: an HTTP message read back into an [`Exchange`]. Connects to
-//! nothing.
+//! Reads an archived HTTP message back into an [`Exchange`]. Connects to nothing.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,8 +9,8 @@ use jiff::Timestamp;
 use super::{Cut, Exchange};
 
 impl Exchange {
-    /// The answer of an archived message: `head` is its status line and header lines, `payload` what
-    /// follows. A chunked coding is undone. `None` if the head has no status.
+    /// Parses an archived response: `head` is its status line and header lines, `payload` what
+    /// follows. Undoes a chunked transfer coding. Returns `None` if the head has no status.
     pub fn from_archive(
         head: &[u8],
         payload: &[u8],
@@ -41,7 +40,7 @@ impl Exchange {
         let mut codings = exchange.header_values("transfer-encoding");
         let is_chunked = codings.any(|coding| coding.eq_ignore_ascii_case("chunked"));
         drop(codings);
-        // Many crawlers undo the coding and keep the header.
+        // Many crawlers undo the transfer coding but keep its header.
         let whole = is_chunked.then(|| unchunk(payload)).flatten();
         let whole = whole.map_or(Cow::Borrowed(payload), Cow::Owned);
         exchange.body = whole.into_owned().into();
@@ -49,8 +48,8 @@ impl Exchange {
     }
 }
 
-/// Undoes the chunked coding (RFC 9112, section 7.1), which some crawlers keep in their records; `None`
-/// for a body that is not chunked after all.
+/// Undoes the chunked transfer coding (RFC 9112, section 7.1), which some crawlers keep in their
+/// records. Returns `None` for a body that is not chunked after all.
 fn unchunk(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     loop {

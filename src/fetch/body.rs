@@ -1,50 +1,51 @@
-//! Content decoding, bounded: what a body is after its content codings are undone.
+//! Bounded content decoding: undoes the content codings of a body.
 //!
-//! The stored body keeps its codings; this is what is parsed and fingerprinted. A bomb is cut where
-//! the bound is, a broken stream where it breaks, each with a note. What a server calls coded and is
-//! plain text is left as it is. Runs on an analyst's thread.
+//! The stored body keeps its codings; the decoded body is what is parsed and fingerprinted. A
+//! decompression bomb is cut at the bound and a broken stream where it breaks, each with a note. A
+//! body that is declared as coded but is plain text is left as it is. Runs on an analyst's thread.
 
 use std::io::Read;
 
 use bytes::Bytes;
 
-/// The note of a body whose coding breaks off.
+/// Note on a body whose coding breaks off.
 const BROKEN: &str = "broken-content-coding";
-/// The note of a body that does not have the coding that it is said to have.
+/// Note on a body that is not in the coding it declares.
 const NOT_CODED: &str = "no-content-coding";
-/// The note of a body in a coding that is not known.
+/// Note on a body in an unknown coding.
 const UNKNOWN: &str = "unknown-content-coding";
-/// The note of a body in more codings than allowed.
+/// Note on a body in more codings than allowed.
 const TOO_MANY: &str = "too-many-content-codings";
 
-/// The note of a body that is longer than allowed after decoding.
+/// Note on a body that is longer than allowed after decoding.
 pub const DECODED_LENGTH: &str = "decoded-length";
 
-/// Bytes that tell plain text from what is coded: each coding has control characters among them.
+/// Number of bytes examined to tell plain text from coded data: in every coding, some of them are
+/// control characters.
 const SAMPLE: usize = 512;
 
-/// What decoding may cost.
+/// Bounds on the cost of decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeBounds {
-    /// Bytes of a body after decoding.
+    /// Maximum length of a body after decoding, in bytes.
     pub max_bytes: usize,
-    /// Codings of one body that are undone.
+    /// Maximum number of codings that are undone.
     pub max_codings: usize,
 }
 
 /// A body after content decoding.
 #[derive(Debug)]
 pub struct Decoded {
-    /// The bytes.
+    /// The decoded bytes.
     pub bytes: Bytes,
-    /// What was odd.
+    /// What was unusual about the body, if anything.
     pub note: Option<&'static str>,
-    /// Whether they are all, and readable.
+    /// Set if the bytes are complete and readable.
     pub is_whole: bool,
 }
 
-/// Undoes the content codings that `encodings` names, last applied first (RFC 9110, section 8.4),
-/// within bounds.
+/// Undoes the content codings listed in `encodings`, last applied first (RFC 9110, section 8.4),
+/// within `bounds`.
 pub fn decode<'a>(
     encodings: impl Iterator<Item = &'a str>,
     body: &Bytes,
@@ -95,7 +96,7 @@ pub fn decode<'a>(
     decoded
 }
 
-/// Whether bytes are text as far as can be seen, and so in no coding.
+/// Tells whether bytes appear to be plain text and are therefore not coded.
 fn is_text(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE).unwrap_or(bytes);
     let is_control = |byte: &u8| matches!(byte, 0..=8 | 0x0B | 0x0E..=0x1F | 0x7F);
@@ -104,7 +105,7 @@ fn is_text(bytes: &[u8]) -> bool {
         && std::str::from_utf8(sample).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// Undoes one coding; `None` if it is not known.
+/// Undoes one coding. Returns `None` if the coding is unknown.
 fn undo(coding: &str, body: &[u8], limit: usize) -> Option<(Vec<u8>, Option<&'static str>)> {
     match coding {
         "gzip" | "x-gzip" => Some(gunzip(body, limit)),
@@ -118,8 +119,8 @@ fn undo(coding: &str, body: &[u8], limit: usize) -> Option<(Vec<u8>, Option<&'st
     }
 }
 
-/// Several members are one body (RFC 1952, section 2.2). What follows them and is none is passed over,
-/// as browsers do: zeros, most often.
+/// Decodes gzip. Several members form one body (RFC 1952, section 2.2). Trailing data that is not a
+/// member, zeros most often, is ignored as in browsers.
 fn gunzip(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
     let mut decoder = flate2::bufread::GzDecoder::new(body);
     let mut bytes = Vec::new();
@@ -137,7 +138,8 @@ fn gunzip(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
     }
 }
 
-/// `deflate` means zlib (RFC 9110, section 8.4.1.2); some servers send it without the wrapper.
+/// Decodes `deflate`, which means zlib (RFC 9110, section 8.4.1.2); some servers send it without
+/// the wrapper.
 fn inflate(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
     let wrapped = read(flate2::read::ZlibDecoder::new(body), limit);
     if wrapped.0.is_empty() && wrapped.1.is_some() {
@@ -146,7 +148,7 @@ fn inflate(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
     wrapped
 }
 
-/// A frame may ask for a window of gigabytes: none larger than 8 MiB is honoured (RFC 9659).
+/// Decodes zstd. A frame may ask for a window of gigabytes; at most 8 MiB is allowed (RFC 9659).
 fn unpack_zstd(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
     const WINDOW_LOG_MAX: u32 = 23;
     let decoder = zstd::Decoder::with_buffer(body).and_then(|mut decoder| {
@@ -161,7 +163,7 @@ fn unpack_zstd(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
 
 fn read(decoder: impl Read, limit: usize) -> (Vec<u8>, Option<&'static str>) {
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a body that fits from one that does not.
+    // Reading one byte more than allowed tells a body that fits from one that does not.
     let note = match decoder.take(limit as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) => None,
         Err(_) => Some(BROKEN),

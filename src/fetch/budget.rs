@@ -1,20 +1,20 @@
-//! The byte budget of all bodies in memory.
+//! The byte budget: bounds the memory of all bodies in flight.
 //!
-//! A body's room is reserved before it is read and released at its commit. Most bodies are small:
-//! they draw from a pool in which each fetch has its share, so small ones never wait for large
-//! ones. A body that outgrows the share takes all it can ever need from a second pool at once, so
-//! that half-read bodies never wait for one another.
+//! The memory of a body is reserved before the body is read and released at its commit. Most bodies
+//! are small: they draw from a pool in which each fetch has its share, so small bodies never wait
+//! for large ones. A body that outgrows its share reserves all that it can ever need from a second
+//! pool at once, so that half-read bodies never wait for one another.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes that a body may take without asking the second pool.
+/// Bytes that a body may take without drawing on the second pool.
 const SMALL: usize = 512 << 10;
-/// Permits count kibibytes: a semaphore's own count is limited.
+/// Bytes per permit. A semaphore's count is limited, so permits count kibibytes.
 const UNIT: usize = 1 << 10;
 
-/// Bytes of bodies in memory across the crawl.
+/// The bytes that bodies may take in memory, across the crawl.
 #[derive(Debug, Clone)]
 pub struct ByteBudget {
     small: Arc<Semaphore>,
@@ -22,18 +22,19 @@ pub struct ByteBudget {
     max_body: usize,
 }
 
-/// Room for one body; given back when dropped.
+/// Memory reserved for one body; released when dropped.
 #[derive(Debug, Default)]
 pub struct Reservation {
     small: Option<OwnedSemaphorePermit>,
     large: Option<OwnedSemaphorePermit>,
     bytes: usize,
-    /// The longest that the body may be.
+    /// Maximum length of the body, in bytes.
     limit: usize,
 }
 
 impl ByteBudget {
-    /// A budget of `total` bytes for bodies of at most `max_body` anywhere; at least one of these fits.
+    /// Creates a budget of `total` bytes for bodies of at most `max_body` bytes each. At least one
+    /// body of that length fits, even if `total` is smaller.
     pub fn new(total: usize, max_body: usize) -> Self {
         let large = (total / 2).max(max_body);
         let small = (total / 2).max(SMALL);
@@ -44,9 +45,9 @@ impl ByteBudget {
         }
     }
 
-    /// Waits for room for a body of about `expected` bytes, as far as that is known, and of at most
-    /// `limit`. A long one gets no more than its share yet: whoever says that much and sends little must
-    /// not keep room from others.
+    /// Waits for memory for a body of about `expected` bytes, if known, and of at most `limit`
+    /// bytes. A long body gets no more than its share at first, because a server that announces
+    /// much and sends little must not keep memory from others.
     pub async fn reserve(&self, expected: Option<u64>, limit: usize) -> Reservation {
         let expected = expected.map_or(SMALL, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let limit = limit.min(self.max_body);
@@ -63,7 +64,7 @@ impl ByteBudget {
         }
     }
 
-    /// Waits until the reservation is large enough for the longest body that it may be for.
+    /// Waits until the reservation is large enough for the longest body that it may hold.
     pub async fn grow(&self, reservation: &mut Reservation) {
         if reservation.large.is_none() && reservation.bytes < reservation.limit {
             let more = reservation.limit - reservation.bytes;
@@ -77,12 +78,12 @@ impl ByteBudget {
 }
 
 impl Reservation {
-    /// Bytes that are reserved.
+    /// Returns the number of bytes reserved.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives back what a body of `used` bytes does not need.
+    /// Releases what a body of `used` bytes does not need.
     pub fn shrink(&mut self, used: usize) {
         let mut keep = units(used);
         for permit in [&mut self.small, &mut self.large].into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The HTTP client: reqwest with its decoding, redirects, cookies and retries off.
+//! The HTTP client: reqwest with its own decoding, redirects, cookies and retries switched off.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -28,22 +28,22 @@ use super::{
 };
 use crate::url::{HostKey, Url};
 
-/// How long an idle connection is kept. Servers close theirs after 5 s and more (Apache's default
-/// is 5): a shorter time here makes it unlikely to send into a closing connection.
+/// How long an idle connection is kept. Servers close theirs after 5 s or more (Apache's default is
+/// 5 s); a shorter time here makes it unlikely to send into a closing connection.
 const IDLE: Duration = Duration::from_secs(4);
-/// Idle connections kept of a host: it is visited once at a time.
+/// Idle connections kept per host, which has one visit at a time.
 const MAX_IDLE: usize = 1;
-/// Bytes that a server may send ahead over HTTP/2, before anybody reads them: they are beside the
-/// byte budget. 256 KiB are 2.5 MB/s at a round trip of 100 ms.
+/// Bytes that a server may send ahead over HTTP/2 before they are read; they are not part of the
+/// byte budget. 256 KiB allow 2.5 MB/s at a round trip of 100 ms.
 const H2_WINDOW: u32 = 256 << 10;
 
-/// Makes requests, within guard and bounds. Cheap to clone.
+/// Sends requests, subject to the guard and the bounds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// One for each proxy, and the one without.
+    /// One client per proxy, and one without.
     clients: HashMap<Proxy, Client>,
     resolver: Arc<Resolver>,
     guard: Arc<Guard>,
@@ -55,7 +55,7 @@ struct Inner {
 }
 
 impl Fetcher {
-    /// Sets the client up.
+    /// Sets up the clients.
     pub fn new(options: FetchOptions, guard: Arc<Guard>) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(&options.user_agent)
             .map_err(|_| Error::UserAgent(options.user_agent.clone()))?;
@@ -92,8 +92,8 @@ impl Fetcher {
         })))
     }
 
-    /// The address at which a host is most likely to be visited, if one is known that may be. That of
-    /// a host behind a proxy is not.
+    /// Returns the address at which a host will most likely be visited, if one is known and
+    /// allowed. The address of a host behind a proxy is not known.
     pub async fn address(&self, host: &HostKey) -> Option<IpAddr> {
         let Inner {
             guard, resolver, ..
@@ -104,14 +104,13 @@ impl Fetcher {
         }
     }
 
-    /// Requests a URL, without following a redirect. The reservation is to be kept as long as the
-    /// body.
+    /// Requests a URL without following a redirect. Keep the reservation as long as the body.
     pub async fn fetch(&self, url: &Url) -> (Outcome, Reservation) {
         self.fetch_unless(url, Conditions::default()).await
     }
 
-    /// The same, on conditions: a server that heeds them answers 304 and no body if the page is what
-    /// they name.
+    /// Requests a URL like [`fetch`](Self::fetch), conditionally: a server that supports it
+    /// responds with 304 and no body if the page still matches `conditions`.
     pub async fn fetch_unless(
         &self,
         url: &Url,
@@ -124,17 +123,17 @@ impl Fetcher {
     }
 }
 
-/// A request, and the head by which it is recorded.
+/// A request, and its head as recorded.
 struct Prepared {
     request: Request,
     head: Vec<u8>,
 }
 
 impl Inner {
-    /// Through which proxy a host is visited.
+    /// Returns the proxy through which a host is visited.
     fn proxy<'a>(&self, options: &'a RequestOptions, name: &str) -> &'a Proxy {
         match self.options.hosts.addresses(name) {
-            // Its addresses are known here, and not to the proxy.
+            // The addresses of this name are configured here and unknown to the proxy.
             Some(_) => &Proxy::None,
             None => &options.proxy,
         }
@@ -167,18 +166,18 @@ impl Inner {
                 let waited = options.head_timeout.as_secs_f32();
                 Failure::new(
                     FailureClass::Timeout,
-                    format!("no answer within {waited} s"),
+                    format!("no response within {waited} s"),
                 )
             })?
             .map_err(classify)?;
         let status = response.status().as_u16();
         let is_direct = options.proxy == Proxy::None;
         if status == 407 && !is_direct {
-            let message = "the proxy asks for other credentials (407)";
+            let message = "the proxy rejected the credentials (407)";
             return Err(Failure::new(FailureClass::Connect, message));
         }
         let headers = self.headers(&response)?;
-        // Where a proxy was connected to, the server's address is not known.
+        // Through a proxy, the server's address is not known.
         let remote = response.remote_addr().filter(|_| is_direct);
         let protocols = protocols(&response);
         let (body, cut, reservation) = self.read_body(response, &options, clock).await;
@@ -200,17 +199,18 @@ impl Inner {
         Ok((exchange, reservation))
     }
 
-    /// Whether a URL may be requested, or why not.
+    /// Checks whether a URL may be requested. The error says why not.
     fn check(&self, url: &Url, proxy: &Proxy) -> Result<(), String> {
         let name = url.host_str().unwrap_or_default();
-        // The proxy's own name is resolved without the guard, and so must not be a way past it.
+        // The proxy's own name is resolved without the guard, so it must not become a way around
+        // it.
         if proxy.url().is_some_and(|it| it.host_str() == Some(name)) {
-            return Err(format!("{name} is the proxy, which is not crawled"));
+            return Err(format!("{name} is the proxy itself, which is not crawled"));
         }
         (self.guard.check(url)).map_err(|refused| refused.to_string())
     }
 
-    /// The request, with every header set here, so that its record is what was sent.
+    /// Builds the request. Every header is set here, so that the record shows what was sent.
     fn request(
         &self,
         url: &Url,
@@ -237,7 +237,7 @@ impl Inner {
         };
         let name = url.host_str().unwrap_or_default();
         if self.options.hosts.has_ports(name) {
-            // An explicit port would be connected to instead of the one that the resolver gives.
+            // An explicit port would be connected to instead of the port that the resolver returns.
             let _ = url.set_port(None);
         }
         let mut headers = HeaderMap::new();
@@ -305,13 +305,13 @@ impl Inner {
             .sum();
         if bytes > self.options.max_header_bytes {
             let limit = self.options.max_header_bytes;
-            let message = format!("{bytes} bytes of headers, more than {limit}");
+            let message = format!("{bytes} bytes of headers; the maximum is {limit}");
             return Err(Failure::new(FailureClass::Protocol, message));
         }
         Ok(headers)
     }
 
-    /// Reads the body up to the bounds; what came is kept whatever ends it.
+    /// Reads the body within the bounds. Whatever ended it, the part that was received is kept.
     async fn read_body(
         &self,
         mut response: Response,
@@ -322,7 +322,7 @@ impl Inner {
         let mut deadline = clock + options.total_timeout;
         let waiting = Instant::now();
         let mut reservation = self.budget.reserve(response.content_length(), limit).await;
-        // The server is not to blame for the time that we wait for room.
+        // The server is not charged for the time spent waiting for memory.
         deadline += waiting.elapsed();
         let mut body = BytesMut::new();
         let cut = loop {
@@ -349,7 +349,7 @@ impl Inner {
     }
 }
 
-/// What the clients of all proxies have in common.
+/// Returns a builder with the settings that the clients of all proxies share.
 fn client(options: &FetchOptions, tls: rustls::ClientConfig) -> ClientBuilder {
     let max_header = u32::try_from(options.max_header_bytes).unwrap_or(u32::MAX);
     Client::builder()
@@ -362,7 +362,7 @@ fn client(options: &FetchOptions, tls: rustls::ClientConfig) -> ClientBuilder {
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(MAX_IDLE)
         .http1_max_headers(options.max_header_fields)
-        // As browsers do: what of a head can be read is read.
+        // Like browsers, read as much of an invalid head as possible.
         .http1_ignore_invalid_headers_in_responses(true)
         .http1_allow_obsolete_multiline_headers_in_responses(true)
         .http1_allow_spaces_after_header_name_in_responses(true)
@@ -371,21 +371,24 @@ fn client(options: &FetchOptions, tls: rustls::ClientConfig) -> ClientBuilder {
         .http2_initial_connection_window_size(H2_WINDOW)
 }
 
-/// The head as hyper writes it: header names in lower case, in the order in which they were set; for a
-/// proxy that takes URLs, with the whole URL. The values of `secrets` are not shown.
+/// Returns the head as hyper writes it: header names in lower case, in the order in which they were
+/// set; with the full URL for a proxy that takes URLs. The values of the headers in `secrets` are
+/// hidden.
 fn request_head(request: &Request, takes_url: bool, secrets: &[HeaderName]) -> Vec<u8> {
     let url = request.url();
-    let target = match takes_url {
-        true => url.as_str(),
-        false => &url[::url::Position::BeforePath..::url::Position::AfterQuery],
+    let target = if takes_url {
+        url.as_str()
+    } else {
+        &url[::url::Position::BeforePath..::url::Position::AfterQuery]
     };
     let mut head = format!("GET {target} HTTP/1.1\r\n").into_bytes();
     for (name, value) in request.headers() {
         head.extend_from_slice(name.as_str().as_bytes());
         head.extend_from_slice(b": ");
-        head.extend_from_slice(match secrets.contains(name) {
-            true => HIDDEN.as_bytes(),
-            false => value.as_bytes(),
+        head.extend_from_slice(if secrets.contains(name) {
+            HIDDEN.as_bytes()
+        } else {
+            value.as_bytes()
         });
         head.extend_from_slice(b"\r\n");
     }
@@ -393,7 +396,7 @@ fn request_head(request: &Request, takes_url: bool, secrets: &[HeaderName]) -> V
     head
 }
 
-/// What was spoken, the higher layer first.
+/// Returns the protocols in use, higher layers first.
 fn protocols(response: &Response) -> Vec<&'static str> {
     let http = match response.version() {
         Version::HTTP_2 => "h2",
@@ -407,13 +410,16 @@ fn protocols(response: &Response) -> Vec<&'static str> {
         .collect()
 }
 
-/// The class of a failure, by what its chain of sources holds.
+/// Classifies a failure by the errors in its source chain.
 fn classify(error: reqwest::Error) -> Failure {
-    let mut class = match () {
-        () if error.is_timeout() => FailureClass::Timeout,
-        () if error.is_connect() => FailureClass::Connect,
-        () if error.is_builder() => FailureClass::Protocol,
-        () => FailureClass::Disconnect,
+    let mut class = if error.is_timeout() {
+        FailureClass::Timeout
+    } else if error.is_connect() {
+        FailureClass::Connect
+    } else if error.is_builder() {
+        FailureClass::Protocol
+    } else {
+        FailureClass::Disconnect
     };
     let mut message = String::new();
     let mut source = error.source();
@@ -439,7 +445,7 @@ fn classify(error: reqwest::Error) -> Failure {
     Failure::new(class, message)
 }
 
-/// What an error of input or output was made of, which it does not tell as its source.
+/// Returns the error inside an I/O error, which does not report it as its source.
 fn innermost<'a>(
     mut cause: &'a (dyn std::error::Error + 'static),
 ) -> &'a (dyn std::error::Error + 'static) {

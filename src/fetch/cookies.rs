@@ -1,8 +1,9 @@
-//! Cookies (RFC 6265), for whoever asks for them: each host gets back what it set itself, for as long as
-//! the process lasts.
+//! Cookies (RFC 6265), if they are enabled: each host gets back what it set itself, for as long as
+//! the process runs.
 //!
-//! A cookie never leaves the host that set it: `Domain` is not heeded, so no list of public suffixes
-//! is needed, and nobody can set what others read. Bounded in number and bytes, by host and in all.
+//! A cookie never leaves the host that set it: `Domain` is ignored, so no list of public suffixes
+//! is needed, and no host can set what another one reads. Cookies are bounded in number and bytes,
+//! per host and in total.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,19 +13,20 @@ use jiff::Timestamp;
 
 use crate::url::{HostKey, Url};
 
-/// Cookies kept of one host (RFC 6265, section 6.1, asks for at least 50).
+/// Maximum number of cookies per host (RFC 6265, section 6.1 asks for at least 50).
 const MAX_COOKIES: usize = 50;
-/// Bytes of a cookie's name, value and path (there: at least 4,096). Longer ones are left out.
+/// Maximum length of a cookie's name, value and path, in bytes (the same section asks for at least
+/// 4,096). Longer cookies are ignored.
 const MAX_COOKIE_BYTES: usize = 4_096;
-/// Bytes kept of one host, and so sent in one request; the oldest leave first. Servers refuse longer
-/// headers.
+/// Maximum number of bytes kept per host, and hence sent in one request; the oldest cookies are
+/// dropped first. Servers refuse longer headers.
 const MAX_HOST_BYTES: usize = 8 << 10;
-/// Bytes kept in all; hosts that were visited longest ago leave first.
+/// Maximum number of bytes kept in total; the least recently visited hosts are dropped first.
 const MAX_BYTES: usize = 16 << 20;
-/// What a host costs besides its cookies.
+/// Estimated overhead per host, in bytes.
 const HOST_BYTES: usize = 200;
 
-/// The cookies of all hosts. A lock that is never held across an await.
+/// The cookies of all hosts. The lock is never held across an await.
 #[derive(Debug, Default)]
 pub(super) struct Cookies(Mutex<Jars>);
 
@@ -32,7 +34,7 @@ pub(super) struct Cookies(Mutex<Jars>);
 struct Jars {
     hosts: HashMap<HostKey, Jar>,
     bytes: usize,
-    /// Counts uses, so that hosts can be told by age.
+    /// Number of uses so far, from which the age of hosts is told.
     uses: u64,
 }
 
@@ -68,7 +70,7 @@ impl Jar {
 }
 
 impl Cookies {
-    /// What is sent with a request, if anything.
+    /// Returns the Cookie header for a request, if there is one to send.
     pub(super) fn header(&self, host: &HostKey, url: &Url, now: Timestamp) -> Option<String> {
         let mut jars = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         jars.uses += 1;
@@ -78,18 +80,21 @@ impl Cookies {
         let mut sent: Vec<&Cookie> = (jar.cookies.iter())
             .filter(|cookie| cookie.holds(now) && is_below(url.path(), &cookie.path))
             .collect();
-        // The longer path first (section 5.4); the sort keeps the order of those that are equal.
+        // Longer paths first (section 5.4); the sort is stable.
         sent.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         let pairs: Vec<String> = (sent.iter())
-            .map(|cookie| match cookie.name.is_empty() {
-                true => cookie.value.clone(),
-                false => format!("{}={}", cookie.name, cookie.value),
+            .map(|cookie| {
+                if cookie.name.is_empty() {
+                    cookie.value.clone()
+                } else {
+                    format!("{}={}", cookie.name, cookie.value)
+                }
             })
             .collect();
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
 
-    /// Keeps what an answer sets.
+    /// Keeps the cookies that a response sets.
     pub(super) fn keep<'a>(
         &self,
         host: &HostKey,
@@ -133,7 +138,7 @@ impl Cookies {
 }
 
 impl Jars {
-    /// Forgets the hosts that were visited longest ago, an eighth of the bytes at once.
+    /// Drops the least recently visited hosts, an eighth of the bytes at once.
     fn shrink(&mut self) {
         let mut hosts: Vec<(u64, HostKey)> = (self.hosts.iter())
             .map(|(host, jar)| (jar.last_used, host.clone()))
@@ -150,7 +155,7 @@ impl Jars {
     }
 }
 
-/// A cookie as it is set, and whether it is kept or taken back (section 5.2).
+/// Parses a cookie. The flag is false if the cookie is to be deleted (section 5.2).
 fn parse(line: &str, url: &Url, now: Timestamp) -> Option<(Cookie, bool)> {
     let mut parts = line.split(';');
     let pair = parts.next()?.trim();
@@ -168,8 +173,8 @@ fn parse(line: &str, url: &Url, now: Timestamp) -> Option<(Cookie, bool)> {
         match key.trim().to_ascii_lowercase().as_str() {
             "path" if value.starts_with('/') => value.clone_into(&mut cookie.path),
             "path" => default_path(url.path()).clone_into(&mut cookie.path),
-            // Only over https (draft-ietf-httpbis-rfc6265bis, section 5.7); the keys of hosts hold
-            // the scheme, so that it is not sent without.
+            // `Secure` is accepted only over https (draft-ietf-httpbis-rfc6265bis, section 5.7).
+            // Host keys include the scheme, so such a cookie is never sent over http.
             "secure" if url.scheme() != "https" => return None,
             "max-age" => max_age = value.parse::<i64>().ok().or(max_age),
             "expires" => cookie.expires = date(value).or(cookie.expires),
@@ -178,7 +183,7 @@ fn parse(line: &str, url: &Url, now: Timestamp) -> Option<(Cookie, bool)> {
     }
     if let Some(seconds) = max_age {
         let age = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
-        // Beyond what can be counted it does not end.
+        // An age beyond what a timestamp can hold means that the cookie does not expire.
         cookie.expires = now.checked_add(age).ok();
     }
     let is_sane = !(cookie.name.is_empty() && cookie.value.is_empty())
@@ -190,7 +195,7 @@ fn parse(line: &str, url: &Url, now: Timestamp) -> Option<(Cookie, bool)> {
     is_sane.then_some((cookie, is_kept))
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, also with hyphens and without a weekday.
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT`, also with hyphens and without a weekday.
 fn date(text: &str) -> Option<Timestamp> {
     let text = text.split_once(',').map_or(text, |(_, date)| date);
     let text = text.trim().replace('-', " ").replace("GMT", "+0000");
@@ -198,7 +203,7 @@ fn date(text: &str) -> Option<Timestamp> {
     date.ok()
 }
 
-/// The directory of a path (section 5.1.4).
+/// Returns the default path of a cookie: the directory of a path (section 5.1.4).
 fn default_path(path: &str) -> &str {
     match path.rfind('/') {
         None | Some(0) => "/",
@@ -206,7 +211,7 @@ fn default_path(path: &str) -> &str {
     }
 }
 
-/// Whether a path is one of those that a cookie is for (section 5.1.4).
+/// Tells whether a request path matches a cookie's path (section 5.1.4).
 fn is_below(path: &str, cookie: &str) -> bool {
     let Some(rest) = path.strip_prefix(cookie) else {
         return false;

@@ -1,13 +1,14 @@
-//! Which addresses may be connected to: by default only public ones, so that no page can make the
-//! crawler read what stands behind a firewall.
+//! The SSRF guard: decides which addresses may be connected to. By default only public ones are
+//! allowed, so that no page can make the crawler read what is behind a firewall.
 //!
 //! Literal addresses are checked before the request, names after their resolution: the resolver
-//! hands out allowed addresses only, so what was checked is what is connected to. A private
-//! literal or `localhost` that the user gave as a seed is consent for that host and port; so is an
-//! address with a port that they gave to a name. Networks that they allow are as good as public.
+//! returns allowed addresses only, so the address that was checked is the one that is connected to.
+//! A private literal address or `localhost` that the user gave as a seed is consent for that host
+//! and port, and so is an address with a port that the user configured for a name. Networks that
+//! the user allows are treated as public.
 //!
-//! Where a proxy resolves names, only literal addresses and names of this machine can be checked: what
-//! another name leads to is the proxy's to decide. The proxy's own name is opened for the proxy alone,
+//! Where a proxy resolves names, only literal addresses and names of this machine can be checked;
+//! where other names lead is up to the proxy. The proxy's own name is resolved for the proxy alone,
 //! by [`ProxyResolver`].
 
 use std::collections::HashSet;
@@ -22,15 +23,15 @@ use super::resolver::{NotResolved, Resolver};
 use super::{FetchOptions, NamedHosts, Network};
 use crate::url::{HostKey, Url};
 
-/// What a resolver fails with.
+/// The error type of reqwest's resolver interface.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Host and port, to which consent can be given.
+/// A host and port, to which the user can consent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Authority(String);
 
 impl Authority {
-    /// Host and port of `url`.
+    /// Returns host and port of `url`.
     pub fn of(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default().trim_end_matches('.');
         Self(format!(
@@ -39,12 +40,12 @@ impl Authority {
         ))
     }
 
-    /// As it is kept.
+    /// Returns the text to store.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As it was kept.
+    /// Creates a value from stored text.
     pub fn from_kept(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -54,18 +55,20 @@ impl Authority {
 #[derive(Debug)]
 pub struct Guard {
     allow_private: bool,
-    /// What is allowed of addresses that are not public.
+    /// Non-public networks that are allowed.
     allow_networks: Vec<Network>,
-    /// The user agent holds a contact: without one, only what the user consented to is visited.
+    /// Set if the user agent contains a contact. Without one, only hosts that the user consented to
+    /// are visited.
     has_contact: bool,
     hosts: NamedHosts,
-    /// Written when seeds are given, read at every request; never held across an await.
+    /// Written when seeds are added, read at every request; never held across an await.
     consented: RwLock<HashSet<Authority>>,
 }
 
 impl Guard {
-    /// A guard that allows public addresses if the user agent holds a contact, private ones if
-    /// `allow_private`, those of `allow_networks`, and what `hosts` names with a port.
+    /// Creates a guard. It allows public addresses if the user agent contains a contact, private
+    /// ones if `allow_private` is set, those of `allow_networks`, and the names that `hosts` gives
+    /// an address with a port.
     pub fn new(options: &FetchOptions) -> Self {
         Self {
             allow_private: options.allow_private,
@@ -76,13 +79,13 @@ impl Guard {
         }
     }
 
-    /// Whether a user agent holds a contact: a URL or an e-mail address.
+    /// Tells whether a user agent contains a contact: a URL or an e-mail address.
     pub fn has_contact(user_agent: &str) -> bool {
         user_agent.contains("://") || user_agent.contains('@')
     }
 
-    /// The consent that a seed given by the user carries: none, unless it names a private address
-    /// literally, or `localhost`.
+    /// Returns the consent that a seed given by the user implies: none, unless it names `localhost`
+    /// or a private address literally.
     pub fn consent_of(seed: &Url) -> Option<Authority> {
         let private = match seed.host()? {
             Host::Ipv4(ip) => !is_public(ip.into()),
@@ -92,7 +95,7 @@ impl Guard {
         private.then(|| Authority::of(seed))
     }
 
-    /// Opens the guard for one host and port.
+    /// Allows one host and port.
     pub fn consent(&self, authority: Authority) {
         self.consented
             .write()
@@ -100,9 +103,14 @@ impl Guard {
             .insert(authority);
     }
 
-    /// Whether a URL may be requested, as far as that can be told before its name is resolved.
+    /// Checks whether a URL may be requested, as far as that is known before its name is resolved.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the refusal.
     pub fn check(&self, url: &Url) -> Result<(), Refused> {
-        // Whoever is visited must be able to reach whoever visits, this machine aside.
+        // The owner of a visited host must be able to contact the crawler's operator; this machine
+        // is exempt.
         if !self.has_contact && Self::consent_of(url).is_none() && !self.is_own_name(url) {
             return Err(Refused::NoContact);
         }
@@ -110,7 +118,8 @@ impl Guard {
         let refused = match url.host() {
             Some(Host::Ipv4(ip)) => address(ip.into()),
             Some(Host::Ipv6(ip)) => address(ip.into()),
-            // Where such a name leads is known, and not this machine at large.
+            // The addresses of such a name are configured, so it does not stand for any other
+            // address of this machine.
             Some(Host::Domain(name)) if self.hosts.has_ports(name) => None,
             Some(Host::Domain(name)) if is_localhost(name) => {
                 let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
@@ -125,13 +134,13 @@ impl Guard {
         }
     }
 
-    /// Whether an address may be connected to without consent for a host.
+    /// Tells whether an address may be connected to without consent to the host.
     fn allows(&self, ip: IpAddr) -> bool {
         let is_listed = || self.allow_networks.iter().any(|it| it.contains(ip));
         self.allow_private || is_public(ip) || is_listed()
     }
 
-    /// Whether the user gave the name of `url` addresses, none of them public.
+    /// Tells whether the user configured addresses for the name of `url`, none of them public.
     fn is_own_name(&self, url: &Url) -> bool {
         let addresses = url.host_str().and_then(|name| self.hosts.addresses(name));
         addresses.is_some_and(|list| list.iter().all(|address| !is_public(address.ip)))
@@ -144,7 +153,8 @@ impl Guard {
             .contains(&Authority::of(url))
     }
 
-    /// The address at which a host is most likely to be visited, if one is known that may be.
+    /// Returns the address at which a host will most likely be visited, if one is known and
+    /// allowed.
     pub(super) async fn address(&self, host: &HostKey, resolver: &Resolver) -> Option<IpAddr> {
         let name = host.name();
         let literal = name.trim_start_matches('[').trim_end_matches(']').parse();
@@ -155,13 +165,14 @@ impl Guard {
         addresses.first().map(SocketAddr::ip)
     }
 
-    /// The addresses that may be connected to under a name.
+    /// Resolves a name to the addresses that may be connected to.
     async fn resolve(&self, name: &str, resolver: &Resolver) -> Result<Vec<SocketAddr>, BoxError> {
         let allowed = if let Some(named) = self.hosts.addresses(name) {
             let found = named.iter().map(|address| address.resolved());
-            match self.hosts.has_ports(name) {
-                true => found.collect(),
-                false => self.filter(name, found)?,
+            if self.hosts.has_ports(name) {
+                found.collect()
+            } else {
+                self.filter(name, found)?
             }
         } else {
             let found = resolver.lookup(name).await?;
@@ -173,19 +184,21 @@ impl Guard {
         Ok(allowed)
     }
 
-    /// Those of the addresses of `name` that may be connected to.
+    /// Returns the allowed ones of the addresses of `name`.
     fn filter(
         &self,
         name: &str,
         found: impl Iterator<Item = SocketAddr>,
     ) -> Result<Vec<SocketAddr>, Refused> {
-        // `check` let `localhost` pass by consent; it stands for loopback and nothing else.
+        // `check` let `localhost` pass by consent; it stands for loopback addresses only.
         let local = is_localhost(name);
-        let (allowed, refused): (Vec<_>, Vec<_>) =
-            found.partition(|address| match self.allows(address.ip()) {
-                false => local && address.ip().is_loopback(),
-                true => !local || self.allow_private || address.ip().is_loopback(),
-            });
+        let (allowed, refused): (Vec<_>, Vec<_>) = found.partition(|address| {
+            if self.allows(address.ip()) {
+                !local || self.allow_private || address.ip().is_loopback()
+            } else {
+                local && address.ip().is_loopback()
+            }
+        });
         match refused.first() {
             Some(address) if allowed.is_empty() => {
                 Err(Refused::Resolved(name.to_owned(), address.ip()))
@@ -195,16 +208,16 @@ impl Guard {
     }
 }
 
-/// Why an address may not be connected to.
+/// Why a connection was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// The user agent holds no contact.
+    /// The user agent contains no contact.
     NoContact,
-    /// A literal address that is not public.
+    /// The URL has a literal address that is not public.
     Address(IpAddr),
-    /// A name that means this machine.
+    /// The name stands for this machine.
     Name(String),
-    /// A name all of whose addresses are not public; one of them.
+    /// None of the name's addresses is public; this is one of them.
     Resolved(String, IpAddr),
 }
 
@@ -212,7 +225,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refused::NoContact => {
-                f.write_str("the user agent holds no contact, and the host is not this machine")
+                f.write_str("the user agent contains no contact, and the host is not this machine")
             }
             Refused::Address(ip) => write!(f, "{ip} is not a public address"),
             Refused::Name(name) => write!(f, "{name} is this machine"),
@@ -225,7 +238,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Resolves names for the HTTP client, within the guard.
+/// Resolves names for the HTTP client, subject to the guard.
 pub(super) struct GuardedResolver {
     pub(super) guard: Arc<Guard>,
     pub(super) resolver: Arc<Resolver>,
@@ -241,13 +254,14 @@ impl Resolve for GuardedResolver {
     }
 }
 
-/// Resolves names for an HTTP client that goes through a proxy: the proxy's own, wherever that leads,
-/// for a person chose it. Others within the guard, or not at all where the proxy resolves them.
+/// Resolves names for an HTTP client that uses a proxy. The proxy's own name may lead anywhere,
+/// because the user chose it. Other names are resolved subject to the guard, or not at all if the
+/// proxy resolves them.
 pub(super) struct ProxyResolver {
     pub(super) resolver: Arc<Resolver>,
-    /// The name of the proxy.
+    /// Host name of the proxy.
     pub(super) proxy: String,
-    /// Judges the names that are not the proxy's to resolve.
+    /// Checks the names that are resolved here; `None` if the proxy resolves names.
     pub(super) guard: Option<Arc<Guard>>,
 }
 
@@ -257,14 +271,15 @@ impl Resolve for ProxyResolver {
         let is_proxy = name.as_str().eq_ignore_ascii_case(&self.proxy);
         Box::pin(async move {
             let name = name.as_str();
-            // Literal addresses, which were checked before the request, come here through SOCKS only.
+            // Literal addresses, which were checked before the request, reach this point only with
+            // SOCKS.
             let literal = name.trim_matches(['[', ']']).parse::<IpAddr>().ok();
             let addresses = match (guard, literal) {
                 _ if is_proxy => resolver.lookup(name).await?,
                 (Some(_), Some(ip)) => vec![SocketAddr::new(ip, 0)],
                 (Some(guard), None) => guard.resolve(name, &resolver).await?,
                 (None, _) => {
-                    let message = format!("{name} is the proxy's to resolve");
+                    let message = format!("{name} must be resolved by the proxy");
                     return Err(NotResolved::new(message).into());
                 }
             };
@@ -273,14 +288,15 @@ impl Resolve for ProxyResolver {
     }
 }
 
-/// `localhost` and what is below it mean this machine (RFC 6761, section 6.3).
+/// Tells whether a name stands for this machine: `localhost` and names below it (RFC 6761, section
+/// 6.3).
 fn is_localhost(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     name.eq_ignore_ascii_case("localhost")
         || name.len() > 10 && name[name.len() - 10..].eq_ignore_ascii_case(".localhost")
 }
 
-/// Whether an address belongs to a public host, by the IANA special-purpose registries.
+/// Tells whether an address is public, by the IANA special-purpose address registries.
 fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -294,17 +310,17 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
     let special = match (a, b, c) {
         // This network, private, loopback.
         (0 | 10 | 127, _, _) => true,
-        // Shared address space, RFC 6598.
+        // Shared address space (RFC 6598).
         (100, 64..=127, _) => true,
-        // Link-local, where cloud metadata lives.
+        // Link-local, where cloud metadata services are.
         (169, 254, _) => true,
         // Private.
         (172, 16..=31, _) | (192, 168, _) => true,
         // Protocol assignments, documentation, deprecated 6to4 relays.
         (192, 0, 0 | 2) | (192, 88, 99) | (198, 51, 100) | (203, 0, 113) => true,
-        // Benchmarks.
+        // Benchmarking.
         (198, 18..=19, _) => true,
-        // Where Azure's machines find their metadata; public by its number only.
+        // The metadata service of Azure's machines; its address looks public.
         (168, 63, 129) if d == 16 => true,
         // Multicast, reserved, broadcast.
         (224..=255, _, _) => true,
@@ -321,8 +337,8 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match s {
-        // IPv4-compatible (unspecified and loopback among them) and -mapped, NAT64 (RFC 6052), 6to4
-        // (RFC 3056): as public as the IPv4 address within.
+        // IPv4-compatible (including unspecified and loopback), IPv4-mapped, NAT64 (RFC 6052) and
+        // 6to4 (RFC 3056): as public as the IPv4 address inside.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         | [0x2002, high, low, ..] => embedded(high, low),

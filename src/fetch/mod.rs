@@ -1,8 +1,9 @@
-//! One request, one answer: the only room that opens connections to the web.
+//! Fetches one URL: one request, one outcome. This is the only room that opens connections to the
+//! web.
 //!
-//! Redirects are not followed, bodies are read within bounds and kept as they
-//! came; every address passes [`Guard`] before it is connected to. What the exchange means is
-//! decided elsewhere: an error page is an [`Exchange`] like any other, a timeout a [`Failure`].
+//! Redirects are not followed. Bodies are read within bounds and kept as received. Every address
+//! passes [`Guard`] before it is connected to. What an exchange means is decided elsewhere: an
+//! error page is an [`Exchange`] like any other, a timeout a [`Failure`].
 
 mod archived;
 mod body;
@@ -37,43 +38,44 @@ use std::time::Duration;
 
 use crate::url::HostPattern;
 
-/// How a fetch is made, and what bounds it.
+/// How requests are made, and their bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchOptions {
-    /// Sent as User-Agent; its first word is the product token that robots.txt rules are for.
+    /// Value of User-Agent; its first word is the product token that robots.txt rules refer to.
     pub user_agent: String,
-    /// Until a connection stands, name resolution and TLS included.
+    /// Maximum time to establish a connection, including name resolution and TLS.
     pub connect_timeout: Duration,
-    /// Bytes of a body after content decoding; what is longer is cut before it is parsed.
+    /// Maximum length of a body after content decoding, in bytes; longer bodies are cut before they
+    /// are parsed.
     pub max_decoded_bytes: usize,
-    /// Content codings of one body that are undone; one in more of them is not read.
+    /// Maximum number of content codings that are undone; a body in more of them is not read.
     pub max_codings: usize,
-    /// Header fields of an answer; one with more fails.
+    /// Maximum number of header fields of a response; a fetch with more fails.
     pub max_header_fields: usize,
-    /// Bytes of all headers of an answer; one with more fails.
+    /// Maximum length of all headers of a response, in bytes; a fetch with more fails.
     pub max_header_bytes: usize,
     /// Bytes of bodies in memory across the crawl, from the first byte to the commit.
     pub body_budget_bytes: usize,
-    /// Private, loopback and reserved addresses may be contacted.
+    /// Allows connections to private, loopback and reserved addresses.
     pub allow_private: bool,
-    /// Networks of such addresses that may be contacted.
+    /// Networks of such addresses to which connections are allowed.
     pub allow_networks: Vec<Network>,
     /// Addresses of names for which the DNS is not asked.
     pub hosts: NamedHosts,
     /// How names are resolved.
     pub dns: DnsOptions,
-    /// Files of root certificates (PEM) that are trusted besides the system's.
+    /// PEM files with root certificates that are trusted in addition to the system's.
     pub ca_files: Vec<PathBuf>,
-    /// What is sent, within which bounds.
+    /// What is sent, and the bounds of a request.
     pub request: RequestOptions,
-    /// What of that differs at some hosts.
+    /// Changes to [`request`](Self::request) at some hosts.
     pub own: Vec<(HostPattern, RequestOverrides)>,
-    /// Whether credentials are left out of recorded requests.
+    /// Hides credentials in recorded requests.
     pub hide_credentials: bool,
 }
 
 impl FetchOptions {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new(user_agent: impl Into<String>) -> Self {
         Self {
             user_agent: user_agent.into(),
@@ -94,7 +96,7 @@ impl FetchOptions {
         }
     }
 
-    /// What decoding a body may cost.
+    /// Returns the bounds on decoding a body.
     pub fn decode_bounds(&self) -> DecodeBounds {
         DecodeBounds {
             max_bytes: self.max_decoded_bytes,
@@ -103,10 +105,10 @@ impl FetchOptions {
     }
 }
 
-/// What one fetch failed to be set up with. Ends the run before it begins.
+/// Why fetching could not be set up. Ends the run before it begins.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The user agent holds what no header may hold.
+    /// The user agent contains characters that are not allowed in a header.
     #[error("the user agent {0:?} cannot be sent: use printable ASCII characters only")]
     UserAgent(String),
     /// The HTTP client could not be built.
@@ -119,7 +121,7 @@ pub enum Error {
     Roots {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with it.
         reason: String,
     },
     /// TLS could not be set up.

@@ -1,4 +1,4 @@
-//! Networks of addresses as a configuration names them: the allow-list of the guard.
+//! Networks of addresses as written in the configuration, for the guard's allow-list.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,14 +7,14 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// A network such as `10.1.0.0/16` or `fd00::/8`, or one address.
+/// A network such as `10.1.0.0/16` or `fd00::/8`, or a single address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Network(IpNet);
 
 impl Network {
-    /// Whether an address is in it. An IPv4 address is the same however it is written; one that an
-    /// IPv6 address merely embeds is not.
+    /// Tells whether the network contains an address. IPv4-mapped addresses count as IPv4;
+    /// addresses that merely embed an IPv4 address do not.
     pub fn contains(&self, ip: IpAddr) -> bool {
         self.0.contains(&ip.to_canonical())
     }
@@ -40,9 +40,10 @@ impl FromStr for Network {
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.prefix_len() == self.0.max_prefix_len() {
-            true => self.0.addr().fmt(f),
-            false => self.0.fmt(f),
+        if self.0.prefix_len() == self.0.max_prefix_len() {
+            self.0.addr().fmt(f)
+        } else {
+            self.0.fmt(f)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What comes of a fetch: an exchange or a failure, as data.
+//! The outcome of a fetch as data: an exchange or a failure.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,71 +10,72 @@ use jiff::Timestamp;
 
 use crate::url::{Url, join};
 
-/// Characters of an entity tag that is kept. Those of common servers are shorter than 80.
+/// Maximum length of an entity tag that is kept, in characters. Those of common servers are shorter
+/// than 80.
 const MAX_ETAG: usize = 256;
-/// Characters of a Last-Modified that is kept; a date has 29.
+/// Maximum length of a Last-Modified value that is kept, in characters; a date has 29.
 const MAX_DATE: usize = 40;
 
-/// What came of a fetch.
+/// The outcome of a fetch.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The server answered, whatever it said.
+    /// The server responded, with whatever status.
     Exchange(Box<Exchange>),
-    /// There is no answer.
+    /// There was no response.
     Failed(Failure),
 }
 
-/// A request and its answer, as they went over the wire, as far as the client library tells.
+/// A request and its response as they went over the wire, as far as the client library reports it.
 #[derive(Debug)]
 pub struct Exchange {
-    /// When the request was begun.
+    /// Time at which the request began.
     pub started: Timestamp,
-    /// From then to the last byte.
+    /// Time from then to the last byte.
     pub duration: Duration,
-    /// Where the answer came from.
+    /// Address of the server that responded.
     pub remote: Option<SocketAddr>,
-    /// Protocols below and of HTTP, as WARC-Protocol names them: `h2`, `http/1.1`, `tls/1.3`.
+    /// Versions of HTTP and TLS as named by WARC-Protocol: `h2`, `http/1.1`, `tls/1.3`.
     pub protocols: Vec<&'static str>,
-    /// The request's head, as sent.
+    /// Head of the request, as sent.
     pub request_head: Vec<u8>,
-    /// Status code of the answer.
+    /// Status code of the response.
     pub status: u16,
-    /// Header fields of the answer, repeated ones in their order.
+    /// Header fields of the response; repeated fields are in order.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// The body as received: content codings kept, transfer coding gone.
+    /// The body as received: with content codings, without transfer coding.
     pub body: Bytes,
-    /// Why the body ends early, if it does.
+    /// Why the body is incomplete, if it is.
     pub cut: Option<Cut>,
 }
 
-/// What a server named an earlier answer by: sent with a request, it asks for the body only if that is
-/// another by now (RFC 9110, section 13.1).
+/// Validators of an earlier response, sent in a conditional request: the server sends a body only
+/// if the page no longer matches them (RFC 9110, section 13.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Conditions<'a> {
-    /// Sent as If-None-Match.
+    /// Value of If-None-Match.
     pub etag: Option<&'a str>,
-    /// Sent as If-Modified-Since.
+    /// Value of If-Modified-Since.
     pub last_modified: Option<&'a str>,
 }
 
-/// Why a body ends before its end.
+/// Why a body is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// It is longer than allowed.
+    /// It exceeded the maximum length.
     Length,
-    /// It took longer than allowed.
+    /// It exceeded the maximum time.
     Time,
     /// The connection broke.
     Disconnect,
 }
 
 impl Exchange {
-    /// The first value of a header field, as text; names are lower-case.
+    /// Returns the first value of a header field as text. `name` must be lower case.
     pub fn header<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         self.header_values(name).next()
     }
 
-    /// All values of a header field that are text, in their order.
+    /// Returns all values of a header field that are text, in order.
     pub fn header_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + Clone {
         self.headers
             .iter()
@@ -82,19 +83,19 @@ impl Exchange {
             .filter_map(|(_, value)| std::str::from_utf8(value).ok())
     }
 
-    /// Whether the status is 2xx.
+    /// Returns `true` for a status of 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Whether the server says that the answer its validators were of still holds (RFC 9110, section
-    /// 15.4.5). An answer to conditions only if there were any.
+    /// Returns `true` if the server says that the response its validators came from is still valid
+    /// (RFC 9110, section 15.4.5). Means something only for a conditional request.
     pub fn is_not_modified(&self) -> bool {
         self.status == 304
     }
 
-    /// What the answer can be asked for by the next time: validators that can be sent back as they
-    /// came, and are no longer than honest ones.
+    /// Returns the conditions for the next request: validators that can be sent back unchanged and
+    /// are no longer than reasonable ones.
     pub fn conditions(&self) -> Conditions<'_> {
         let validator = |name, most| {
             let value: &str = self.header(name)?.trim();
@@ -107,33 +108,37 @@ impl Exchange {
         }
     }
 
-    /// Whether the server is overloaded, or we ask too much of it: to be asked again, later.
+    /// Returns `true` if the server is overloaded or rejects our rate, so that the request should
+    /// be repeated later.
     pub fn asks_for_time(&self) -> bool {
         matches!(self.status, 429 | 503)
     }
 
-    /// Whether the status is a redirect that names its target in Location.
+    /// Returns `true` if the status is a redirect that names its target in Location.
     pub fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308)
     }
 
-    /// Where a redirect leads, from `url`; `None` if it is none, or leads nowhere.
+    /// Returns the target of a redirect from `url`, or `None` if this is not a redirect or its
+    /// target is not a URL.
     pub fn redirect_target(&self, url: &Url) -> Option<Url> {
         let (_, location) = self.headers.iter().find(|(name, _)| name == "location")?;
         let target = join(url, &readable(location)).ok();
         target.filter(|_| self.is_redirect())
     }
 
-    /// The head of the answer as it is stored: the transfer coding, which is undone, is not named.
+    /// Returns the head of the response as stored: without the transfer coding, which was removed.
     pub fn response_head(&self) -> Vec<u8> {
         let reason = reqwest::StatusCode::from_u16(self.status)
             .ok()
             .and_then(|status| status.canonical_reason())
             .unwrap_or("Unknown");
-        // HTTP/2 has no status line: it is written as HTTP/1.1, and WARC-Protocol tells.
-        let version = match self.protocols.contains(&"http/1.0") {
-            true => "1.0",
-            false => "1.1",
+        // HTTP/2 has no status line; it is written as HTTP/1.1, and WARC-Protocol has the real
+        // version.
+        let version = if self.protocols.contains(&"http/1.0") {
+            "1.0"
+        } else {
+            "1.1"
         };
         let mut head = format!("HTTP/{version} {} {reason}\r\n", self.status).into_bytes();
         for (name, value) in &self.headers {
@@ -148,7 +153,7 @@ impl Exchange {
         head
     }
 
-    /// How long a server that is overloaded asks to be left alone, from `now` (RFC 9110, section
+    /// Returns how long, from `now`, an overloaded server asks to be left alone (RFC 9110, section
     /// 10.2.3: seconds or a date).
     pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
         let value = self.header("retry-after")?.trim();
@@ -162,33 +167,35 @@ impl Exchange {
     }
 }
 
-/// A reference in a header: what is no UTF-8 is escaped, byte by byte, as browsers do.
+/// Returns a reference from a header as text. Bytes that are not UTF-8 are escaped one by one, as
+/// in browsers.
 fn readable(reference: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(reference) {
         return text.into();
     }
     let mut escaped = String::new();
     for byte in reference {
-        match byte.is_ascii() {
-            true => escaped.push(char::from(*byte)),
-            // Writing into a string does not fail.
-            false => drop(write!(escaped, "%{byte:02X}")),
+        if byte.is_ascii() {
+            escaped.push(char::from(*byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
         }
     }
     escaped.into()
 }
 
-/// Why there is no answer.
+/// Why there was no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Of which class.
+    /// Class of the failure.
     pub class: FailureClass,
-    /// What happened, for a person.
+    /// What happened, for people to read.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure of a class.
+    /// Creates a failure.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -196,7 +203,7 @@ impl Failure {
         }
     }
 
-    /// Whether the host was contacted, or at least looked for.
+    /// Returns `true` if the host was contacted, or at least its name was looked up.
     pub fn asked(&self) -> bool {
         !matches!(
             self.class,
@@ -211,30 +218,30 @@ impl Failure {
 /// Classes of failure, by what can be done about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FailureClass {
-    /// The name was not resolved.
+    /// The name could not be resolved.
     Dns,
-    /// No connection was made.
+    /// No connection could be made.
     Connect,
-    /// No secure connection was made.
+    /// No secure connection could be made.
     Tls,
-    /// The answer did not come in time.
+    /// The response did not arrive in time.
     Timeout,
-    /// The connection broke before the head of the answer.
+    /// The connection broke before the head of the response was complete.
     Disconnect,
-    /// The answer is not HTTP, or beyond the bounds.
+    /// The response is not HTTP, or exceeds the bounds.
     Protocol,
-    /// The address is private, and was not allowed.
+    /// The address is private and not allowed.
     Guard,
-    /// robots.txt forbids the URL, or could not be had.
+    /// robots.txt forbids the URL, or could not be fetched.
     Robots,
-    /// Its host, or its domain, had its share.
+    /// The budget of the host or domain is used up.
     Budget,
-    /// The page made gleaner fail.
+    /// gleaner failed on this page.
     Internal,
 }
 
 impl FailureClass {
-    /// The class's name in logs and counters.
+    /// Returns the class's name in logs and counters.
     pub fn name(self) -> &'static str {
         match self {
             FailureClass::Dns => "dns",

@@ -1,8 +1,9 @@
-//! Proxies: which one requests go through.
+//! Proxies: through which one requests are sent.
 //!
-//! With `http`, `https` and `socks5h` the proxy resolves names, and so decides where a name leads; the
-//! guard then checks literal addresses and names of this machine only. With `socks5` names are
-//! resolved here, the guard checks their addresses, and the proxy is asked for a checked one.
+//! With `http`, `https` and `socks5h` the proxy resolves names and so determines where a name
+//! leads; the guard then checks only literal addresses and names of this machine. With `socks5`
+//! names are resolved here, the guard checks their addresses, and the proxy is asked for an address
+//! that was checked.
 
 use std::fmt;
 
@@ -14,20 +15,20 @@ use serde::{Deserialize, Serialize};
 use super::secret::{HIDDEN, WAS_HIDDEN};
 use crate::url::Url;
 
-/// A proxy, in a configuration as a URL such as `http://proxy.example:3128` or
-/// `socks5://user:password@127.0.0.1:1080`, or `none`. Its password is not shown.
+/// A proxy; in configuration a URL such as `http://proxy.example:3128` or
+/// `socks5://user:password@127.0.0.1:1080`, or `none`. Its password is never shown.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Proxy {
-    /// None: hosts are connected to.
+    /// No proxy: connect to hosts directly.
     #[default]
     None,
-    /// This one.
+    /// Connect through the proxy at this URL.
     Url(Url),
 }
 
 impl Proxy {
-    /// The URL, if there is a proxy.
+    /// Returns the proxy's URL, if there is a proxy.
     pub(super) fn url(&self) -> Option<&Url> {
         match self {
             Self::None => None,
@@ -35,18 +36,19 @@ impl Proxy {
         }
     }
 
-    /// Whether it is asked for names, not addresses.
+    /// Tells whether the proxy is asked for names rather than addresses.
     pub(super) fn resolves(&self) -> bool {
         self.url().is_some_and(|url| url.scheme() != "socks5")
     }
 
-    /// Whether it is asked for whole URLs, where these are http (RFC 9112, section 3.2.2).
+    /// Tells whether the proxy is asked for full URLs in requests for http URLs (RFC 9112, section
+    /// 3.2.2).
     pub(super) fn takes_urls(&self) -> bool {
         self.url()
             .is_some_and(|url| !url.scheme().starts_with("socks"))
     }
 
-    /// What it is to be told of whoever asks (RFC 7617).
+    /// Returns the Proxy-Authorization header, if the proxy needs one (RFC 7617).
     pub(super) fn authorization(&self) -> Option<HeaderValue> {
         let url = self.url().filter(|url| !url.username().is_empty())?;
         let decoded = |text: &str| String::from_utf8_lossy(&unescape(text)).into_owned();
@@ -59,7 +61,7 @@ impl Proxy {
     }
 }
 
-/// The value of an Authorization for a user and a password with a colon in between (RFC 7617).
+/// Returns the value of an Authorization header for `user:password` (RFC 7617).
 pub(super) fn basic(credentials: &str) -> Option<HeaderValue> {
     let mut value =
         HeaderValue::try_from(format!("Basic {}", STANDARD.encode(credentials))).ok()?;
@@ -67,7 +69,7 @@ pub(super) fn basic(credentials: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Undoes `%` escapes.
+/// Undoes percent-escapes.
 fn unescape(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -99,7 +101,7 @@ impl fmt::Debug for Proxy {
 impl TryFrom<String> for Proxy {
     type Error = &'static str;
 
-    /// The text may hold a password: what is wrong with it is said without it.
+    /// The text may contain a password, so the error does not quote it.
     fn try_from(text: String) -> Result<Self, Self::Error> {
         const EXPECTED: &str = "it must be none, or the URL of a proxy such as \
              http://proxy.example:3128 (or https, socks5, socks5h) without a path";
@@ -112,9 +114,10 @@ impl TryFrom<String> for Proxy {
         let url: Url = text.parse().map_err(|_| EXPECTED)?;
         let is_known = matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
         let is_bare = matches!(url.path(), "" | "/") && url.query().is_none();
-        match is_known && is_bare && url.host_str().is_some_and(|host| !host.is_empty()) {
-            true => Ok(Self::Url(url)),
-            false => Err(EXPECTED),
+        if is_known && is_bare && url.host_str().is_some_and(|host| !host.is_empty()) {
+            Ok(Self::Url(url))
+        } else {
+            Err(EXPECTED)
         }
     }
 }

@@ -1,8 +1,9 @@
-//! From names to addresses: a resolver that keeps answers as long as they say (TTL), also those that
-//! there is none, or the one of the system. Judges nothing: that is the guard's.
+//! Resolves names to addresses, either by a resolver that caches answers, including negative ones,
+//! as long as their TTL says, or by the system's resolver. Which addresses are allowed is the
+//! guard's decision.
 //!
-//! What it keeps is bounded, and so is how many names are looked up at once. The hosts file of the
-//! system is asked first.
+//! The cache is bounded, and so is the number of concurrent look-ups. The system's hosts file has
+//! precedence.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -20,23 +21,25 @@ use hickory_resolver::system_conf::read_system_conf;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-/// Answers that are kept; a host has two, for its addresses of both kinds. Some 10 MB at most.
+/// Maximum number of cached answers; a host has two, for its IPv4 and IPv6 addresses. Takes some 10
+/// MB at most.
 const KEPT: u64 = 20_000;
-/// The longest that addresses are kept, whatever their TTL says: moved hosts are found within a day.
+/// Maximum time for which addresses are cached, whatever their TTL: hosts that move are found
+/// within a day.
 const MAX_TTL: Duration = Duration::from_hours(24);
-/// The longest that it is kept that there are none (RFC 2308, section 5: one to three hours).
+/// Maximum time for which a negative answer is cached (RFC 2308, section 5: one to three hours).
 const MAX_NEGATIVE_TTL: Duration = Duration::from_hours(1);
-/// The port of name servers.
+/// Port of name servers.
 const PORT: u16 = 53;
 
 /// How names are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsOptions {
-    /// By whom.
+    /// Which resolver is used.
     pub resolver: ResolverKind,
-    /// Who is asked; nobody named, those that the system asks.
+    /// Name servers to ask; if empty, those that the system uses.
     pub nameservers: Vec<Nameserver>,
-    /// Names looked up at once.
+    /// Maximum number of concurrent look-ups.
     pub max_lookups: usize,
 }
 
@@ -50,14 +53,14 @@ impl Default for DnsOptions {
     }
 }
 
-/// Who resolves names.
+/// The kinds of resolvers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolverKind {
-    /// gleaner, which keeps the answers for as long as they hold.
+    /// gleaner's own, which caches answers as long as they are valid.
     #[default]
     Caching,
-    /// The system (`getaddrinfo`), which knows of sources of names besides the DNS.
+    /// The system's (`getaddrinfo`), which knows other sources of names besides the DNS.
     System,
 }
 
@@ -72,7 +75,7 @@ impl FromStr for Nameserver {
     fn from_str(text: &str) -> Result<Self, String> {
         let plain = text.parse().map(|ip: IpAddr| SocketAddr::new(ip, PORT));
         plain.or_else(|_| text.parse()).map(Self).map_err(|_| {
-            format!("{text:?} is not an address of a name server; such as 192.0.2.1 or [::1]:5353")
+            format!("{text:?} is not the address of a name server; write one such as 192.0.2.1 or [::1]:5353")
         })
     }
 }
@@ -97,20 +100,20 @@ impl From<Nameserver> for String {
 /// Resolves names.
 #[derive(Debug)]
 pub(super) struct Resolver {
-    /// `None`: the system's.
+    /// The caching resolver; `None` for the system's.
     caching: Option<TokioResolver>,
     turns: Semaphore,
 }
 
 impl Resolver {
-    /// A resolver that gives up early enough for `connect_timeout` to tell a name that is not
-    /// resolved from a host that does not answer.
+    /// Creates a resolver. It gives up early enough before `connect_timeout` to tell a name that
+    /// cannot be resolved from a host that does not respond.
     pub(super) fn new(options: &DnsOptions, connect_timeout: Duration) -> Self {
         let caching = match options.resolver {
             ResolverKind::System => None,
             ResolverKind::Caching => caching(&options.nameservers, connect_timeout)
                 .inspect_err(|error| {
-                    tracing::warn!(error, "names are resolved by the system and not kept");
+                    tracing::warn!(error, "cannot set up the caching resolver; names are resolved by the system and not cached");
                 })
                 .ok(),
         };
@@ -120,9 +123,9 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a name, with port 0; none if it has none.
+    /// Returns the addresses of a name, with port 0; an empty list if it has none.
     pub(super) async fn lookup(&self, name: &str) -> Result<Vec<SocketAddr>, NotResolved> {
-        // Never closed; a closed one would merely not bound.
+        // The semaphore is never closed; a closed one would merely not bound.
         let _turn = self.turns.acquire().await;
         let failed = |error: &dyn fmt::Display| {
             NotResolved::new(format!("{name} cannot be resolved: {error}"))
@@ -132,7 +135,7 @@ impl Resolver {
             return Ok(found.map_err(|error| failed(&error))?.collect());
         };
         let mut asked = Name::from_str_relaxed(name).map_err(|error| failed(&error))?;
-        // A name of several labels is whole: the search list of the system is for short ones.
+        // A name of several labels is complete; the system's search list is for short names.
         if name.trim_end_matches('.').contains('.') {
             asked.set_fqdn(true);
         }
@@ -160,7 +163,8 @@ fn caching(nameservers: &[Nameserver], connect_timeout: Duration) -> Result<Toki
     options.positive_max_ttl = Some(MAX_TTL);
     options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
     options.use_hosts_file = ResolveHosts::Always;
-    // Whoever has IPv6 in name only loses no time; whoever has it in truth loses nothing.
+    // Asking for IPv4 and IPv6 together costs no time where IPv6 does not work, and nothing where
+    // it does.
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     options.attempts = options.attempts.clamp(1, 2);
     options.timeout = options.timeout.min(connect_timeout / 4);
@@ -175,7 +179,7 @@ fn name_server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections.into())
 }
 
-/// The name was not resolved.
+/// The error returned for a name that could not be resolved.
 #[derive(Debug)]
 pub(super) struct NotResolved(String);
 

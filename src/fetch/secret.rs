@@ -1,31 +1,31 @@
-//! What must be used and must not be shown: passwords, tokens. Wherever a setting is printed, kept or
-//! logged, [`HIDDEN`] stands in its place.
+//! Secrets such as passwords and tokens, which are used but never shown. Wherever a setting is
+//! printed, stored or logged, [`HIDDEN`] replaces them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Stands in the place of a secret.
+/// Replaces a secret wherever it would be shown.
 pub const HIDDEN: &str = "(hidden)";
 
-/// Parts of the names of header fields whose values are secrets.
+/// Substrings of the names of header fields whose values are secrets.
 const SECRET_NAMES: [&str; 7] = [
     "auth", "cookie", "token", "key", "secret", "passw", "session",
 ];
 
-/// Whether the value of a header field is a secret, by its name.
+/// Tells by the name of a header field whether its value is a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
-/// A text that is a secret.
+/// Text that is a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Secret(String);
 
 impl Secret {
-    /// The secret itself.
+    /// Returns the secret.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -41,9 +41,10 @@ impl TryFrom<String> for Secret {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
-        match text.contains(HIDDEN) {
-            true => Err(WAS_HIDDEN),
-            false => Ok(Self(text)),
+        if text.contains(HIDDEN) {
+            Err(WAS_HIDDEN)
+        } else {
+            Ok(Self(text))
         }
     }
 }
@@ -54,9 +55,9 @@ impl From<Secret> for String {
     }
 }
 
-/// What is to be said of a setting that was copied from where secrets are not shown.
+/// The error for a setting that was copied from output in which secrets are hidden.
 pub(super) const WAS_HIDDEN: &str =
-    "(hidden) stands where a secret is not shown; give the secret itself";
+    "(hidden) is a placeholder for a secret; give the secret itself";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,5 @@
-//! TLS: rustls with ring, verifying by the platform's root certificates and those of the configuration.
+//! TLS: rustls with ring, verifying certificates by the platform's roots and those of the
+//! configuration.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ use rustls_platform_verifier::{BuilderVerifierExt as _, Verifier};
 
 use super::Error;
 
-/// The client's side of every secure connection. `files` hold further root certificates (PEM).
+/// Returns the client configuration of all TLS connections. `files` are PEM files with further root
+/// certificates.
 pub(super) fn config(files: &[PathBuf]) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = || {
@@ -24,8 +26,8 @@ pub(super) fn config(files: &[PathBuf]) -> Result<ClientConfig, Error> {
         match builder()?.with_platform_verifier() {
             Ok(builder) => builder.with_no_client_auth(),
             Err(error) => {
-                // Plain http needs no roots: a machine without them can still crawl it.
-                tracing::warn!(%error, "no root certificates: every https host will fail");
+                // Plain http needs no roots, so a machine without them can still crawl http.
+                tracing::warn!(%error, "no root certificates found: every fetch over https will fail");
                 builder()?
                     .with_root_certificates(rustls::RootCertStore::empty())
                     .with_no_client_auth()
@@ -61,7 +63,7 @@ fn read_roots(files: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, Error> 
     Ok(roots)
 }
 
-/// A version of TLS as WARC-Protocol names it.
+/// Returns the TLS version of a connection, as WARC-Protocol names it.
 pub(super) fn protocol(info: &TlsInfo) -> Option<&'static str> {
     match info.version()? {
         Version::TLS_1_3 => Some("tls/1.3"),

@@ -176,7 +176,7 @@ pub enum Error {
     },
     /// A line is not a URL.
     #[error(
-        "{path}:{line}: the seed {text:?} cannot be crawled: {reason}; mend the line, or begin it with # to leave it out"
+        "{path}:{line}: the seed {text:?} cannot be crawled: {reason}; correct the line, or put # before it to skip it"
     )]
     Line {
         /// Path of the list.
