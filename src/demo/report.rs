@@ -182,12 +182,13 @@ impl Report {
                 Reason::NotReached => "the crawl ended before its turn".to_owned(),
                 Reason::SameUrl => {
                     let same_as = without_origin(link.same_as.as_deref().unwrap_or_default());
-                    match link.rules.is_empty() {
-                        true => format!("the same URL as {same_as} in another spelling"),
-                        false => format!(
+                    if link.rules.is_empty() {
+                        format!("the same URL as {same_as} in another spelling")
+                    } else {
+                        format!(
                             "the same URL as {same_as} by the rule {}",
                             link.rules.join(", ")
-                        ),
+                        )
                     }
                 }
             };
@@ -336,9 +337,10 @@ fn not_fetched(hosts: &[Host], lines: &[LogLine]) -> Vec<NotFetched> {
                 continue;
             };
             // As it stands on the page: parsing has undone part of the spelling already.
-            let written = match reference.contains("://") {
-                true => reference,
-                false => url.to_string(),
+            let written = if reference.contains("://") {
+                reference
+            } else {
+                url.to_string()
             };
             let line = line_of(url.as_str());
             if line.is_some_and(|line| line.status != 0 && line.url == written) {
