@@ -1,8 +1,8 @@
-//! What a crawl of the demo's web came to: read from its log, and from what the servers were asked.
-//! Same web, same report, but for times and paths.
+//! The report on a crawl of the demo's web, made from its log and from the requests that the
+//! servers recorded. The same web gives the same report, except for times and paths.
 //!
-//! Nothing here knows what should have happened: verdicts are the log's, and why a link was not
-//! asked for is found by the rules that the crawl itself went by.
+//! Nothing here knows what should have happened: verdicts come from the log, and why a link was not
+//! requested follows from the rules that the crawl itself used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,49 +14,49 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::server::{Request, Server};
-use super::site::{Answer, Host};
+use super::site::{Host, Reply};
 use super::{DELAY, SEED};
 use crate::engine::LogLine;
 use crate::url::{Canonicalizer, Site, Url, join, parse};
 
-/// What a crawl of the built-in web came to.
+/// The report on a crawl of the built-in web.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// How long the crawl took.
+    /// Duration of the crawl.
     seconds: f64,
-    /// Where everything of it is.
+    /// The data directory.
     data_dir: PathBuf,
-    /// The files that hold the pages.
+    /// The WARC files.
     warc: Vec<PathBuf>,
-    /// One line a visit.
+    /// The log, one line per visit.
     log: PathBuf,
     hosts: Vec<HostReport>,
     /// Links that were found and led to no request.
     not_fetched: Vec<NotFetched>,
-    /// Requests for a URL that had been asked for before.
+    /// Number of requests for a URL that had been requested before.
     repeated: usize,
 }
 
-/// A host, as its server saw the crawl, and what its pages were found to be.
+/// A host as its server saw the crawl, with the verdicts on its pages.
 #[derive(Debug, Serialize)]
 struct HostReport {
     name: &'static str,
     about: &'static str,
-    /// Requests, that for robots.txt included.
+    /// Number of requests, including that for robots.txt.
     requests: usize,
     pages: Vec<PageReport>,
 }
 
-/// A page that was asked for.
+/// A page that was requested.
 #[derive(Debug, Serialize)]
 struct PageReport {
     url: String,
     status: u16,
     /// As in the log.
     verdict: String,
-    /// What it is a duplicate of.
+    /// URL of the original, for a duplicate.
     original: Option<String>,
-    /// Where it redirects to.
+    /// Target of a redirect.
     redirect: Option<&'static str>,
 }
 
@@ -65,9 +65,9 @@ struct PageReport {
 struct NotFetched {
     reason: Reason,
     url: String,
-    /// The URL that was asked for instead, where there is one.
+    /// The URL that was requested instead, if there is one.
     same_as: Option<String>,
-    /// The rules of the canonical form that make the two one.
+    /// The rules of the canonical form that make the two URLs one.
     rules: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ enum Reason {
     NotReached,
 }
 
-/// The crawl's log is not what it should be.
+/// The log of the crawl could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read what the crawl did from {path}: {source}")]
 pub struct Error {
@@ -91,7 +91,7 @@ pub struct Error {
 }
 
 impl Report {
-    /// Reads what a crawl of this web in `data_dir` did.
+    /// Creates the report on a crawl of this web in `data_dir`.
     pub fn new(server: &Server, data_dir: &Path, took: Duration) -> Result<Self, Error> {
         let log = data_dir.join("log").join("fetch.jsonl");
         let lines = read_log(&log)?;
@@ -112,12 +112,12 @@ impl Report {
         })
     }
 
-    /// The report as one JSON object on a line.
+    /// Returns the report as one line of JSON.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(format!("{}\n", serde_json::to_string(self)?))
     }
 
-    /// The report for people, at most 100 columns wide as long as paths are short.
+    /// Returns the report as text, at most 100 columns wide as long as paths are short.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         self.write_fetched(&mut text);
@@ -224,7 +224,7 @@ impl Report {
     }
 }
 
-/// What the demo does, said before it does it.
+/// Returns the text that is shown before the demo begins.
 pub fn introduction(server: &Server) -> String {
     format!(
         "A small web of {} hosts is served on this machine; no request leaves it. gleaner crawls it\n\
@@ -234,7 +234,7 @@ pub fn introduction(server: &Server) -> String {
     )
 }
 
-/// What to do after the demo, with `program` as the name of the binary.
+/// Returns the text that is shown after the demo; `program` is the name of the binary.
 pub fn next_steps(program: &str) -> String {
     format!(
         "\nNext: crawl a site, politely, with a contact of yours in place of this one\n\n  \
@@ -243,7 +243,7 @@ pub fn next_steps(program: &str) -> String {
     )
 }
 
-/// What a tier found.
+/// Explains in a few words what a tier found.
 fn why(tier: &str) -> &'static str {
     match tier {
         "raw" => "the same bytes",
@@ -265,7 +265,7 @@ fn read_log(path: &Path) -> Result<Vec<LogLine>, Error> {
         .collect()
 }
 
-/// The files of a directory, in order of name.
+/// Returns the files of a directory, sorted by name.
 fn files(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let read = || -> io::Result<Vec<PathBuf>> {
         let entries = fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
@@ -295,7 +295,7 @@ fn host_report(host: &Host, requests: &[Request], lines: &[LogLine]) -> HostRepo
             redirect: redirect(host, &line.url),
         })
         .collect();
-    // In the order of the web's own list: that of arrival is another each time.
+    // In the order of the web's own list; the order of arrival differs from run to run.
     let place = |url: &str| {
         let path = without_host(url, host.name);
         let at = host.pages.iter().position(|page| page.path == path);
@@ -313,13 +313,13 @@ fn host_report(host: &Host, requests: &[Request], lines: &[LogLine]) -> HostRepo
 fn redirect(host: &Host, url: &str) -> Option<&'static str> {
     let path = without_host(url, host.name);
     let page = host.pages.iter().find(|page| page.path == path)?;
-    match page.answer {
-        Answer::Moved(to) => Some(to),
-        Answer::Html(_) => None,
+    match page.reply {
+        Reply::Moved(to) => Some(to),
+        Reply::Html(_) => None,
     }
 }
 
-/// Every link of a page that was sent, and that was not asked for.
+/// Returns every link of a page that was sent which was not requested.
 fn not_fetched(hosts: &[Host], lines: &[LogLine]) -> Vec<NotFetched> {
     let line_of = |url: &str| lines.iter().find(|line| line.url == url);
     let canonicalizer = Canonicalizer::default();
@@ -336,7 +336,7 @@ fn not_fetched(hosts: &[Host], lines: &[LogLine]) -> Vec<NotFetched> {
             let Ok(url) = join(&page, &reference) else {
                 continue;
             };
-            // As it stands on the page: parsing has undone part of the spelling already.
+            // The link as written on the page; parsing has already normalized some spellings.
             let written = if reference.contains("://") {
                 reference
             } else {
@@ -368,7 +368,7 @@ fn not_fetched(hosts: &[Host], lines: &[LogLine]) -> Vec<NotFetched> {
     found.into_iter().collect()
 }
 
-/// The pages that the crawl got, with their URLs.
+/// Returns the pages that the crawl received, with their URLs.
 fn sent<'a>(hosts: &'a [Host], lines: &[LogLine]) -> Vec<(Url, &'a str)> {
     let mut sent = Vec::new();
     for line in lines.iter().filter(|line| line.status == 200) {
@@ -378,14 +378,15 @@ fn sent<'a>(hosts: &'a [Host], lines: &[LogLine]) -> Vec<(Url, &'a str)> {
             let path = without_host(&line.url, host.name);
             host.pages.iter().find(|page| page.path == path)
         });
-        if let Some(Answer::Html(html)) = page.map(|page| &page.answer) {
+        if let Some(Reply::Html(html)) = page.map(|page| &page.reply) {
             sent.push((url, html.as_str()));
         }
     }
     sent
 }
 
-/// What stands in the `href` attributes of a page of this web; others may be written otherwise.
+/// Returns the `href` attributes of a page of this web; pages of other webs may write them
+/// differently.
 fn references(html: &str) -> impl Iterator<Item = String> {
     html.split("href=\"").skip(1).filter_map(|rest| {
         let (reference, _) = rest.split_once('"')?;
@@ -393,19 +394,19 @@ fn references(html: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The rules that make the canonical form of a URL what it is.
+/// Returns the rules that change a URL on the way to its canonical form.
 fn rules(url: &Url) -> Vec<String> {
     let fired = Canonicalizer::default().explain(url);
     fired.iter().map(ToString::to_string).collect()
 }
 
-/// Path and query of a URL, if it is one of this host; otherwise all of it.
+/// Returns path and query of a URL of this host, or the whole URL of another.
 fn without_host<'a>(url: &'a str, host: &str) -> &'a str {
     let rest = without_scheme(url).strip_prefix(host);
     rest.filter(|path| path.starts_with('/')).unwrap_or(url)
 }
 
-/// Path and query of a URL.
+/// Returns path and query of a URL.
 fn without_origin(url: &str) -> &str {
     let rest = without_scheme(url);
     rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest)

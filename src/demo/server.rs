@@ -1,8 +1,9 @@
-//! Serves the demo's web: HTTP/1.1 on one loopback port, the host told by the `Host` header.
-//! Remembers every request, so that what a crawler asked for is known from the servers' side.
+//! Serves the demo's web: HTTP/1.1 on one loopback port, with the host taken from the `Host`
+//! header. Records every request, so that what the crawler requested is known from the servers'
+//! side.
 //!
-//! Just enough of a server for the crawler that it is built into: it reads heads, not bodies, and
-//! answers GET alike whatever was asked before.
+//! It is just enough of a server for the crawler that it is built into: it reads heads but no
+//! bodies, and answers every GET by its URL alone.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,12 +13,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
-use super::site::{self, Answer, Host};
+use super::site::{self, Host, Reply};
 
-/// Bytes of a request head at most.
+/// Maximum length of a request head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
 
-/// The header of every page.
+/// The Content-Type of every page.
 const HTML: &str = "content-type: text/html; charset=utf-8\r\n";
 
 /// The running web. Dropping it closes every connection.
@@ -29,7 +30,7 @@ pub struct Server {
     runtime: Option<Runtime>,
 }
 
-/// One request: host and target, as they were asked for.
+/// A request: host and target as requested.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Request {
     pub(super) host: String,
@@ -39,7 +40,7 @@ pub(super) struct Request {
 #[derive(Debug)]
 struct Shared {
     hosts: Vec<Host>,
-    /// Locked for a push or a copy.
+    /// Locked only for a push or a copy.
     requests: Mutex<Vec<Request>>,
 }
 
@@ -64,7 +65,7 @@ impl Server {
         })
     }
 
-    /// Where all hosts are served.
+    /// Returns the address at which all hosts are served.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -73,7 +74,7 @@ impl Server {
         &self.shared.hosts
     }
 
-    /// Every request so far, in the order of arrival.
+    /// Returns every request so far, in the order of arrival.
     pub(super) fn requests(&self) -> Vec<Request> {
         self.shared.requests().clone()
     }
@@ -92,13 +93,13 @@ impl Shared {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bytes of the answer, after the time that its host takes.
+    /// Returns the bytes of the response, after the delay of its host.
     async fn answer(&self, request: &Request) -> Vec<u8> {
         let name = request.host.split(':').next().unwrap_or_default();
         let Some(host) = self.hosts.iter().find(|host| host.name == name) else {
             return response("421 Misdirected Request", "", &[]);
         };
-        // An answer of no delay is not to wait for the timer's next tick.
+        // A response without delay must not wait for the timer's next tick.
         if !host.delay.is_zero() {
             tokio::time::sleep(host.delay).await;
         }
@@ -106,9 +107,9 @@ impl Shared {
             return response("200 OK", "content-type: text/plain\r\n", robots.as_bytes());
         }
         let page = host.pages.iter().find(|page| page.path == request.target);
-        match page.map(|page| &page.answer) {
-            Some(Answer::Html(html)) => response("200 OK", HTML, html.as_bytes()),
-            Some(Answer::Moved(to)) => {
+        match page.map(|page| &page.reply) {
+            Some(Reply::Html(html)) => response("200 OK", HTML, html.as_bytes()),
+            Some(Reply::Moved(to)) => {
                 response("301 Moved Permanently", &format!("location: {to}\r\n"), &[])
             }
             None => response("404 Not Found", HTML, site::not_found().as_bytes()),
@@ -122,13 +123,13 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
             Ok((stream, _)) => {
                 tokio::spawn(converse(stream, Arc::clone(&shared)));
             }
-            // Out of file descriptors, or a client that was gone at once.
+            // No file descriptor is left, or the client is gone already.
             Err(_) => tokio::task::yield_now().await,
         }
     }
 }
 
-/// Answers the requests of one connection, until either side has enough.
+/// Serves the requests of one connection until either side closes it.
 async fn converse(mut stream: TcpStream, shared: Arc<Shared>) {
     let mut received = Vec::new();
     while let Some(request) = read_request(&mut stream, &mut received).await {
@@ -140,7 +141,7 @@ async fn converse(mut stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// The next request, or `None` at the end or at something that is none.
+/// Reads the next request. Returns `None` at the end, or if it is not a request.
 async fn read_request(stream: &mut TcpStream, received: &mut Vec<u8>) -> Option<Request> {
     let end = loop {
         let end = received.windows(4).position(|bytes| bytes == b"\r\n\r\n");

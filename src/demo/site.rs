@@ -1,8 +1,8 @@
 //! The hosts of the demo's web and their pages: a journal, and what becomes of one of its articles
 //! elsewhere. Plain data; `server` sends it, `report` explains what a crawler made of it.
 //!
-//! Each copy is found from the article that it is a copy of, so the article is always the original.
-//! Each page differs from every other so much, or so little, that its verdict is never close.
+//! Each copy is linked from the article that it copies, so the article is always the original. Each
+//! page differs from every other so much, or so little, that its verdict is never close.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Host {
     pub(super) name: &'static str,
-    /// What it is, for people.
+    /// Description of the host, for people.
     pub(super) about: &'static str,
-    /// How long it takes to answer.
+    /// Delay of each response.
     pub(super) delay: Duration,
     pub(super) robots: Option<&'static str>,
     pub(super) pages: Vec<Page>,
 }
 
-/// A path, with its query, and what is answered there.
+/// A path with its query, and the response to it.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) path: &'static str,
-    pub(super) answer: Answer,
+    pub(super) reply: Reply,
 }
 
-/// What a host answers.
+/// A response of a host.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum Reply {
     Html(String),
     Moved(&'static str),
 }
 
-/// The slow host takes as long as this for each answer; its `about` says so.
+/// Delay of the slow host; its `about` mentions it.
 const SLOW: Duration = Duration::from_millis(800);
 
 const GLEANING: &str = include_str!("texts/gleaning.txt");
@@ -47,7 +47,7 @@ const NOTES: [&str; 3] = [
     include_str!("texts/notes-3.txt"),
 ];
 
-/// All hosts, in the order in which they are shown.
+/// Returns all hosts, in the order in which they are shown.
 pub(super) fn hosts() -> Vec<Host> {
     let host = |name, about, pages| Host {
         name,
@@ -110,11 +110,11 @@ pub(super) fn hosts() -> Vec<Host> {
 }
 
 fn html(path: &'static str, html: String) -> Page {
-    let answer = Answer::Html(html);
-    Page { path, answer }
+    let reply = Reply::Html(html);
+    Page { path, reply }
 }
 
-/// What a host whose page nobody wrote answers, with status 404.
+/// Returns the body of a 404 response.
 pub(super) fn not_found() -> String {
     journal_page("en", "Gone", "<p>There is nothing here any more.</p>", "")
 }
@@ -148,14 +148,15 @@ fn journal_pages() -> Vec<Page> {
         ),
         Page {
             path: "/gleaning.html",
-            answer: Answer::Moved("http://www.fieldnotes.example/gleaning"),
+            reply: Reply::Moved("http://www.fieldnotes.example/gleaning"),
         },
-        // Never sent to whoever obeys robots.txt.
+        // Never sent to a crawler that obeys robots.txt.
         html("/drafts/scythes", essay("Scythes, a draft", NOTES[0])),
     ]
 }
 
-/// The front page. Its links to other pages of the journal are absolute, but for the article.
+/// Returns the front page. Its links to other pages of the journal are absolute, except that to the
+/// article.
 fn index() -> String {
     let body = r#"<p>Notes on things that are done by hand. This journal is built into gleaner: it is served on your own
 machine and nowhere else, and its articles are about the right length to be read by a crawler.</p>
@@ -173,7 +174,7 @@ machine and nowhere else, and its articles are about the right length to be read
     journal_page("en", "Field notes", body, "")
 }
 
-/// The article as the journal prints it, with links to its copies in the frame around it.
+/// Returns the article as the journal prints it, with links to its copies in the surrounding frame.
 fn article(text: &str) -> String {
     let copies = r#"<p>Also at: <a href="http://mirror.fieldnotes.example/">our mirror</a>,
 <a href="http://archive.fieldnotes.example/plain">the archive</a>,
@@ -184,7 +185,7 @@ fn article(text: &str) -> String {
     journal_page("en", "Gleaning", &paragraphs(text), copies)
 }
 
-/// The article with three words changed.
+/// Returns the article with three words changed.
 fn second_edition() -> String {
     GLEANING
         .replace("for several weeks of bread", "for some weeks of bread")
@@ -192,14 +193,14 @@ fn second_edition() -> String {
         .replace("kept alive by habit", "kept going by habit")
 }
 
-/// The same page to whoever reads it, and not one line of it the same to whoever compares files.
+/// Rewrites the markup of a page so that it reads the same, but no line of the file is the same.
 fn in_other_markup(page: &str) -> String {
     page.replace("<p>", "<div class=\"paragraph\"><p>\n")
         .replace("</p>", "\n</p></div>\n")
         .replace(".\n", ".\n\n")
 }
 
-/// The same article in a newspaper that shares nothing else with the journal.
+/// Returns the same article in a newspaper that shares nothing else with the journal.
 fn reprint() -> String {
     let body = paragraphs(GLEANING);
     format!(
@@ -232,7 +233,7 @@ fn notes(part: usize, links: &str) -> String {
     journal_page("en", &title, &paragraphs(text), links)
 }
 
-/// A page of the journal: its navigation above, its footer below.
+/// Returns a page of the journal: navigation above, footer below.
 fn journal_page(language: &str, title: &str, body: &str, footer: &str) -> String {
     format!(
         r#"<!DOCTYPE html>
@@ -255,7 +256,7 @@ fn journal_page(language: &str, title: &str, body: &str, footer: &str) -> String
     )
 }
 
-/// Each paragraph of a text as an element.
+/// Returns each paragraph of a text as an element.
 fn paragraphs(text: &str) -> String {
     let paragraphs: Vec<_> = text
         .split("\n\n")
