@@ -167,7 +167,7 @@ mod tests {
         )
     }
 
-    /// What comes out does not depend on who made it.
+    /// The result does not depend on which thread encoded a record.
     #[test]
     fn threads_keep_order_and_bytes() {
         // Large records first: the helpers finish out of order.

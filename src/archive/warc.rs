@@ -457,8 +457,8 @@ mod tests {
         assert!(!refused(|_| {}));
     }
 
-    /// A full disk, played by `/dev/full`: the error says so, nothing that was acknowledged
-    /// changes, and after a rewind the archive goes on.
+    /// A full disk, simulated by `/dev/full`: the error says so, nothing that was acknowledged
+    /// changes, and after a rewind the archive can be written again.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_reported_and_survived() {
@@ -491,7 +491,7 @@ mod tests {
         assert_eq!(record.header("WARC-Target-URI"), Some("http://d.test/"));
     }
 
-    /// A write that failed half way is cut off by the next use, without a rewind.
+    /// A write that failed half-way is cut off by the next use, without a rewind.
     #[test]
     fn a_short_write_leaves_no_trace() {
         let directory = tempfile::tempdir().unwrap();
@@ -506,7 +506,7 @@ mod tests {
         assert_eq!(length, end.offset);
     }
 
-    /// After a failed sync nothing is taken until the rewind.
+    /// After a failed sync nothing is accepted until the rewind.
     #[test]
     fn doubt_ends_with_a_rewind() {
         let directory = tempfile::tempdir().unwrap();

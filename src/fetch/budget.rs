@@ -144,7 +144,7 @@ mod tests {
         };
         let one = whole(1 << 20).await;
         assert_eq!(one.bytes(), 1 << 20);
-        // Another one fits beside it, although one of the longest would not.
+        // Another body fits beside it, although one of maximum length would not.
         let other = whole(2 << 20).await;
         assert_eq!(other.bytes(), 2 << 20);
         drop((one, other));

@@ -473,7 +473,7 @@ mod tests {
         let found = [at("10.2.0.1"), at("10.1.0.1"), at("127.0.0.1")];
         let allowed = guard.filter("intranet.example", found.into_iter());
         assert_eq!(allowed, Ok(vec![at("10.1.0.1")]));
-        // What `localhost` means is not the resolver's to say.
+        // The meaning of `localhost` is not up to the resolver.
         assert!(
             guard
                 .filter("localhost", [at("10.1.0.1")].into_iter())

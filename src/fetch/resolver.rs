@@ -221,7 +221,7 @@ mod tests {
         for resolver in [ResolverKind::Caching, ResolverKind::System] {
             let options = DnsOptions {
                 resolver,
-                // Nobody listens there: the file is asked first.
+                // Nobody listens there: the hosts file is asked first.
                 nameservers: vec!["127.0.0.1:9".parse().unwrap()],
                 ..DnsOptions::default()
             };

@@ -381,7 +381,7 @@ mod tests {
 
     use super::*;
 
-    /// Rules as `-/a` and `+/a/b`.
+    /// Builds a matcher from rules written as `-/a` and `+/a/b`.
     fn matcher(rules: &[&str]) -> Matcher {
         let mut builder = MatcherBuilder::default();
         for rule in rules {
@@ -527,7 +527,7 @@ mod tests {
         check(&rules, &["-/1/x", "+/1/y", "-/late", "-/laterx"]);
     }
 
-    /// Hostile patterns against a hostile path, in time that is far from quadratic.
+    /// Hostile patterns are matched against a hostile path in far less than quadratic time.
     #[test]
     fn stars_take_linear_time() {
         let path = format!("/{}", "a".repeat(2_000));
@@ -552,8 +552,8 @@ mod tests {
         }
     }
 
-    /// Whether a pattern as written matches a path: by a table of which beginning of the one
-    /// matches which of the other, cell by cell.
+    /// Matches a pattern as written against a path, by a table of which prefix of one matches which
+    /// prefix of the other.
     fn matches_by_table(pattern: &str, path: &str) -> bool {
         let (body, anchored) = match pattern.strip_suffix('$') {
             Some(body) => (body, true),
@@ -578,8 +578,8 @@ mod tests {
         }
     }
 
-    /// The rules as the RFC words them: of those that match the one of most octets, `allow` among
-    /// equals.
+    /// Decides by the rules as the RFC words them: of the matching rules the one with most octets,
+    /// `allow` among equals.
     fn allows_by_table(rules: &[(String, bool)], path: &str) -> bool {
         let matching = rules
             .iter()
@@ -602,7 +602,7 @@ mod tests {
         }
     }
 
-    /// Few letters, so that patterns meet paths: of free ones hardly any would match.
+    /// Patterns of few letters, so that they match paths; free patterns hardly ever would.
     fn pattern() -> impl Strategy<Value = String> {
         prop_oneof![
             "/[ab/]{0,4}",

@@ -410,7 +410,7 @@ mod tests {
 
     use super::*;
 
-    /// What the crawler `gleaner` may visit (`+`) and may not (`-`).
+    /// Checks which paths the crawler `gleaner` may visit (`+`) and may not (`-`).
     fn check(body: &str, expected: &[&str]) {
         let rules = Rules::parse(body.as_bytes(), "gleaner");
         for expectation in expected {
@@ -583,7 +583,7 @@ mod tests {
         assert!(inside.len() > MAX_BODY && inside.len() < MAX_BODY + 8);
         check(&inside, &["-/a", "+/b", "+/"]);
         check(&inside.replacen("#\n#\n#\n#\n", "", 1), &["-/a", "-/b"]);
-        // Cut already by whoever kept it: the last line may have gone on.
+        // The body may have been cut before, so its last line may have gone on.
         check(&inside[..MAX_BODY], &["-/a", "+/b", "+/"]);
     }
 
@@ -599,7 +599,7 @@ mod tests {
             Some((rule.number, rule.text))
         };
         assert_eq!(rule("/axb"), Some((8, "disallow : /a*b # why".to_owned())));
-        // Equally long: the one that allows.
+        // Equally long: the allowing rule wins.
         assert_eq!(rule("/a/b"), Some((9, "Allow: /a/b".to_owned())));
         assert_eq!(rule("/A"), Some((10, "Disallow: /A".to_owned())));
         assert_eq!(rule("/c"), None);
@@ -723,7 +723,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is read here is what the line parser reads, which alone knows the misspelt key.
+        /// What is read here equals what the line parser reads, which alone knows the misspelt key.
         #[test]
         fn a_rule_is_the_same_whoever_reads_it(
             pattern in "[ \t/a-c%0-9A-Fa-f*$:é]{0,12}",

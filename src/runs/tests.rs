@@ -308,7 +308,7 @@ fn what_is_retired_is_gone_after_a_purge_and_nothing_else_is() {
         assert_eq!(is_kept(&catalog, value), value % 10 == 0, "{value}");
         assert!(catalog[SEEN].contains(value), "not one that retires");
     }
-    // All of it: an empty file is a file.
+    // All of it; an empty file is a valid file.
     catalog.retire(TABLE, 0..1_000);
     catalog.purge();
     for sequence in 1_004..1_007 {
@@ -344,7 +344,7 @@ fn what_is_inserted_after_a_checkpoint_has_begun_belongs_to_the_next() {
     holds(&catalog, 200);
     assert_eq!(catalog[SEEN].len_since(1), 100);
     catalog.begin(2).unwrap();
-    // The file may be written or not: without the manifest it counts for nothing.
+    // The file may be written or not: without the manifest it does not count.
     drop(catalog);
     let mut catalog = open(directory.path());
     assert_eq!(catalog.sequence(), 1);
@@ -382,7 +382,7 @@ fn only_files_with_something_newer_are_read_again() {
         assert!(keys.len() as u64 <= catalog[SEEN].len_since(sequence));
         keys.into_iter().collect::<Vec<_>>()
     };
-    // Three files of a tier are one since the fourth checkpoint.
+    // Three files of a tier were merged at the fourth checkpoint.
     for _ in 0..2 {
         assert_eq!(since(&catalog, 0), [1, 2, 3, 4]);
         assert_eq!(since(&catalog, 2), [1, 2, 3, 4]);
@@ -397,7 +397,7 @@ fn only_files_with_something_newer_are_read_again() {
 fn large_files_are_found_through_their_fence() {
     let directory = tempdir().unwrap();
     let mut catalog = open(directory.path());
-    // Uniform; a dense block; and a staircase, on which interpolation guesses wrong each time.
+    // Uniform keys, a dense block, and a staircase, on which interpolation guesses wrong each time.
     let staircase = (0..60).flat_map(|bit| (0..200).map(move |low| (1_u64 << bit) + low));
     let all: Model = keys(1, 50_000)
         .chain(7_000_000..7_020_000)
@@ -434,7 +434,7 @@ fn a_kill_leaves_the_old_state_or_the_new_one() {
     let old_manifest = before.iter().find(is_manifest).unwrap().clone();
     let new_manifest = after.iter().find(is_manifest).unwrap().clone();
     assert_ne!(old_manifest, new_manifest);
-    // All files of both: what is on disk around the rename.
+    // All files of both states, as they are on disk around the rename.
     let mut both: Vec<_> = before
         .iter()
         .chain(&after)
@@ -452,7 +452,7 @@ fn a_kill_leaves_the_old_state_or_the_new_one() {
             for (runs, model) in catalog.iter().zip(models) {
                 check(runs, model);
             }
-            // The replay of what was lost, and the checkpoint after it, meet no leftovers.
+            // Replaying what was lost, and the checkpoint after that, meet no leftovers.
             insert(&mut catalog, &mut [Model::new(), Model::new()], 5);
             drop(catalog);
         }
@@ -467,7 +467,7 @@ fn a_kill_leaves_the_old_state_or_the_new_one() {
         );
     };
     let with = |manifest: &(String, Vec<u8>)| [&both[..], std::slice::from_ref(manifest)].concat();
-    // While files are written: whole ones, half a one, and half a staged manifest.
+    // While files are written: whole ones, half a file, and half a staged manifest.
     let mut files = with(&old_manifest);
     check_state(&files, 4, &old);
     files.push(("seen-999.run".to_owned(), vec![7; 100]));
@@ -479,8 +479,8 @@ fn a_kill_leaves_the_old_state_or_the_new_one() {
     check_state(&after, 5, &new);
 }
 
-/// Harms the largest file of `seen`: that is reported, `table` is intact, and so it stays until
-/// `seen` is rebuilt.
+/// Harms the largest file of `seen`. The damage must be reported, `table` must stay intact, and
+/// this must be so until `seen` is rebuilt.
 fn check_damage(harm: impl Fn(&Path)) {
     let (directory, models) = filled(5);
     let mut files = run_files(directory.path());
@@ -624,7 +624,7 @@ fn a_failed_checkpoint_loses_nothing_and_can_be_repeated() {
     let mut catalog = open(directory.path());
     insert(&mut catalog, &mut models, 5);
     let files = run_files(directory.path());
-    // A directory in the place of the staged manifest makes writing it fail, also for root.
+    // A directory in place of the staged manifest makes writing it fail, also for root.
     let obstacle = directory.path().join("manifest.tmp");
     fs::create_dir(&obstacle).unwrap();
     for _ in 0..2 {
@@ -649,7 +649,7 @@ fn a_failed_checkpoint_loses_nothing_and_can_be_repeated() {
 fn a_failed_merge_is_told_once_and_tried_again() {
     let (directory, mut models) = filled(0);
     let mut catalog = open(directory.path());
-    // The first two checkpoints take the numbers 1 to 4, so the first merge will want to write 5.
+    // The first two checkpoints use the numbers 1 to 4, so the first merge will want to write 5.
     let obstacle = directory.path().join("table-5.run");
     fs::create_dir(&obstacle).unwrap();
     for sequence in 1..=2 {

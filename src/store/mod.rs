@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The engines under test, each empty.
+    /// Returns the stores under test, each empty.
     fn engines(directory: &std::path::Path) -> Vec<Box<dyn Store>> {
         vec![
             Box::new(Memory::default()),
@@ -308,7 +308,7 @@ mod tests {
         }
         store.commit(batch, Durability::Process).unwrap();
         store.reclaim(Table::Queue);
-        // Its end is waited for.
+        // Dropping the store waits for the thread.
         drop(store);
         let full = size();
         let store = Embedded::open(&path, &options).unwrap();
@@ -350,7 +350,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// The embedded engine answers like the ordered map, also after it was opened again.
+        /// The embedded store returns what the ordered map returns, also after it was reopened.
         #[test]
         fn embedded_equals_its_model(
             batches in prop::collection::vec(

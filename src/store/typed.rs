@@ -1,4 +1,4 @@
-//! Tables whose rows are all of one type, so that no reader has to name it.
+//! Typed tables: tables whose rows are all of one type, so that readers need not name it.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ pub struct Typed<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Typed<T> {
-    /// The rows of `table`, which are all of type `T`.
+    /// Declares the rows of `table` to be of type `T`.
     pub const fn of(table: Table) -> Self {
         Self {
             table,
@@ -23,23 +23,23 @@ impl<T: Serialize + DeserializeOwned> Typed<T> {
         }
     }
 
-    /// The row under a key, if there is one.
+    /// Returns the row under a key, or `None` if there is none.
     pub fn get(&self, store: &dyn Store, key: impl AsRef<[u8]>) -> Result<Option<T>> {
         let row = store.get(self.table, key.as_ref())?;
         row.map(|row| self.decode(&row)).transpose()
     }
 
-    /// Reads a row of this table.
+    /// Decodes a row of this table.
     pub fn decode(&self, row: &[u8]) -> Result<T> {
         decode(self.table, row)
     }
 
-    /// Writes a row when the batch is committed.
+    /// Adds the encoded row to the batch.
     pub fn put(&self, batch: &mut Batch, key: impl Into<Vec<u8>>, row: &T) {
         batch.put(self.table, key, encode(row));
     }
 
-    /// Visits every row under a prefix, in the order of the keys.
+    /// Calls `visit` for every row under a prefix, in key order.
     pub fn for_each(
         &self,
         store: &dyn Store,

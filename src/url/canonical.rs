@@ -435,14 +435,14 @@ mod tests {
             .0
     }
 
-    /// All of these are one page.
+    /// Checks that all of these have the canonical form `expected`.
     fn check_same(expected: &str, urls: &[&str]) {
         for url in urls.iter().chain([&expected]) {
             assert_eq!(canonical(url), expected, "{url}");
         }
     }
 
-    /// No two of these are one page.
+    /// Checks that no two of these have the same canonical form.
     fn check_distinct(urls: &[&str]) {
         let mut forms: Vec<String> = urls.iter().map(|url| canonical(url)).collect();
         forms.sort();
@@ -488,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_host_of_odd_dots_is_left_alone() {
-        // Without one of its dots the first would end in a number and parse no more.
+        // Without one of its dots the name would end in a number and no longer parse.
         check_same("http://foo.09../", &[]);
         check_same("http://a.example../", &[]);
         check_same("http://./", &[]);
@@ -533,7 +533,7 @@ mod tests {
             "http://a.example/c",
             &["http://a.example/b/../c", "http://a.example/%2e/b/.%2E/./c"],
         );
-        // The dots appear only once an escape is decoded that no parser sees.
+        // The dots appear only when an escape is decoded that no parser sees.
         check_same("http://a.example/b", &["http://a.example/a/%%32e%%32e/b"]);
         check_distinct(&[
             "http://a.example/...",
@@ -694,7 +694,7 @@ mod tests {
         );
     }
 
-    /// With one rule besides those that are on by default, these are one page.
+    /// Checks that these have one canonical form if `rule` is on besides the default rules.
     fn check_folds(rule: Rule, expected: &str, urls: &[&str]) {
         let canonicalizer = Canonicalizer::with_rules(RuleSet::default().with(rule));
         for url in urls {
@@ -800,7 +800,7 @@ mod tests {
         );
     }
 
-    /// Text made of the pieces on which rules act, so that they meet.
+    /// Text made of the pieces on which rules act, so that the rules interact.
     fn nasty() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             proptest::sample::select(vec![
@@ -909,7 +909,7 @@ mod tests {
             }
         }
 
-        /// Two URLs that differ in a parameter no rule names stay two.
+        /// Two URLs that differ in a parameter that no rule names stay two.
         #[test]
         fn kept_parameters_are_kept(
             name in "[a-z]{1,8}",
@@ -935,7 +935,7 @@ mod tests {
             prop_assert!(form.split(['?', '&']).any(|piece| piece == expected));
         }
 
-        /// The order in which parameters of different names stand does not matter.
+        /// The order of parameters of different names does not matter.
         #[test]
         fn order_of_names_is_folded(values in proptest::collection::btree_map("[a-z]{1,4}", "[0-9]{0,3}", 0..8)) {
             let pieces: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();

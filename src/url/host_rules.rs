@@ -325,7 +325,7 @@ mod tests {
                 folding("a.example"),
                 own("www.a.example"),
                 own("www.b.example"),
-                // Alone it folds nothing: it would meet the rules of another host.
+                // A host by itself folds nothing: it would meet the rules of another host.
                 folding("www.c.example"),
             ],
         );
@@ -423,7 +423,7 @@ mod tests {
             assert_ne!(one, other);
         }
         assert!(one.contains("\nat a.example drop [\"x\", \"y\"]"), "{one}");
-        // What says what holds anyway says nothing.
+        // An entry that repeats what is in force changes nothing.
         let as_it_is = rules(&[Rule::Tracking], &[Rule::Www], &[], &[]);
         assert_eq!(
             Canonicalizer::with_hosts(as_it_is, []).description(),
@@ -455,7 +455,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever holds at which hosts, a canonical form is its own.
+        /// Whatever rules are in force at which hosts, a canonical form is its own canonical form.
         #[test]
         fn canonical_forms_are_their_own(
             everywhere in any_rules(),

@@ -73,8 +73,8 @@ impl std::fmt::Display for UrlId {
 mod tests {
     use super::*;
 
-    /// Of many different bytes: xxh3 takes differences of words of its secret, and those of a
-    /// secret of equal bytes are all nothing.
+    /// Returns a secret of many different bytes: xxh3 uses differences of words of its secret,
+    /// which are all zero in a secret of equal bytes.
     fn secret(seed: u64) -> Secret {
         let mut state = seed;
         Secret::from_bytes(std::array::from_fn(|_| {

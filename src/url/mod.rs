@@ -264,7 +264,7 @@ mod tests {
         check("?q=%E9&r=a", gbk, "http://a.example/d/e?q=%E9&r=a");
         let latin = encoding_rs::WINDOWS_1252;
         check("?é春ü", latin, "http://a.example/d/e?%E9%26%2326149%3B%FC");
-        // Nobody writes UTF-16 into a URL.
+        // URLs are never written in UTF-16.
         for encoding in [encoding_rs::UTF_16LE, encoding_rs::REPLACEMENT, UTF_8] {
             check("?é", encoding, "http://a.example/d/e?%C3%A9");
         }

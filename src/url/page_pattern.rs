@@ -282,7 +282,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a regular expression would, said letter by letter.
+        /// The result of a naive recursive matcher.
         #[test]
         fn matching_is_what_trying_every_way_finds(pattern in "/[ab*]{0,6}\\$?", path in "/[ab]{0,7}") {
             fn tried(pattern: &[u8], path: &[u8]) -> bool {

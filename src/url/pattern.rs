@@ -269,10 +269,10 @@ mod tests {
         }
     }
 
-    /// What of the patterns the host matches, in order.
+    /// Checks which of the patterns match the host, in order.
     fn check(host: &str, patterns: &[&str], expected: &[&str]) {
         let host = HostKey::parse(host).unwrap();
-        // Whatever the order in which they were written.
+        // The order of insertion does not matter.
         for reversed in [false, true] {
             let mut map = HostMap::default();
             let mut texts = patterns.to_vec();
@@ -320,7 +320,7 @@ mod tests {
                 "a.example.org",
             ],
         );
-        // The scheme's own port is one too.
+        // The scheme's default port counts as a port too.
         check("https://a.net", &["a.net:443", "a.net:80"], &["a.net:443"]);
         check("http://a.net", &["a.net:443", "a.net:80"], &["a.net:80"]);
     }

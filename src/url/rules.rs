@@ -568,8 +568,8 @@ mod tests {
         }
     }
 
-    /// What a crawl keeps of these lists is [`FORM`] alone: whoever changes one raises it, and puts
-    /// here what the test then finds.
+    /// [`FORM`] is all that a crawl keeps of these lists: whoever changes a list raises it, and
+    /// puts here what the test then finds.
     #[test]
     fn other_lists_have_another_number() {
         let mut text = String::new();
