@@ -114,7 +114,7 @@ fn pattern_state(
 
 /// What was left aside, and why.
 fn shelf(host: &HostKey, tag: [u8; 8]) -> Vec<u8> {
-    keys::learned(host.as_str(), keys::learned::SHELF, &tag)
+    keys::learned(host.as_str(), keys::learned::DEFERRED, &tag)
 }
 
 impl Committer {

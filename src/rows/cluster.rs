@@ -47,9 +47,9 @@ impl Head {
     /// best by rank. Only who belongs to the cluster counts.
     pub fn canonical(&self, store: &dyn Store, identity: &Identity) -> Result<String> {
         let mut votes: BTreeMap<UrlId, usize> = BTreeMap::new();
-        let prefix = keys::namings(self.cluster);
+        let prefix = keys::canonical_votes(self.cluster);
         for (key, _) in store.range(Table::Clusters, &prefix, &prefix, MAX_NAMINGS)? {
-            if let Some(named) = keys::parse_naming(&key) {
+            if let Some(named) = keys::parse_canonical_vote(&key) {
                 *votes.entry(UrlId::from_bytes(named)).or_default() += 1;
             }
         }

@@ -98,7 +98,11 @@ pub fn cluster_rows(identity: &Identity, id: UrlId, page: &PageRecord) -> Vec<Ve
     };
     let mut rows = vec![keys::member(duplicate.of, &duplicate.rank.0, id.as_bytes())];
     if let Claim::Another(named) = Claim::of(identity, id, page) {
-        rows.push(keys::naming(duplicate.of, named.as_bytes(), id.as_bytes()));
+        rows.push(keys::canonical_vote(
+            duplicate.of,
+            named.as_bytes(),
+            id.as_bytes(),
+        ));
     }
     rows
 }

@@ -128,12 +128,12 @@ pub fn members(document: u64) -> Vec<u8> {
 }
 
 /// Returns the key of a canonical vote: the member `id` names the URL `named` as canonical.
-pub fn naming(document: u64, named: &[u8; 16], id: &[u8; 16]) -> Vec<u8> {
-    [&namings(document)[..], named, id].concat()
+pub fn canonical_vote(document: u64, named: &[u8; 16], id: &[u8; 16]) -> Vec<u8> {
+    [&canonical_votes(document)[..], named, id].concat()
 }
 
 /// Returns the prefix of the canonical votes of a cluster.
-pub fn namings(document: u64) -> Vec<u8> {
+pub fn canonical_votes(document: u64) -> Vec<u8> {
     [&document.to_be_bytes()[..], &[1]].concat()
 }
 
@@ -145,7 +145,7 @@ pub fn parse_member(key: &[u8]) -> Option<(u64, [u8; 16])> {
 }
 
 /// Returns the id of the URL that a canonical vote names, or `None` if the key is not one.
-pub fn parse_naming(key: &[u8]) -> Option<[u8; 16]> {
+pub fn parse_canonical_vote(key: &[u8]) -> Option<[u8; 16]> {
     key.get(8..)?.strip_prefix(&[1])?.get(..16)?.try_into().ok()
 }
 
@@ -154,7 +154,7 @@ pub mod learned {
     /// A URL pattern, by its hash.
     pub const PATTERN: u8 = b'p';
     /// A deferred URL, by the reason (8 bytes) and its id.
-    pub const SHELF: u8 = b's';
+    pub const DEFERRED: u8 = b's';
     /// A visited URL of which others may be variants, by its id.
     pub const VISITED: u8 = b'v';
     /// Prefix of the evidence for learned rules, by host and subject. No host key begins like this.
@@ -217,13 +217,13 @@ mod tests {
     fn clusters_order_by_document_and_members_by_rank() {
         let (good, bad) = (member(7, &[1; 16], &[9; 16]), member(7, &[2; 16], &[0; 16]));
         assert!(member(6, &[9; 16], &[9; 16]) < good && good < bad);
-        let naming = naming(7, &[3; 16], &[9; 16]);
-        assert!(bad < naming && naming < member(8, &[0; 16], &[0; 16]));
-        assert!(good.starts_with(&members(7)) && naming.starts_with(&namings(7)));
+        let vote = canonical_vote(7, &[3; 16], &[9; 16]);
+        assert!(bad < vote && vote < member(8, &[0; 16], &[0; 16]));
+        assert!(good.starts_with(&members(7)) && vote.starts_with(&canonical_votes(7)));
         assert_eq!(parse_member(&good), Some((7, [9; 16])));
-        assert_eq!(parse_member(&naming), None);
-        assert_eq!(parse_naming(&naming), Some([3; 16]));
-        assert_eq!(parse_naming(&good), None);
+        assert_eq!(parse_member(&vote), None);
+        assert_eq!(parse_canonical_vote(&vote), Some([3; 16]));
+        assert_eq!(parse_canonical_vote(&good), None);
     }
 
     #[test]
