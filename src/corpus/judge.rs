@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::bottom::{self, Bottom};
 use super::lookup::{Bands, Found, Sets, Spread, Tables};
 use super::sign::{Clusters, Features, Near, Options, Signed};
-use crate::dedup::guard::Guard;
 use crate::dedup::minhash::{self, Sketch};
 use crate::dedup::short::{self, Set};
+use crate::dedup::veto::Veto;
 use crate::dedup::{Tier, simhash};
 
 /// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked
@@ -76,7 +76,7 @@ pub struct Corpus {
     /// Documents with a fingerprint, by their number in `tables` and `bands`.
     kept: Vec<Kept>,
     /// Of the documents about which there is something to say.
-    guards: HashMap<u32, Guard>,
+    vetoes: HashMap<u32, Veto>,
     /// The first document of each document's cluster, or one on the way to it.
     parents: Vec<u32>,
 }
@@ -89,7 +89,7 @@ struct Kept {
     exact: Option<Set>,
 }
 
-/// Documents that the guard keeps apart although their main texts are the same; more are not looked
+/// Documents that the veto keeps apart although their main texts are the same; more are not looked
 /// at.
 const APART: usize = 16;
 
@@ -111,7 +111,7 @@ impl Corpus {
             tables: Tables::default(),
             bands: Bands::new(bands),
             kept: Vec::new(),
-            guards: HashMap::new(),
+            vetoes: HashMap::new(),
             parents: Vec::new(),
         }
     }
@@ -206,7 +206,7 @@ impl Corpus {
         let content = signed.content.and_then(|key| self.content.get(&key))?;
         let apart = self.apart.get(content).into_iter().flatten();
         let mut same = std::iter::once(content).chain(apart);
-        let of = same.find(|of| signed.guard.allows_content(self.guard(**of)))?;
+        let of = same.find(|of| signed.veto.allows_content(self.veto(**of)))?;
         Some(found(*of, Tier::Content))
     }
 
@@ -233,7 +233,7 @@ impl Corpus {
                 similarity: Some(similarity),
             }));
         }
-        alike.retain(|found| signed.guard.allows_near(self.guard(found.of)));
+        alike.retain(|found| signed.veto.allows_near(self.veto(found.of)));
         alike.sort_by(|a, b| {
             let similarity = |it: &Duplicate| it.similarity.unwrap_or(0.0);
             similarity(b)
@@ -307,9 +307,9 @@ impl Corpus {
         });
     }
 
-    fn guard(&self, of: u32) -> &Guard {
-        static NOTHING: LazyLock<Guard> = LazyLock::new(Guard::default);
-        self.guards.get(&of).unwrap_or(&NOTHING)
+    fn veto(&self, of: u32) -> &Veto {
+        static NOTHING: LazyLock<Veto> = LazyLock::new(Veto::default);
+        self.vetoes.get(&of).unwrap_or(&NOTHING)
     }
 
     fn keep(&mut self, number: u32, signed: Signed, duplicate: Option<Duplicate>) {
@@ -327,8 +327,8 @@ impl Corpus {
                 }
             }
         }
-        if !signed.guard.is_empty() {
-            self.guards.insert(number, signed.guard);
+        if !signed.veto.is_empty() {
+            self.vetoes.insert(number, signed.veto);
         }
         if let Some(set) = signed.set {
             self.sets.insert(set, number);

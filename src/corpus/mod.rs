@@ -25,11 +25,11 @@ mod error;
 
 pub use error::Error;
 pub use figures::{Figures, sign_minhash, sign_simhash};
-pub use files::{Content, Extraction, StoredBodies};
+pub use files::{Content, Extraction, Input, StoredBodies};
 pub use judge::{Corpus, Duplicate, Judged};
 pub use lookup::{Found, MAX_GUARANTEED, Tables};
 pub(crate) use parallel::{Worked, in_order};
-pub use run::{Input, Keeping, count_shingles, dedup_jsonl, dedup_warc, figures};
+pub use run::{Keeping, count_shingles, dedup_jsonl, dedup_warc, figures};
 pub use saved::{Entry, Saved, SavedError};
 pub use sign::{Clusters, Near, Options, Signed, Signer};
 pub use weights::{DfCounts, DfError, DfTable, Weights};

@@ -3,22 +3,14 @@
 //! All cores read and sign documents; the caller's thread judges them in their order.
 
 use std::io::Write;
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::files::{self, Content, Document, Extraction, Kept, StoredBodies, Wanted, each_line};
+use super::files::{
+    self, Content, Document, Extraction, Input, Kept, StoredBodies, Wanted, each_line,
+};
 use super::parallel::in_order;
 use super::verdicts::{KeptLines, Verdicts};
 use super::{DfCounts, Error, Figures, Options, Signed, Signer};
-
-/// The files of a corpus.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// Their paths. For lines of JSON, `-` or no path is standard input.
-    pub files: &'a [PathBuf],
-    /// Threads that sign documents; `None` for one per core. The output does not depend on it.
-    pub threads: Option<NonZeroUsize>,
-}
 
 /// What a deduplication writes besides its verdicts.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +87,7 @@ pub fn dedup_warc(
 
 fn sign(signer: &Signer, content: &Content<'_>) -> Signed {
     let text = signer.text(&content.main, &content.visible);
-    let text = text.with_heading(&content.heading);
+    let text = text.with_hints(&content.hints);
     signer.sign(&content.raw, &text)
 }
 

@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 use super::bottom::Bottom;
 use super::lookup::{self, KEPT_WORDS};
 use super::weights::Weights;
-use crate::dedup::guard::Guard;
 use crate::dedup::minhash::{self, HASHES, Permutations, Sketch};
 use crate::dedup::shingle::{self, Shingle, Unit};
 use crate::dedup::short::{self, SHORT_WORDS, Set};
+use crate::dedup::veto::Veto;
 use crate::dedup::{Text, sketch_bytes};
 
 /// Fewer words say too little about a page to tell it from another by its text alone.
@@ -150,7 +150,7 @@ pub struct Signed {
     /// All its shingles, if candidates are to be compared exactly.
     pub(super) exact: Option<Set>,
     /// What forbids that it is the same as another.
-    pub(super) guard: Guard,
+    pub(super) veto: Veto,
 }
 
 /// What is measured of candidates.
@@ -265,7 +265,7 @@ impl Signer {
             near,
             bands,
             exact,
-            guard: Guard::of(text, &self.permutations),
+            veto: Veto::of(text, &self.permutations),
         }
     }
 }

@@ -1,28 +1,14 @@
-//! What the fingerprints of a crawl are made of, and who makes them.
+//! What the fingerprints of a crawl are made of.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
-
-use super::guard::Guard;
-use super::mask::Masks;
-use super::minhash::Permutations;
-use super::{Fingerprints, METHODS, Shingle, Text, Unit};
+use super::methods::minhash::{Permutations, bands_for};
+use super::similarity::MIN_SIMILARITY;
+use super::text::Masks;
+use super::text::shingle::Shingle;
+use super::tier::Finder;
 
 /// The form of what is made whatever the settings. Change it with whatever changes a fingerprint.
 pub(crate) const VERSION: &str = "simhash-64 by count, tie 0; minhash 128x8 and (main and whole \
     text) 32x8 of word 5-shingles; under 50 words sets; headline, language, versions, series; version 4";
-
-/// How near duplicates are found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Finder {
-    /// By their `SimHash`: some 50 bytes a document.
-    #[default]
-    Simhash,
-    /// By their `SimHash`, and by the bands of a `MinHash` signature, which finds nearly all that
-    /// reach the similarity: some 700 bytes more a document.
-    Minhash,
-}
 
 /// What fingerprints are made of. Those of two kinds would never meet, so a data directory keeps
 /// the [line](Features::line) that its own are made by.
@@ -47,7 +33,7 @@ pub struct Features {
 
 impl Default for Features {
     fn default() -> Self {
-        let (bands, rows) = super::bands_for(super::MIN_SIMILARITY);
+        let (bands, rows) = bands_for(MIN_SIMILARITY);
         Self {
             method: Finder::default(),
             simhash_shingle: Shingle::words(2),
@@ -84,91 +70,19 @@ impl Features {
     }
 }
 
-impl fmt::Display for Shingle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.unit {
-            Unit::Words => "words",
-            Unit::Characters => "chars",
-        };
-        write!(f, "{unit}:{}", self.length)
-    }
-}
-
-impl std::str::FromStr for Shingle {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let most = Self::MAX_LENGTH;
-        let wrong =
-            || format!("`{text}` is no shingle: write words:N or chars:N, N from 1 to {most}");
-        let (unit, length) = text.split_once(':').ok_or_else(wrong)?;
-        let unit = match unit {
-            "words" => Unit::Words,
-            "chars" => Unit::Characters,
-            _ => return Err(wrong()),
-        };
-        match length.parse() {
-            Ok(length) if (1..=most).contains(&length) => Ok(Self { unit, length }),
-            _ => Err(wrong()),
-        }
-    }
-}
-
-/// Makes fingerprints. Shared by threads; a clone costs a counter.
-#[derive(Debug, Clone)]
-pub struct Fingerprinter(Arc<Making>);
-
+/// The features of a crawl, and the hash functions that their seed gives.
 #[derive(Debug)]
-struct Making {
-    features: Features,
-    permutations: Permutations,
+pub struct Hashing {
+    pub(super) features: Features,
+    pub(super) permutations: Permutations,
 }
 
-impl Fingerprinter {
-    /// One that makes fingerprints of these features.
-    pub fn new(features: Features) -> Self {
-        let permutations = Permutations::new(features.seed);
-        Self(Arc::new(Making {
+impl Hashing {
+    /// The hash functions for these features.
+    pub(super) fn new(features: Features) -> Self {
+        Self {
+            permutations: Permutations::new(features.seed),
             features,
-            permutations,
-        }))
-    }
-
-    /// That of the default features.
-    pub(super) fn standard() -> &'static Self {
-        static STANDARD: OnceLock<Fingerprinter> = OnceLock::new();
-        STANDARD.get_or_init(|| Self::new(Features::default()))
-    }
-
-    /// What it makes fingerprints of.
-    pub fn features(&self) -> &Features {
-        &self.0.features
-    }
-
-    pub(super) fn permutations(&self) -> &Permutations {
-        &self.0.permutations
-    }
-
-    /// The text of a page, ready to be signed: its main text, and its whole visible text.
-    pub fn text(&self, main: &str, visible: &str) -> Text {
-        let features = self.features();
-        let text = Text::new(main, visible).with_masks(features.masks, main, visible);
-        let shingles = [features.simhash_shingle, features.minhash_shingle];
-        match shingles.iter().any(|it| it.unit == Unit::Characters) {
-            true => text.with_characters(main, visible),
-            false => text,
-        }
-    }
-
-    /// Signs a page by every method: `raw` is the decoded body.
-    pub fn sign(&self, raw: &[u8], text: &Text) -> Fingerprints {
-        Fingerprints {
-            signatures: METHODS
-                .iter()
-                .map(|method| method.sign(raw, text, self))
-                .collect(),
-            words: text.word_count(),
-            guard: Guard::of(text, self.permutations()),
         }
     }
 }

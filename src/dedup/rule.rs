@@ -8,10 +8,6 @@ use super::simhash::REACH;
 use super::{Finder, Match, Tier};
 use crate::url::{PageMap, PagePattern, parse};
 
-/// The least similarity at which a crawl may call pages near duplicates: what is stored is made to
-/// be found from here on.
-pub const MIN_SIMILARITY: f64 = 0.8;
-
 /// The most bits in which the `SimHash`es of near duplicates may differ.
 pub const MAX_HAMMING: u8 = REACH;
 

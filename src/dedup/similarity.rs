@@ -5,6 +5,12 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::Tier;
+
+/// The least similarity at which a crawl may call pages near duplicates: what is stored is made to
+/// be found from here on.
+pub const MIN_SIMILARITY: f64 = 0.8;
+
 /// A share from 0 to 1, in thousandths. In JSON it is a number such as 0.943.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Similarity(u16);
@@ -46,6 +52,43 @@ impl<'de> Deserialize<'de> for Similarity {
             false => Self(u16::deserialize(deserializer)?.min(Self::EXACT.0)),
         })
     }
+}
+
+/// How alike two signatures are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Match {
+    /// Bits of the fingerprints that differ; 0 where there are none.
+    pub distance: u8,
+    /// 0 to 1; 1 for an exact tier.
+    pub similarity: f64,
+    /// Whether both have a `MinHash` signature, by which they can be found whatever the distance.
+    pub by_signature: bool,
+}
+
+impl Match {
+    /// Of two pages that are the same.
+    pub(crate) const EXACT: Self = Self {
+        distance: 0,
+        similarity: 1.0,
+        by_signature: false,
+    };
+
+    /// Whether this is the closer of two.
+    pub(crate) fn is_closer_than(&self, other: &Self) -> bool {
+        self.similarity > other.similarity
+            || self.similarity >= other.similarity && self.distance < other.distance
+    }
+}
+
+/// How alike two pages are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comparison {
+    /// By which tier a crawl would call them the same, the cheapest one; `None` if by none.
+    pub tier: Option<Tier>,
+    /// Bits in which their `SimHash`es differ; `None` where a page is too short for one.
+    pub distance: Option<u8>,
+    /// From 0 to 1; 1 where they are the same by an exact tier.
+    pub similarity: Similarity,
 }
 
 #[cfg(test)]

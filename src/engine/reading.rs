@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use super::Options;
-use crate::dedup::{Fingerprinter, Fingerprints, Heading, Ineligible, Text};
+use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Text};
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
 use crate::robots;
@@ -108,7 +108,7 @@ impl Reader {
         let text = match is_read_whole {
             true => (self.fingerprinter)
                 .text(&page.main_text, &page.full_text)
-                .with_heading(&self.heading(&page, url)),
+                .with_hints(&self.hints(&page, url)),
             false => Text::default(),
         };
         let fingerprints = sign(&text);
@@ -116,7 +116,7 @@ impl Reader {
     }
 
     /// What the page says of itself beside its text.
-    fn heading(&self, page: &Page, url: &Url) -> Heading {
+    fn hints(&self, page: &Page, url: &Url) -> PageHints {
         let ids = |urls: &mut dyn Iterator<Item = &String>| -> Vec<UrlId> {
             urls.filter_map(|it| url::parse(it).ok())
                 .map(|it| self.identity.id(&it))
@@ -127,7 +127,7 @@ impl Reader {
         if !versions.is_empty() {
             versions.push(self.identity.id(url));
         }
-        Heading {
+        PageHints {
             host: url.host_str().map(str::to_owned),
             title: page.title.clone(),
             h1: page.metadata.h1.clone(),

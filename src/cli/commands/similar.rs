@@ -99,7 +99,7 @@ fn read(file: &str) -> Result<Fingerprints, Failure> {
     }
     let html = charset::to_text(&bytes, None).text;
     let content = Extraction::new()?.content(Cow::Borrowed(&bytes), &html, None);
-    let text = Text::new(&content.main, &content.visible).with_heading(&content.heading);
+    let text = Text::new(&content.main, &content.visible).with_hints(&content.hints);
     Ok(Fingerprints::of(&bytes, &text))
 }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Extraction};
+use super::{Content, Extraction, Input};
+use crate::corpus::Error;
 use crate::corpus::parallel::{Worked, in_order};
-use crate::corpus::{Error, Input};
-use crate::dedup::Heading;
+use crate::dedup::PageHints;
 
 /// Bytes of lines that a worker takes at once: enough to make handing over cheap.
 const BATCH_BYTES: usize = 256 << 10;
@@ -66,7 +66,7 @@ impl<'a> Document<'a> {
                 raw: Cow::Borrowed(text.as_bytes()),
                 main: Cow::Borrowed(text),
                 visible: Cow::Borrowed(text),
-                heading: Heading::default(),
+                hints: PageHints::default(),
             });
         }
         let Some(Borrowed(html)) = &self.html else {

@@ -5,9 +5,11 @@ mod warc_in;
 mod warc_out;
 
 use std::borrow::Cow;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use super::Error;
-use crate::dedup::Heading;
+use crate::dedup::PageHints;
 use crate::page::{Page, PageOptions};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
@@ -15,6 +17,15 @@ pub(super) use jsonl::{Document, each_line};
 pub(super) use warc_in::{Capture, Item, Wanted, read, work};
 pub use warc_out::StoredBodies;
 pub(super) use warc_out::{Kept, Page as JudgedPage};
+
+/// The files of a corpus.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Their paths. For lines of JSON, `-` or no path is standard input.
+    pub files: &'a [PathBuf],
+    /// Threads that sign documents; `None` for one per core. The output does not depend on it.
+    pub threads: Option<NonZeroUsize>,
+}
 
 /// What a document is signed by.
 pub struct Content<'a> {
@@ -25,7 +36,7 @@ pub struct Content<'a> {
     /// All of its text.
     pub visible: Cow<'a, str>,
     /// What it says of itself.
-    pub heading: Heading,
+    pub hints: PageHints,
 }
 
 /// What reading a page needs besides the page. The links that it finds are not used.
@@ -56,12 +67,12 @@ impl Extraction {
             raw,
             main: page.main_text.into(),
             visible: page.full_text.into(),
-            heading: Heading {
+            hints: PageHints {
                 host: url.and_then(|url| url.host_str().map(str::to_owned)),
                 title: page.title,
                 h1: page.metadata.h1,
                 language: page.detected_language,
-                ..Heading::default()
+                ..PageHints::default()
             },
         }
     }

@@ -18,7 +18,7 @@ use super::{Content, Extraction};
 use crate::archive::{self, ReadRecord};
 use crate::corpus::Error;
 use crate::corpus::parallel::Worked;
-use crate::dedup::Heading;
+use crate::dedup::PageHints;
 use crate::fetch::{self, DecodeBounds, Exchange};
 use crate::page::{self, BodyKind, charset};
 
@@ -255,7 +255,7 @@ fn content(exchange: &Exchange, url: &str, extraction: &Extraction) -> Option<Co
             raw,
             main: text().into_owned().into(),
             visible: text().into_owned().into(),
-            heading: Heading::default(),
+            hints: PageHints::default(),
         }),
         BodyKind::Other => None,
     }

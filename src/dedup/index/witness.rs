@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FallocateFlags;
 
-use super::minhash::HASHES;
-use super::{DocumentId, Fingerprints, Signature, Tier, features};
+use crate::dedup::{DocumentId, Fingerprints, HASHES, Signature, Tier, features};
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;

@@ -3,6 +3,8 @@
 //!
 //! Pure arithmetic; it never sees a string.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// What a shingle is made of.
@@ -33,6 +35,36 @@ impl Shingle {
         Self {
             unit: Unit::Words,
             length,
+        }
+    }
+}
+
+impl fmt::Display for Shingle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Words => "words",
+            Unit::Characters => "chars",
+        };
+        write!(f, "{unit}:{}", self.length)
+    }
+}
+
+impl std::str::FromStr for Shingle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let most = Self::MAX_LENGTH;
+        let wrong =
+            || format!("`{text}` is no shingle: write words:N or chars:N, N from 1 to {most}");
+        let (unit, length) = text.split_once(':').ok_or_else(wrong)?;
+        let unit = match unit {
+            "words" => Unit::Words,
+            "chars" => Unit::Characters,
+            _ => return Err(wrong()),
+        };
+        match length.parse() {
+            Ok(length) if (1..=most).contains(&length) => Ok(Self { unit, length }),
+            _ => Err(wrong()),
         }
     }
 }

@@ -1,15 +1,20 @@
 //! The index: from a page's signatures to the original it repeats.
 
+mod documents;
+mod witness;
+
+pub use documents::{Documents, DocumentsDamage, Error};
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::exact::key_of;
-use super::minhash::SKETCH_SHORTFALL;
-use super::near::BANDS;
+use super::methods::exact::key_of;
+use super::methods::minhash::SKETCH_SHORTFALL;
+use super::methods::near::BANDS;
 use super::{
-    Document, DocumentId, Documents, Error, Features, Finder, Fingerprints, METHODS, Match, Method,
-    Repeat, Rule, Rules, Signature, Similarity, Tier, Verdict,
+    Document, DocumentId, Features, Finder, Fingerprints, METHODS, Match, Method, Repeat, Rule,
+    Rules, Signature, Similarity, Tier, Verdict,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -143,7 +148,7 @@ impl Index {
         exists: &mut impl FnMut(&Document) -> Result<bool, E>,
     ) -> Result<Option<(Match, Arc<Document>)>, E> {
         let fingerprints = page.fingerprints;
-        let Some(Some(signature)) = fingerprints.signatures.get(at) else {
+        let Some(signature) = fingerprints.at(at) else {
             return Ok(None);
         };
         let tier = method.tier();
@@ -160,7 +165,7 @@ impl Index {
             let Some(document) = self.documents.get(id)? else {
                 continue;
             };
-            let Some(Some(other)) = document.fingerprints.signatures.get(at) else {
+            let Some(other) = document.fingerprints.at(at) else {
                 continue;
             };
             let Some(found) = method.measure(signature, other) else {
@@ -270,13 +275,11 @@ pub fn postings(document: &Document, features: &Features) -> Vec<Posting> {
     };
     post(PAYLOAD, key_of(&document.payload));
     let mut keys = Vec::new();
-    for (method, signature) in METHODS.into_iter().zip(&document.fingerprints.signatures) {
-        if let Some(signature) = signature {
-            keys.clear();
-            method.keys(signature, features, &mut keys);
-            for key in keys.iter().filter(|key| key.is_posted) {
-                post(key.structure, key.value);
-            }
+    for (method, signature) in document.fingerprints.signed() {
+        keys.clear();
+        method.keys(signature, features, &mut keys);
+        for key in keys.iter().filter(|key| key.is_posted) {
+            post(key.structure, key.value);
         }
     }
     postings

@@ -2,27 +2,29 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Features, Fingerprinter, Key, Match, Method, Signature, Text, Tier};
+use super::{Key, Method, Signature};
+use crate::dedup::features::{Features, Hashing};
+use crate::dedup::{Match, Text, Tier};
 
 /// Fewer words say too little about a page to tell it from another by its text alone.
 const MIN_WORDS: u32 = 5;
 
 /// A tier that compares one digest.
-pub(super) struct Exact {
+pub(crate) struct Exact {
     tier: Tier,
     structures: &'static [&'static str; 1],
     digest: fn(raw: &[u8], text: &Text) -> Option<[u8; 32]>,
 }
 
 /// The same bytes, after content decoding.
-pub(super) const RAW: Exact = Exact {
+pub(crate) const RAW: Exact = Exact {
     tier: Tier::Raw,
     structures: &["raw"],
     digest: |raw, _| (!raw.is_empty()).then(|| Sha256::digest(raw).into()),
 };
 
 /// The same visible text, case and white space folded.
-pub(super) const NORMALIZED: Exact = Exact {
+pub(crate) const NORMALIZED: Exact = Exact {
     tier: Tier::Normalized,
     structures: &["normalized"],
     digest: |_, text| {
@@ -32,14 +34,14 @@ pub(super) const NORMALIZED: Exact = Exact {
 };
 
 /// The same word sequence of the main content.
-pub(super) const CONTENT: Exact = Exact {
+pub(crate) const CONTENT: Exact = Exact {
     tier: Tier::Content,
     structures: &["content"],
     digest: |_, text| text.content().filter(|_| text.main_words() >= MIN_WORDS),
 };
 
 /// The upper 64 bits of a digest: where it is posted. `verify` compares the rest.
-pub(super) fn key_of(digest: &[u8; 32]) -> u64 {
+pub(crate) fn key_of(digest: &[u8; 32]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = *digest;
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
@@ -53,7 +55,7 @@ impl Method for Exact {
         self.structures
     }
 
-    fn sign(&self, raw: &[u8], text: &Text, _: &Fingerprinter) -> Option<Signature> {
+    fn sign(&self, raw: &[u8], text: &Text, _: &Hashing) -> Option<Signature> {
         (self.digest)(raw, text).map(Signature::Digest)
     }
 
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     fn sign(tier: &Exact, raw: &[u8], text: &Text) -> Option<Signature> {
-        tier.sign(raw, text, Fingerprinter::standard())
+        tier.sign(raw, text, &Hashing::new(Features::default()))
     }
 
     #[test]

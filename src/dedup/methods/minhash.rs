@@ -7,7 +7,7 @@
 
 use pulp::Arch;
 
-use super::shingle::{self, mix};
+use crate::dedup::text::shingle::{self, mix};
 
 /// Hash functions of a signature and of a sketch. The estimate's standard error is
 /// sqrt(J (1 - J) / 128): 3.5 % at J = 0.8.
@@ -147,7 +147,7 @@ const CHANCE: f64 = 1.0 / 256.0;
 
 /// How much less a sketch may show than the signature that it was made of: equal minima have equal
 /// bytes, so the share is no less, and what chance gives is taken off.
-pub(super) const SKETCH_SHORTFALL: f64 = CHANCE / (1.0 - CHANCE);
+pub(crate) const SKETCH_SHORTFALL: f64 = CHANCE / (1.0 - CHANCE);
 
 /// The bytes of minima: equal minima give equal bytes, others do so in one of 256 cases.
 pub(crate) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
@@ -155,7 +155,7 @@ pub(crate) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
 }
 
 /// The similarity that two signatures show, 0 to 1: the share of equal minima.
-pub(super) fn similarity(a: &Signature, b: &Signature) -> f64 {
+pub(crate) fn similarity(a: &Signature, b: &Signature) -> f64 {
     let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();
     f64::from(equal) / HASHES as f64
 }

@@ -82,7 +82,8 @@ fn add(a: u64, b: u64, c: u64) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Text, shingle};
+    use crate::dedup::Text;
+    use crate::dedup::text::shingle;
     use proptest::prelude::*;
 
     fn bits(words: &[String]) -> u64 {

@@ -7,13 +7,13 @@
 //! does in memory).
 
 use super::minhash::{self, HASHES};
-use super::shingle::mix;
 use super::short::{self, SHORT_WORDS};
 use super::simhash::{self, REACH, hamming};
-use super::{
-    Features, Finder, Fingerprinter, Key, MIN_SIMILARITY, Match, Method, Shingle, Signature, Text,
-    Tier, Unit, shingle,
-};
+use super::{Key, Method, Signature};
+use crate::dedup::features::{Features, Hashing};
+use crate::dedup::similarity::MIN_SIMILARITY;
+use crate::dedup::text::shingle::{self, Shingle, Unit, mix};
+use crate::dedup::{Finder, Match, Text, Tier};
 
 /// Fewer words say too little about a page.
 const MIN_WORDS: u32 = 5;
@@ -30,13 +30,13 @@ const STRUCTURES: [&str; 6] = [
 ];
 
 /// The structure of all bands.
-pub(super) const BANDS: &str = "bands";
+pub(crate) const BANDS: &str = "bands";
 
 /// The bits of a key behind its leading block.
 const BEHIND_BLOCK: u64 = u64::MAX >> 16;
 
 /// Almost the same main content.
-pub(super) struct Near;
+pub(crate) struct Near;
 
 impl Method for Near {
     fn tier(&self) -> Tier {
@@ -47,8 +47,8 @@ impl Method for Near {
         &STRUCTURES
     }
 
-    fn sign(&self, _: &[u8], text: &Text, by: &Fingerprinter) -> Option<Signature> {
-        let features = by.features();
+    fn sign(&self, _: &[u8], text: &Text, by: &Hashing) -> Option<Signature> {
+        let features = &by.features;
         let shingles = |of: Shingle| {
             let units = match of.unit {
                 Unit::Words => text.near_hashes(),
@@ -63,7 +63,7 @@ impl Method for Near {
         if text.word_count() < SHORT_WORDS {
             return Some(Signature::Shingles(short::set(&measured).into()));
         }
-        let minima = by.permutations().minima::<HASHES>(&measured);
+        let minima = by.permutations.minima::<HASHES>(&measured);
         let simhash = simhash::majority(&shingles(features.simhash_shingle));
         Some(match features.method {
             Finder::Simhash => Signature::Witnessed {
@@ -151,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn sign(text: &str) -> Option<Signature> {
-        Near.sign(b"", &Text::whole(text), Fingerprinter::standard())
+        Near.sign(b"", &Text::whole(text), &Hashing::new(Features::default()))
     }
 
     fn words(count: u32) -> String {
@@ -205,8 +205,8 @@ mod tests {
             method: Finder::Minhash,
             ..Features::default()
         };
-        let by = Fingerprinter::new(features.clone());
-        let signed = |text: &str| Near.sign(b"", &by.text(text, text), &by).unwrap();
+        let by = Hashing::new(features.clone());
+        let signed = |text: &str| Near.sign(b"", &Text::new(text, text), &by).unwrap();
         let text = words(400);
         let (one, other) = (signed(&text), signed(&format!("{text} end")));
         let small = sign(&text).unwrap();

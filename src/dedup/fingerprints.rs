@@ -1,0 +1,202 @@
+//! The fingerprints of a page: who makes them, and what two of them say.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::features::{Features, Hashing};
+use super::methods::{METHODS, Method, Signature, near, simhash::hamming};
+use super::veto::Veto;
+use super::{Comparison, Match, Rule, Similarity, Text, Tier, Unit};
+use crate::url::UrlId;
+
+/// Makes fingerprints. Shared by threads; a clone costs a counter.
+#[derive(Debug, Clone)]
+pub struct Fingerprinter(Arc<Hashing>);
+
+impl Fingerprinter {
+    /// One that makes fingerprints of these features.
+    pub fn new(features: Features) -> Self {
+        Self(Arc::new(Hashing::new(features)))
+    }
+
+    /// That of the default features.
+    fn standard() -> &'static Self {
+        static STANDARD: OnceLock<Fingerprinter> = OnceLock::new();
+        STANDARD.get_or_init(|| Self::new(Features::default()))
+    }
+
+    /// What it makes fingerprints of.
+    pub fn features(&self) -> &Features {
+        &self.0.features
+    }
+
+    /// The text of a page, ready to be signed: its main text, and its whole visible text.
+    pub fn text(&self, main: &str, visible: &str) -> Text {
+        let features = self.features();
+        let text = Text::new(main, visible).with_masks(features.masks, main, visible);
+        let shingles = [features.simhash_shingle, features.minhash_shingle];
+        match shingles.iter().any(|it| it.unit == Unit::Characters) {
+            true => text.with_characters(main, visible),
+            false => text,
+        }
+    }
+
+    /// Signs a page by every method: `raw` is the decoded body.
+    pub fn sign(&self, raw: &[u8], text: &Text) -> Fingerprints {
+        Fingerprints {
+            signatures: METHODS
+                .iter()
+                .map(|method| method.sign(raw, text, &self.0))
+                .collect(),
+            words: text.word_count(),
+            veto: Veto::of(text, &self.0.permutations),
+        }
+    }
+}
+
+/// The signatures of one page, in the order of [`METHODS`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprints {
+    signatures: Vec<Option<Signature>>,
+    /// Words of the text that the page is judged by.
+    pub words: u32,
+    /// What forbids that it is the same as another.
+    veto: Veto,
+}
+
+impl Fingerprints {
+    /// Signs a page by every method, with the default features: `raw` is the decoded body.
+    pub fn of(raw: &[u8], text: &Text) -> Self {
+        Fingerprinter::standard().sign(raw, text)
+    }
+
+    /// Those that are the same whatever fingerprints are made of: of the bytes and the visible
+    /// text.
+    #[must_use]
+    pub fn of_bytes_and_text(&self) -> Self {
+        let of = |tier| match tier {
+            Tier::Raw | Tier::Normalized => self.get(tier).cloned(),
+            Tier::Content | Tier::Near => None,
+        };
+        Self {
+            signatures: METHODS.iter().map(|method| of(method.tier())).collect(),
+            words: self.words,
+            veto: Veto::default(),
+        }
+    }
+
+    /// Whether nothing but what a tier compares speaks against the two pages' being the same.
+    pub(crate) fn may_be_same(&self, other: &Self, tier: Tier) -> bool {
+        match tier {
+            Tier::Raw => true,
+            Tier::Normalized => self.veto.allows_normalized(&other.veto),
+            Tier::Content => self.veto.allows_content(&other.veto),
+            Tier::Near => self.veto.allows_near(&other.veto),
+        }
+    }
+
+    /// Whether the two pages, by these ids, are of one series, such as the pages of a list.
+    pub(crate) fn are_one_series(&self, id: UrlId, other: &Self, others: UrlId) -> bool {
+        self.veto.are_one_series(id, &other.veto, others)
+    }
+
+    /// Whether the two pages are from one host, as far as is known.
+    pub(crate) fn is_one_host(&self, other: &Self) -> bool {
+        self.veto.is_one_host(&other.veto)
+    }
+
+    /// The signature of the method at a position of [`METHODS`], if the page has one.
+    pub(super) fn at(&self, method: usize) -> Option<&Signature> {
+        self.signatures.get(method)?.as_ref()
+    }
+
+    /// The signatures that the page has, with their methods.
+    pub(super) fn signed(&self) -> impl Iterator<Item = (&'static dyn Method, &Signature)> {
+        let pairs = METHODS.into_iter().zip(&self.signatures);
+        pairs.filter_map(|(method, signature)| Some((method, signature.as_ref()?)))
+    }
+
+    /// The signature of a tier, if the page has one.
+    pub fn get(&self, tier: Tier) -> Option<&Signature> {
+        let at = METHODS.iter().position(|method| method.tier() == tier)?;
+        self.at(at)
+    }
+
+    /// Puts the signature of a tier in its place.
+    pub(crate) fn set(&mut self, tier: Tier, signature: Option<Signature>) {
+        let at = METHODS.iter().position(|method| method.tier() == tier);
+        if let Some(place) = at.and_then(|at| self.signatures.get_mut(at)) {
+            *place = signature;
+        }
+    }
+
+    /// The cheapest tier by which two visits of one page found the same. Near does not count: an
+    /// edited page is another one; nor does a main text that is too little of the page.
+    pub fn same_as(&self, other: &Self) -> Option<Tier> {
+        let is_over_trimmed = self.veto.is_over_trimmed() || other.veto.is_over_trimmed();
+        Tier::ALL
+            .into_iter()
+            .filter(|tier| *tier != Tier::Near)
+            .filter(|tier| *tier != Tier::Content || !is_over_trimmed)
+            .find(|tier| self.get(*tier).is_some() && self.get(*tier) == other.get(*tier))
+    }
+
+    /// How alike the two pages are, whether or not a crawl calls them so; `None` if nothing of
+    /// the two can be compared.
+    pub fn compare(&self, other: &Self) -> Option<Comparison> {
+        let is_same = |tier: &Tier| {
+            let own = self.get(*tier);
+            own.is_some() && own == other.get(*tier) && self.may_be_same(other, *tier)
+        };
+        let mut exact = Tier::ALL.into_iter().filter(|tier| *tier != Tier::Near);
+        let exact = exact.find(is_same);
+        let (own, others) = (self.get(Tier::Near), other.get(Tier::Near));
+        let found = own.zip(others).and_then(|(a, b)| near::Near.measure(a, b));
+        let is_near = || {
+            let accepts = |found: &Match| Rule::default().accepts(found, self.is_one_host(other));
+            found.as_ref().is_some_and(accepts) && self.may_be_same(other, Tier::Near)
+        };
+        Some(Comparison {
+            tier: exact.or_else(|| is_near().then_some(Tier::Near)),
+            distance: own
+                .zip(others)
+                .and_then(|(own, other)| Some(hamming(own.simhash()?, other.simhash()?))),
+            similarity: match (exact, found) {
+                (Some(_), _) => Similarity::EXACT,
+                (None, Some(found)) => Similarity::of(found.similarity),
+                (None, None) => return None,
+            },
+        })
+    }
+
+    /// How alike a page, as it is now, is to the original that it was called a duplicate of, if
+    /// that is still enough: less will do for staying than for joining, so that a page on the brink
+    /// is not taken in and turned out at every visit.
+    /// `rule` is what holds for the two.
+    pub(crate) fn stays_near(&self, original: &Self, rule: &Rule) -> Option<Match> {
+        let found = near::Near.measure(self.get(Tier::Near)?, original.get(Tier::Near)?)?;
+        let stays = rule.keeps(&found, self.is_one_host(original))
+            && self.may_be_same(original, Tier::Near);
+        stays.then_some(found)
+    }
+
+    /// Tier and signature as text, for records and logs: digests and SimHash in hexadecimal.
+    pub fn describe(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.signed().flat_map(|(method, signature)| {
+            let digest = match (method.tier(), signature) {
+                (Tier::Raw, Signature::Digest(digest)) => Some(("sha256-raw", digest)),
+                (Tier::Normalized, Signature::Digest(it)) => Some(("sha256-normalized", it)),
+                (_, Signature::Digest(digest)) => Some(("sha256-content", digest)),
+                // The conversion record has the whole text.
+                _ => None,
+            };
+            let digest = digest.map(|(name, digest)| (name, hex::encode(digest)));
+            let simhash = signature.simhash();
+            let simhash = simhash.map(|bits| ("simhash-64", format!("{bits:016x}")));
+            let sketch = signature.sketch();
+            let sketch = sketch.map(|bytes| ("sketch", hex::encode(&bytes[..])));
+            [digest, simhash, sketch].into_iter().flatten()
+        })
+    }
+}

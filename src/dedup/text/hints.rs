@@ -1,0 +1,128 @@
+//! What a page says of itself beside its text, and the hashes of it that are compared.
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::words::words;
+use crate::url::UrlId;
+
+/// What a page says of itself beside its text. What is unknown forbids nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageHints {
+    /// The host that it is from.
+    pub host: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its first `<h1>`.
+    pub h1: Option<String>,
+    /// The language that its main text is in, as far as that is sure.
+    pub language: Option<&'static str>,
+    /// The language that it says it is in; counts where the text does not tell.
+    pub declared_language: Option<String>,
+    /// The same page in all its languages, itself among them, where there are several.
+    pub versions: Vec<UrlId>,
+    /// The pages that it names as next and previous, two at most.
+    pub neighbours: Vec<UrlId>,
+    /// The first page of the list that it is a page of by its URL, such as `/list` for
+    /// `/list?page=2`.
+    pub series: Option<UrlId>,
+}
+
+/// Hashes of 32 bits: two that are equal by chance forbid nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HintHashes {
+    pub(crate) host: Option<u32>,
+    pub(crate) headline: Option<u32>,
+    pub(crate) language: Option<u32>,
+    pub(crate) versions: Option<u32>,
+    pub(crate) neighbours: [Option<u32>; 2],
+    pub(crate) series: Option<u32>,
+}
+
+impl HintHashes {
+    /// What hints are compared by.
+    pub(crate) fn of(hints: &PageHints) -> Self {
+        let hash = |text: &str| (xxh3_64(text.as_bytes()) >> 32) as u32;
+        Self {
+            host: hints.host.as_deref().map(hash),
+            headline: headline(hints).map(|words| hash(&words.join(" "))),
+            language: hints
+                .language
+                .or(hints.declared_language.as_deref().map(primary))
+                .map(hash),
+            versions: (hints.versions.len() > 1).then(|| all_of(&hints.versions)),
+            neighbours: [0, 1].map(|at| hints.neighbours.get(at).copied().map(short)),
+            series: hints.series.map(short),
+        }
+    }
+}
+
+/// The language of a tag such as `pt-br`, without what follows.
+fn primary(tag: &str) -> &str {
+    tag.split(['-', '_']).next().unwrap_or(tag)
+}
+
+/// A page by 32 bits of its id.
+pub(crate) fn short(id: UrlId) -> u32 {
+    (id.key() >> 32) as u32
+}
+
+/// A set of pages by 32 bits, whatever their order.
+fn all_of(pages: &[UrlId]) -> u32 {
+    let mut keys: Vec<u64> = pages.iter().map(UrlId::key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let bytes: Vec<u8> = keys.into_iter().flat_map(u64::to_be_bytes).collect();
+    (xxh3_64(&bytes) >> 32) as u32
+}
+
+/// The words of the title; only those of the `<h1>` where the title begins with them and they are
+/// most of it, for what follows then is the site's name. Digits do not count: they are versions,
+/// dates and counters.
+fn headline(hints: &PageHints) -> Option<Vec<String>> {
+    let title = hints.title.as_deref().map(letters).unwrap_or_default();
+    let h1 = hints.h1.as_deref().map(letters).unwrap_or_default();
+    let is_most = title.starts_with(&h1) && h1.len() * 2 >= title.len();
+    let headline = if is_most || title.is_empty() {
+        h1
+    } else {
+        title
+    };
+    (!headline.is_empty()).then_some(headline)
+}
+
+/// The words of a text without their digits.
+fn letters(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    words(text, |word| {
+        let word: String = word.chars().filter(|c| !c.is_numeric()).collect();
+        if !word.is_empty() {
+            found.push(word);
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_headline_is_the_title_without_digits_and_site() {
+        let check = |title: &str, h1: &str, expected: &str| {
+            let found = headline(&PageHints {
+                title: Some(title.to_owned()),
+                h1: Some(h1.to_owned()),
+                ..PageHints::default()
+            })
+            .unwrap_or_default();
+            assert_eq!(found.join(" "), expected, "{title} / {h1}");
+        };
+        check("Setup — Manual 3.2", "Manual 3.2", "setup manual");
+        check("Setup — Manual 4", "", "setup manual");
+        check("A long story | Site", "A long story", "a long story");
+        check("Site: A long story", "Site", "site a long story");
+        check("", "Setup", "setup");
+        check("404", "", "");
+    }
+}

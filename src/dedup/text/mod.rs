@@ -1,0 +1,284 @@
+//! The one tokeniser, and the normal forms of text that the tiers above raw bytes compare.
+//!
+//! A text is lower-cased once and read once; that reading gives the normalized digest, the word
+//! sequence's digest and one hash for each word. All that comes later (shingles, SimHash,
+//! `MinHash`) is rolled from the word hashes and never sees a string.
+
+mod hints;
+mod mask;
+mod read;
+pub(crate) mod shingle;
+mod words;
+
+pub use hints::PageHints;
+pub(crate) use hints::{HintHashes, short};
+pub use mask::{Mask, Masks};
+pub(crate) use words::word_hashes;
+pub use words::words;
+
+use read::{Reading, read};
+use shingle::mix;
+use words::{Piece, lower, pieces};
+
+/// Under this share of the visible words, the main text is no longer trusted to stand for the
+/// page, which is then judged by all of its text: two pages that share a notice and differ in a
+/// table that extraction dropped are not the same.
+const TRUSTED_SHARE: f64 = 0.25;
+
+/// Bytes of an imprint, the end of a page from its copyright line on; what is longer is more than
+/// that.
+const IMPRINT_BYTES: usize = 400;
+
+/// A page's text, ready to be signed.
+#[derive(Debug, Clone, Default)]
+pub struct Text {
+    /// SHA-256 of the visible text, case and white space folded.
+    normalized: Option<[u8; 32]>,
+    /// The text that the page is judged by.
+    judged: Reading,
+    /// The other one of main and visible text, where the two differ.
+    other: Option<Reading>,
+    /// Whether the page is judged by its visible text, as the main text is too little of it.
+    is_over_trimmed: bool,
+    /// What the page says of itself.
+    hints: HintHashes,
+    /// What is masked in the near tier, and the words of the text that the page is judged by then.
+    masks: Masks,
+    masked: Vec<u64>,
+    /// One hash for each character of the text that the page is judged by, where asked for.
+    characters: Vec<u64>,
+}
+
+impl Text {
+    /// Prepares the main text of a page and its whole visible text. An imprint that extraction left
+    /// at the end of the main text is left out: it changes with every year and every build.
+    pub fn new(main: &str, visible: &str) -> Self {
+        if main == visible {
+            return Self::whole(visible);
+        }
+        let mut text = Self::whole(visible);
+        let mut other = read(without_imprint(main));
+        let enough = TRUSTED_SHARE * text.judged.words.len() as f64;
+        text.is_over_trimmed = (other.words.len() as f64) < enough;
+        if !text.is_over_trimmed {
+            std::mem::swap(&mut text.judged, &mut other);
+        }
+        text.other = Some(other);
+        text
+    }
+
+    /// Prepares a text that is all there is of its page.
+    pub fn whole(visible: &str) -> Self {
+        let judged = read(visible);
+        let normalized = (!judged.words.is_empty()).then_some(judged.normalized);
+        Self {
+            normalized,
+            judged,
+            ..Self::default()
+        }
+    }
+
+    /// Adds what the page says of itself.
+    #[must_use]
+    pub fn with_hints(mut self, hints: &PageHints) -> Self {
+        self.hints = HintHashes::of(hints);
+        self
+    }
+
+    /// Masks what the near tier must not see, in the texts that this was prepared from.
+    #[must_use]
+    pub fn with_masks(mut self, masks: Masks, main: &str, visible: &str) -> Self {
+        self.masks = masks;
+        if !masks.is_empty() {
+            self.masked = word_hashes(&masks.apply(self.judged_of(main, visible)));
+        }
+        self
+    }
+
+    /// Which of the texts that this was prepared from the page is judged by.
+    fn judged_of<'a>(&self, main: &'a str, visible: &'a str) -> &'a str {
+        match self.is_whole() || self.is_over_trimmed {
+            true => visible,
+            false => without_imprint(main),
+        }
+    }
+
+    /// Adds what shingles of characters are made of, from the texts that this was prepared from,
+    /// masked as the words are.
+    #[must_use]
+    pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
+        let judged = self.judged_of(main, visible);
+        let judged = match self.masks.is_empty() {
+            true => lower(judged),
+            false => self.masks.apply(judged),
+        };
+        pieces(&judged, |piece, _| {
+            if let Piece::Word(run) | Piece::Run(run) = piece {
+                let between = (!self.characters.is_empty()).then_some(' ');
+                let characters = between.into_iter().chain(run.chars());
+                self.characters
+                    .extend(characters.map(|c| mix(u64::from(u32::from(c)))));
+            }
+        });
+        self
+    }
+
+    /// SHA-256 of the visible text, case and white space folded; `None` if there is none.
+    pub fn normalized(&self) -> Option<[u8; 32]> {
+        self.normalized
+    }
+
+    /// SHA-256 of the word sequence of the main text; `None` if there is none.
+    pub fn content(&self) -> Option<[u8; 32]> {
+        let main = self.main();
+        (!main.words.is_empty()).then_some(main.content)
+    }
+
+    /// xxh3 of each word that the page is judged by, in order.
+    pub fn word_hashes(&self) -> &[u64] {
+        &self.judged.words
+    }
+
+    /// The same for the near tier, which does not see what is masked.
+    pub fn near_hashes(&self) -> &[u64] {
+        match self.masks.is_empty() {
+            true => &self.judged.words,
+            false => &self.masked,
+        }
+    }
+
+    /// xxh3 of each visible word, in order.
+    pub fn visible_hashes(&self) -> &[u64] {
+        match &self.other {
+            Some(other) if !self.is_over_trimmed => &other.words,
+            _ => &self.judged.words,
+        }
+    }
+
+    /// xxh3 of each word of the main text, in order.
+    pub fn main_hashes(&self) -> &[u64] {
+        &self.main().words
+    }
+
+    fn main(&self) -> &Reading {
+        match &self.other {
+            Some(other) if self.is_over_trimmed => other,
+            _ => &self.judged,
+        }
+    }
+
+    /// One hash for each character that the page is judged by: those of the words, with one space
+    /// between two runs. Empty unless they were asked for.
+    pub fn characters(&self) -> &[u64] {
+        &self.characters
+    }
+
+    /// Whether the main text is all of the visible text.
+    pub fn is_whole(&self) -> bool {
+        self.other.is_none()
+    }
+
+    /// Whether the page is judged by its visible text, as the main text is too little of it.
+    pub fn is_over_trimmed(&self) -> bool {
+        self.is_over_trimmed
+    }
+
+    /// What the page says of itself.
+    pub(crate) fn hints(&self) -> HintHashes {
+        self.hints
+    }
+
+    /// Number of words of the main text.
+    pub fn main_words(&self) -> u32 {
+        u32::try_from(self.main().words.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Number of words that the page is judged by.
+    pub fn word_count(&self) -> u32 {
+        u32::try_from(self.judged.words.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Number of visible words.
+    pub fn visible_words(&self) -> u32 {
+        u32::try_from(self.visible_hashes().len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// The main text before its imprint: the last line that begins with the copyright sign, or with the
+/// word and the sign, and what little follows. A text that is nothing else is left as it is.
+fn without_imprint(main: &str) -> &str {
+    let tail = (main.len().saturating_sub(IMPRINT_BYTES)..main.len())
+        .find(|at| main.is_char_boundary(*at))
+        .unwrap_or(0);
+    let is_imprint = |line: &str| {
+        let line = line.trim_start();
+        let word = line.get(..9).unwrap_or_default();
+        let rest = match word.eq_ignore_ascii_case("copyright") {
+            true => line.get(9..).unwrap_or_default().trim_start(),
+            false => line,
+        };
+        let sign = rest.get(..3).unwrap_or_default();
+        rest.starts_with('©') || sign.eq_ignore_ascii_case("(c)")
+    };
+    let breaks = main.match_indices('\n').map(|(at, _)| at).rev();
+    let at = breaks
+        .take_while(|at| *at >= tail)
+        .find(|at| is_imprint(main.get(at + 1..).unwrap_or_default()));
+    at.and_then(|at| main.get(..at)).unwrap_or(main)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folding_ignores_case_and_space_only() {
+        let of = |text: &str| Text::new(text, text).normalized();
+        assert_eq!(of("A  b\n c."), of("a B c. "));
+        assert_ne!(of("a b c."), of("a b c"));
+        assert_eq!(of(" a\u{a0}b"), of("A B"), "all of Unicode's white space");
+        assert_eq!(Text::new("", " \n").normalized(), None);
+    }
+
+    #[test]
+    fn content_is_the_word_sequence() {
+        let of = |text: &str| Text::new(text, text).content();
+        assert_eq!(of("One, two; three"), of("one two three"));
+        assert_ne!(of("one two three"), of("one three two"));
+        assert_ne!(of("ab c"), of("a bc"));
+    }
+
+    #[test]
+    fn an_over_trimmed_main_text_does_not_stand_for_the_page() {
+        let notice = "please note that this page is old";
+        let one = format!("{notice} {}", "alpha beta gamma ".repeat(20));
+        let two = format!("{notice} {}", "delta epsilon zeta ".repeat(20));
+        let (one, two) = (Text::new(notice, &one), Text::new(notice, &two));
+        assert!(one.is_over_trimmed());
+        assert_ne!(one.word_hashes(), two.word_hashes());
+        assert_eq!(one.word_hashes(), one.visible_hashes());
+        assert_eq!(one.content(), two.content(), "for veto.rs to judge");
+    }
+
+    #[test]
+    fn an_imprint_is_no_main_text() {
+        let check = |main: &str, expected: &str| assert_eq!(without_imprint(main), expected);
+        check(
+            "Story.\n© 2003-2023, The Makers. Last updated today.",
+            "Story.",
+        );
+        check(
+            "Story.\nCopyright (C) 2023 Makers\nMade with care.",
+            "Story.",
+        );
+        check("Story.\nCopyright © 2023", "Story.");
+        check(
+            "Story.\nCopyright law is old.",
+            "Story.\nCopyright law is old.",
+        );
+        check("© 2023 Makers", "© 2023 Makers");
+        check("Ünder\nÖver", "Ünder\nÖver");
+        let long = format!("Story.\n© 2023\n{}", "é more words ".repeat(40));
+        check(&long, &long);
+    }
+}

@@ -1,0 +1,162 @@
+//! One pass over a text: the digest of the folded text, the digest of its words, and a hash for
+//! each word.
+
+use sha2::{Digest, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::words::{Piece, lower, pieces, visit_mixed};
+
+/// What one pass over a text gives.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reading {
+    /// SHA-256 of the text, lower-cased, runs of white space as one space.
+    pub(super) normalized: [u8; 32],
+    /// SHA-256 of the words, each with a NUL behind it: `ab c` is not `a bc`.
+    pub(super) content: [u8; 32],
+    /// xxh3 of each word.
+    pub(super) words: Vec<u64>,
+}
+
+pub(super) fn read(text: &str) -> Reading {
+    let lower = lower(text);
+    let bytes = lower.as_bytes();
+    let mut words = Vec::with_capacity(lower.len() / 6 + 1);
+    let mut content = Words::with_room_for(lower.len());
+    let mut folded = Folded::of(bytes);
+    pieces(&lower, |piece, start| match piece {
+        Piece::Word(word) => {
+            folded.visible(start, start + word.len());
+            words.push(xxh3_64(word.as_bytes()));
+            content.push(bytes, start, word.len());
+        }
+        Piece::Run(run) => {
+            folded.visible(start, start + run.len());
+            visit_mixed(run, &mut |word| {
+                words.push(xxh3_64(word.as_bytes()));
+                content.push(word.as_bytes(), 0, word.len());
+            });
+        }
+        Piece::Space => {}
+        Piece::Other(other) => folded.visible(start, start + other.len()),
+    });
+    Reading {
+        normalized: folded.digest(),
+        content: Sha256::digest(content.bytes()).into(),
+        words,
+    }
+}
+
+/// A text with every run of white space as one space, none at its ends. What is so already, which
+/// is most of a line, is copied at once.
+struct Folded<'a> {
+    bytes: &'a [u8],
+    done: Vec<u8>,
+    /// What is to be copied next.
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Folded<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            done: Vec::new(),
+            from: 0,
+            to: 0,
+        }
+    }
+
+    /// What is not white space stands from `start` to `end`.
+    #[inline]
+    fn visible(&mut self, start: usize, end: usize) {
+        let is_gap = start != self.to;
+        if is_gap && !(start == self.to + 1 && self.bytes[self.to] == b' ' && self.to > self.from) {
+            self.copy();
+            self.from = start;
+        }
+        self.to = end;
+    }
+
+    fn copy(&mut self) {
+        if self.to > self.from {
+            if !self.done.is_empty() {
+                self.done.push(b' ');
+            }
+            self.done.extend_from_slice(&self.bytes[self.from..self.to]);
+        }
+    }
+
+    fn digest(mut self) -> [u8; 32] {
+        if self.done.is_empty() {
+            return Sha256::digest(&self.bytes[self.from..self.to]).into();
+        }
+        self.copy();
+        Sha256::digest(&self.done).into()
+    }
+}
+
+/// Words, each with a NUL behind it.
+struct Words {
+    /// Longer than what is in it, so that a word is copied eight bytes at a time.
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Words {
+    fn with_room_for(length: usize) -> Self {
+        Self {
+            bytes: vec![0; length + 32],
+            length: 0,
+        }
+    }
+
+    /// Adds the `length` bytes from `start` on. Most words have fewer than eight, and copying what
+    /// stands behind them too is cheaper than asking how many.
+    #[inline]
+    fn push(&mut self, from: &[u8], start: usize, length: usize) {
+        if self.bytes.len() - self.length < length + 16 {
+            self.bytes.resize(2 * self.bytes.len() + length, 0);
+        }
+        let to = &mut self.bytes[self.length..];
+        let mut copied = 0;
+        while copied < length {
+            let Some(eight) = from[start + copied..].first_chunk::<8>() else {
+                to[copied..length].copy_from_slice(&from[start + copied..start + length]);
+                break;
+            };
+            to[copied..copied + 8].copy_from_slice(eight);
+            copied += 8;
+        }
+        to[length] = 0;
+        self.length += length + 1;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dedup::text::words;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Copying whole stretches gives what copying piece by piece gives.
+        #[test]
+        fn both_digests_are_those_of_the_folded_text_and_of_the_words(
+            text in "[ -~é’\u{a0}\u{2003}語言\n\t]{0,80}",
+        ) {
+            let lower: String = text.chars().flat_map(char::to_lowercase).collect();
+            let folded: Vec<&str> = lower.split_whitespace().collect();
+            let mut content = Vec::new();
+            words(&text, |word| content.extend([word.as_bytes(), &[0]].concat()));
+            let reading = read(&text);
+            let normalized: [u8; 32] = Sha256::digest(folded.join(" ")).into();
+            prop_assert_eq!(reading.normalized, normalized);
+            let content: [u8; 32] = Sha256::digest(&content).into();
+            prop_assert_eq!(reading.content, content);
+        }
+    }
+}

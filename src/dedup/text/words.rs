@@ -1,0 +1,231 @@
+//! The tokeniser: what a word is.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// xxh3 of each word of a text.
+pub(crate) fn word_hashes(text: &str) -> Vec<u64> {
+    let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
+    words(text, |word| hashes.push(xxh3_64(word.as_bytes())));
+    hashes
+}
+
+/// Visits the words of a text: lower-cased runs of letters and digits; where words are not parted
+/// by spaces (Chinese, Japanese, Thai and the like), every two neighbouring characters.
+pub fn words(text: &str, mut visit: impl FnMut(&str)) {
+    pieces(&lower(text), |piece, _| match piece {
+        Piece::Word(word) => visit(word),
+        Piece::Run(run) => visit_mixed(run, &mut visit),
+        Piece::Space | Piece::Other(_) => {}
+    });
+}
+
+/// Part of a lower-cased text.
+pub(super) enum Piece<'a> {
+    /// The longest run of letters and digits of ASCII, which is one word.
+    Word(&'a str),
+    /// The longest run of letters, digits and the marks that belong to them, with some beyond
+    /// ASCII.
+    Run(&'a str),
+    /// One character of white space.
+    Space,
+    /// Some other character.
+    Other(&'a str),
+}
+
+/// Parts a lower-cased text; each part is visited with its place. ASCII, most of the web's text,
+/// goes by bytes and a table.
+#[inline]
+pub(super) fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)) {
+    let bytes = lower.as_bytes();
+    let mut at = 0;
+    while let Some(&first) = bytes.get(at) {
+        let start = at;
+        at = ascii_run(bytes, at);
+        let ascii = at;
+        if bytes.get(at).is_some_and(|byte| *byte >= 0x80) {
+            // Letters beyond ASCII may go on the run, or begin it.
+            let rest = &lower[at..];
+            at += rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        }
+        let piece = if at > ascii {
+            Piece::Run(&lower[start..at])
+        } else if at > start {
+            Piece::Word(&lower[start..at])
+        } else if first < 0x80 {
+            at += 1;
+            match CLASS[usize::from(first)] {
+                Class::Space => Piece::Space,
+                _ => Piece::Other(&lower[start..at]),
+            }
+        } else {
+            let character = lower[start..].chars().next();
+            at += character.map_or(1, char::len_utf8);
+            match character.is_some_and(char::is_whitespace) {
+                true => Piece::Space,
+                false => Piece::Other(&lower[start..at]),
+            }
+        };
+        // Called in one place, so that it is compiled into the loop.
+        visit(piece, start);
+    }
+}
+
+/// Where the lower-case letters and digits of ASCII end that begin at `at`. Eight bytes at a time,
+/// so that the length of a word, which nothing can predict, decides no branch.
+#[inline]
+fn ascii_run(bytes: &[u8], mut at: usize) -> usize {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let eight = u64::from_le_bytes(*eight);
+        // The high bit of each byte that is at least `low`; with its own high bit set, no byte
+        // borrows.
+        let at_least = |low: u8| (eight | HIGH).wrapping_sub(u64::from_le_bytes([low; 8])) & HIGH;
+        let letters = at_least(b'a') & !at_least(b'z' + 1);
+        let digits = at_least(b'0') & !at_least(b'9' + 1);
+        let others = !(letters | digits) & HIGH | eight & HIGH;
+        if others != 0 {
+            return at + others.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let is_word = |byte: &&u8| CLASS[usize::from(**byte)] == Class::Word;
+    at + rest.iter().take_while(is_word).count()
+}
+
+/// What a byte of ASCII is; bytes beyond are looked at as characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Word,
+    Space,
+    Other,
+}
+
+const CLASS: [Class; 256] = {
+    let mut table = [Class::Other; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = Class::Word;
+        } else if matches!(byte, b'\t'..=b'\r' | b' ') {
+            table[byte as usize] = Class::Space;
+        }
+        byte += 1;
+    }
+    table
+};
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || is_mark(c)
+}
+
+/// The whole text in lower case, character by character, so that no word depends on its neighbours.
+pub(super) fn lower(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut lower = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let ascii = rest.find(|c: char| !c.is_ascii()).unwrap_or(rest.len());
+        let (before, after) = rest.split_at(ascii);
+        let start = lower.len();
+        lower.push_str(before);
+        lower[start..].make_ascii_lowercase();
+        let beyond = after.find(|c: char| c.is_ascii()).unwrap_or(after.len());
+        let (beyond, after) = after.split_at(beyond);
+        lower.extend(beyond.chars().flat_map(char::to_lowercase));
+        rest = after;
+    }
+    lower
+}
+
+/// Splits a run where its script changes, and the parts without word spaces into bigrams.
+pub(super) fn visit_mixed(run: &str, visit: &mut impl FnMut(&str)) {
+    let mut rest = run;
+    while let Some(first) = rest.chars().next() {
+        let spaceless = is_spaceless(first);
+        let end = rest
+            .find(|c| is_spaceless(c) != spaceless)
+            .unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        if !spaceless {
+            visit(part);
+            continue;
+        }
+        let mut starts = part.char_indices().map(|(at, _)| at).chain([part.len()]);
+        let mut before = starts.next().unwrap_or(0);
+        let mut middle = starts.next().unwrap_or(part.len());
+        if middle == part.len() {
+            visit(part);
+        }
+        for end in starts {
+            visit(&part[before..end]);
+            before = middle;
+            middle = end;
+        }
+    }
+}
+
+/// Combining marks belong to the letter before them (Thai vowels, Indic signs, accents apart).
+fn is_mark(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
+        | '\u{900}'..='\u{903}' | '\u{93a}'..='\u{94f}')
+}
+
+/// Scripts written without spaces between words.
+fn is_spaceless(c: char) -> bool {
+    matches!(c,
+        '\u{e00}'..='\u{eff}'           // Thai, Lao
+        | '\u{1000}'..='\u{109f}'       // Myanmar
+        | '\u{1780}'..='\u{17ff}'       // Khmer
+        | '\u{3040}'..='\u{30ff}'       // Hiragana, Katakana
+        | '\u{3400}'..='\u{4dbf}'       // CJK extension A
+        | '\u{4e00}'..='\u{9fff}'       // CJK
+        | '\u{f900}'..='\u{faff}'       // CJK compatibility
+        | '\u{20000}'..='\u{3ffff}') // CJK extensions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(text: &str, expected: &[&str]) {
+        let mut found = Vec::new();
+        words(text, |word| found.push(word.to_owned()));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits() {
+        check("Hello, World! x86-64", &["hello", "world", "x86", "64"]);
+        check("  ", &[]);
+        check("ÄRGER über_alles", &["ärger", "über", "alles"]);
+        check("it’s naïve—or caféx", &["it", "s", "naïve", "or", "caféx"]);
+        check("ΟΔΟΣ, İx", &["οδοσ", "i\u{307}x"]);
+    }
+
+    proptest! {
+        /// Eight bytes at a time give what one at a time gives.
+        #[test]
+        fn words_of_any_text_are_its_runs(text in "[ -~é’\\n]{0,60}") {
+            let mut found = Vec::new();
+            words(&text, |word| found.push(word.to_owned()));
+            let lower = text.to_lowercase();
+            let expected: Vec<_> = lower
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn scripts_without_spaces_give_bigrams() {
+        check("日本語", &["日本", "本語"]);
+        check("東", &["東"]);
+        check("Rust言語です", &["rust", "言語", "語で", "です"]);
+    }
+}
