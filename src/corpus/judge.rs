@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bottom::{self, Bottom};
 use super::lookup::{Bands, Found, Sets, Spread, Tables};
-use super::sign::{Clusters, Features, Near, Options, Signed};
+use super::sign::{Clusters, Fingerprint, NearMethod, Options, Signed};
 use crate::dedup::minhash::{self, Sketch};
 use crate::dedup::short::{self, Set};
 use crate::dedup::veto::Veto;
@@ -26,7 +26,7 @@ const DOUBT: f64 = 0.1;
 
 /// A document's match among those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Duplicate {
+pub struct EarlierMatch {
     /// The number of the earlier document, from 0.
     pub of: u32,
     /// By which tier.
@@ -37,7 +37,7 @@ pub struct Duplicate {
     pub similarity: Option<f64>,
 }
 
-impl Duplicate {
+impl EarlierMatch {
     /// The tier's name in the output, which calls the same bytes `exact`.
     pub fn kind(&self) -> &'static str {
         match self.tier {
@@ -49,9 +49,9 @@ impl Duplicate {
 
 /// What became of a document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct CorpusVerdict {
     /// The closest document before it that it repeats.
-    pub duplicate: Option<Duplicate>,
+    pub duplicate: Option<EarlierMatch>,
     /// Other clusters that it is as good as part of, and so joins: the first document of each.
     pub joins: Vec<u32>,
 }
@@ -74,7 +74,7 @@ pub struct Corpus {
     bands: Bands,
     sets: Sets,
     /// Documents with a fingerprint, by their number in `tables` and `bands`.
-    kept: Vec<Kept>,
+    kept: Vec<Candidate>,
     /// Of the documents about which there is something to say.
     vetoes: HashMap<u32, Veto>,
     /// The first document of each document's cluster, or one on the way to it.
@@ -83,9 +83,9 @@ pub struct Corpus {
 
 /// A document with a fingerprint.
 #[derive(Debug)]
-struct Kept {
+struct Candidate {
     document: u32,
-    features: Features,
+    features: Fingerprint,
     exact: Option<Set>,
 }
 
@@ -97,7 +97,7 @@ impl Corpus {
     /// No documents yet.
     pub fn new(options: Options) -> Self {
         let bands = match options.near {
-            Near::MinHash { bands, .. } => bands as usize,
+            NearMethod::MinHash { bands, .. } => bands as usize,
             _ => 0,
         };
         Self {
@@ -127,7 +127,7 @@ impl Corpus {
     }
 
     /// Judges the next document, and keeps what later ones are judged by.
-    pub fn judge(&mut self, signed: Signed) -> Judged {
+    pub fn judge(&mut self, signed: Signed) -> CorpusVerdict {
         let judged = self.compare(&signed);
         let kept = self.worth_keeping(signed, &judged);
         self.take(&judged, kept);
@@ -135,9 +135,9 @@ impl Corpus {
     }
 
     /// What the next document is, compared with those before it.
-    pub fn compare(&mut self, signed: &Signed) -> Judged {
+    pub fn compare(&mut self, signed: &Signed) -> CorpusVerdict {
         if let Some(same) = self.same(signed) {
-            return Judged {
+            return CorpusVerdict {
                 duplicate: Some(same),
                 joins: Vec::new(),
             };
@@ -150,14 +150,14 @@ impl Corpus {
                 roots.push(root);
             }
         }
-        Judged {
+        CorpusVerdict {
             duplicate: alike.first().copied(),
             joins: roots.split_off(roots.len().min(1)),
         }
     }
 
     /// What later documents are judged by of one that was judged so.
-    pub fn worth_keeping(&self, mut signed: Signed, judged: &Judged) -> Option<Signed> {
+    pub fn worth_keeping(&self, mut signed: Signed, judged: &CorpusVerdict) -> Option<Signed> {
         let tier = judged.duplicate.map(|duplicate| duplicate.tier);
         if tier.is_some() && self.options.clusters == Clusters::FirstFit {
             return None;
@@ -173,7 +173,7 @@ impl Corpus {
     }
 
     /// Takes the next document as it was judged, and what is kept of it.
-    pub fn take(&mut self, judged: &Judged, kept: Option<Signed>) {
+    pub fn take(&mut self, judged: &CorpusVerdict, kept: Option<Signed>) {
         let number = self.count;
         self.count += 1;
         let own = judged.duplicate.map(|duplicate| self.root(duplicate.of));
@@ -190,8 +190,8 @@ impl Corpus {
     }
 
     /// The earliest document with the same bytes, text or words.
-    fn same(&self, signed: &Signed) -> Option<Duplicate> {
-        let found = |of: u32, tier| Duplicate {
+    fn same(&self, signed: &Signed) -> Option<EarlierMatch> {
+        let found = |of: u32, tier| EarlierMatch {
             of,
             tier,
             distance: Some(0),
@@ -211,14 +211,14 @@ impl Corpus {
     }
 
     /// The documents that are almost the same, the closest first, of equally close ones the oldest.
-    fn alike(&mut self, signed: &Signed) -> Vec<Duplicate> {
+    fn alike(&mut self, signed: &Signed) -> Vec<EarlierMatch> {
         let mut alike = Vec::new();
         match &signed.near {
-            Some(Features::SimHash(bits)) => self.by_simhash(*bits, None, &mut alike),
-            Some(Features::Witnessed(bits, sketch)) => {
+            Some(Fingerprint::SimHash(bits)) => self.by_simhash(*bits, None, &mut alike),
+            Some(Fingerprint::Witnessed(bits, sketch)) => {
                 self.by_simhash(*bits, Some(sketch), &mut alike);
             }
-            Some(Features::MinHash(sketch, bottom)) => {
+            Some(Fingerprint::MinHash(sketch, bottom)) => {
                 self.by_minhash((bottom, sketch), signed, &mut alike);
             }
             None => {}
@@ -226,7 +226,7 @@ impl Corpus {
         if let Some(set) = &signed.set {
             let mut found = Vec::new();
             self.sets.find(set, &mut found);
-            alike.extend(found.into_iter().map(|(of, similarity)| Duplicate {
+            alike.extend(found.into_iter().map(|(of, similarity)| EarlierMatch {
                 of,
                 tier: Tier::Near,
                 distance: None,
@@ -235,7 +235,7 @@ impl Corpus {
         }
         alike.retain(|found| signed.veto.allows_near(self.veto(found.of)));
         alike.sort_by(|a, b| {
-            let similarity = |it: &Duplicate| it.similarity.unwrap_or(0.0);
+            let similarity = |it: &EarlierMatch| it.similarity.unwrap_or(0.0);
             similarity(b)
                 .total_cmp(&similarity(a))
                 .then(a.distance.cmp(&b.distance))
@@ -244,9 +244,9 @@ impl Corpus {
         alike
     }
 
-    fn by_simhash(&self, bits: u64, sketch: Option<&Sketch>, alike: &mut Vec<Duplicate>) {
+    fn by_simhash(&self, bits: u64, sketch: Option<&Sketch>, alike: &mut Vec<EarlierMatch>) {
         let reach = match self.options.near {
-            Near::Hamming(distance) => distance,
+            NearMethod::Hamming(distance) => distance,
             _ => simhash::REACH,
         };
         let mut found: Vec<Found> = Vec::new();
@@ -256,7 +256,7 @@ impl Corpus {
                 continue;
             };
             let similarity = match (&kept.features, sketch) {
-                (Features::Witnessed(_, other), Some(own)) => {
+                (Fingerprint::Witnessed(_, other), Some(own)) => {
                     let similarity = minhash::sketch_similarity(own, other);
                     if similarity < self.options.threshold {
                         continue;
@@ -265,7 +265,7 @@ impl Corpus {
                 }
                 _ => None,
             };
-            alike.push(Duplicate {
+            alike.push(EarlierMatch {
                 of: kept.document,
                 tier: Tier::Near,
                 distance: Some(distance),
@@ -278,13 +278,13 @@ impl Corpus {
         &mut self,
         hashed: (&Bottom, &Sketch),
         signed: &Signed,
-        alike: &mut Vec<Duplicate>,
+        alike: &mut Vec<EarlierMatch>,
     ) {
         let (kept, threshold) = (&self.kept, self.options.threshold);
         self.bands.find(&signed.bands, |number| {
-            let Some(Kept {
+            let Some(Candidate {
                 document,
-                features: Features::MinHash(sketch, bottom),
+                features: Fingerprint::MinHash(sketch, bottom),
                 exact,
             }) = kept.get(number as usize)
             else {
@@ -297,7 +297,7 @@ impl Corpus {
                 similarity = short::jaccard(own, other);
             }
             if similarity >= threshold {
-                alike.push(Duplicate {
+                alike.push(EarlierMatch {
                     of: *document,
                     tier: Tier::Near,
                     distance: None,
@@ -312,7 +312,7 @@ impl Corpus {
         self.vetoes.get(&of).unwrap_or(&NOTHING)
     }
 
-    fn keep(&mut self, number: u32, signed: Signed, duplicate: Option<Duplicate>) {
+    fn keep(&mut self, number: u32, signed: Signed, duplicate: Option<EarlierMatch>) {
         self.raw.entry(signed.raw).or_insert(number);
         if let Some(key) = signed.normalized {
             self.normalized.entry(key).or_insert(number);
@@ -336,12 +336,12 @@ impl Corpus {
         if let Some(features) = signed.near {
             let at = self.kept.len() as u32;
             match &features {
-                Features::SimHash(bits) | Features::Witnessed(bits, _) => {
+                Fingerprint::SimHash(bits) | Fingerprint::Witnessed(bits, _) => {
                     self.tables.insert(*bits, at);
                 }
-                Features::MinHash(..) => self.bands.insert(&signed.bands, at),
+                Fingerprint::MinHash(..) => self.bands.insert(&signed.bands, at),
             }
-            self.kept.push(Kept {
+            self.kept.push(Candidate {
                 document: number,
                 features,
                 exact: signed.exact,

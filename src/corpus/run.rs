@@ -2,15 +2,16 @@
 //!
 //! All cores read and sign documents; the caller's thread judges them in their order.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::files::{
-    self, Content, Document, Extraction, Input, Kept, StoredBodies, Wanted, each_line,
+    self, Content, Document, Extraction, Input, StoredBodies, Wanted, WarcOutput, each_line,
 };
 use super::parallel::in_order;
 use super::verdicts::{KeptLines, Verdicts};
 use super::{DfCounts, Error, Figures, Options, Signed, Signer};
+use crate::dedup::Text;
 
 /// What a deduplication writes besides its verdicts.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +73,7 @@ pub fn dedup_warc(
         (None, None) => Wanted::Pages,
     };
     let kept = (wanted != Wanted::Pages)
-        .then(|| Kept::new(output, stored, index.is_some(), options, input.files))
+        .then(|| WarcOutput::new(output, stored, index.is_some(), options, input.files))
         .transpose()?;
     let mut verdicts = Verdicts::new(options.clone(), index, kept, out)?;
     in_order(
@@ -91,39 +92,29 @@ fn sign(signer: &Signer, content: &Content<'_>) -> Signed {
     signer.sign(&content.raw, &text)
 }
 
-/// Gives `take` the id (as JSON) and the figures of each document, in the order of the lines.
-/// `format` runs on the threads that sign.
+/// Passes the id (as JSON) and the figures of each document to `format`, on the threads that sign,
+/// and its results to `take`, in the order of the lines.
 pub fn figures<T: Send>(
     input: Input<'_>,
     signer: &Signer,
     format: impl Fn(&str, &Figures) -> T + Sync,
-    mut take: impl FnMut(T) -> std::io::Result<()>,
+    mut take: impl FnMut(T) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let extraction = Extraction::new()?;
-    each_line(
+    each_text(
         input,
-        |line| {
-            let document = Document::parse(line)?;
-            let content = document.content(&extraction)?;
-            let text = signer.text(&content.main, &content.visible);
-            let figures = Figures::of(&content.raw, &text, signer);
-            Ok(format(document.id(), &figures))
-        },
+        signer,
+        |id, raw, text| format(id, &Figures::of(raw, text, signer)),
         |value| take(value).map_err(Error::Output),
     )
 }
 
 /// Counts in how many documents each shingle occurs.
 pub fn count_shingles(input: Input<'_>, signer: &Signer) -> Result<DfCounts, Error> {
-    let extraction = Extraction::new()?;
     let mut counts = DfCounts::default();
-    each_line(
+    each_text(
         input,
-        |line| {
-            let document = Document::parse(line)?;
-            let content = document.content(&extraction)?;
-            Ok(signer.distinct_features(&signer.text(&content.main, &content.visible)))
-        },
+        signer,
+        |_, _, text| signer.distinct_features(text),
         |features| {
             if let Some(features) = features {
                 counts.add(&features);
@@ -132,4 +123,25 @@ pub fn count_shingles(input: Input<'_>, signer: &Signer) -> Result<DfCounts, Err
         },
     )?;
     Ok(counts)
+}
+
+/// Passes the id (as JSON), the bytes and the text of each document to `work`, on all threads, and
+/// its results to `take`, in the order of the lines.
+fn each_text<T: Send>(
+    input: Input<'_>,
+    signer: &Signer,
+    work: impl Fn(&str, &[u8], &Text) -> T + Sync,
+    take: impl FnMut(T) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let extraction = Extraction::new()?;
+    each_line(
+        input,
+        |line| {
+            let document = Document::parse(line)?;
+            let content = document.content(&extraction)?;
+            let text = signer.text(&content.main, &content.visible);
+            Ok(work(document.id(), &content.raw, &text))
+        },
+        take,
+    )
 }

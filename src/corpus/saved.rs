@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Judged, Options, Signed};
+use super::{CorpusVerdict, Options, Signed};
 use crate::dedup::features::VERSION as FEATURES_VERSION;
 
 /// The form of the two files. It rises when one of them changes.
@@ -31,7 +31,7 @@ pub enum Entry {
         /// Its id, as its owner writes it.
         id: Box<str>,
         /// What became of it.
-        judged: Judged,
+        judged: CorpusVerdict,
         /// What later documents are judged by.
         kept: Option<Box<Signed>>,
     },

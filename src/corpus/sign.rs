@@ -10,17 +10,15 @@ use super::weights::Weights;
 use crate::dedup::minhash::{self, HASHES, Permutations, Sketch};
 use crate::dedup::shingle::{self, Shingle, Unit};
 use crate::dedup::short::{self, SHORT_WORDS, Set};
+use crate::dedup::text::MIN_WORDS;
 use crate::dedup::veto::Veto;
 use crate::dedup::{Text, sketch_bytes};
-
-/// Fewer words say too little about a page to tell it from another by its text alone.
-const MIN_WORDS: u32 = 5;
 
 /// How a corpus is deduplicated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// How near duplicates are told.
-    pub near: Near,
+    pub near: NearMethod,
     /// Similarity that makes a near duplicate, 0 to 1: of sketches, of signatures, of the sets of
     /// short pages.
     pub threshold: f64,
@@ -36,7 +34,7 @@ pub struct Options {
 
 /// How near duplicates are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Near {
+pub enum NearMethod {
     /// SimHash finds candidates, the sketch decides.
     Witness,
     /// SimHash alone, at most so many bits apart; at most [`super::MAX_GUARANTEED`].
@@ -66,7 +64,7 @@ impl Options {
     /// SimHash with the sketch as witness.
     pub fn witness() -> Self {
         Self {
-            near: Near::Witness,
+            near: NearMethod::Witness,
             threshold: 0.84,
             shingle: Shingle::words(2),
             weights: Weights::Count,
@@ -79,7 +77,7 @@ impl Options {
     /// Short pages need more, since a distance of 3 means as much.
     pub fn hamming(distance: u8) -> Self {
         Self {
-            near: Near::Hamming(distance),
+            near: NearMethod::Hamming(distance),
             threshold: 0.9,
             ..Self::witness()
         }
@@ -89,7 +87,7 @@ impl Options {
     pub fn minhash(threshold: f64) -> Self {
         let (bands, rows) = minhash::bands_for(threshold);
         Self {
-            near: Near::MinHash {
+            near: NearMethod::MinHash {
                 bands,
                 rows,
                 exact: false,
@@ -105,17 +103,12 @@ impl Options {
     /// What documents must have in common to be compared, by name: all options, spelled out.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let method = match self.near {
-            Near::Witness => "simhash with a sketch".to_owned(),
-            Near::Hamming(distance) => format!("simhash within {distance} bits"),
-            Near::MinHash { bands, rows, exact } => {
+            NearMethod::Witness => "simhash with a sketch".to_owned(),
+            NearMethod::Hamming(distance) => format!("simhash within {distance} bits"),
+            NearMethod::MinHash { bands, rows, exact } => {
                 let verified = if exact { "exactly" } else { "by estimate" };
                 format!("minhash of {bands} bands of {rows}, verified {verified}")
             }
-        };
-        let Shingle { unit, length } = self.shingle;
-        let unit = match unit {
-            Unit::Words => "words",
-            Unit::Characters => "chars",
         };
         let clusters = match self.clusters {
             Clusters::Components => "components",
@@ -124,7 +117,7 @@ impl Options {
         vec![
             ("method", method),
             ("threshold", self.threshold.to_string()),
-            ("shingle", format!("{unit}:{length}")),
+            ("shingle", self.shingle.to_string()),
             ("weights", self.weights.name()),
             ("clusters", clusters.to_owned()),
             ("seed", self.seed.to_string()),
@@ -144,7 +137,7 @@ pub struct Signed {
     /// Its shingles, if it is short enough to be found by them.
     pub(super) set: Option<Set>,
     /// Its fingerprint, if it is long enough.
-    pub(super) near: Option<Features>,
+    pub(super) near: Option<Fingerprint>,
     /// The keys of its bands, by which a `MinHash` is found.
     pub(super) bands: Box<[u32]>,
     /// All its shingles, if candidates are to be compared exactly.
@@ -155,7 +148,7 @@ pub struct Signed {
 
 /// What is measured of candidates.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Features {
+pub(super) enum Fingerprint {
     SimHash(u64),
     Witnessed(u64, #[serde(with = "sketch_bytes")] Box<Sketch>),
     MinHash(#[serde(with = "sketch_bytes")] Box<Sketch>, Bottom),
@@ -227,13 +220,15 @@ impl Signer {
         let (mut near, mut bands, mut exact) = (None, Box::default(), None);
         if is_long {
             near = Some(match self.options.near {
-                Near::Witness => {
+                NearMethod::Witness => {
                     let minima = self.permutations.minima::<HASHES>(&five_words());
                     let sketch = Box::new(minhash::sketch(&minima));
-                    Features::Witnessed(self.options.weights.simhash(&features()), sketch)
+                    Fingerprint::Witnessed(self.options.weights.simhash(&features()), sketch)
                 }
-                Near::Hamming(_) => Features::SimHash(self.options.weights.simhash(&features())),
-                Near::MinHash {
+                NearMethod::Hamming(_) => {
+                    Fingerprint::SimHash(self.options.weights.simhash(&features()))
+                }
+                NearMethod::MinHash {
                     bands: count,
                     rows,
                     exact: is_exact,
@@ -242,7 +237,7 @@ impl Signer {
                     exact = is_exact.then(|| short::set(&features));
                     let minima = self.permutations.minima(&features);
                     bands = lookup::keys(&minima, count, rows);
-                    Features::MinHash(Box::new(minhash::sketch(&minima)), Bottom::of(&features))
+                    Fingerprint::MinHash(Box::new(minhash::sketch(&minima)), Bottom::of(&features))
                 }
             });
         }

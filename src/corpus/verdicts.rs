@@ -6,15 +6,15 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::files::{Capture, Item, JudgedPage as Page, Kept};
-use super::{Corpus, Entry, Error, Judged, Options, Saved, Signed};
+use super::files::{Capture, Item, JudgedPage, WarcOutput};
+use super::{Corpus, CorpusVerdict, Entry, Error, Options, Saved, Signed};
 
 /// Documents on one side, lines on the other.
 pub(super) struct Verdicts<'a> {
     corpus: Corpus,
     ids: Ids,
     saved: Option<Saved>,
-    kept: Option<Kept>,
+    kept: Option<WarcOutput>,
     line: String,
     out: &'a mut dyn Write,
 }
@@ -25,7 +25,7 @@ impl<'a> Verdicts<'a> {
     pub(super) fn new(
         options: Options,
         index: Option<&Path>,
-        kept: Option<Kept>,
+        kept: Option<WarcOutput>,
         out: &'a mut dyn Write,
     ) -> Result<Self, Error> {
         let saved = index.map(|path| Saved::open(path, &options)).transpose()?;
@@ -90,12 +90,12 @@ impl<'a> Verdicts<'a> {
         self.take((&id, Some(&url)), signed, &judged)
     }
 
-    fn capture(&mut self, capture: &Capture, judged: Option<&Judged>) -> Result<(), Error> {
+    fn capture(&mut self, capture: &Capture, judged: Option<&CorpusVerdict>) -> Result<(), Error> {
         let Some(kept) = &mut self.kept else {
             return Ok(());
         };
         let ids = &self.ids;
-        let page = judged.map(|judged| Page {
+        let page = judged.map(|judged| JudgedPage {
             judged,
             of: judged.duplicate.map(|duplicate| ids.get(duplicate.of)),
         });
@@ -109,7 +109,7 @@ impl<'a> Verdicts<'a> {
         Ok(())
     }
 
-    fn compare(&mut self, signed: &Signed) -> Result<Judged, Error> {
+    fn compare(&mut self, signed: &Signed) -> Result<CorpusVerdict, Error> {
         if self.corpus.len() == u32::MAX - 1 {
             return Err(Error::input("more than 4,294,967,294 documents; part them"));
         }
@@ -121,7 +121,7 @@ impl<'a> Verdicts<'a> {
         &mut self,
         (id, url): (&str, Option<&str>),
         signed: Signed,
-        judged: &Judged,
+        judged: &CorpusVerdict,
     ) -> Result<(), Error> {
         let kept = self.corpus.worth_keeping(signed, judged);
         let mut run = None;
@@ -224,7 +224,7 @@ impl Ids {
 fn write_verdict(
     line: &mut String,
     (id, url): (&str, Option<&str>),
-    judged: &Judged,
+    judged: &CorpusVerdict,
     ids: &Ids,
     run: Option<u32>,
 ) {
@@ -263,7 +263,7 @@ fn write_verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::Duplicate;
+    use crate::corpus::EarlierMatch;
     use crate::dedup::Tier;
 
     #[test]
@@ -271,23 +271,23 @@ mod tests {
         let mut ids = Ids::default();
         ids.push("\"a\\u00e4\"");
         ids.push("7");
-        let check = |judged: &Judged, expected: &str| {
+        let check = |judged: &CorpusVerdict, expected: &str| {
             let mut line = String::new();
             write_verdict(&mut line, ("7", None), judged, &ids, None);
             assert_eq!(line, expected);
         };
         check(
-            &Judged::default(),
+            &CorpusVerdict::default(),
             "{\"id\":7,\"duplicate_of\":null,\"kind\":null,\"distance\":null,\"similarity\":null}\n",
         );
-        let duplicate = Duplicate {
+        let duplicate = EarlierMatch {
             of: 0,
             tier: Tier::Near,
             distance: Some(4),
             similarity: Some(0.912_345),
         };
         check(
-            &Judged {
+            &CorpusVerdict {
                 duplicate: Some(duplicate),
                 joins: vec![1],
             },

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::methods::minhash::{self, Permutations, WholeSketch};
 use super::methods::short::SHORT_WORDS;
-use super::text::{HintHashes, Text, short};
+use super::text::{HintHashes, Text, page_hash};
 use crate::url::UrlId;
 
 /// Two pages are not the same if the texts that they are not judged by are less alike than this.
@@ -72,7 +72,7 @@ impl Veto {
     /// Whether the two pages with these ids are of one series: by their URLs, or because one names
     /// the other as next or previous, or both the same one.
     pub(crate) fn are_one_series(&self, id: UrlId, other: &Self, others: UrlId) -> bool {
-        let (id, others) = (short(id), short(others));
+        let (id, others) = (page_hash(id), page_hash(others));
         let (a, b) = (&self.hints, &other.hints);
         let by_url = match (a.series, b.series) {
             (Some(a), Some(b)) => a == b,

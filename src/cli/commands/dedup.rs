@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::features::FeatureArguments;
 use crate::cli::{Failure, output};
 use crate::corpus::{
-    self, Clusters, Input, Keeping, MAX_GUARANTEED, Near, Options, SavedError, StoredBodies,
+    self, Clusters, Input, Keeping, MAX_GUARANTEED, NearMethod, Options, SavedError, StoredBodies,
 };
 use crate::dedup::{HASHES, bands_for, chance_found};
 
@@ -151,7 +151,7 @@ impl Arguments {
             }
             options.threshold = threshold;
         }
-        if let Near::MinHash { bands, rows, exact } = &mut options.near {
+        if let NearMethod::MinHash { bands, rows, exact } = &mut options.near {
             if let (Some(given_bands), Some(given_rows)) = (self.bands, self.rows) {
                 (*bands, *rows) = (given_bands, given_rows);
             }
@@ -220,7 +220,7 @@ impl From<corpus::Error> for Failure {
 
 /// The S-curve of the bands, as a table.
 fn explain(options: &Options) -> String {
-    let Near::MinHash { bands, rows, .. } = options.near else {
+    let NearMethod::MinHash { bands, rows, .. } = options.near else {
         return String::new();
     };
     let mut text = format!(
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn the_curve_of_16_bands_of_8_is_the_right_one() {
         let mut options = Options::minhash(0.8);
-        options.near = Near::MinHash {
+        options.near = NearMethod::MinHash {
             bands: 16,
             rows: 8,
             exact: false,

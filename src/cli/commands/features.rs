@@ -3,20 +3,19 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
 use crate::cli::Failure;
 use crate::corpus::{DfTable, Options, Weights};
-use crate::dedup::{Shingle, Unit};
+use crate::dedup::Shingle;
 
 #[derive(Debug, Args)]
 pub(super) struct FeatureArguments {
     /// What is compared, such as words:3 or chars:8 [default: words:2; words:5 with minhash]
     #[arg(long, value_name = "UNIT:LENGTH")]
-    shingle: Option<ShingleArgument>,
+    shingle: Option<Shingle>,
     /// How the shingles of a SimHash vote
     #[arg(long, value_enum, default_value_t)]
     weights: WeightsArgument,
@@ -39,29 +38,6 @@ enum WeightsArgument {
     Tfidf,
 }
 
-/// `words:3`.
-#[derive(Debug, Clone, Copy)]
-struct ShingleArgument(Shingle);
-
-impl FromStr for ShingleArgument {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let most = Shingle::MAX_LENGTH;
-        let wrong = || format!("give words:N or chars:N, N from 1 to {most}");
-        let (unit, length) = text.split_once(':').ok_or_else(wrong)?;
-        let unit = match unit {
-            "words" => Unit::Words,
-            "chars" => Unit::Characters,
-            _ => return Err(wrong()),
-        };
-        match length.parse() {
-            Ok(length) if (1..=most).contains(&length) => Ok(Self(Shingle { unit, length })),
-            _ => Err(wrong()),
-        }
-    }
-}
-
 impl FeatureArguments {
     /// Whether shingles are to vote in another way than usual.
     pub(super) fn are_weighted(&self) -> bool {
@@ -70,7 +46,7 @@ impl FeatureArguments {
 
     /// Sets the options that the flags mean.
     pub(super) fn set(&self, options: &mut Options) -> Result<(), Failure> {
-        if let Some(ShingleArgument(shingle)) = self.shingle {
+        if let Some(shingle) = self.shingle {
             options.shingle = shingle;
         }
         options.seed = self.seed;
@@ -91,23 +67,5 @@ impl FeatureArguments {
             (_, Some(_)) => return Err(Failure::usage("--df-table needs --weights tfidf")),
         };
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shingles_are_written_with_their_unit() {
-        let check = |text: &str, expected: Option<(Unit, u8)>| {
-            let found = text.parse::<ShingleArgument>().ok();
-            assert_eq!(found.map(|it| (it.0.unit, it.0.length)), expected, "{text}");
-        };
-        check("words:3", Some((Unit::Words, 3)));
-        check("chars:8", Some((Unit::Characters, 8)));
-        check("words:0", None);
-        check("words", None);
-        check("lines:2", None);
     }
 }

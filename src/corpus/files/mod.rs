@@ -16,7 +16,7 @@ use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 pub(super) use jsonl::{Document, each_line};
 pub(super) use warc_in::{Capture, Item, Wanted, read, work};
 pub use warc_out::StoredBodies;
-pub(super) use warc_out::{Kept, Page as JudgedPage};
+pub(super) use warc_out::{JudgedPage, WarcOutput};
 
 /// The files of a corpus.
 #[derive(Debug, Clone, Copy)]

@@ -22,7 +22,7 @@ use super::warc_in::{Capture, CaptureKind};
 use crate::archive::{
     self, Archive as _, Original, Record, RecordId, Relation, WarcArchive, WarcOptions,
 };
-use crate::corpus::{Error, Judged, Options};
+use crate::corpus::{CorpusVerdict, Error, Options};
 
 /// Which bodies are left out of the WARC files that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,14 +65,14 @@ pub(in crate::corpus) struct LeftOut {
 }
 
 /// A judged page, as far as it matters here.
-pub(in crate::corpus) struct Page<'a> {
-    pub(in crate::corpus) judged: &'a Judged,
+pub(in crate::corpus) struct JudgedPage<'a> {
+    pub(in crate::corpus) judged: &'a CorpusVerdict,
     /// Id of the document that it is a duplicate of, as JSON.
     pub(in crate::corpus) of: Option<&'a str>,
 }
 
 /// What is written, and what was.
-pub(in crate::corpus) struct Kept {
+pub(in crate::corpus) struct WarcOutput {
     /// Where records go; without one, all of them stay where they are.
     archive: Option<WarcArchive>,
     store: StoredBodies,
@@ -89,7 +89,7 @@ pub(in crate::corpus) struct Kept {
     promised: HashSet<u64>,
 }
 
-impl Kept {
+impl WarcOutput {
     /// Nothing written yet. With a directory, which must be new or empty, records are written
     /// there.
     pub(in crate::corpus) fn new(
@@ -146,7 +146,7 @@ impl Kept {
     pub(in crate::corpus) fn take(
         &mut self,
         capture: &Capture,
-        page: Option<&Page<'_>>,
+        page: Option<&JudgedPage<'_>>,
     ) -> Result<(), Error> {
         match &capture.kind {
             CaptureKind::Response(payload) => self.response(capture, payload.as_ref(), page)?,
@@ -172,7 +172,7 @@ impl Kept {
         &mut self,
         capture: &Capture,
         payload: Option<&(u128, String)>,
-        page: Option<&Page<'_>>,
+        page: Option<&JudgedPage<'_>>,
     ) -> Result<(), Error> {
         let own_keys = keys(&capture.id, &capture.url, &capture.date);
         let is_promised = own_keys.iter().any(|key| self.promised.contains(key));
@@ -285,7 +285,7 @@ impl Kept {
         &mut self,
         capture: &Capture,
         origin: u32,
-        page: Option<&Page<'_>>,
+        page: Option<&JudgedPage<'_>>,
     ) -> Result<(), Error> {
         let Some(origin) = self.origins.get(origin as usize) else {
             return Ok(());

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::witness::{Kept, WitnessColumn};
+use super::witness::{WitnessColumn, WitnessRow};
 use crate::dedup::{Document, DocumentId, Fingerprints, Signature, Tier};
 
 /// All documents of a crawl.
@@ -259,7 +259,11 @@ impl Documents {
         for document in recent.values() {
             let mut document = Document::clone(document);
             for tier in Tier::ALL {
-                if document.fingerprints.get(tier).is_some_and(Kept::holds) {
+                if document
+                    .fingerprints
+                    .get(tier)
+                    .is_some_and(WitnessRow::holds)
+                {
                     document.fingerprints.set(tier, None);
                 }
             }

@@ -117,10 +117,10 @@ impl WitnessColumn {
     }
 
     /// The signatures of a document; `None` if it has none here, or a row that cannot be read.
-    pub(super) fn get(&self, id: DocumentId) -> Option<Kept> {
+    pub(super) fn get(&self, id: DocumentId) -> Option<WitnessRow> {
         let mut row = [0; ROW];
         self.file.read_exact_at(&mut row, place(id)?).ok()?;
-        Some(Kept(*fields(id, &row)?))
+        Some(WitnessRow(*fields(id, &row)?))
     }
 
     /// Writes the row of a document; not durable before [`sync`](Self::sync).
@@ -130,7 +130,7 @@ impl WitnessColumn {
         };
         // A document without signatures has a row of zeros, whose checksum is wrong.
         let mut row = [0; ROW];
-        let kept = Kept::of(fingerprints);
+        let kept = WitnessRow::of(fingerprints);
         if kept.0[0] != 0 {
             let (fields, crc) = row.split_at_mut(FIELDS);
             fields.copy_from_slice(&kept.0);
@@ -189,9 +189,9 @@ fn place(id: DocumentId) -> Option<u64> {
 }
 
 /// The signatures of one document.
-pub(super) struct Kept([u8; FIELDS]);
+pub(super) struct WitnessRow([u8; FIELDS]);
 
-impl Kept {
+impl WitnessRow {
     /// Whether a signature is one that is kept here.
     pub(super) fn holds(signature: &Signature) -> bool {
         match signature {

@@ -4,10 +4,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Key, Method, Signature};
 use crate::dedup::features::{Features, Hashing};
+use crate::dedup::text::MIN_WORDS;
 use crate::dedup::{Match, Text, Tier};
-
-/// Fewer words say too little about a page to tell it from another by its text alone.
-const MIN_WORDS: u32 = 5;
 
 /// A tier that compares one digest.
 pub(crate) struct Exact {

@@ -58,7 +58,7 @@ pub trait Method: Send + Sync {
         0
     }
     /// How alike two pages are; `None` if they cannot be compared, or differ where the tier asks
-    /// for equality. Whether that is alike enough is the [`Rule`]'s to say.
+    /// for equality. Whether that is alike enough is the [`Rule`](super::Rule)'s to say.
     fn measure(&self, a: &Signature, b: &Signature) -> Option<Match>;
 }
 

@@ -12,11 +12,9 @@ use super::simhash::{self, REACH, hamming};
 use super::{Key, Method, Signature};
 use crate::dedup::features::{Features, Hashing};
 use crate::dedup::similarity::MIN_SIMILARITY;
+use crate::dedup::text::MIN_WORDS;
 use crate::dedup::text::shingle::{self, Shingle, Unit, mix};
 use crate::dedup::{Finder, Match, Text, Tier};
-
-/// Fewer words say too little about a page.
-const MIN_WORDS: u32 = 5;
 
 /// The structures: number n of the first four is keyed by the fingerprint rotated left by 16 n
 /// bits, then come those keyed by shingles and by the bands of `MinHash` signatures.

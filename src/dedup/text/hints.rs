@@ -51,8 +51,8 @@ impl HintHashes {
                 .or(hints.declared_language.as_deref().map(primary))
                 .map(hash),
             versions: (hints.versions.len() > 1).then(|| all_of(&hints.versions)),
-            neighbours: [0, 1].map(|at| hints.neighbours.get(at).copied().map(short)),
-            series: hints.series.map(short),
+            neighbours: [0, 1].map(|at| hints.neighbours.get(at).copied().map(page_hash)),
+            series: hints.series.map(page_hash),
         }
     }
 }
@@ -63,7 +63,7 @@ fn primary(tag: &str) -> &str {
 }
 
 /// A page by 32 bits of its id.
-pub(crate) fn short(id: UrlId) -> u32 {
+pub(crate) fn page_hash(id: UrlId) -> u32 {
     (id.key() >> 32) as u32
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod shingle;
 mod words;
 
 pub use hints::PageHints;
-pub(crate) use hints::{HintHashes, short};
+pub(crate) use hints::{HintHashes, page_hash};
 pub use mask::{Mask, Masks};
 pub(crate) use words::word_hashes;
 pub use words::words;
@@ -19,6 +19,9 @@ pub use words::words;
 use read::{Reading, read};
 use shingle::mix;
 use words::{Piece, lower, pieces};
+
+/// Fewer words say too little about a page to tell it from another by its text alone.
+pub(crate) const MIN_WORDS: u32 = 5;
 
 /// Under this share of the visible words, the main text is no longer trusted to stand for the
 /// page, which is then judged by all of its text: two pages that share a notice and differ in a

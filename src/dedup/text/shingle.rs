@@ -112,6 +112,19 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn shingles_are_written_with_their_unit() {
+        let check = |text: &str, expected: Option<(Unit, u8)>| {
+            let found = text.parse::<Shingle>().ok();
+            assert_eq!(found.map(|it| (it.unit, it.length)), expected, "{text}");
+        };
+        check("words:3", Some((Unit::Words, 3)));
+        check("chars:8", Some((Unit::Characters, 8)));
+        check("words:0", None);
+        check("words", None);
+        check("lines:2", None);
+    }
+
+    #[test]
     fn the_order_of_the_units_counts() {
         assert_ne!(hashes(&[1, 2, 3], 3, 0), hashes(&[3, 2, 1], 3, 0));
         assert_ne!(hashes(&[0, 1, 0], 3, 0), hashes(&[0, 0, 1], 3, 0));
