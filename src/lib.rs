@@ -26,6 +26,8 @@ pub mod rows;
 
 pub mod engine;
 
+pub mod inspect;
+
 pub mod corpus;
 
 pub mod config;

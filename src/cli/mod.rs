@@ -5,10 +5,10 @@ mod commands;
 
 mod exit;
 mod input;
+mod inspector;
 mod output;
 mod packaging;
 mod progress;
-mod questions;
 mod signals;
 
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::control::client;
 use crate::engine::{self, DirectoryError};
-use crate::seeds;
+use crate::{inspect, seeds};
 use commands::Command;
 use exit::Exit;
 use output::Screen;
@@ -112,6 +112,16 @@ impl From<engine::Error> for Failure {
     }
 }
 
+impl From<inspect::Error> for Failure {
+    fn from(error: inspect::Error) -> Self {
+        match error {
+            inspect::Error::Crawl(error) => Self::Engine(error),
+            inspect::Error::Store(error) => Self::Engine(error.into()),
+            inspect::Error::Url { .. } => Self::usage(error.to_string()),
+        }
+    }
+}
+
 impl From<client::Error> for Failure {
     fn from(error: client::Error) -> Self {
         Self::Control(error)
@@ -142,6 +152,11 @@ impl Failure {
             message: message.into(),
             hint: None,
         }
+    }
+
+    /// A running crawl of another version answers something else than was asked.
+    fn other_answer() -> Self {
+        Self::Io(anyhow::anyhow!("the crawl answered another question"))
     }
 }
 

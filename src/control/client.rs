@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
 use super::socket::{NAME, short_path};
 use crate::engine::{Retried, RetryFilter, SeedsAdded};
+use crate::inspect::{Answer, Question};
 
 /// How long an answer may take: seeds wait for the commit before theirs.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -41,17 +42,6 @@ impl Client {
         })
     }
 
-    /// Asks what takes as long as the crawl is large, and waits for the answer.
-    pub fn ask_patiently(&mut self, request: &Request) -> Result<Response, Error> {
-        let stream = self.stream.get_ref();
-        let unbounded = stream.set_read_timeout(None);
-        unbounded.map_err(|source| self.failed(source))?;
-        let response = self.ask(request)?;
-        let bounded = self.stream.get_ref().set_read_timeout(Some(PATIENCE));
-        bounded.map_err(|source| self.failed(source))?;
-        Ok(response)
-    }
-
     /// Asks, and waits for the answer.
     pub fn ask(&mut self, request: &Request) -> Result<Response, Error> {
         let response = self
@@ -60,6 +50,19 @@ impl Client {
         match response {
             Response::Refused { reason } => Err(Error::Refused(reason)),
             response => Ok(response),
+        }
+    }
+
+    /// Asks a question, and waits for its answer: as long as it takes if every page is read for it.
+    pub fn question(&mut self, question: Question) -> Result<Answer, Error> {
+        if question.reads_every_page() {
+            self.wait_at_most(None)?;
+        }
+        let response = self.ask(&Request::Ask(question))?;
+        self.wait_at_most(Some(PATIENCE))?;
+        match response {
+            Response::Answer(answer) => Ok(*answer),
+            _ => Err(self.failed(io::ErrorKind::InvalidData.into())),
         }
     }
 
@@ -96,14 +99,18 @@ impl Client {
 
     /// Waits until the crawl has ended and its directory is free.
     pub fn wait_for_end(mut self) -> Result<(), Error> {
-        let stream = self.stream.get_ref();
-        let unbounded = stream.set_read_timeout(None);
-        unbounded.map_err(|source| self.failed(source))?;
+        self.wait_at_most(None)?;
         match io::copy(&mut self.stream, &mut io::sink()) {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(()),
             Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// How long each answer may take from now on.
+    fn wait_at_most(&self, limit: Option<Duration>) -> Result<(), Error> {
+        let limited = self.stream.get_ref().set_read_timeout(limit);
+        limited.map_err(|source| self.failed(source))
     }
 
     fn exchange(&mut self, request: &Request) -> io::Result<Response> {

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::{Control, StopHandle, Watch};
 
-pub use protocol::{MAX_LISTED, Request, Response};
+pub use protocol::{Request, Response};
 pub use systemd::reloading;
 
 /// What a crawl serves beside its fetches.

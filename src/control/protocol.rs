@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{
-    Cursor, Dups, HostsNow, Learned, Report, ReportOptions, Retried, RetryCursor, RetryFilter,
-    SeedsAdded, Similar, Subject, Why,
-};
+use crate::engine::{Retried, RetryCursor, RetryFilter, SeedsAdded};
+use crate::inspect::{Answer, Question};
 
 /// Bytes of a line at most.
 pub(super) const MAX_LINE: u64 = 4 << 20;
 /// URLs in one request: a longer list is sent in several.
 pub(super) const MAX_SEEDS: usize = 1_000;
 
-/// Rows of a list in an answer: each may hold two URLs of 16 KiB.
-pub const MAX_LISTED: usize = 100;
-
 /// What is asked of a crawl.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "request",
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    expecting = "there is no such request, or it has other fields; docs/formats.md lists them"
+)]
 pub enum Request {
     /// Make no new visits.
     Pause,
@@ -37,29 +37,9 @@ pub enum Request {
         /// The `next` of the part before.
         from: Option<RetryCursor>,
     },
-    /// Tell which hosts have most waiting, and which fail most.
-    Hosts,
-    /// Tell what was learned of hosts.
-    Rules,
-    /// Tell what happened to a URL.
-    Why {
-        /// The URL.
-        url: String,
-    },
-    /// List clusters of duplicates.
-    Dups {
-        /// The `next` of the part before.
-        from: Option<Cursor>,
-    },
-    /// Sum up what deduplication did.
-    Report(ReportOptions),
-    /// List the stored pages that are most like a page.
-    Similar {
-        /// The page.
-        subject: Subject,
-        /// How many.
-        limit: usize,
-    },
+    /// Answer a question.
+    #[serde(untagged)]
+    Ask(Question),
 }
 
 /// What is answered.
@@ -77,31 +57,22 @@ pub enum Response {
     Added(SeedsAdded),
     /// What was put back is committed.
     Retried(Retried),
-    /// The hosts.
-    Hosts(HostsNow),
-    /// What was learned.
-    Rules(Learned),
-    /// What happened to the URL.
-    Why(Box<Why>),
-    /// Some of the clusters.
-    Dups(Dups),
-    /// What deduplication did.
-    Report(Box<Report>),
-    /// The most similar pages; nothing for a URL that is not stored and repeats nothing that is.
-    Similar {
-        /// They.
-        found: Option<Similar>,
-    },
     /// It cannot be so.
     Refused {
         /// Why.
         reason: String,
     },
+    /// The answer to a question.
+    #[serde(untagged)]
+    Answer(Box<Answer>),
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::inspect::Report;
 
     #[test]
     fn requests_and_responses_keep_their_form() {
@@ -116,9 +87,32 @@ mod tests {
             },
             r#"{"request":"add-seeds","urls":["http://a.example/"]}"#,
         );
+        let why = Request::Ask(Question::Why {
+            url: "http://a.example/".to_owned(),
+        });
+        check(&why, r#"{"request":"why","url":"http://a.example/"}"#);
+        check(&Request::Ask(Question::Learned), r#"{"request":"rules"}"#);
+        let unknown = serde_json::from_str::<Request>(r#"{"request":"paus"}"#);
+        let reason = unknown.unwrap_err().to_string();
+        assert!(reason.starts_with("there is no such request"), "{reason}");
         let added = Response::Added(SeedsAdded { new: 1, known: 2 });
         let text = r#"{"response":"added","new":1,"known":2}"#;
         assert_eq!(serde_json::to_string(&added).unwrap(), text);
         assert_eq!(serde_json::from_str::<Response>(text).unwrap(), added);
+    }
+
+    #[test]
+    fn answers_keep_their_form() {
+        let report = Report {
+            distances: BTreeMap::from([(3, 5)]),
+            ..Report::default()
+        };
+        let answer = Response::Answer(Box::new(Answer::Report(Box::new(report))));
+        let text = serde_json::to_string(&answer).unwrap();
+        assert!(
+            text.starts_with(r#"{"response":"report","judged":0"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Response>(&text).unwrap(), answer);
     }
 }

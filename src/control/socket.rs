@@ -1,6 +1,7 @@
 //! `control.sock`: where a running crawl is spoken to, by whoever owns its data directory and by
 //! nobody else. A request that cannot be read is answered, never obeyed in part.
 
+use std::fmt::Display;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -13,8 +14,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-use super::protocol::{MAX_LINE, MAX_LISTED, MAX_SEEDS, Request, Response};
-use crate::engine::{Control, Error, ReportOptions, StopHandle, Watch};
+use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
+use crate::engine::{Control, StopHandle, Watch};
+use crate::inspect::{Question, answer};
 use crate::url::{self, Url};
 
 /// The name of the socket in the data directory.
@@ -119,9 +121,7 @@ async fn converse(
         };
         let response = match &request {
             Ok(request) => obey(request, control, watch, stop).await,
-            Err(reason) => Response::Refused {
-                reason: format!("the request cannot be read: {reason}"),
-            },
+            Err(reason) => refused(format_args!("the request cannot be read: {reason}")),
         };
         let mut answer = serde_json::to_vec(&response)?;
         answer.push(b'\n');
@@ -137,16 +137,13 @@ async fn converse(
 }
 
 async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHandle) -> Response {
-    let over = |error: crate::engine::Over| Response::Refused {
-        reason: error.to_string(),
-    };
     match request {
         Request::Pause => match tokio::time::timeout(PAUSE_PATIENCE, control.pause()).await {
             Ok(Ok(())) => {
                 tracing::info!("paused");
                 Response::Done
             }
-            Ok(Err(error)) => over(error),
+            Ok(Err(over)) => refused(over),
             Err(_) => Response::Pausing {
                 fetching: watch.gauges().fetching,
             },
@@ -156,7 +153,7 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
                 tracing::info!("resumed");
                 Response::Done
             }
-            Err(error) => over(error),
+            Err(over) => refused(over),
         },
         Request::Stop => {
             stop.stop();
@@ -165,66 +162,40 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
         Request::Retry { filter, from } => {
             match control.retry(filter.clone(), from.clone()).await {
                 Ok(retried) => Response::Retried(retried),
-                Err(error) => Response::Refused {
-                    reason: error.to_string(),
-                },
+                Err(error) => refused(error),
             }
         }
-        Request::Hosts => ask(control, Control::hosts, Response::Hosts).await,
-        Request::Rules => ask(control, Control::learned, Response::Rules).await,
-        Request::Why { url } => match url::parse(url) {
-            Ok(url) => {
-                let why = move |control: &Control| control.why(&url);
-                ask(control, why, |why| Response::Why(Box::new(why))).await
-            }
-            Err(error) => Response::Refused {
-                reason: format!("{url:?}: {error}"),
-            },
-        },
-        Request::Dups { from } => {
-            let from = from.clone();
-            let dups = move |control: &Control| control.dups(from.as_ref());
-            ask(control, dups, Response::Dups).await
-        }
-        Request::Report(shown) => {
-            let shown = ReportOptions {
-                top: shown.top.min(MAX_LISTED),
-                ..*shown
-            };
-            let report = move |control: &Control| control.report(shown);
-            ask(control, report, |it| Response::Report(Box::new(it))).await
-        }
-        Request::Similar { subject, limit } => {
-            let (subject, limit) = (subject.clone(), (*limit).min(MAX_LISTED));
-            let similar = move |control: &Control| control.similar(&subject, limit);
-            ask(control, similar, |found| Response::Similar { found }).await
-        }
+        Request::Ask(question) => ask(control, question.clone()).await,
         Request::AddSeeds { urls } => match seeds(urls, control) {
             Ok(seeds) => match control.add_seeds(seeds, true).await {
                 Ok(added) => {
                     tracing::info!(new = added.new, known = added.known, "seeds added");
                     Response::Added(added)
                 }
-                Err(error) => over(error),
+                Err(over) => refused(over),
             },
-            Err(reason) => Response::Refused { reason },
+            Err(reason) => refused(reason),
         },
     }
 }
 
-/// Asks what reads the store, which blocks, on a thread that may.
-async fn ask<T: Send + 'static>(
-    control: &Control,
-    question: impl FnOnce(&Control) -> Result<T, Error> + Send + 'static,
-    answer: impl FnOnce(T) -> Response,
-) -> Response {
-    let control = control.clone();
-    let reason = match tokio::task::spawn_blocking(move || question(&control)).await {
-        Ok(Ok(found)) => return answer(found),
-        Ok(Err(error)) => error.to_string(),
-        Err(error) => error.to_string(),
+/// Answers a question on a thread that may block, as reading the store does.
+async fn ask(control: &Control, question: Question) -> Response {
+    let view = match control.view() {
+        Ok(view) => view,
+        Err(over) => return refused(over),
     };
-    Response::Refused { reason }
+    match tokio::task::spawn_blocking(move || answer(&view, &question)).await {
+        Ok(Ok(answer)) => Response::Answer(Box::new(answer)),
+        Ok(Err(error)) => refused(error),
+        Err(error) => refused(error),
+    }
+}
+
+fn refused(reason: impl Display) -> Response {
+    Response::Refused {
+        reason: reason.to_string(),
+    }
 }
 
 /// The seeds, all of them or the first that cannot be crawled.

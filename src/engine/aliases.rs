@@ -19,12 +19,12 @@ pub(super) const TAG: [u8; 8] = *b"as alias";
 
 /// A host that is or was taken for another: its row in `Learned`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct AliasRow {
-    pub(super) host: String,
-    pub(super) of: String,
+pub(crate) struct AliasRow {
+    pub(crate) host: String,
+    pub(crate) of: String,
     /// Pages that were equal when it was learned.
-    pub(super) equal: u32,
-    pub(super) twins: Twins,
+    pub(crate) equal: u32,
+    pub(crate) twins: Twins,
 }
 
 fn alias_key(host: &HostKey) -> Vec<u8> {

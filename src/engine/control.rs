@@ -1,62 +1,19 @@
-//! What can be asked of a run from outside: to stop, from a signal or a limit; and, through a
-//! [`Control`], to pause, to take seeds, to change settings. Nothing here acts: the scheduler and the
-//! committer do.
+//! The commands that a run takes from outside: pause, resume, add seeds, retry, change settings.
+//! Nothing here acts: the scheduler and the committer do.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 
-use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
-use super::dups::{dups, report};
-use super::hosts_now::{HostsNow, hosts_in};
-use super::learned::learned_in;
+use super::messages::{Over, SeedsAdded};
 use super::retry::{PutBack, Retried, RetryCursor, RetryFilter, find};
-use super::similar::similar;
-use super::{
-    Cursor, Dups, Error, Learned, LiveOptions, Options, Report, ReportOptions, Similar, Subject,
-    Why, why,
-};
+use super::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;
 use crate::url::Url;
-
-/// Asks a run to stop: no new fetches, those in progress get a moment to end, everything that
-/// arrived is committed. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct StopHandle(watch::Sender<bool>);
-
-impl StopHandle {
-    /// A handle that was not used yet.
-    pub fn new() -> Self {
-        Self(watch::Sender::new(false))
-    }
-
-    /// Asks the run to stop. True the first time.
-    pub fn stop(&self) -> bool {
-        !self.0.send_replace(true)
-    }
-
-    /// Whether the run was asked to stop.
-    pub fn is_stopped(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Returns when the run was asked to stop.
-    pub async fn stopped(&self) {
-        let mut receiver = self.0.subscribe();
-        // The sender lives in `self`: waiting cannot fail.
-        let _ = receiver.wait_for(|stopped| *stopped).await;
-    }
-}
-
-impl Default for StopHandle {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// Commands that may wait for the scheduler. It takes them at once, whatever else is full.
 const WAITING: usize = 16;
@@ -81,15 +38,6 @@ pub(super) enum Command {
     Retry(Box<PutBack>),
     /// Other settings; answered when they hold.
     Change(Box<LiveOptions>, oneshot::Sender<()>),
-}
-
-/// How many of the seeds given were new.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeedsAdded {
-    /// Queued.
-    pub new: u64,
-    /// Queued or visited before, or not to be crawled (too long).
-    pub known: u64,
 }
 
 /// Speaks to a crawl that runs, or is about to. Cheap to clone.
@@ -154,41 +102,10 @@ impl Control {
         .await
     }
 
-    /// What happened to a URL. Reads the store, so it blocks.
-    pub fn why(&self, url: &Url) -> Result<Why, Error> {
-        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
-        why(&*store, &self.options.load(), url)
-    }
-
-    /// Some of the clusters of duplicates, from a place on. Reads the store, so it blocks.
-    pub fn dups(&self, from: Option<&Cursor>) -> Result<Dups, Error> {
-        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
-        dups(&*store, &self.options.load(), from)
-    }
-
-    /// What deduplication did so far. Reads the store, so it blocks, and for long.
-    pub fn report(&self, shown: ReportOptions) -> Result<Report, Error> {
-        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
-        report(&*store, &self.options.load(), shown)
-    }
-
-    /// The stored pages that are most like a page; `None` if it is a URL that is not stored and repeats
-    /// nothing that is. Reads the store, so it blocks, and for long.
-    pub fn similar(&self, subject: &Subject, limit: usize) -> Result<Option<Similar>, Error> {
-        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
-        similar(&*store, &self.options.load(), subject, limit)
-    }
-
-    /// The hosts that say most of how it goes. Reads the store, so it blocks.
-    pub fn hosts(&self) -> Result<HostsNow, Error> {
-        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
-        hosts_in(&*store)
-    }
-
-    /// What was learned. Reads the store, so it blocks.
-    pub fn learned(&self) -> Result<Learned, Error> {
-        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
-        learned_in(&*store)
+    /// The crawl as those see it who only read it.
+    pub fn view(&self) -> Result<View, Over> {
+        let store = self.store.upgrade().ok_or(Over)?;
+        Ok(View::new(store, self.options.load_full()))
     }
 
     /// Puts failed URLs back, those of some rows: the answer says where to go on. Returns when they are
@@ -224,8 +141,3 @@ impl Control {
         answer.await.map_err(|_| Over)
     }
 }
-
-/// The run is over, or about to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the crawl is ending")]
-pub struct Over;

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::clock::Clock;
-use super::scheduler::Event;
+use super::event::Event;
 use super::visit::Fetched;
 use crate::fetch::{
     Conditions, Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,

@@ -3,8 +3,8 @@
 use super::Error;
 use super::aliases;
 use super::committer::{Committer, SEEN_RUNS};
-use super::control::SeedsAdded;
 use super::effects::Group;
+use super::messages::SeedsAdded;
 use super::reputation::{Reputation, reputation};
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};

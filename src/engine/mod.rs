@@ -15,19 +15,18 @@ mod comparison;
 mod control;
 mod crawl;
 mod disk;
-mod dups;
 mod effects;
 mod error;
+mod event;
 mod expiry;
 mod failpoint;
 mod feed;
 mod fetchers;
 mod follow;
-mod hosts_now;
 mod judge;
-mod learned;
 mod lessons;
 mod membership;
+mod messages;
 mod observe;
 mod open;
 mod options;
@@ -41,23 +40,17 @@ mod revisit;
 mod ring;
 mod run_hosts;
 mod scheduler;
-mod similar;
 mod sitemaps;
 mod status;
 mod succession;
-mod why;
+mod view;
 
-pub use control::{Control, Over, SeedsAdded, StopHandle};
+pub use control::Control;
 pub use crawl::{Crawl, Summary};
-pub use dups::{
-    Cluster, ClusterFigures, Cursor, Dups, HostDuplicates, Member, Report, ReportOptions,
-    TierFigures,
-};
 pub use error::Error;
 pub use failpoint::{Failpoint, Step};
 pub use feed::{Feed, Outlook, Position};
-pub use hosts_now::HostsNow;
-pub use learned::{Learned, LearnedAlias, LearnedRule, learned};
+pub use messages::{Over, SeedsAdded, StopHandle};
 pub use observe::{Gauges, Limit, MemoryUse, Status, Watch};
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
@@ -65,9 +58,13 @@ pub use records::StorePolicy;
 pub use retry::{PutBack, Retried, RetryCursor, RetryFilter, retry, retry_classes};
 pub use run_hosts::HostFigures;
 pub use scheduler::Ending;
-pub use similar::{Original, Similar, SimilarPage, Subject};
-pub use status::status;
-pub use why::{AdmissionNow, HostNow, QueuedNow, Reading, RobotsNow, UrlState, Visited, Why, why};
+pub use view::{StoppedCrawl, View};
+
+#[cfg(test)]
+pub(crate) use succession::tests as world;
+
+pub(crate) use aliases::AliasRow;
+pub(crate) use reputation::{demotion, trap_of};
 
 pub use crate::journal::{Digests, LogError, LogLine, PageLine, RecordPlace, Texts};
 pub use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank};

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use super::hosts_now::HostsNow;
 use crate::rows::Counters;
 
 /// What goes on at this moment.
@@ -234,7 +233,7 @@ impl Watch {
     }
 }
 
-/// The state of a crawl, as `gleaner status` shows it.
+/// The state of a crawl, as the process that runs it writes it to `status.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// Whether a process is crawling.
@@ -250,9 +249,6 @@ pub struct Status {
     /// What bounded structures take.
     #[serde(default)]
     pub memory: MemoryUse,
-    /// The hosts that say most of it; `None` where nobody could be asked.
-    #[serde(default)]
-    pub hosts: Option<HostsNow>,
 }
 
 /// The name of the file in the data directory.

@@ -326,8 +326,23 @@ fn head(text: &str, most: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// The trap that a URL is part of by what is committed, for those who ask about it.
+pub(crate) fn trap_of(
+    url: &Url,
+    policy: &TrapPolicy,
+    store: &dyn Store,
+) -> Result<Option<Trap>, Error> {
+    let host = HostKey::of(url);
+    Ok(
+        match reputation(url, &host, policy, store, &mut Group::default())? {
+            Reputation::Trapped(trap, _) => Some(trap),
+            Reputation::Usual | Reputation::Low => None,
+        },
+    )
+}
+
 /// Whether a host is demoted, and which patterns of a URL are, for those who ask about it.
-pub(super) fn demotion(
+pub(crate) fn demotion(
     url: &Url,
     state: Option<&HostState>,
     store: &dyn Store,

@@ -4,7 +4,6 @@
 //! fetchers, analysts, committer and back cannot lock up: whatever is full downstream, events are
 //! always taken here. Reads of the store run off the reactor.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
@@ -17,37 +16,21 @@ use tokio::time::MissedTickBehavior;
 
 use super::Error;
 use super::analysts::Curfew;
-use super::control::{Command, StopHandle};
+use super::control::Command;
 use super::disk::Disk;
+use super::event::Event;
 use super::fetchers::Fetchers;
+use super::messages::StopHandle;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
-use super::visit::{Entry, Receipt, Seeds};
-use crate::frontier::{Action, Loaded, Refilled, RobotsPolicy, Schedule, Visited, load, refill};
+use super::visit::{Entry, Seeds};
+use crate::frontier::{Action, RobotsPolicy, Schedule, load, refill};
 use crate::rows::Counters;
-use crate::store::{self, Store};
-use crate::url::HostKey;
+use crate::store::Store;
 
 /// How long fetches in progress may take to end when the run is stopped.
 const GRACE: Duration = Duration::from_secs(4);
 /// How old the gauges get while nothing happens here: channels fill and drain meanwhile.
 const GAUGES_AGE: Duration = Duration::from_millis(250);
-
-/// What the scheduler is told.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// A fetch ended.
-    Visited(Box<Visited>),
-    /// The address of a host was looked for.
-    Resolved(HostKey, Option<IpAddr>),
-    /// A group was committed.
-    Committed(Vec<Receipt>),
-    /// URLs of a host were read.
-    Refilled(Result<Refilled, store::Error>),
-    /// Hosts were read.
-    Loaded(Result<Loaded, store::Error>),
-    /// The committer ended before its time: the run cannot go on.
-    CommitterGone,
-}
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,35 +4,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::clock::Clock;
-use super::{DataDirectory, DirectoryError, Error, Status, Watch, hosts_now, open};
-use crate::rows::CrawlState;
+use super::{Error, Status, Watch};
 
-/// The state of the crawl in a data directory: from the store, or, while another process crawls
-/// there, as that process last wrote it.
-pub fn status(path: &Path) -> Result<Status, Error> {
-    let directory = match DataDirectory::take_existing(path) {
-        Ok(directory) => directory,
-        Err(DirectoryError::InUse { .. }) => {
-            let status = Status::read(path).map_err(|source| Error::Status {
-                path: path.to_owned(),
-                source,
-            })?;
-            // The file of a run before this one does not speak for it.
-            return Ok(status.filter(|status| status.running).unwrap_or(Status {
-                running: true,
-                ..Status::default()
-            }));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let store = open::open_store(&directory)?;
-    let state = CrawlState::read(&*store)?.unwrap_or_default();
-    Ok(Status {
-        counters: state.counters,
-        time: format!("{:.0}", jiff::Timestamp::now()),
-        hosts: Some(hosts_now::hosts_in(&*store)?),
-        ..Status::default()
-    })
+impl Status {
+    /// The state of a crawl that another process runs, as that process last wrote it.
+    pub fn of_running(path: &Path) -> Result<Self, Error> {
+        let status = Self::read(path).map_err(|source| Error::Status {
+            path: path.to_owned(),
+            source,
+        })?;
+        // The file of a run before this one does not speak for it.
+        Ok(status.filter(|status| status.running).unwrap_or(Self {
+            running: true,
+            ..Self::default()
+        }))
+    }
 }
 
 /// Writes `status.json`.
@@ -73,7 +59,6 @@ impl Observer {
             counters: self.watch.counters(),
             gauges: self.watch.gauges(),
             memory: self.watch.memory(),
-            hosts: None,
         };
         status
             .write(&self.directory)

@@ -200,4 +200,4 @@ impl Committer {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

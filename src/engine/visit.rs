@@ -20,7 +20,7 @@ use crate::page::{Page, Wishes};
 use crate::url::{HostKey, Url, UrlId};
 
 use super::LiveOptions;
-use super::control::SeedsAdded;
+use super::messages::SeedsAdded;
 use super::retry::PutBack;
 use crate::rows::PageRecord;
 use tokio::sync::oneshot;

@@ -453,7 +453,8 @@ fn a_host_that_keeps_failing_is_parked_and_does_not_keep_the_crawl() {
     let counters = &status.counters;
     assert_eq!((counters.failed, counters.queued), (4, 5));
     assert_eq!((counters.parked, counters.parked_hosts), (5, 1));
-    let hosts = status.hosts.expect("nobody crawls: the store is read");
+    let now = gleaner::inspect::status(&place.data()).expect("nobody crawls");
+    let hosts = now.hosts.expect("the store is read");
     let host = &hosts.by_failures[0];
     assert!(host.parked && host.failures == 4, "{host:?}");
     assert_eq!(host.trouble, Some(gleaner::frontier::Trouble::Disconnect));

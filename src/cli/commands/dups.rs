@@ -9,9 +9,9 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::cli::questions::Source;
+use crate::cli::inspector::Inspector;
 use crate::dedup::DocumentId;
-use crate::engine::{Cluster, Member};
+use crate::inspect::{Answer, Cluster, Member, Question};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -49,7 +49,7 @@ struct Head<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut source = Source::open(&arguments.data_dir)?;
+    let mut inspector = Inspector::open(&arguments.data_dir)?;
     let mut out = BufWriter::new(io::stdout().lock());
     if arguments.format == Format::Csv {
         let names = "cluster,original,stands,canonical,url,tier,distance,similarity,first_seen,last_checked,saved\r\n";
@@ -58,7 +58,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut open = None;
     let mut from = None;
     loop {
-        let part = source.dups(from)?;
+        let Answer::Dups(part) = inspector.ask(Question::Dups { from })? else {
+            return Err(Failure::other_answer());
+        };
         for cluster in &part.clusters {
             written(match arguments.format {
                 Format::Jsonl => write_json(&mut out, cluster, &mut open),

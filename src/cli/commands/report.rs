@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use crate::cli::questions::Source;
+use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
-use crate::control::MAX_LISTED;
-use crate::engine::{Report, ReportOptions};
+use crate::inspect::{Answer, MAX_LISTED, Question, Report, ReportOptions};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -37,10 +36,13 @@ pub(super) fn listed() -> RangedU64ValueParser<usize> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let report = Source::open(&arguments.data_dir)?.report(ReportOptions {
+    let question = Question::Report(ReportOptions {
         top: arguments.top,
         min_pages: arguments.min_pages,
-    })?;
+    });
+    let Answer::Report(report) = Inspector::open(&arguments.data_dir)?.ask(question)? else {
+        return Err(Failure::other_answer());
+    };
     let text = match arguments.json {
         true => serde_json::to_string(&report).map_err(anyhow::Error::from)? + "\n",
         false => in_words(&report),

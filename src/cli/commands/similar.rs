@@ -12,11 +12,11 @@ use clap::Args;
 
 use super::report::listed;
 use crate::cli::exit::Exit;
-use crate::cli::questions::Source;
+use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::corpus::Extraction;
 use crate::dedup::{Fingerprints, Text, Tier};
-use crate::engine::{Similar, Subject};
+use crate::inspect::{Answer, Question, Similar, Subject};
 use crate::page::charset;
 use crate::url;
 
@@ -59,7 +59,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         false => Subject::Page(Box::new(read(&arguments.page)?)),
     };
-    let found = Source::open(&arguments.data_dir)?.similar(subject, arguments.limit)?;
+    let limit = arguments.limit;
+    let mut inspector = Inspector::open(&arguments.data_dir)?;
+    let Answer::Similar { found } = inspector.ask(Question::Similar { subject, limit })? else {
+        return Err(Failure::other_answer());
+    };
     let is_known = found.is_some();
     let found = found.unwrap_or_default();
     if arguments.json {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::control::client::Client;
-use crate::control::{Request, Response};
-use crate::engine::{self, DirectoryError, HostNow, HostsNow, Learned, Status};
 use crate::frontier::Trouble;
+use crate::inspect::{self, Answer, HostNow, HostsNow, Learned, Question, StatusNow};
 use crate::learn::Stage;
 
 #[derive(Debug, Args)]
@@ -32,15 +32,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         return rules(arguments);
     }
-    let mut status = engine::status(&arguments.data_dir)?;
-    if status.running && status.hosts.is_none() {
-        status.hosts = hosts_of_running(&arguments.data_dir);
+    let mut now = inspect::status(&arguments.data_dir)?;
+    if now.status.running {
+        now.hosts = hosts_of_running(&arguments.data_dir);
     }
     if arguments.json {
-        let json = serde_json::to_string(&status).map_err(anyhow::Error::from)?;
+        let json = serde_json::to_string(&now).map_err(anyhow::Error::from)?;
         output::print(&format!("{json}\n"))?;
         return Ok(());
     }
+    let status = &now.status;
     let head = match (status.running, status.time.is_empty()) {
         (true, true) => "running, just begun".to_owned(),
         (true, false) => format!(
@@ -55,26 +56,27 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (false, _) => "not running".to_owned(),
     };
     let counters = output::counters(&status.counters);
-    output::print(&format!("{head}\n{counters}{}", details(&status)))?;
+    output::print(&format!("{head}\n{counters}{}", details(&now)))?;
     Ok(())
 }
 
 /// The hosts of a crawl that runs, if it can be asked: it may be about to end.
 fn hosts_of_running(directory: &Path) -> Option<HostsNow> {
-    match Client::connect(directory).ok()?.ask(&Request::Hosts).ok()? {
-        Response::Hosts(hosts) => Some(hosts),
+    let mut client = Client::connect(directory).ok()?;
+    match client.question(Question::Hosts).ok()? {
+        Answer::Hosts(hosts) => Some(hosts),
         _ => None,
     }
 }
 
 /// Hosts and memory, a line each.
-fn details(status: &Status) -> String {
+fn details(now: &StatusNow) -> String {
     let mut text = String::new();
-    if let Some(bytes) = status.hosts.as_ref().and_then(|it| it.queued_url_bytes) {
+    if let Some(bytes) = now.hosts.as_ref().and_then(|it| it.queued_url_bytes) {
         let _ = writeln!(text, "{:<12}{bytes:>12}  bytes a queued URL", "queue");
     }
-    if status.running {
-        let memory = &status.memory;
+    if now.status.running {
+        let memory = &now.status.memory;
         for (name, bytes, what) in [
             ("window", memory.window, "hosts and their next URLs"),
             ("urls seen", memory.urls_seen, "filter and recent URLs"),
@@ -83,7 +85,7 @@ fn details(status: &Status) -> String {
             let _ = writeln!(text, "{name:<12}{bytes:>12}  bytes of memory: {what}");
         }
     }
-    let Some(hosts) = &status.hosts else {
+    let Some(hosts) = &now.hosts else {
         return text;
     };
     let mut list = |name: &str, hosts: &[HostNow], figure: fn(&HostNow) -> u64| {
@@ -116,20 +118,11 @@ fn of_host(host: &HostNow) -> String {
     format!("{}  ({} queued; {state})", host.host, host.queued)
 }
 
-/// What was learned, from the store or from the process that has it open.
+/// What was learned of hosts.
 fn rules(arguments: &Arguments) -> Result<(), Failure> {
-    let learned = match engine::learned(&arguments.data_dir) {
-        Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
-            match Client::connect(&arguments.data_dir)?.ask(&Request::Rules)? {
-                Response::Rules(learned) => learned,
-                _ => {
-                    return Err(Failure::Io(anyhow::anyhow!(
-                        "the crawl answered something else"
-                    )));
-                }
-            }
-        }
-        learned => learned?,
+    let mut inspector = Inspector::open(&arguments.data_dir)?;
+    let Answer::Learned(learned) = inspector.ask(Question::Learned)? else {
+        return Err(Failure::other_answer());
     };
     let text = match arguments.json {
         true => serde_json::to_string(&learned).map_err(anyhow::Error::from)? + "\n",

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::exit::Exit;
-use crate::cli::questions::Source;
+use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
-use crate::engine::{RecordPlace, UrlState, Visited, Why};
+use crate::engine::RecordPlace;
 use crate::frontier::Trouble;
+use crate::inspect::{Answer, Question, UrlState, Visited, Why};
 use crate::url;
 
 #[derive(Debug, Args)]
@@ -35,7 +36,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         message: format!("cannot ask about {:?}: {error}", arguments.url),
         hint: Some("give an absolute URL, such as https://example.org/page"),
     })?;
-    let why = Source::open(&arguments.data_dir)?.why(&url)?;
+    let url = url.to_string();
+    let mut inspector = Inspector::open(&arguments.data_dir)?;
+    let Answer::Why(why) = inspector.ask(Question::Why { url })? else {
+        return Err(Failure::other_answer());
+    };
     let text = match arguments.json {
         true => serde_json::to_string(&why).map_err(anyhow::Error::from)? + "\n",
         false => in_words(&why),

@@ -10,12 +10,10 @@ use tempfile::TempDir;
 
 use super::super::analysts::Analysts;
 use super::super::committer::DEDUP_RUNS;
-use super::super::dups::{dups, report};
 use super::super::reading::Reader;
 use super::super::records::StorePolicy;
-use super::super::similar::{Subject, similar};
 use super::super::visit::{Entry, Fetched, KnownBody, KnownPage, KnownPages};
-use super::super::{ArchiveOptions, Cluster, DataDirectory, Error, Options, ReportOptions, open};
+use super::super::{ArchiveOptions, DataDirectory, Options, View, open};
 use super::*;
 use crate::archive;
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
@@ -88,7 +86,7 @@ pub(in crate::engine) fn options() -> Options {
 }
 
 /// A crawl whose servers are in the test's hand.
-struct World {
+pub(crate) struct World {
     options: Options,
     /// `None` while nobody crawls.
     committer: Option<Committer>,
@@ -99,7 +97,7 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(options())
     }
 
@@ -131,7 +129,7 @@ impl World {
     }
 
     /// A server answers the first visit of a page.
-    fn visit(&mut self, url: &str, answer: &Answer) {
+    pub(crate) fn visit(&mut self, url: &str, answer: &Answer) {
         self.fetched(url, None, None, answer);
     }
 
@@ -245,7 +243,7 @@ impl World {
         all
     }
 
-    fn page(&self, url: &str) -> PageRecord {
+    pub(crate) fn page(&self, url: &str) -> PageRecord {
         PAGES
             .get(&*self.store(), self.id(url).as_bytes())
             .unwrap()
@@ -262,7 +260,7 @@ impl World {
 
     /// The URL of a page's original; its own if it is one.
     #[track_caller]
-    fn original(&self, url: &str) -> String {
+    pub(crate) fn original(&self, url: &str) -> String {
         let page = self.page(url);
         match (page.original(), page.duplicate()) {
             (Some(_), None) => url.to_owned(),
@@ -279,23 +277,29 @@ impl World {
         }
     }
 
-    fn clusters(&self) -> Vec<Cluster> {
-        let part = dups(&*self.store(), &self.options, None).unwrap();
-        assert_eq!(part.next, None);
-        part.clusters
+    /// The crawl as questions about it see it.
+    pub(crate) fn view(&self) -> View {
+        View::new(self.store(), Arc::new(self.options.clone()))
     }
 
-    /// Members by their original, as they are listed.
+    /// Members by their original, the best URL first.
     fn listed(&self) -> BTreeMap<String, Vec<String>> {
-        let clusters = self.clusters().into_iter();
-        clusters
-            .map(|it| {
-                (
-                    it.original,
-                    it.members.into_iter().map(|it| it.url).collect(),
-                )
-            })
-            .collect()
+        let mut listed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let store = self.store();
+        for_each(&*store, Table::Clusters, &[], &mut |key, _| {
+            let Some((cluster, id)) = keys::parse_member(key) else {
+                return Ok(());
+            };
+            let page = PAGES.get(&*store, id)?.expect("a member has a record");
+            let duplicate = page.duplicate().expect("it repeats the original");
+            assert_eq!(duplicate.of, cluster, "it is filed where it belongs");
+            let original = PAGES.get(&*store, duplicate.page.as_bytes())?;
+            let original = original.expect("the original has a record").url;
+            listed.entry(original).or_default().push(page.url);
+            Ok(())
+        })
+        .unwrap();
+        listed
     }
 
     /// WARC-Type and URL of every record. A revisit refers to a response that is there, by its id and
@@ -339,7 +343,7 @@ impl World {
     }
 }
 
-enum Answer {
+pub(crate) enum Answer {
     Silence,
     /// What it was, which is not sent again.
     Same,
@@ -365,7 +369,7 @@ fn exchange(started: jiff::Timestamp, status: u16, body: &str) -> Outcome {
 }
 
 /// 400 words, the same ones for the same seed.
-fn words(seed: u64) -> Vec<String> {
+pub(crate) fn words(seed: u64) -> Vec<String> {
     (0..400_u64)
         .map(|at| format!("word{}", (at * at * 7 + at * 13 + seed * 1_013) % 4_001))
         .collect()
@@ -380,7 +384,7 @@ fn edited(words: &[String], count: usize, shift: usize) -> Vec<String> {
     edited
 }
 
-fn html(head: &str, words: &[String]) -> Answer {
+pub(crate) fn html(head: &str, words: &[String]) -> Answer {
     let text = words.join(" ");
     Answer::Page(format!(
         "<!doctype html><head>{head}</head><main><article><p>{text}</p></article></main>"
@@ -388,7 +392,7 @@ fn html(head: &str, words: &[String]) -> Answer {
 }
 
 /// A page in a frame of its own: a content duplicate of others with the same words.
-fn framed(frame: &str, words: &[String]) -> Answer {
+pub(crate) fn framed(frame: &str, words: &[String]) -> Answer {
     let text = words.join(" ");
     Answer::Page(format!(
         "<!doctype html><nav><ul><li>{frame}</ul></nav><main><article><p>{text}</p></article></main>"
@@ -396,7 +400,7 @@ fn framed(frame: &str, words: &[String]) -> Answer {
 }
 
 /// How alike two texts are that the near tier compares.
-fn likeness(a: &[String], b: &[String]) -> Similarity {
+pub(crate) fn likeness(a: &[String], b: &[String]) -> Similarity {
     let of = |words: &[String]| {
         let text = words.join(" ");
         Fingerprints::of(text.as_bytes(), &Text::whole(&text))
@@ -405,7 +409,7 @@ fn likeness(a: &[String], b: &[String]) -> Similarity {
 }
 
 /// Edits of a text that bring its likeness to below `high` and to `low` at least.
-fn edits(words: &[String], low: f64, high: f64) -> Vec<String> {
+pub(crate) fn edits(words: &[String], low: f64, high: f64) -> Vec<String> {
     let tries = (1..80).flat_map(|count| (0..9).map(move |shift| (count, shift)));
     let mut texts = tries.map(|(count, shift)| edited(words, count, shift));
     let wanted = Similarity::of(low)..Similarity::of(high);
@@ -413,12 +417,12 @@ fn edits(words: &[String], low: f64, high: f64) -> Vec<String> {
     found.expect("some number of edits does it")
 }
 
-const ORIGINAL: &str = "http://a.example/a-long-way/to-the-original";
-const COPY: &str = "http://b.example/a-copy-elsewhere";
-const SHORT: &str = "http://c.example/c";
+pub(crate) const ORIGINAL: &str = "http://a.example/a-long-way/to-the-original";
+pub(crate) const COPY: &str = "http://b.example/a-copy-elsewhere";
+pub(crate) const SHORT: &str = "http://c.example/c";
 
 /// An original, a copy with a longer URL and a content duplicate with a short one.
-fn three() -> World {
+pub(crate) fn three() -> World {
     let mut world = World::new();
     world.visit(ORIGINAL, &html("", &words(1)));
     world.visit(COPY, &html("", &words(1)));
@@ -504,73 +508,6 @@ fn a_servers_word_that_a_page_is_the_same_is_believed_while_that_stands() {
 }
 
 #[test]
-fn clusters_are_listed_with_the_url_that_they_are_best_called_by() {
-    let mut world = three();
-    world.visit("http://e.example/", &html("", &words(2)));
-    let clusters = world.clusters();
-    assert_eq!(clusters.len(), 1, "one page alone is no cluster");
-    assert_eq!(
-        (&*clusters[0].original, clusters[0].stands),
-        (ORIGINAL, true)
-    );
-    assert_eq!(clusters[0].canonical, SHORT);
-    let members: Vec<_> = clusters[0].members.iter().map(|it| &*it.url).collect();
-    assert_eq!(members, [SHORT, COPY]);
-    let size = |url: &str| match world.page(url).fate {
-        Fate::Answered { size, .. } => size,
-        _ => 0,
-    };
-    assert_eq!(clusters[0].members[1].saved, size(COPY));
-    let shown = ReportOptions {
-        top: 2,
-        min_pages: 1,
-    };
-    let report = report(&*world.store(), &world.options, shown).unwrap();
-    assert_eq!(
-        (report.judged, report.duplicates, report.clusters),
-        (4, 2, 1)
-    );
-    assert_eq!(report.saved, size(COPY) + size(SHORT));
-    let tiers: Vec<_> = report.tiers.iter().map(|it| (it.tier, it.pages)).collect();
-    let expected = [
-        (Tier::Raw, 1),
-        (Tier::Normalized, 0),
-        (Tier::Content, 1),
-        (Tier::Near, 0),
-    ];
-    assert_eq!(tiers, expected);
-    assert_eq!(report.largest[0].duplicates, 2);
-    let hosts: Vec<_> = report.hosts.iter().map(|it| &*it.host).collect();
-    assert_eq!(hosts, ["http://b.example", "http://c.example"]);
-    assert!((report.hosts[0].rate - 1.0).abs() < 1e-9);
-}
-
-#[test]
-fn what_members_name_canonical_counts_before_all_else_if_it_belongs_to_them() {
-    let mut world = three();
-    let naming = |url: &str| format!("<link rel=canonical href='{url}'>");
-    // Named, but nobody knows it.
-    world.visit(
-        "http://d.example/d",
-        &html(&naming("http://x.example/"), &words(1)),
-    );
-    assert_eq!(world.clusters()[0].canonical, SHORT);
-    // The only one with https.
-    world.visit("https://s.example/page", &framed("other", &words(1)));
-    assert_eq!(world.clusters()[0].canonical, "https://s.example/page");
-    world.visit("http://d.example/print", &html(&naming(COPY), &words(1)));
-    assert_eq!(world.clusters()[0].canonical, COPY);
-    // A page that is no member may be named by whom it likes.
-    world.visit("http://n.example/", &html(&naming(ORIGINAL), &words(7)));
-    assert_eq!(world.clusters()[0].canonical, COPY);
-    for path in ["http://d.example/1", "http://d.example/2"] {
-        world.visit(path, &html(&naming(ORIGINAL), &words(1)));
-    }
-    assert_eq!(world.clusters()[0].canonical, ORIGINAL);
-    assert_eq!(world.original(COPY), ORIGINAL, "a name changes no verdict");
-}
-
-#[test]
 fn an_original_that_is_gone_hands_over_to_its_best_duplicate() {
     let mut world = three();
     world.wait(10);
@@ -581,7 +518,7 @@ fn an_original_that_is_gone_hands_over_to_its_best_duplicate() {
     world.revisit(ORIGINAL, &Answer::Status(404));
     // Not days later, and the best one first.
     assert_eq!(world.queued(), [SHORT.to_owned()].into());
-    assert!(!world.clusters()[0].stands);
+    assert!(world.page(ORIGINAL).original().is_none());
     world.restart();
     assert_eq!(world.queued(), [SHORT.to_owned()].into());
     world.revisit(SHORT, &framed("menu", &words(1)));
@@ -748,42 +685,6 @@ fn a_duplicate_leaves_later_than_it_would_be_taken_in() {
     );
 }
 
-#[test]
-fn the_most_similar_pages_are_ranked() {
-    let mut world = three();
-    let (near, far) = (edits(&words(1), 0.65, 0.78), edits(&words(1), 0.3, 0.6));
-    world.visit("http://near.example/", &html("", &near));
-    world.visit("http://far.example/", &html("", &far));
-    world.visit("http://else.example/", &html("", &words(9)));
-    let ask = |subject: Subject, limit| -> Result<_, Error> {
-        similar(&*world.store(), &world.options, &subject, limit)
-    };
-    let urls = |subject, limit| -> Vec<String> {
-        let found = ask(subject, limit).unwrap().unwrap();
-        found.pages.into_iter().map(|it| it.url).collect()
-    };
-    let url = |url: &str| Subject::Url(url.to_owned());
-    let order = [ORIGINAL, "http://near.example/", "http://far.example/"];
-    assert_eq!(urls(url(ORIGINAL), 2), order[1..]);
-    assert_eq!(urls(url(COPY), 3), order, "a duplicate by its original");
-    let found = ask(url(SHORT), 9).unwrap().unwrap();
-    assert_eq!(found.by.unwrap().tier, Tier::Content);
-    assert_eq!(
-        found.pages[0].tier,
-        Some(Tier::Content),
-        "not what the original is to itself"
-    );
-    assert_eq!(found.pages[1].similarity, likeness(&words(1), &near));
-    assert_eq!(
-        (found.pages[1].tier, found.pages[1].distance.is_some()),
-        (None, true)
-    );
-    let text = words(1).join(" ");
-    let page = Fingerprints::of(b"", &Text::whole(&text));
-    assert_eq!(urls(Subject::Page(Box::new(page)), 3), order);
-    assert_eq!(ask(url("http://x.example/"), 3).unwrap(), None);
-}
-
 /// A page of a crawl of long ago was not seen by this one for long.
 #[test]
 fn what_an_earlier_crawl_knows_is_not_forgotten_at_once() {
@@ -816,7 +717,7 @@ fn what_an_earlier_crawl_knows_is_not_forgotten_at_once() {
     world.wait(50);
     world.visit(COPY, &html("", &words(1)));
     assert_eq!(world.original(COPY), ORIGINAL);
-    assert!(world.clusters()[0].stands);
+    assert!(world.page(ORIGINAL).original().is_some());
 }
 
 #[test]

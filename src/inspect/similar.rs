@@ -1,23 +1,19 @@
 //! The stored pages that are most like a page: every original is compared, so that none is missed
 //! because an index does not lead to it. That takes a pass over the pages of the crawl, and no memory
 //! but for the best.
-//!
-//! Reads the store only, like [`why`](mod@super::why).
 
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::dups::Top;
-use super::open::read_secret;
-use super::{Error, Options};
+use super::top::Top;
+use super::{Error, MAX_LISTED};
 use crate::dedup::{Comparison, Fingerprints, Similarity, Tier};
+use crate::engine::View;
 use crate::journal::RecordPlace;
-use crate::rows::PAGES;
 use crate::rows::cluster::Head;
-use crate::rows::{Fate, PageRecord};
-use crate::store::{Store, Table, decode, for_each};
-use crate::url::{Identity, Url, UrlId};
+use crate::rows::{Fate, PAGES};
+use crate::url::{Url, UrlId};
 
 /// What stored pages are compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,8 +74,7 @@ struct Basis {
 /// The `limit` stored pages that are most like the subject; `None` if it is a URL that is not stored
 /// and repeats nothing that is.
 pub(super) fn similar(
-    store: &dyn Store,
-    options: &Options,
+    view: &View,
     subject: &Subject,
     limit: usize,
 ) -> Result<Option<Similar>, Error> {
@@ -93,18 +88,17 @@ pub(super) fn similar(
             let Ok(url) = crate::url::parse(url) else {
                 return Ok(None);
             };
-            match stored(store, options, &url)? {
+            match stored(view, &url)? {
                 Some(basis) => basis,
                 None => return Ok(None),
             }
         }
     };
-    let mut top = Top::new(limit);
-    for_each(store, Table::Pages, &[], &mut |key, row| {
+    let mut top = Top::new(limit.min(MAX_LISTED));
+    PAGES.for_each(view.store(), &[], &mut |key, page| {
         if basis.own.is_some_and(|own| own.as_bytes() == key) {
             return Ok(());
         }
-        let page: PageRecord = decode(Table::Pages, row)?;
         let Some(document) = page.original() else {
             return Ok(());
         };
@@ -119,21 +113,20 @@ pub(super) fn similar(
         // Equally similar ones in the order of their discovery, whatever the order of their keys.
         let distance = Reverse(found.distance.unwrap_or(0));
         let place = (found.similarity, distance, Reverse(document.id));
-        if top.has_room_for(&place) {
+        top.offer_with(place, || {
             let title = match &page.fate {
                 Fate::Answered { title, .. } => title.clone(),
                 Fate::Failed { .. } | Fate::Sitemap { .. } | Fate::Known { .. } => None,
             };
-            let similar = SimilarPage {
+            SimilarPage {
                 url: page.url.clone(),
                 title,
                 similarity: found.similarity,
                 distance: found.distance,
                 tier: found.tier,
                 record: RecordPlace::of_stored(&document.stored),
-            };
-            top.offer(place, similar);
-        }
+            }
+        });
         Ok(())
     })?;
     Ok(Some(Similar {
@@ -143,9 +136,9 @@ pub(super) fn similar(
 }
 
 /// What a page of the crawl is compared by: its own fingerprints, or those of its original.
-fn stored(store: &dyn Store, options: &Options, url: &Url) -> Result<Option<Basis>, Error> {
-    let identity = Identity::new(options.canonicalizer.clone(), read_secret(store)?);
-    let id = identity.id(url);
+fn stored(view: &View, url: &Url) -> Result<Option<Basis>, Error> {
+    let store = view.store();
+    let id = view.identity()?.id(url);
     let Some(found) = PAGES.get(store, id.as_bytes())? else {
         return Ok(None);
     };

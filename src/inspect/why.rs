@@ -1,35 +1,25 @@
 //! What happened to a URL, and why: its rows read together, and judged as it would be judged now.
 //!
-//! Reads the store only, so it works on one that nobody else has open as well as within the process
-//! that crawls. Refused links leave no row: of a URL that was never admitted this can tell what
-//! speaks against it, not who linked to it.
+//! Refused links leave no row: of a URL that was never admitted this can tell what speaks against it,
+//! not who linked to it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::dups::{dups, report};
-use super::effects::Group;
-use super::lessons::under_lessons;
-use super::open::{self, read_secret};
-use super::reputation::{Reputation, demotion, reputation};
-use super::similar::similar;
-use super::{Cursor, DataDirectory, Dups, Error, Options, Report, ReportOptions, Similar, Subject};
+use super::{Error, HostNow, moment, time_of};
 use crate::dedup::Similarity;
+use crate::engine::{View, demotion, trap_of};
 use crate::frontier::{
-    HostState, Moment, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, Trouble,
-    admits_by_entries, for_each_waiting, path_and_query,
+    HostState, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, admits_by_entries,
+    for_each_waiting, path_and_query,
 };
 use crate::journal::RecordPlace;
-use crate::learn::{Trail, by_form, counterpart};
+use crate::learn::{Trail, by_form, counterpart, rules_of};
 use crate::robots::{self, Rules};
-use crate::rows::PAGES;
 use crate::rows::cluster::Head;
-use crate::rows::{Fate, Judgement, PageRecord};
-use crate::store::{Store, Table, decode, keys};
+use crate::rows::{Fate, Judgement, PAGES, PageRecord};
+use crate::store::{Store, Table, decode};
 use crate::url::{HostKey, Identity, Url, UrlId};
 
 /// What happened to a URL.
@@ -182,99 +172,14 @@ pub struct RobotsNow {
     pub until: Option<String>,
 }
 
-/// The state of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostNow {
-    /// Scheme, name and port.
-    pub host: String,
-    /// URLs waiting.
-    pub queued: u64,
-    /// Not to be visited before (RFC 3339).
-    pub due: String,
-    /// Failures, less the successes since.
-    pub failures: u32,
-    /// What the last failure was, while there are any.
-    #[serde(default)]
-    pub trouble: Option<Trouble>,
-    /// It keeps failing, and is left alone until then.
-    #[serde(default)]
-    pub parked: bool,
-    /// Its robots.txt's crawl-delay in milliseconds.
-    pub crawl_delay_ms: Option<u64>,
-    /// Answers received.
-    pub visits: u64,
-}
-
-impl HostNow {
-    /// What is told of a host with this row.
-    pub(super) fn of(name: &str, state: &HostState) -> Self {
-        Self {
-            host: name.to_owned(),
-            queued: state.queued,
-            due: moment(state.due),
-            failures: state.failures,
-            trouble: state.trouble,
-            parked: state.parked,
-            crawl_delay_ms: state.crawl_delay,
-            visits: state.visits,
-        }
-    }
-}
-
-/// A crawl that nobody runs, open for questions.
-pub struct Reading {
-    store: Arc<dyn Store>,
-    _directory: DataDirectory,
-}
-
-impl Reading {
-    /// Takes the data directory of a crawl for as long as this lives.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let directory = DataDirectory::take_existing(path)?;
-        Ok(Self {
-            store: open::open_store(&directory)?,
-            _directory: directory,
-        })
-    }
-
-    /// The settings of the last run, by key; empty before the first.
-    pub fn settings(&self) -> Result<BTreeMap<String, String>, Error> {
-        Ok(match self.store.get(Table::Meta, keys::meta::SETTINGS)? {
-            Some(row) => decode(Table::Meta, &row)?,
-            None => BTreeMap::new(),
-        })
-    }
-
-    /// What happened to a URL.
-    pub fn why(&self, options: &Options, url: &Url) -> Result<Why, Error> {
-        why(&*self.store, options, url)
-    }
-
-    /// Some of the clusters of duplicates, from a place on.
-    pub fn dups(&self, options: &Options, from: Option<&Cursor>) -> Result<Dups, Error> {
-        dups(&*self.store, options, from)
-    }
-
-    /// What deduplication did.
-    pub fn report(&self, options: &Options, shown: ReportOptions) -> Result<Report, Error> {
-        report(&*self.store, options, shown)
-    }
-
-    /// The stored pages that are most like a page, as [`Similar`] has them; `None` if it is a URL that
-    /// is not stored and repeats nothing that is.
-    pub fn similar(
-        &self,
-        options: &Options,
-        subject: &Subject,
-        limit: usize,
-    ) -> Result<Option<Similar>, Error> {
-        similar(&*self.store, options, subject, limit)
-    }
-}
-
 /// What happened to a URL, by what the store says and what the options would make of it now.
-pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error> {
-    let identity = Identity::new(options.canonicalizer.clone(), read_secret(store)?);
+pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
+    let url = &crate::url::parse(url).map_err(|source| Error::Url {
+        url: url.to_owned(),
+        source,
+    })?;
+    let store = view.store();
+    let identity = view.identity()?;
     let id = identity.id(url);
     let host = HostKey::of(url);
     let host_state: Option<HostState> = match store.get(Table::Hosts, host.as_str().as_bytes())? {
@@ -297,14 +202,14 @@ pub fn why(store: &dyn Store, options: &Options, url: &Url) -> Result<Why, Error
             (None, Some(_)) => UrlState::Done,
             (None, None) => UrlState::Unknown,
         },
-        admission: admission(store, options, &identity, url, host_state.as_ref())?,
+        admission: admission(view, &identity, url, host_state.as_ref())?,
         // The form that was seen first is what robots.txt judges.
         robots: match (&queued, &visit) {
             (Some(QueuedNow { url: form, .. }), _) | (None, Some(Visited { url: form, .. })) => {
                 let form = crate::url::parse(form).unwrap_or_else(|_| url.clone());
-                robots_now(store, options, &form, host_state.as_ref())?
+                robots_now(view, &form, host_state.as_ref())?
             }
-            (None, None) => robots_now(store, options, url, host_state.as_ref())?,
+            (None, None) => robots_now(view, url, host_state.as_ref())?,
         },
         visit,
         queued,
@@ -442,12 +347,12 @@ fn queued(
 }
 
 fn admission(
-    store: &dyn Store,
-    options: &Options,
+    view: &View,
     identity: &Identity,
     url: &Url,
     host: Option<&HostState>,
 ) -> Result<AdmissionNow, Error> {
+    let (store, options) = (view.store(), view.options());
     let limits = &options.limits;
     let in_scope = admits_by_entries(options.scope, url, |entry| {
         Ok::<_, Error>(store.get(Table::Scope, entry)?.is_some())
@@ -460,14 +365,11 @@ fn admission(
     let key = HostKey::of(url);
     let trap = match by_form {
         Some(trap) => Some(trap),
-        None => match reputation(url, &key, &policy.traps, store, &mut Group::default())? {
-            Reputation::Trapped(trap, _) => Some(trap),
-            Reputation::Usual | Reputation::Low => None,
-        },
+        None => trap_of(url, &policy.traps, store)?,
     };
-    let lessons = host.and_then(|host| under_lessons(identity, &key, &host.lessons));
-    let variant_of = lessons
-        .map(|(learned, _)| learned.canonical(url).to_string())
+    let learned = host.map(|host| identity.with_learned(&key, rules_of(host.lessons.learned())));
+    let variant_of = learned
+        .map(|learned| learned.canonical(url).to_string())
         .filter(|form| *form != identity.canonical(url).as_str());
     let alias_of = host
         .and_then(|host| HostKey::parse(host.twins.alias_of.as_deref()?))
@@ -497,12 +399,8 @@ fn admission(
     })
 }
 
-fn robots_now(
-    store: &dyn Store,
-    options: &Options,
-    url: &Url,
-    host: Option<&HostState>,
-) -> Result<RobotsNow, Error> {
+fn robots_now(view: &View, url: &Url, host: Option<&HostState>) -> Result<RobotsNow, Error> {
+    let (store, options) = (view.store(), view.options());
     let answer = |answer: &'static str| RobotsNow {
         answer: answer.into(),
         ..RobotsNow::default()
@@ -537,16 +435,4 @@ fn robots_now(
         until: Some(moment(until)),
         ..answer(if allowed { "allowed" } else { "forbidden" })
     })
-}
-
-/// Microseconds since 1970 as text.
-pub(super) fn time_of(microseconds: i64) -> String {
-    let time = jiff::Timestamp::from_microsecond(microseconds).unwrap_or_default();
-    format!("{time:.3}")
-}
-
-fn moment(moment: Moment) -> String {
-    let milliseconds = i64::try_from(moment.0).unwrap_or(i64::MAX);
-    let time = jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default();
-    format!("{time:.3}")
 }

@@ -1,12 +1,9 @@
-//! What a crawl has learned, for those who ask: read from the store.
-
-use std::path::Path;
+//! What a crawl has learned of its hosts.
 
 use serde::{Deserialize, Serialize};
 
-use super::aliases::AliasRow;
-use super::open;
-use super::{DataDirectory, Error};
+use super::Error;
+use crate::engine::AliasRow;
 use crate::frontier::HostState;
 use crate::learn::{Evidence, Stage};
 use crate::store::{Store, Table, decode, for_each, keys};
@@ -56,14 +53,8 @@ pub struct LearnedAlias {
     pub differed: u32,
 }
 
-/// What the crawl in a data directory has learned; it must not be running.
-pub fn learned(path: &Path) -> Result<Learned, Error> {
-    let directory = DataDirectory::take_existing(path)?;
-    learned_in(&*open::open_store(&directory)?)
-}
-
 /// What a crawl has learned, by its store.
-pub(super) fn learned_in(store: &dyn Store) -> Result<Learned, Error> {
+pub(super) fn learned(store: &dyn Store) -> Result<Learned, Error> {
     let mut learned = Learned::default();
     for_each(
         store,

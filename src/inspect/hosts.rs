@@ -1,11 +1,10 @@
-//! Which hosts have most waiting and which fail most, for those who ask: read from the store, also
-//! while a crawl runs. Looks through all hosts, in bounded memory.
+//! Which hosts have most URLs waiting and which fail most. Reads all hosts, in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
-use super::why::HostNow;
-use crate::frontier::{Block, HostState};
+use super::top::Top;
+use super::{Error, moment};
+use crate::frontier::{Block, HostState, Trouble};
 use crate::store::{Store, Table, decode, for_each};
 
 /// Hosts in each list.
@@ -25,18 +24,61 @@ pub struct HostsNow {
     pub queued_url_bytes: Option<u64>,
 }
 
+/// The state of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostNow {
+    /// Scheme, name and port.
+    pub host: String,
+    /// URLs waiting.
+    pub queued: u64,
+    /// Not to be visited before (RFC 3339).
+    pub due: String,
+    /// Failures, less the successes since.
+    pub failures: u32,
+    /// What the last failure was, while there are any.
+    #[serde(default)]
+    pub trouble: Option<Trouble>,
+    /// It keeps failing, and is left alone until then.
+    #[serde(default)]
+    pub parked: bool,
+    /// Its robots.txt's crawl-delay in milliseconds.
+    pub crawl_delay_ms: Option<u64>,
+    /// Answers received.
+    pub visits: u64,
+}
+
+impl HostNow {
+    /// What is told of a host with this row.
+    pub(super) fn of(name: &str, state: &HostState) -> Self {
+        Self {
+            host: name.to_owned(),
+            queued: state.queued,
+            due: moment(state.due),
+            failures: state.failures,
+            trouble: state.trouble,
+            parked: state.parked,
+            crawl_delay_ms: state.crawl_delay,
+            visits: state.visits,
+        }
+    }
+}
+
 /// The hosts of a crawl, by its store.
-pub(super) fn hosts_in(store: &dyn Store) -> Result<HostsNow, Error> {
-    let mut by_queue = Top::default();
-    let mut by_failures = Top::default();
+pub(super) fn hosts(store: &dyn Store) -> Result<HostsNow, Error> {
+    let mut by_queue = Top::new(SHOWN);
+    let mut by_failures = Top::new(SHOWN);
     for_each(store, Table::Hosts, &[], &mut |key, row| {
         let state: HostState = decode(Table::Hosts, row)?;
         let name = String::from_utf8_lossy(key);
-        by_queue.offer(state.queued, &name, &state);
-        by_failures.offer(u64::from(state.failures), &name, &state);
+        if state.queued > 0 {
+            by_queue.offer_with(state.queued, || HostNow::of(&name, &state));
+        }
+        if state.failures > 0 {
+            by_failures.offer_with(state.failures, || HostNow::of(&name, &state));
+        }
         Ok(())
     })?;
-    let by_queue = by_queue.hosts();
+    let by_queue = by_queue.into_sorted();
     let (mut bytes, mut rows) = (0, 0);
     for host in &by_queue {
         let prefix = [host.host.as_bytes(), &[0]].concat();
@@ -49,29 +91,9 @@ pub(super) fn hosts_in(store: &dyn Store) -> Result<HostsNow, Error> {
     }
     Ok(HostsNow {
         by_queue,
-        by_failures: by_failures.hosts(),
+        by_failures: by_failures.into_sorted(),
         queued_url_bytes: bytes.checked_div(rows),
     })
-}
-
-/// The hosts with the greatest weight, the greatest first; those met first among equals.
-#[derive(Default)]
-struct Top(Vec<(u64, HostNow)>);
-
-impl Top {
-    fn offer(&mut self, weight: u64, name: &str, state: &HostState) {
-        let least = self.0.last().map_or(0, |(weight, _)| *weight);
-        if weight == 0 || self.0.len() >= SHOWN && weight <= least {
-            return;
-        }
-        let place = self.0.partition_point(|(other, _)| *other >= weight);
-        self.0.insert(place, (weight, HostNow::of(name, state)));
-        self.0.truncate(SHOWN);
-    }
-
-    fn hosts(self) -> Vec<HostNow> {
-        self.0.into_iter().map(|(_, host)| host).collect()
-    }
 }
 
 #[cfg(test)]
@@ -100,7 +122,7 @@ mod tests {
             batch.put(Table::Queue, keys::queue(&name, 0, 2), block.encode(2));
         }
         store.commit(batch, Durability::Process).unwrap();
-        let hosts = hosts_in(&store).unwrap();
+        let hosts = hosts(&store).unwrap();
         let queued: Vec<u64> = hosts.by_queue.iter().map(|host| host.queued).collect();
         assert_eq!(queued, [19, 19, 18, 18, 17, 17, 16, 16, 15, 15]);
         assert_eq!(hosts.by_queue[0].host, "http://h19.example");
@@ -115,6 +137,6 @@ mod tests {
 
     #[test]
     fn a_crawl_without_hosts_has_none() {
-        assert_eq!(hosts_in(&Memory::default()).unwrap(), HostsNow::default());
+        assert_eq!(hosts(&Memory::default()).unwrap(), HostsNow::default());
     }
 }

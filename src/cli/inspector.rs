@@ -1,0 +1,45 @@
+//! Who answers questions about a crawl: its store, or the process that runs it and holds the store.
+
+use std::path::Path;
+
+use super::Failure;
+use crate::config;
+use crate::control::client::Client;
+use crate::engine::{self, DirectoryError, StoppedCrawl, View};
+use crate::inspect::{self, Answer, Question};
+
+/// Answers questions about the crawl in one data directory.
+pub(super) enum Inspector {
+    /// Nobody runs the crawl: its store answers, with the settings of the last run.
+    Store {
+        view: View,
+        /// Keeps others from running the crawl meanwhile.
+        _held: StoppedCrawl,
+    },
+    /// The process that runs the crawl answers.
+    Running(Client),
+}
+
+impl Inspector {
+    /// Finds out who answers for a data directory.
+    pub(super) fn open(data_dir: &Path) -> Result<Self, Failure> {
+        match StoppedCrawl::open(data_dir) {
+            Ok(crawl) => Ok(Self::Store {
+                view: crawl.view(config::kept(&crawl.settings()?).options()?),
+                _held: crawl,
+            }),
+            Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
+                Ok(Self::Running(Client::connect(data_dir)?))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Asks a question.
+    pub(super) fn ask(&mut self, question: Question) -> Result<Answer, Failure> {
+        match self {
+            Self::Store { view, .. } => Ok(inspect::answer(view, &question)?),
+            Self::Running(client) => Ok(client.question(question)?),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The state of a crawl, for those who are not the process that runs it.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::Error;
+use super::hosts::{HostsNow, hosts};
+use crate::engine::{self, DirectoryError, Status, StoppedCrawl};
+
+/// The state of a crawl, as `gleaner status` shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct StatusNow {
+    /// What is going on, as the process that crawls last wrote it.
+    #[serde(flatten)]
+    pub status: Status,
+    /// The hosts with most URLs waiting and most failures; `None` while a process crawls, which
+    /// answers [`Question::Hosts`](super::Question::Hosts).
+    pub hosts: Option<HostsNow>,
+}
+
+/// The state of the crawl in a data directory: from the store, or, while another process crawls
+/// there, as that process last wrote it.
+pub fn status(path: &Path) -> Result<StatusNow, Error> {
+    let crawl = match StoppedCrawl::open(path) {
+        Ok(crawl) => crawl,
+        Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
+            return Ok(StatusNow {
+                status: Status::of_running(path)?,
+                hosts: None,
+            });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(StatusNow {
+        status: Status {
+            counters: crawl.counters()?,
+            time: format!("{:.0}", jiff::Timestamp::now()),
+            ..Status::default()
+        },
+        hosts: Some(hosts(crawl.store())?),
+    })
+}
