@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::clusters::dups;
 use super::top::Top;
@@ -29,6 +30,7 @@ pub struct Report {
     /// The same by tier, cheapest first.
     pub tiers: Vec<TierFigures>,
     /// Near duplicates by the bits in which their `SimHashes` differ.
+    #[serde(deserialize_with = "with_numeric_keys")]
     pub distances: BTreeMap<u8, u64>,
     /// Near duplicates by similarity, in steps of a hundredth: 0.93 is from 0.93 to below 0.94.
     pub similarities: Vec<(Similarity, u64)>,
@@ -36,6 +38,15 @@ pub struct Report {
     pub largest: Vec<ClusterFigures>,
     /// The hosts with the highest share of duplicates, the highest first.
     pub hosts: Vec<HostDuplicates>,
+}
+
+/// Reads a map with numeric keys. JSON writes them as text, which serde does not turn back into
+/// numbers within an internally tagged enum such as [`Answer`](super::Answer) (serde issue 1183).
+fn with_numeric_keys<'de, D: Deserializer<'de>>(map: D) -> Result<BTreeMap<u8, u64>, D::Error> {
+    let map = BTreeMap::<String, u64>::deserialize(map)?;
+    map.into_iter()
+        .map(|(key, value)| Ok((key.parse().map_err(D::Error::custom)?, value)))
+        .collect()
 }
 
 /// What one tier found.
