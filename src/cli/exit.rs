@@ -1,21 +1,23 @@
-//! Exit codes. They are part of the interface: docs/operations.md lists them.
+//! The exit codes, all in one place. They are part of the interface; docs/operations.md documents
+//! them.
 
 use std::process::ExitCode;
 
-/// How gleaner ends.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
-    /// It did what it was asked, or was stopped in good order.
+    /// Success, which includes a crawl that was stopped gracefully.
     Done,
-    /// Something failed at run time; what was committed is safe.
+    /// A failure at run time. Committed data is safe.
     Failed,
-    /// Arguments, configuration or seeds are wrong. clap uses the same code.
+    /// Invalid arguments, configuration or seeds. clap uses the same code.
     Usage,
-    /// The data directory cannot be used: in use, of another version, not a crawl.
+    /// The data directory cannot be used: it is in use, of another version, or not a crawl, or no
+    /// crawl is running in it.
     Directory,
-    /// The disk is full; the same command resumes when there is space.
+    /// The disk is full. The same command resumes the crawl when there is space.
     DiskFull,
-    /// The crawl does not know the URL that was asked about.
+    /// The crawl does not know the given URL.
     Unknown,
 }
 
@@ -32,5 +34,5 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What a second signal ends the process with: 128 + SIGINT, as shells do.
+/// Exit code after a second signal: 128 + SIGINT, as in shells.
 pub(super) const INTERRUPTED: i32 = 130;

@@ -1,5 +1,4 @@
-//! Input that is named on the command line: a file, or `-` for standard input. Opened here, read by
-//! the command.
+//! Input files named on the command line, with `-` for standard input.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -7,7 +6,7 @@ use std::path::Path;
 
 use super::Failure;
 
-/// Opens a file, or standard input for `-`. `what` names it in messages: `robots.txt`.
+/// Opens a file, or standard input for `-`. Error messages call it `what`, such as `robots.txt`.
 pub(super) fn open(path: &Path, what: &str) -> Result<Box<dyn BufRead>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
@@ -21,7 +20,7 @@ pub(super) fn open(path: &Path, what: &str) -> Result<Box<dyn BufRead>, Failure>
     }
 }
 
-/// What a reader's error is to a person.
+/// The failure to report when reading fails.
 pub(super) fn unreadable(path: &Path, error: io::Error) -> Failure {
     Failure::Io(anyhow::Error::new(error).context(format!("cannot read {}", path.display())))
 }

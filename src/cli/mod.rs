@@ -1,5 +1,4 @@
-//! The command line: what a person types, and what they read. Data goes to standard output,
-//! everything else to standard error.
+//! The command line interface. Data goes to standard output, everything else to standard error.
 
 mod commands;
 
@@ -25,20 +24,22 @@ use commands::Command;
 use exit::Exit;
 use output::Screen;
 
-/// A polite, standalone web crawler whose heart is deduplication.
+/// A polite, standalone web crawler with deduplication at its core.
 #[derive(Debug, Parser)]
 #[command(name = "gleaner", version, about, max_term_width = 100)]
 #[command(after_help = "Examples:
-  gleaner demo                                          see what it does, without internet
-  gleaner crawl https://example.org/ --data-dir crawl --user-agent 'examplebot/1.0 (+https://example.org/bot)'
-  gleaner status --data-dir crawl")]
+  gleaner demo
+  gleaner crawl https://example.org/ --data-dir crawl \\
+      --user-agent 'examplebot/1.0 (+https://example.org/bot)'
+  gleaner status --data-dir crawl
+
+Use `gleaner help COMMAND` for the options of a command.")]
 struct Cli {
-    /// What to log to standard error: a level (error, warn, info, debug) or a filter such as
-    /// `gleaner::fetch=debug` [default: warn; error with
-    /// --quiet; for the daemon also what it does on its own]
+    /// Log filter: a level (error, warn, info, debug) or directives such as `gleaner::fetch=debug`
+    /// [default: warn; error with --quiet]
     #[arg(long, global = true, value_name = "FILTER")]
     log: Option<String>,
-    /// How to write log lines
+    /// Log format
     #[arg(
         long,
         global = true,
@@ -54,19 +55,19 @@ struct Cli {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum LogFormat {
-    /// For people
+    /// Human-readable lines
     #[default]
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// Runs gleaner with the process's arguments.
+/// Runs gleaner with the arguments of the process.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are not errors; a closed pipe is none either.
+            // Help and version are no errors, nor is a closed pipe.
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Usage
@@ -88,21 +89,21 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// What ends a command early.
+/// Why a command ended early.
 #[derive(Debug)]
 enum Failure {
-    /// The engine's reasons.
+    /// The crawl could not be opened or continued.
     Engine(engine::Error),
-    /// A running crawl could not be spoken to, or refused.
+    /// A running crawl could not be reached, or refused a request.
     Control(client::Error),
-    /// Arguments, configuration or seeds are wrong, and what would help.
+    /// Arguments, configuration or seeds are invalid; the hint says what would help.
     Usage {
         message: String,
         hint: Option<&'static str>,
     },
-    /// Standard output or another file could not be written.
+    /// A file or standard output could not be read or written.
     Io(anyhow::Error),
-    /// Nothing failed, but the answer that was printed has an exit code of its own.
+    /// Nothing failed, but the answer that was printed has its own exit code.
     Answered(Exit),
 }
 
@@ -154,13 +155,15 @@ impl Failure {
         }
     }
 
-    /// A running crawl of another version answers something else than was asked.
+    /// The running crawl gave an answer of another kind, which a different version might.
     fn other_answer() -> Self {
-        Self::Io(anyhow::anyhow!("the crawl answered another question"))
+        Self::Io(anyhow::anyhow!(
+            "the running crawl gave an unexpected answer; is it another version of gleaner?"
+        ))
     }
 }
 
-/// Tells a person what happened and what to do.
+/// Prints what went wrong and what to do about it.
 fn report(failure: &Failure) -> Exit {
     let mut hints = Vec::new();
     let (message, exit) = match failure {
@@ -169,7 +172,7 @@ fn report(failure: &Failure) -> Exit {
             (message.clone(), Exit::Usage)
         }
         Failure::Engine(error) if error.is_full_disk() => {
-            hints.push("make room, then run the same command again: it goes on where it ended, and nothing that was committed is lost");
+            hints.push("free some space and run the same command again: it resumes where it stopped, and no committed data is lost");
             (
                 format!("the disk is full: {}", output::chain(error)),
                 Exit::DiskFull,
@@ -185,14 +188,12 @@ fn report(failure: &Failure) -> Exit {
         ) => (output::chain(error), Exit::Directory),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
-                hints.push("`gleaner status`, `pages`, `why`, `dups`, `similar` and `report` work while the other process runs, `pause`, `resume`, `stop`, `seeds add` and `retry` speak to it");
+                hints.push("while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add` or `retry` to control it");
             }
             (output::chain(error), Exit::Directory)
         }
         Failure::Control(error @ client::Error::NotRunning(_)) => {
-            hints.push(
-                "`gleaner crawl` and `gleaner daemon` run one; without one nothing is to be said",
-            );
+            hints.push("start one with `gleaner crawl` or `gleaner daemon`");
             (output::chain(error), Exit::Directory)
         }
         Failure::Control(error) => (output::chain(error), Exit::Failed),
@@ -211,7 +212,8 @@ fn report(failure: &Failure) -> Exit {
     exit
 }
 
-/// Whether this is at the bottom of an error. A broken pipe: whoever read our output has enough of it.
+/// Whether an I/O error of this kind is among the causes of an error. A broken pipe means that the
+/// reader of our output has closed it.
 fn is_kind(error: &anyhow::Error, kind: io::ErrorKind) -> bool {
     error
         .chain()
@@ -221,9 +223,9 @@ fn is_kind(error: &anyhow::Error, kind: io::ErrorKind) -> bool {
 
 fn start_logging(filter: &str, format: LogFormat, screen: Screen) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter).map_err(|error| Failure::Usage {
-        message: format!("--log {filter:?} is not a filter: {error}"),
+        message: format!("invalid value {filter:?} for --log: {error}"),
         hint: Some(
-            "give a level (error, warn, info, debug), or module=level pairs parted by commas",
+            "give a level (error, warn, info, debug), or comma-separated module=level pairs",
         ),
     })?;
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -249,7 +251,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// `--help` of every command shows how it is called.
+    /// `--help` of every command shows an example.
     #[test]
     fn every_command_has_an_example() {
         fn check(command: &clap::Command, path: &str) {

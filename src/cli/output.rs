@@ -1,6 +1,7 @@
-//! What a person reads: lines on standard error, and the summary on standard output. Standard error
-//! is shared by messages, log lines and the progress line; whoever writes there goes through
-//! [`Screen`], so that they never stand in one line.
+//! Messages on standard error, and results on standard output.
+//!
+//! Messages, log lines and the progress line share standard error. All of them are written through
+//! [`Screen`], so that they never end up on the same line.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -13,16 +14,16 @@ use serde_json::json;
 
 use crate::engine::{Counters, Ending, HostFigures, Summary};
 
-/// Standard error while a command runs. Clones share it; as a writer it takes log lines.
+/// Standard error while a command runs. Clones share it. Log lines are written to it as to a writer.
 #[derive(Debug, Clone)]
 pub(super) struct Screen {
     is_quiet: bool,
-    /// The progress line that is shown. Locked for as long as it takes to write a line.
+    /// The progress line, if one is shown. Locked while a line is written.
     line: Arc<Mutex<Option<ProgressBar>>>,
 }
 
 impl Screen {
-    /// A screen without a progress line. With `is_quiet` nothing is said on it.
+    /// A screen without a progress line. With `is_quiet` it shows only what users must know.
     pub(super) fn new(is_quiet: bool) -> Self {
         Self {
             is_quiet,
@@ -30,29 +31,29 @@ impl Screen {
         }
     }
 
-    /// Whether only errors and hints are to be seen.
+    /// Whether the user asked for errors and hints only.
     pub(super) fn is_quiet(&self) -> bool {
         self.is_quiet
     }
 
-    /// Says something to whoever watches, unless they asked for quiet.
+    /// Prints a line, unless the user asked for quiet.
     pub(super) fn say(&self, line: &str) {
         if !self.is_quiet {
             self.write_whole(format!("{line}\n").as_bytes());
         }
     }
 
-    /// Says something that whoever asked for quiet has to know too.
+    /// Prints a line even if the user asked for quiet.
     pub(super) fn insist(&self, line: &str) {
         self.write_whole(format!("{line}\n").as_bytes());
     }
 
-    /// From now on this progress line stands below whatever is written.
+    /// Keeps this progress line below everything that is printed from now on.
     pub(super) fn show(&self, line: ProgressBar) {
         *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
     }
 
-    /// Takes the progress line away for good, if there is one.
+    /// Removes the progress line, if there is one.
     pub(super) fn clear(&self) {
         let line = self
             .line
@@ -64,7 +65,7 @@ impl Screen {
         }
     }
 
-    /// Nobody may be reading: that is no reason to end a crawl.
+    /// Write errors are ignored: a closed standard error is no reason to end a crawl.
     fn write_whole(&self, bytes: &[u8]) {
         let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         let write = || {
@@ -88,12 +89,12 @@ impl io::Write for Screen {
     }
 }
 
-/// Says an error or a hint, after the progress line is gone; nobody may be reading.
+/// Prints an error or a hint when no progress line is shown. Write errors are ignored.
 pub(super) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// An error with its causes, each once.
+/// The message of an error and of its causes, without repetitions.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -107,10 +108,10 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Tiers of deduplication, the strictest first.
+/// The tiers of deduplication, strictest first.
 const TIERS: [&str; 4] = ["raw", "normalized", "content", "near"];
 
-/// Duplicates by tier, those that there are.
+/// The tiers that found duplicates, and how many.
 pub(super) fn duplicates(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
     TIERS.into_iter().filter_map(|name| {
         let count = counters.verdicts.get(name).copied()?;
@@ -118,7 +119,7 @@ pub(super) fn duplicates(counters: &Counters) -> impl Iterator<Item = (&'static 
     })
 }
 
-/// The counters, a line each, as they stand since the crawl began.
+/// The counters since the crawl began, one per line.
 pub(super) fn counters(counters: &Counters) -> String {
     let mut text = String::new();
     let list = |counts: &mut dyn Iterator<Item = (String, u64)>| {
@@ -193,7 +194,7 @@ pub(super) fn counters(counters: &Counters) -> String {
     text
 }
 
-/// What a run did.
+/// The summary of a run as a table.
 fn summary(summary: &Summary) -> String {
     let ending = match summary.ending {
         Ending::Drained => "nothing left to fetch",
@@ -231,7 +232,7 @@ fn summary(summary: &Summary) -> String {
     text
 }
 
-/// What a run did, as one line of JSON; docs/formats.md lists the fields.
+/// The summary of a run as one line of JSON; docs/formats.md documents the fields.
 fn summary_json(summary: &Summary) -> String {
     let ending = match summary.ending {
         Ending::Drained => "drained",

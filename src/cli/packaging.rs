@@ -1,5 +1,5 @@
-//! `gleaner completions` and `gleaner man`: what whoever packages gleaner installs beside it. Both
-//! are made from the same declarations that `--help` is, so they cannot say anything else.
+//! `gleaner completions` and `gleaner man`, for packagers. Both are generated from the declarations
+//! that `--help` is generated from.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use super::{Cli, Failure, output};
   gleaner completions fish > ~/.config/fish/completions/gleaner.fish
   gleaner completions zsh | sudo tee /usr/local/share/zsh/site-functions/_gleaner")]
 pub(super) struct CompletionsArguments {
-    /// The shell
+    /// Shell to generate completions for
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -27,7 +27,7 @@ pub(super) struct CompletionsArguments {
   gleaner man | man -l -
   gleaner man --dir ~/.local/share/man/man1")]
 pub(super) struct ManArguments {
-    /// Write a page for each command into this directory, which is created if it is missing
+    /// Write one page per command into this directory, which is created if necessary
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ pub(super) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
     Ok(())
 }
 
-/// The command without what `--help` does not show either, which would be offered otherwise.
+/// The command without its hidden arguments and subcommands, which would be completed otherwise.
 fn without_hidden(command: &Command) -> Command {
     let arguments = command.get_arguments().filter(|it| !it.is_hide_set());
     let inner = command.get_subcommands().filter(|it| !it.is_hide_set());

@@ -1,6 +1,6 @@
-//! What a crawl shows while it runs: a line that is kept up to date on a terminal, a line now and
-//! then elsewhere. Reads what the engine shows of itself, from a thread of its own; it counts
-//! nothing, and the crawl never waits for it.
+//! The progress of a running crawl: a live line on a terminal, a line from time to time elsewhere.
+//!
+//! It reads the engine's counters on a thread of its own; the crawl never waits for it.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
@@ -13,26 +13,25 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::output::{Screen, duplicates};
 use crate::engine::{Counters, Gauges, Watch};
 
-/// Time between two states of the line on a terminal.
+/// Time between updates on a terminal.
 const LIVE: Duration = Duration::from_millis(250);
-/// Time between two lines elsewhere, for a crawl that ends: one that ends before has none.
+/// Time between lines elsewhere, for a crawl that ends by itself.
 pub(super) const OFTEN: Duration = Duration::from_secs(10);
-/// The same for one that goes on for months.
+/// Time between lines elsewhere, for a daemon, which may run for months.
 pub(super) const SELDOM: Duration = Duration::from_mins(5);
-/// The time that pages a second are taken over, at least, once it has passed.
-const SPEED_OVER: Duration = Duration::from_secs(5);
+/// Minimum time over which pages per second are averaged, once that much time has passed.
+const SPEED_WINDOW: Duration = Duration::from_secs(5);
 
-/// A crawl's progress is shown until this is dropped; then the line is gone, however the crawl
-/// ended.
+/// Shows the progress of a crawl until dropped, which removes the line.
 #[derive(Debug)]
 pub(super) struct Progress {
     screen: Screen,
-    /// Dropped to end the thread. `None` if nothing is shown.
+    /// Its sender is dropped to end the thread. `None` if nothing is shown.
     shown: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// Begins to show progress, unless the user asked for quiet.
+    /// Starts to show progress, unless the user asked for quiet.
     pub(super) fn start(watch: Watch, screen: &Screen, plain: Duration) -> io::Result<Self> {
         let screen = screen.clone();
         if screen.is_quiet() {
@@ -56,7 +55,7 @@ impl Progress {
                     let speed = speed.after(start.elapsed(), counters.pages);
                     describe(&counters, &gauges, speed)
                 };
-                // The first look is where the speed is counted from.
+                // The first sample is the base from which the speed is measured.
                 let mut next = text();
                 loop {
                     if let Some(line) = &line {
@@ -85,20 +84,20 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.shown.take() {
             drop(end);
-            // First the thread: it would draw the line again.
+            // The thread must end first, or it would draw the line again.
             let _ = thread.join();
         }
         self.screen.clear();
     }
 }
 
-/// Whether standard error is a terminal that can take a line back.
+/// Whether standard error is a terminal on which a line can be overwritten.
 fn moves_the_cursor() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The line: two rows, because on a usual terminal one has no room for the duplicates. The first
-/// is cut to the terminal's width. It has no colours: `NO_COLOR` changes nothing.
+/// The live line. It has two rows, since one row of 80 columns has no room for the duplicates; the
+/// first is cut to the width of the terminal. It uses no colors, so `NO_COLOR` changes nothing.
 fn live_line() -> ProgressBar {
     let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{spinner} {wide_msg}\n  {prefix}");
@@ -106,7 +105,7 @@ fn live_line() -> ProgressBar {
     line
 }
 
-/// The state of a crawl in two rows.
+/// The state of a crawl, in two rows.
 fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> [String; 2] {
     let done = format!(
         "{} pages, {speed:.1}/s, {}, {} queued, {} hosts, limit: {}",
@@ -128,11 +127,11 @@ fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> [String; 2] {
     [done, found]
 }
 
-/// A number of bytes, roughly.
+/// A number of bytes, rounded for people.
 fn size(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["B", "kB", "MB", "GB"] {
-        // What would be rounded to 1000 is shown in the next unit.
+        // A value that would be rounded to 1000 is shown in the next unit.
         if size < 999.95 {
             return match unit {
                 "B" => format!("{bytes} B"),
@@ -144,20 +143,20 @@ fn size(bytes: u64) -> String {
     format!("{size:.1} TB")
 }
 
-/// Pages a second over the last seconds.
+/// Pages per second over the last few seconds.
 #[derive(Debug, Default)]
 struct Speed {
-    /// When how many pages were done; the first is the last one that is [`SPEED_OVER`] old, or the
-    /// first of all.
+    /// Times and the number of pages done by then. The oldest sample is the latest that is at least
+    /// [`SPEED_WINDOW`] old, or the first of all.
     samples: VecDeque<(Duration, u64)>,
 }
 
 impl Speed {
-    /// The speed when so many pages are done after so long.
+    /// Adds a sample and returns the current speed.
     fn after(&mut self, time: Duration, pages: u64) -> f64 {
         self.samples.push_back((time, pages));
         while let Some((second, _)) = self.samples.get(1)
-            && time.saturating_sub(*second) >= SPEED_OVER
+            && time.saturating_sub(*second) >= SPEED_WINDOW
         {
             self.samples.pop_front();
         }

@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: the first ends the run in good order, the second ends the process.
+//! Signals. The first SIGINT or SIGTERM shuts down gracefully, the second exits at once; SIGHUP
+//! reloads the settings of a daemon.
 
 use std::thread;
 
@@ -9,14 +10,14 @@ use super::exit::INTERRUPTED;
 use super::output::Screen;
 use crate::engine::StopHandle;
 
-/// SIGHUPs, from when this was made: one that comes before anybody waits for it is remembered.
+/// Receives SIGHUP from its creation on: signals that arrive before [`Hangups::each`] are kept.
 pub(super) struct Hangups {
     runtime: Runtime,
     signals: Signal,
 }
 
 impl Hangups {
-    /// From now on a SIGHUP does not end the process.
+    /// Starts to listen. From now on a SIGHUP does not end the process.
     pub(super) fn listen() -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -25,7 +26,7 @@ impl Hangups {
         Ok(Self { runtime, signals })
     }
 
-    /// Does something on each, one at a time, until the process ends.
+    /// Runs `act` on each SIGHUP, one at a time, until the process ends.
     pub(super) fn each(mut self, mut act: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
         thread::Builder::new()
             .name("hangups".to_owned())
@@ -38,7 +39,7 @@ impl Hangups {
     }
 }
 
-/// Listens for signals until the process ends.
+/// Listens for SIGINT and SIGTERM until the process ends.
 pub(super) fn listen(stop: StopHandle, screen: Screen) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -53,10 +54,10 @@ pub(super) fn listen(stop: StopHandle, screen: Screen) -> anyhow::Result<()> {
                     _ = terminations.recv() => {}
                 }
                 if stop.stop() {
-                    screen.say("stopping: fetches in progress are ended and everything that arrived is committed; a second signal exits at once");
+                    screen.say("stopping: finishing fetches in progress and committing what has arrived; press Ctrl-C again to exit at once");
                 } else {
                     screen.clear();
-                    // Safe at any moment: only committed state counts.
+                    // Safe at any time: a crawl resumes from what is committed.
                     std::process::exit(INTERRUPTED);
                 }
             }

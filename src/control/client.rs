@@ -1,5 +1,4 @@
-//! The other end of the control socket: how a command speaks to the crawl that runs in a data
-//! directory.
+//! The client of the control socket: how a command talks to the crawl that runs in a data directory.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -11,8 +10,9 @@ use super::socket::{NAME, short_path};
 use crate::engine::{Retried, RetryFilter, SeedsAdded};
 use crate::inspect::{Answer, Question};
 
-/// How long an answer may take: seeds wait for the commit before theirs.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a response may take. Seeds are answered when they are committed, after the commit in
+/// progress.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A connection to a running crawl.
 #[derive(Debug)]
@@ -35,14 +35,16 @@ impl Client {
         };
         let (path, _open) = short_path(directory, NAME).map_err(failed)?;
         let stream = UnixStream::connect(path).map_err(failed)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        stream
+            .set_read_timeout(Some(RESPONSE_TIMEOUT))
+            .map_err(failed)?;
         Ok(Self {
             directory: directory.to_owned(),
             stream: BufReader::new(stream),
         })
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the response.
     pub fn ask(&mut self, request: &Request) -> Result<Response, Error> {
         let response = self
             .exchange(request)
@@ -53,20 +55,20 @@ impl Client {
         }
     }
 
-    /// Asks a question, and waits for its answer: as long as it takes if every page is read for it.
+    /// Asks a question and waits for its answer, without a time limit if every page has to be read.
     pub fn question(&mut self, question: Question) -> Result<Answer, Error> {
         if question.reads_every_page() {
             self.wait_at_most(None)?;
         }
         let response = self.ask(&Request::Ask(question))?;
-        self.wait_at_most(Some(PATIENCE))?;
+        self.wait_at_most(Some(RESPONSE_TIMEOUT))?;
         match response {
             Response::Answer(answer) => Ok(*answer),
             _ => Err(self.failed(io::ErrorKind::InvalidData.into())),
         }
     }
 
-    /// Adds seeds, however many. A list that is refused in its middle stays added up to there.
+    /// Adds any number of seeds. If one is refused, those of earlier requests stay added.
     pub fn add_seeds(&mut self, seeds: impl Iterator<Item = String>) -> Result<SeedsAdded, Error> {
         let mut sum = SeedsAdded::default();
         let mut seeds = seeds.peekable();
@@ -80,7 +82,7 @@ impl Client {
         Ok(sum)
     }
 
-    /// Puts failed URLs back in their queues.
+    /// Requeues failed URLs.
     pub fn retry(&mut self, filter: &RetryFilter) -> Result<Retried, Error> {
         let mut sum = Retried::default();
         loop {
@@ -97,7 +99,7 @@ impl Client {
         }
     }
 
-    /// Waits until the crawl has ended and its directory is free.
+    /// Waits until the crawl has ended and released its data directory.
     pub fn wait_for_end(mut self) -> Result<(), Error> {
         self.wait_at_most(None)?;
         match io::copy(&mut self.stream, &mut io::sink()) {
@@ -107,7 +109,7 @@ impl Client {
         }
     }
 
-    /// How long each answer may take from now on.
+    /// Sets how long each response may take from now on; `None` for any time.
     fn wait_at_most(&self, limit: Option<Duration>) -> Result<(), Error> {
         let limited = self.stream.get_ref().set_read_timeout(limit);
         limited.map_err(|source| self.failed(source))
@@ -143,29 +145,29 @@ impl Client {
     }
 }
 
-/// Why a running crawl could not be asked, or did not do what was asked.
+/// Why a running crawl could not be reached, or refused a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is none.
-    #[error("no crawl runs in {0}")]
+    /// No process listens on the control socket.
+    #[error("no crawl is running in {0}")]
     NotRunning(PathBuf),
-    /// It ended before it answered.
-    #[error("the crawl in {0} ended before it answered")]
+    /// The crawl ended before it responded.
+    #[error("the crawl in {0} ended before it responded")]
     Ended(PathBuf),
-    /// It does not answer.
+    /// The crawl did not respond in time.
     #[error(
-        "the crawl in {0} does not answer; try again, or see what keeps it with `gleaner status`"
+        "the crawl in {0} does not respond; try again, or check what it is doing with `gleaner status`"
     )]
     Silent(PathBuf),
-    /// The socket failed.
-    #[error("cannot speak to the crawl in {directory}: {source}")]
+    /// Reading or writing the socket failed.
+    #[error("cannot communicate with the crawl in {directory}: {source}")]
     Io {
         /// The data directory.
         directory: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It said no.
+    /// The crawl refused the request.
     #[error("the crawl refused: {0}")]
     Refused(String),
 }

@@ -1,8 +1,9 @@
-//! `drop/`: seed lists that are put there are crawled. A list is taken whole or not at all; then it
-//! is moved to `drop/done/`, or to `drop/rejected/` with a file beside it that says why.
+//! The drop directory, `drop/`: seed lists that are copied there are crawled. A list is accepted
+//! whole or not at all, then moved to `drop/done/`, or to `drop/rejected/` together with a file that
+//! gives the reason.
 //!
-//! Looked at once a second rather than watched: that costs nothing, works on every file system, and
-//! tells by its size and time that a file is not being written any more.
+//! The directory is polled once a second rather than watched: polling costs next to nothing, works on
+//! every file system, and shows by size and time that a file is no longer being written.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,34 +16,34 @@ use crate::engine::{Control, Over, SeedsAdded};
 use crate::fetch::Refused;
 use crate::seeds::{self, Source};
 
-/// The name of the directory in the data directory.
+/// Name of the drop directory in the data directory.
 const NAME: &str = "drop";
-/// Time between two looks: a file that is the same in both is whole.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// Seeds in one commit.
-const CHUNK: usize = 1_000;
+/// Poll interval. A file that did not change for one interval is complete.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of seeds in one commit.
+const SEEDS_PER_COMMIT: usize = 1_000;
 
-/// The directory, with the folders that lists end in.
+/// The drop directory and its subdirectories.
 #[derive(Debug)]
 pub(super) struct DropDirectory {
     path: PathBuf,
     done: PathBuf,
     rejected: PathBuf,
-    /// Size and time of the lists as they were last.
+    /// Size and modification time of each list at the last poll.
     seen: HashMap<OsString, (u64, SystemTime)>,
-    /// Those that were taken and could not be moved away.
+    /// Lists that were accepted and could not be moved away, as they were then.
     stuck: HashMap<OsString, (u64, SystemTime)>,
-    /// What went wrong with the directory itself was said.
-    complained: bool,
+    /// Whether an error of the directory itself has been logged.
+    has_warned: bool,
 }
 
-/// What became of a list.
+/// What happened to a list.
 enum Outcome {
-    Taken(SeedsAdded),
+    Accepted(SeedsAdded),
     Rejected(String),
 }
 
-/// Opens the drop directory of a data directory.
+/// Opens or creates the drop directory of a data directory.
 pub(super) fn open(directory: &Path) -> io::Result<DropDirectory> {
     let path = directory.join(NAME);
     let (done, rejected) = (path.join("done"), path.join("rejected"));
@@ -54,37 +55,37 @@ pub(super) fn open(directory: &Path) -> io::Result<DropDirectory> {
         rejected,
         seen: HashMap::new(),
         stuck: HashMap::new(),
-        complained: false,
+        has_warned: false,
     })
 }
 
 impl DropDirectory {
-    /// Takes lists until the crawl is over.
+    /// Processes lists until the crawl is over.
     pub(super) async fn watch(mut self, control: &Control) {
         loop {
             for list in self.settled() {
                 match self.take(&list, control).await {
                     Ok(()) => {}
-                    // The list stays, for the next start.
+                    // The list remains for the next start.
                     Err(Over) => return std::future::pending().await,
                 }
             }
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// The lists that are whole, by name.
+    /// Lists that are complete, ordered by name.
     fn settled(&mut self) -> Vec<PathBuf> {
         let entries: Vec<DirEntry> = match fs::read_dir(&self.path) {
             Ok(entries) => {
-                self.complained = false;
+                self.has_warned = false;
                 entries.flatten().collect()
             }
             Err(error) => {
-                if !self.complained {
+                if !self.has_warned {
                     tracing::warn!(directory = %self.path.display(), %error, "cannot look for seed lists");
                 }
-                self.complained = true;
+                self.has_warned = true;
                 return Vec::new();
             }
         };
@@ -92,7 +93,7 @@ impl DropDirectory {
         let mut settled = Vec::new();
         for entry in entries {
             let name = entry.file_name();
-            // Follows links: a link to a list is a list.
+            // Follows symbolic links: a link to a list is a list.
             let Ok(about) = fs::metadata(entry.path()) else {
                 continue;
             };
@@ -115,14 +116,14 @@ impl DropDirectory {
         settled
     }
 
-    /// Crawls from a list, and moves it to where it belongs.
+    /// Adds the seeds of a list, and moves the list to `done/` or `rejected/`.
     async fn take(&mut self, list: &Path, control: &Control) -> Result<(), Over> {
         let (folder, outcome) = match read(list, control).await? {
-            Outcome::Taken(added) => (&self.done, Ok(added)),
+            Outcome::Accepted(added) => (&self.done, Ok(added)),
             Outcome::Rejected(reason) => (&self.rejected, Err(reason)),
         };
         let name = list.file_name().unwrap_or(OsStr::new("list"));
-        // Somebody may have tidied up.
+        // The directory may have been deleted since the start.
         let _ = fs::create_dir_all(folder);
         let target = free_name(folder, name);
         let (from, to) = (list.display(), target.display());
@@ -148,13 +149,13 @@ impl DropDirectory {
     }
 }
 
-/// Reads a list twice: to see that all of it can be crawled, and to crawl it.
+/// Reads a list twice: to check every seed, then to add them.
 async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
     let source = Source::File(list.to_owned());
     let mut given = 0_u64;
     for seed in source.seeds() {
-        if given.is_multiple_of(CHUNK as u64) {
-            // A long list keeps nobody waiting who speaks to the crawl meanwhile.
+        if given.is_multiple_of(SEEDS_PER_COMMIT as u64) {
+            // Lets the control socket be served while a long list is read.
             tokio::task::yield_now().await;
         }
         let refused = match seed {
@@ -163,7 +164,7 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
                 .err()
                 .map(|error| format!("{}: {seed}: {error}; {}", list.display(), advice(&error))),
             Err(seeds::Error::Open { source, .. }) => Some(format!(
-                "{} cannot be read: {source}; let the daemon's user read it",
+                "cannot read {}: {source}; make it readable for the user that runs the daemon",
                 list.display()
             )),
             Err(error) => Some(error.to_string()),
@@ -174,16 +175,19 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
         given += 1;
     }
     if given == 0 {
-        let reason = format!("{} holds no seed: write one URL a line", list.display());
+        let reason = format!(
+            "{} contains no seeds: write one URL per line",
+            list.display()
+        );
         return Ok(Outcome::Rejected(reason));
     }
     let mut sum = SeedsAdded::default();
     let mut seeds = source.seeds();
     loop {
-        // A list that was whole a moment ago can fail now only if somebody changes it meanwhile.
-        let chunk: Vec<_> = seeds.by_ref().flatten().take(CHUNK).collect();
+        // Every line was valid a moment ago: errors mean that the file is being changed.
+        let chunk: Vec<_> = seeds.by_ref().flatten().take(SEEDS_PER_COMMIT).collect();
         if chunk.is_empty() {
-            return Ok(Outcome::Taken(sum));
+            return Ok(Outcome::Accepted(sum));
         }
         let added = control.add_seeds(chunk, false).await?;
         sum.new += added.new;
@@ -191,30 +195,31 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
     }
 }
 
-/// What would open the way to a seed.
+/// How to make the seed acceptable.
 fn advice(refused: &Refused) -> &'static str {
     match refused {
         Refused::NoContact => {
-            "give fetch.user_agent a contact, a URL or an e-mail address, and start the daemon again"
+            "add a contact, a URL or an e-mail address, to fetch.user_agent and restart the daemon"
         }
         Refused::Address(_) | Refused::Name(_) | Refused::Resolved(..) => {
-            "a list opens no way to private addresses: give this seed with `gleaner seeds add`, or \
+            "seed lists cannot allow private addresses: add this seed with `gleaner seeds add`, or \
              start the daemon with --allow-private"
         }
     }
 }
 
-/// By these names people and programs tell that they are not done with a file.
+/// Whether a name marks a file that is still being written, by common convention.
 fn is_unfinished(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let endings = [".tmp", ".part", ".swp", "~"];
     name.starts_with('.') || endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Where it is said why a list was rejected: beside it, and of a name that the file system takes.
+/// Path of the file that gives the reason for a rejection: beside the list, with a name that is not
+/// too long for the file system.
 fn reason_path(list: &Path) -> PathBuf {
     const ENDING: &str = ".reason";
-    /// Most file systems take 255 bytes.
+    /// Most file systems limit names to 255 bytes.
     const MAX: usize = 255 - ENDING.len();
     let name = list.file_name().unwrap_or_default();
     let kept = name.as_encoded_bytes().get(..MAX);
@@ -227,7 +232,7 @@ fn reason_path(list: &Path) -> PathBuf {
     list.with_file_name(name)
 }
 
-/// A path in `folder` that nothing has: the name, or the name with a number.
+/// An unused path in `folder`: the name, or the name followed by a number.
 fn free_name(folder: &Path, name: &OsStr) -> PathBuf {
     let mut path = folder.join(name);
     let mut number = 1_u64;

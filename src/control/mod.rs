@@ -1,8 +1,9 @@
-//! What stands around a crawl that is left running: a socket to speak to it ([`client`] is the other
-//! end), a directory that seed lists are put into, and what systemd wants to hear.
+//! How a running crawl is controlled from outside: a Unix socket ([`client`] is its other end), a
+//! drop directory for seed lists, and notifications to systemd.
 //!
-//! It owns nothing of the crawl: it sends what is asked through a [`Control`] and looks through a
-//! [`Watch`]. All of it runs on one thread of its own, so that the crawl never waits for it.
+//! This room owns no state of the crawl: it sends commands through a [`Control`], reads counters
+//! through a [`Watch`], and answers questions with [`inspect`](crate::inspect). It runs on one thread
+//! of its own, so the crawl never waits for it.
 
 pub mod client;
 mod drop_directory;
@@ -21,16 +22,16 @@ use crate::engine::{Control, StopHandle, Watch};
 pub use protocol::{Request, Response};
 pub use systemd::reloading;
 
-/// What a crawl serves beside its fetches.
+/// Which of its services a [`ControlServer`] offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServeMode {
-    /// It answers on its socket.
+    /// The control socket only, as `gleaner crawl` does.
     Socket,
-    /// It also takes seed lists from its directory, and tells systemd how it is.
+    /// Also the drop directory and notifications to systemd, as `gleaner daemon` does.
     Daemon,
 }
 
-/// Serves a crawl until it is dropped.
+/// A thread that serves a crawl. Dropping it closes the socket and ends the thread.
 #[derive(Debug)]
 pub struct ControlServer {
     /// Dropped to end the thread.
@@ -39,7 +40,7 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Starts to serve the crawl in a data directory that this process holds.
+    /// Starts to serve the crawl in a data directory, whose lock this process must hold.
     pub fn start(
         directory: &Path,
         mode: ServeMode,
@@ -50,7 +51,7 @@ impl ControlServer {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        // What is there when the socket answers is there for whoever asks it.
+        // A client that can connect may rely on the drop directory: create it first.
         let seeds = match mode {
             ServeMode::Socket => None,
             ServeMode::Daemon => Some(drop_directory::open(directory)?),
@@ -71,7 +72,7 @@ impl ControlServer {
                 }
             };
             tokio::select! {
-                // Whoever starts us has it dropped or says so: both are the end.
+                // Ready when the sender is dropped: that is how the server ends.
                 _ = ended => {}
                 () = socket::serve(listener, control.clone(), watch.clone(), stop.clone()) => {}
                 () = seed_lists => {}
@@ -82,7 +83,7 @@ impl ControlServer {
             .name("control".to_owned())
             .spawn(move || {
                 runtime.block_on(serve);
-                // Whoever asked for a long list must not keep the crawl from ending.
+                // A question that is still being answered must not delay the end of the crawl.
                 runtime.shutdown_background();
             })?;
         Ok(Self {
@@ -96,7 +97,7 @@ impl Drop for ControlServer {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It fails only if it panicked, which it has said already.
+            // An error means that the thread panicked, which was reported when it happened.
             let _ = thread.join();
         }
     }

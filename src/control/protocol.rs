@@ -1,16 +1,17 @@
-//! What goes over the control socket: a request a line and a response a line, as JSON.
+//! The messages of the control socket: one request or response per line, as JSON. docs/formats.md
+//! documents them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Retried, RetryCursor, RetryFilter, SeedsAdded};
 use crate::inspect::{Answer, Question};
 
-/// Bytes of a line at most.
+/// Maximum length of a line in bytes.
 pub(super) const MAX_LINE: u64 = 4 << 20;
-/// URLs in one request: a longer list is sent in several.
+/// Maximum number of URLs in one request; clients send a longer list in several requests.
 pub(super) const MAX_SEEDS: usize = 1_000;
 
-/// What is asked of a crawl.
+/// A command or question to a running crawl.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "request",
@@ -19,22 +20,22 @@ pub(super) const MAX_SEEDS: usize = 1_000;
     expecting = "there is no such request, or it has other fields; docs/formats.md lists them"
 )]
 pub enum Request {
-    /// Make no new visits.
+    /// Start no new visits.
     Pause,
-    /// Make visits again.
+    /// Start visits again.
     Resume,
-    /// End in good order. The connection is closed when that is done.
+    /// Shut down gracefully. The connection is closed when everything is committed.
     Stop,
-    /// Crawl from these URLs too.
+    /// Add seeds.
     AddSeeds {
-        /// The URLs, 1,000 at most.
+        /// At most 1,000 URLs.
         urls: Vec<String>,
     },
-    /// Put failed URLs back, those of some rows.
+    /// Requeue failed URLs. Each request covers a limited number of rows.
     Retry {
-        /// Which.
+        /// Which URLs to requeue.
         filter: RetryFilter,
-        /// The `next` of the part before.
+        /// Where to continue: the `next` of the previous response. `None` to begin.
         from: Option<RetryCursor>,
     },
     /// Answer a question.
@@ -42,24 +43,24 @@ pub enum Request {
     Ask(Question),
 }
 
-/// What is answered.
+/// The response to a [`Request`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "response", rename_all = "kebab-case")]
 pub enum Response {
-    /// It is so.
+    /// The command has taken effect.
     Done,
-    /// It will be so when the fetches in progress have ended.
+    /// The pause takes effect when the fetches in progress have ended.
     Pausing {
-        /// How many they are.
+        /// Fetches in progress.
         fetching: usize,
     },
-    /// The seeds are committed.
+    /// The seeds have been committed.
     Added(SeedsAdded),
-    /// What was put back is committed.
+    /// The requeued URLs have been committed.
     Retried(Retried),
-    /// It cannot be so.
+    /// The request failed and changed nothing.
     Refused {
-        /// Why.
+        /// The error message.
         reason: String,
     },
     /// The answer to a question.

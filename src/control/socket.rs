@@ -1,5 +1,5 @@
-//! `control.sock`: where a running crawl is spoken to, by whoever owns its data directory and by
-//! nobody else. A request that cannot be read is answered, never obeyed in part.
+//! The server of the control socket, `control.sock`. Only the owner of the data directory can
+//! connect. A malformed request gets an error response and has no effect.
 
 use std::fmt::Display;
 use std::fs::{self, DirBuilder, Permissions};
@@ -19,16 +19,16 @@ use crate::engine::{Control, StopHandle, Watch};
 use crate::inspect::{Question, answer};
 use crate::url::{self, Url};
 
-/// The name of the socket in the data directory.
+/// File name of the socket in the data directory.
 pub(super) const NAME: &str = "control.sock";
-/// Connections at once: each may hold one line in memory.
+/// Maximum number of concurrent connections, each of which may hold one line in memory.
 const MAX_CONNECTIONS: usize = 32;
-/// How long a connection may say nothing: it keeps others out.
-const SILENCE: Duration = Duration::from_secs(10);
-/// How long a pause waits for fetches in progress before it is answered all the same.
-const PAUSE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a connection may be idle; idle connections keep others out.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a pause waits for fetches in progress before the response is sent anyway.
+const PAUSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The socket, gone with this.
+/// The listening socket. Dropping it removes the socket file.
 pub(super) struct Listener {
     listener: UnixListener,
     path: PathBuf,
@@ -36,13 +36,14 @@ pub(super) struct Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // One that stays is replaced at the next start.
+        // A file that remains is replaced at the next start.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The socket of a data directory, by a path short enough for the system, which allows some hundred
-/// bytes (unix(7)): the directory is named by its open descriptor.
+/// Path of the socket of a data directory, short enough for the operating system, which allows about
+/// a hundred bytes (unix(7)). A longer directory is named by an open descriptor, which must be kept
+/// while the path is in use.
 pub(super) fn short_path(directory: &Path, name: &str) -> io::Result<(PathBuf, Option<fs::File>)> {
     /// `sun_path` holds 108 bytes on Linux and 104 elsewhere, the last of them a NUL.
     const MAX: usize = 103;
@@ -55,9 +56,10 @@ pub(super) fn short_path(directory: &Path, name: &str) -> io::Result<(PathBuf, O
     Ok((path, Some(open)))
 }
 
-/// Opens the socket in a data directory that this process holds: one that is there is a dead one's.
+/// Opens the socket in a data directory whose lock this process holds. An existing socket belongs to
+/// a process that has ended, and is replaced.
 pub(super) fn listen(directory: &Path) -> io::Result<Listener> {
-    // Born where only its owner can go, so that nobody connects before its mode is set.
+    // Created in a private directory, so that nobody can connect before its mode is set.
     let cradle = format!(".{NAME}");
     let _ = fs::remove_dir_all(directory.join(&cradle));
     DirBuilder::new()
@@ -72,7 +74,7 @@ pub(super) fn listen(directory: &Path) -> io::Result<Listener> {
     Ok(Listener { listener, path })
 }
 
-/// Answers whoever connects.
+/// Serves every client that connects.
 pub(super) async fn serve(listener: Listener, control: Control, watch: Watch, stop: StopHandle) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
@@ -81,13 +83,13 @@ pub(super) async fn serve(listener: Listener, control: Control, watch: Watch, st
             Ok((stream, _)) => {
                 let (control, watch, stop) = (control.clone(), watch.clone(), stop.clone());
                 tokio::spawn(async move {
-                    // Whoever asked may go before the answer.
+                    // An error means that the client went away.
                     let _ = converse(stream, &control, &watch, &stop).await;
                     drop(place);
                 });
             }
             Err(error) => {
-                // Out of descriptors, most likely: others may be given back meanwhile.
+                // Most likely out of file descriptors, of which some may be closed meanwhile.
                 tracing::warn!(%error, "cannot take a connection on the control socket");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -108,7 +110,7 @@ async fn converse(
         line.clear();
         let mut bounded = (&mut reading).take(MAX_LINE);
         let read = bounded.read_until(b'\n', &mut line);
-        let read = tokio::time::timeout(SILENCE, read).await??;
+        let read = tokio::time::timeout(IDLE_TIMEOUT, read).await??;
         if read == 0 {
             return Ok(());
         }
@@ -121,13 +123,13 @@ async fn converse(
         };
         let response = match &request {
             Ok(request) => obey(request, control, watch, stop).await,
-            Err(reason) => refused(format_args!("the request cannot be read: {reason}")),
+            Err(reason) => refused(format_args!("malformed request: {reason}")),
         };
         let mut answer = serde_json::to_vec(&response)?;
         answer.push(b'\n');
         writing.write_all(&answer).await?;
         if request == Ok(Request::Stop) {
-            // Whoever asked hears the end by the end of the connection, which is that of this task.
+            // The client waits for the connection to close, which happens when the process ends.
             std::future::pending::<()>().await;
         }
         if !whole {
@@ -138,7 +140,7 @@ async fn converse(
 
 async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHandle) -> Response {
     match request {
-        Request::Pause => match tokio::time::timeout(PAUSE_PATIENCE, control.pause()).await {
+        Request::Pause => match tokio::time::timeout(PAUSE_TIMEOUT, control.pause()).await {
             Ok(Ok(())) => {
                 tracing::info!("paused");
                 Response::Done
@@ -179,7 +181,7 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
     }
 }
 
-/// Answers a question on a thread that may block, as reading the store does.
+/// Answers a question on a thread that may block, because reading the store does.
 async fn ask(control: &Control, question: Question) -> Response {
     let view = match control.view() {
         Ok(view) => view,
@@ -198,7 +200,7 @@ fn refused(reason: impl Display) -> Response {
     }
 }
 
-/// The seeds, all of them or the first that cannot be crawled.
+/// Parses and checks seeds. Fails at the first that cannot be crawled.
 fn seeds(urls: &[String], control: &Control) -> Result<Vec<Url>, String> {
     if urls.len() > MAX_SEEDS {
         return Err(format!("at most {MAX_SEEDS} seeds in one request"));

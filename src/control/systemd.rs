@@ -1,5 +1,5 @@
-//! What systemd wants to hear of a service (`sd_notify(3)`): that it is ready, reloads, stops, how
-//! it is, and, where a watchdog is set, that it lives. Without `NOTIFY_SOCKET` nothing is said.
+//! Notifications to systemd (`sd_notify(3)`): ready, reloading, stopping, a status line, and
+//! keep-alive messages if a watchdog is configured. Without `NOTIFY_SOCKET` none are sent.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use sd_notify::NotifyState;
 
 use crate::engine::{StopHandle, Watch};
 
-/// Time between two states of what `systemctl status` shows.
-const INTERVAL: Duration = Duration::from_secs(10);
+/// Time between updates of the line that `systemctl status` shows.
+const STATUS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells that the crawl is ready, then how it is, until it is asked to stop.
+/// Reports that the crawl is ready, then its status, until it is asked to stop.
 pub(super) async fn tell(watch: &Watch, stop: &StopHandle) {
     say(&[NotifyState::Ready]);
     // Twice as often as the watchdog asks for, as `sd_watchdog_enabled(3)` advises.
     let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
-    let mut ticks = tokio::time::interval(watchdog.map_or(INTERVAL, |limit| limit.min(INTERVAL)));
+    let mut ticks =
+        tokio::time::interval(watchdog.map_or(STATUS_INTERVAL, |limit| limit.min(STATUS_INTERVAL)));
     let stopped = stop.stopped();
     tokio::pin!(stopped);
     loop {
@@ -37,11 +38,11 @@ pub(super) async fn tell(watch: &Watch, stop: &StopHandle) {
         }
     }
     say(&[NotifyState::Stopping]);
-    // The rest is said by the end of the process.
+    // The exit of the process reports the rest.
     std::future::pending::<()>().await;
 }
 
-/// Tells that settings are read again while this is done.
+/// Reports that settings are being reloaded while `reload` runs.
 pub fn reloading<T>(reload: impl FnOnce() -> T) -> T {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => say(&[NotifyState::Reloading, now]),

@@ -205,7 +205,7 @@ fn a_crawl_that_runs_answers_too() {
         assert_eq!(why["visit"]["similarity"], 1.0);
         ask(&crawl, &["similar", &web.url(0, "/nobody/knows")])
             .expect(5)
-            .says(&["not stored"]);
+            .says(&["neither stored nor a duplicate"]);
     };
     let running = crawl.start(&[&web.url(0, "/")]);
     // robots.txt, the page of links, four pages and some of the endless ones.

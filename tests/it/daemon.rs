@@ -74,7 +74,7 @@ fn seed_lists_are_taken_whole_or_not_at_all() {
     let crawl = Place::new();
     let web = Web::start(vec![leaves(), leaves()]);
     let running = Running::start(daemon(&crawl, &["--allow-private", "--delay", "0s"]));
-    running.wait_for_line("takes seeds");
+    running.wait_for_line("accepting seed lists");
     put(
         &crawl,
         "good.txt",
@@ -103,7 +103,7 @@ fn seed_lists_are_taken_whole_or_not_at_all() {
         "{reason}"
     );
     let reason = drop_file(&crawl, "rejected/empty.txt.reason");
-    assert!(reason.contains("holds no seed"), "{reason}");
+    assert!(reason.contains("contains no seeds"), "{reason}");
     let asked: Vec<_> = web.requests().into_iter().map(|it| it.path).collect();
     assert_eq!(asked.len(), 4, "{asked:?}");
 }
@@ -115,7 +115,7 @@ fn seed_lists_do_not_open_the_guard() {
     let crawl = Place::new();
     let web = Web::start(vec![leaves()]);
     let running = Running::start(daemon(&crawl, &["--delay", "0s"]));
-    running.wait_for_line("takes seeds");
+    running.wait_for_line("accepting seed lists");
     put(&crawl, "a.txt", &format!("{}\n", web.url(0, "/a")));
     running.wait_for_line("seed list rejected");
     let reason = drop_file(&crawl, "rejected/a.txt.reason");
@@ -168,7 +168,7 @@ fn a_hangup_changes_what_can_be_changed() {
     config("[politeness]\ndelay = \"soon\"\n");
     running.signal(Signal::HUP);
     running.wait_for_line("`soon` is not a duration");
-    running.wait_for_line("the settings stay as they were");
+    running.wait_for_line("settings are unchanged");
     config(
         "[politeness]\ndelay = \"0s\"\n[fetch]\nconcurrency = 3\n[crawl]\nmax_depth = 300\n\
          [[domain]]\nmatch = [\"127.0.7.1\"]\ncrawl.max_depth = 200\n",
@@ -177,7 +177,7 @@ fn a_hangup_changes_what_can_be_changed() {
     running.wait_for_line("crawl.max_depth was none, is 300");
     running.wait_for_line("crawl.max_depth at 127.0.7.1 was (unset), is 200");
     running.wait_for_line("politeness.max_rate was 1, is none");
-    running.wait_for_line("fetch.concurrency stays 64; 3 needs a restart");
+    running.wait_for_line("fetch.concurrency is still 64; restart to set it to 3");
     // robots.txt and the pages at depth 0 to 200, which is this host's own, and no further.
     assert!(web.wait_for_requests(202, PATIENCE));
     assert!(!web.wait_for_requests(203, QUIET));
@@ -352,7 +352,7 @@ fn the_socket_is_its_owners() {
     running.end().expect(128 + 9);
     tell(&crawl, &["pause"])
         .expect(3)
-        .says(&["no crawl runs in"]);
+        .says(&["no crawl is running in"]);
     let running = crawl.start(&[]);
     running.wait_for_line("resumed");
     assert!(web.wait_for_requests(30, PATIENCE));
@@ -373,7 +373,7 @@ fn the_socket_is_its_owners() {
 fn silent_connections_do_not_close_the_socket() {
     let crawl = Place::new();
     let running = Running::start(daemon(&crawl, &[]));
-    running.wait_for_line("takes seeds");
+    running.wait_for_line("accepting seed lists");
     let socket = crawl.data().join("control.sock");
     let silent: Vec<_> = (0..40)
         .map_while(|_| UnixStream::connect(&socket).ok())
@@ -395,7 +395,7 @@ fn a_pause_waits_for_the_last_answer() {
     let mut command = gleaner(&["pause"]);
     command.arg("--data-dir").arg(crawl.data());
     let pausing = Running::start(command);
-    pausing.wait_for_line("pausing: no new visits; waiting for 1");
+    pausing.wait_for_line("pausing: waiting for 1");
     web.release();
     pausing.end().expect(0).says(&["paused: "]);
     web.clear_log();
@@ -410,7 +410,7 @@ fn a_deep_data_directory_has_a_socket_all_the_same() {
     let mut command = gleaner(&["daemon", "--data-dir"]);
     command.arg(&deep);
     let running = Running::start(command);
-    running.wait_for_line("takes seeds");
+    running.wait_for_line("accepting seed lists");
     let stop = |directory: &Path| {
         let mut command = gleaner(&["stop", "--data-dir"]);
         command.arg(directory);

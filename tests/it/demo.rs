@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::run::{Output, gleaner, log, records, run};
 
-/// Runs the demo into a directory of its own.
+/// Runs the demo into a new or empty directory.
 fn demo(data: &Path, arguments: &[&str]) -> Output {
     let mut command = gleaner(&["demo"]);
     command.args(arguments).arg("--data-dir").arg(data);
@@ -155,7 +155,7 @@ fn the_demo_runs_again_and_leaves_others_alone() {
     let output = run(command).expect(2);
     assert_eq!(output.stdout, "");
     assert!(
-        output.stderr.contains("a directory of its own"),
+        output.stderr.contains("a new or empty directory"),
         "{}",
         output.stderr
     );

@@ -258,7 +258,9 @@ fn a_follower_sees_each_page_once_also_over_a_kill() {
     }
     first.signal(Signal::KILL);
     first.end().expect(128 + 9);
-    follower.running.wait_for_line("no process crawls here");
+    follower
+        .running
+        .wait_for_line("the last process that crawled here was killed");
     web.release();
     crawl.crawl(&["--config", &config]);
     while let Some(url) = follower.next() {

@@ -64,8 +64,8 @@ fn a_crawl_in_runs_fetches_exactly_what_it_may_and_each_page_once() {
     let output = crawl.crawl(&arguments);
     output.says(&[
         "resumed: 0 queued, 30 done",
-        "nothing left: 30 done",
-        "afresh",
+        "nothing left to crawl: 30 done",
+        "start over",
     ]);
     assert_eq!(web.requests().len(), requests);
 }
@@ -94,7 +94,9 @@ fn new_seeds_are_added_and_known_ones_are_not() {
     assert!(!output.stderr.contains("nothing left"), "{output:?}");
     assert_eq!(asked(&web).len(), 4);
     assert!(asked(&web).values().all(|&times| times == 1));
-    let output = crawl.crawl(&[&second]).says(&["nothing left: 4 done"]);
+    let output = crawl
+        .crawl(&[&second])
+        .says(&["nothing left to crawl: 4 done"]);
     assert!(!output.stderr.contains("seeds:"), "{output:?}");
     assert_eq!(crawl.status().counters.seeds, 2);
 }

@@ -46,21 +46,18 @@ fn what_failed_is_put_back_by_class_and_host() {
         &["--class", "disconnect", "--host", "a.example"],
     ] {
         let said = retry(&place, others).expect(0).stdout;
-        assert_eq!(said, "0 URLs are queued again\n");
+        assert_eq!(said, "requeued 0 URLs\n");
     }
     let said = retry(&place, &["--class", "dns,disconnect"])
         .expect(0)
         .stdout;
-    assert!(
-        said.starts_with("1 URLs are queued again (1 disconnect)"),
-        "{said}"
-    );
+    assert!(said.starts_with("requeued 1 URLs (1 disconnect)"), "{said}");
     let counters = place.status().counters;
     assert_eq!((counters.failed, counters.queued), (0, 1));
     assert!(counters.failures.is_empty(), "{counters:?}");
     // Once is enough.
     let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
-    assert_eq!(said, "0 URLs are queued again\n");
+    assert_eq!(said, "requeued 0 URLs\n");
     place.crawl(&["--config", &config]);
     assert_eq!(counts(&place), (3, 0, 0));
     assert_eq!(times(&web, "/a"), 2);
@@ -82,10 +79,7 @@ fn a_crawl_that_runs_puts_back_what_failed() {
             break said;
         }
     };
-    assert!(
-        said.starts_with("1 URLs are queued again (1 disconnect)"),
-        "{said}"
-    );
+    assert!(said.starts_with("requeued 1 URLs (1 disconnect)"), "{said}");
     web.release();
     running.end().expect(0);
     assert_eq!(counts(&place), (3, 0, 0));
@@ -108,7 +102,7 @@ fn a_parked_host_is_asked_again_at_once() {
     let counters = place.status().counters;
     assert_eq!((counters.pages, counters.parked), (0, 1));
     let said = retry(&place, &["--class", "overloaded"]).expect(0).stdout;
-    assert!(said.contains("the waits of 1 hosts are over"), "{said}");
+    assert!(said.contains("1 hosts no longer wait"), "{said}");
     place.crawl(&["--config", &config]);
     let counters = place.status().counters;
     assert_eq!(

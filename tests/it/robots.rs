@@ -258,7 +258,7 @@ fn ignoring_robots_txt_is_possible_and_warns() {
     let web = Web::start(vec![site().robots(FORBIDDING)]);
     let seed = web.url(0, "/");
     let output = Place::new().crawl(&[&seed, "--robots", "ignore"]);
-    output.says(&["warning: robots.txt is ignored"]);
+    output.says(&["warning: ignoring robots.txt"]);
     assert_eq!(paths(&web.requests()), ["/", "/a", "/private/b"]);
 }
 
@@ -282,7 +282,7 @@ fn robots_txt_can_be_ignored_at_some_hosts() {
     ];
     place
         .crawl(&arguments)
-        .says(&["warning: robots.txt is ignored at 127.0.7.2"]);
+        .says(&["warning: ignoring robots.txt of 127.0.7.2"]);
     let asked = |host| -> Vec<String> {
         let requests = web.requests().into_iter().filter(|it| it.host == host);
         requests.map(|it| it.path).collect()

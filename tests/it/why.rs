@@ -171,7 +171,7 @@ fn what_waits_and_what_failed_is_told() {
     says(
         &crawl,
         &web.url(0, "/c"),
-        &["queued: URLs of its host before it: 1"],
+        &["queued: 1 URLs of its host before it"],
     );
 
     // A port that nobody listens on any more.

@@ -1,6 +1,6 @@
-//! `gleaner config`, and the flags that set something, with which every command that crawls begins.
+//! `gleaner config`, and the flags for settings that every command that crawls has.
 //!
-//! This is where the process's environment is read: below, it is data.
+//! The environment of the process is read here and nowhere below.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,9 +25,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print every setting as `gleaner crawl` with the same flags would take it, and who set it
+    /// Print every setting that `gleaner crawl` would use with the same flags, and its origin
     Show(Show),
-    /// Check a configuration file alone, without the environment; nothing is started
+    /// Check a configuration file, ignoring the environment
     Check(Check),
 }
 
@@ -40,11 +40,11 @@ enum Command {
 struct Show {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Print what holds for all pages of one host, given by its name, `name:port` or a URL, where
-    /// entries of `[[domain]]` and `[[dedup.rule]]` may differ
+    /// Print the settings for one host, given as a name, name:port or URL, with matching entries of
+    /// `[[domain]]` and `[[dedup.rule]]` applied
     #[arg(long, value_name = "HOST", value_parser = host)]
     host: Option<HostKey>,
-    /// Print one JSON object instead of lines of TOML
+    /// Print one JSON object instead of TOML
     #[arg(long)]
     json: bool,
 }
@@ -53,45 +53,45 @@ struct Show {
 #[command(after_help = "Example:
   gleaner config check --config my.toml && gleaner crawl --config my.toml --data-dir crawl")]
 struct Check {
-    /// The file, in the form of config/gleaner.toml
+    /// Configuration file, in the format of config/gleaner.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 }
 
-/// The flags that set something. Each names its default in its help, as a test checks.
+/// The flags for settings. A test checks that the help of each gives its default.
 #[derive(Debug, Clone, Args)]
 pub(super) struct SettingFlags {
-    /// Settings, in the form of config/gleaner.toml
+    /// Configuration file, in the format of config/gleaner.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Follow at most so many links from a seed [default: none]
+    /// Maximum number of links to follow from a seed [default: none]
     #[arg(long, value_name = "N")]
     max_depth: Option<u16>,
-    /// What a URL must share with a seed to be followed [default: host]
+    /// What a URL must share with a seed to be crawled [default: host]
     #[arg(long, value_enum, value_name = "SCOPE")]
     scope: Option<ScopeArgument>,
-    /// From the end of one visit of a host to the start of the next, such as 500ms [default: 1s]
+    /// Minimum time between two visits of a host, such as 500ms [default: 1s]
     #[arg(long, value_name = "DURATION")]
     delay: Option<Span>,
-    /// Fetches at once, each of another host [default: 64]
+    /// Maximum number of concurrent fetches, each from another host [default: 64]
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
-    /// Requests a second across the whole crawl [default: none]
+    /// Maximum number of requests per second in the whole crawl [default: none]
     #[arg(long, value_name = "N")]
     max_rate: Option<NonZeroU32>,
-    /// Memory that the structures of the crawl are sized by, such as 2GiB [default: 1GiB]
+    /// Memory budget for the data structures of the crawl, such as 2GiB [default: 1GiB]
     #[arg(long, value_name = "SIZE")]
     max_memory: Option<Size>,
     #[arg(long, value_name = "TEXT", help = concat!(
-        "Sent as User-Agent; beyond loopback it must hold a contact [default: gleaner/",
+        "User-Agent header; must contain a contact to crawl other machines [default: gleaner/",
         env!("CARGO_PKG_VERSION"),
         "]"
     ))]
     user_agent: Option<String>,
-    /// Whether robots.txt is obeyed [default: obey]
+    /// Whether to obey robots.txt [default: obey]
     #[arg(long, value_enum, value_name = "MODE")]
     robots: Option<RobotsArgument>,
-    /// Contact private, loopback and reserved addresses too
+    /// Allow private, loopback and reserved addresses
     #[arg(long)]
     allow_private: bool,
 }
@@ -102,17 +102,17 @@ enum ScopeArgument {
     Host,
     /// Registrable domain
     Domain,
-    /// The seed's URL up to its last slash
+    /// URL of the seed up to its last slash
     Prefix,
-    /// Nothing: follow every link
+    /// Nothing: every link is followed
     Any,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum RobotsArgument {
-    /// Ask for it and obey it
+    /// Fetch and obey robots.txt
     Obey,
-    /// Do neither
+    /// Do not fetch robots.txt
     Ignore,
 }
 
@@ -125,7 +125,7 @@ impl SettingFlags {
 
     /// The flags that were given.
     fn flags(&self) -> Vec<Flag> {
-        // Taken apart, so that a new flag cannot be forgotten.
+        // Destructured, so that a new flag cannot be forgotten.
         let Self {
             config: _,
             max_depth,
@@ -212,13 +212,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             for (list, entries) in lists(&effective) {
                 let _ = write!(counts, ", entries of [[{list}]]: {}", entries.len());
             }
-            output::say(&format!("{path} is in order; keys set: {set}{counts}"));
+            output::say(&format!("{path} is valid; keys set: {set}{counts}"));
         }
     }
     Ok(())
 }
 
-/// A setting, its value and who set it.
+/// A key, its value and its origin.
 type Setting = (String, Value, Origin);
 
 /// The settings of the whole crawl.
@@ -229,14 +229,14 @@ fn crawl_wide(effective: &Effective) -> Vec<Setting> {
         .collect()
 }
 
-/// An entry of a list: its name, what it matches, what it sets.
+/// An entry of `[[domain]]` or `[[dedup.rule]]`.
 struct Entry<'a> {
     name: Option<&'a str>,
     matches: Value,
     settings: BTreeMap<String, Value>,
 }
 
-/// The lists of what differs at some hosts and for some pages that have entries.
+/// The lists of per-host and per-page settings that have entries.
 fn lists(effective: &Effective) -> Vec<(&'static str, Vec<Entry<'_>>)> {
     let domains = effective.config.domain.iter().map(|entry| Entry {
         name: entry.name.as_deref(),
@@ -256,10 +256,10 @@ fn lists(effective: &Effective) -> Vec<(&'static str, Vec<Entry<'_>>)> {
     lists.filter(|(_, entries)| !entries.is_empty()).collect()
 }
 
-/// Lists of entries, and where they come from.
+/// Lists of entries, and their origin.
 type Lists<'a> = Option<(Vec<(&'static str, Vec<Entry<'a>>)>, Origin)>;
 
-/// A line for each key, together a configuration file; what is unset is a comment.
+/// One line per key, which together are a configuration file. Unset keys are comments.
 fn to_toml(settings: &[Setting], lists: Lists<'_>) -> String {
     let mut text = String::new();
     for (key, value, origin) in settings {
@@ -304,13 +304,13 @@ fn inline(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(inline).collect();
             format!("[{}]", items.join(","))
         }
-        // JSON's strings are TOML's, but that TOML escapes the delete character too. TOML's own
-        // writer would spread a text with line ends over several lines.
+        // TOML strings are like those of JSON, except that the delete character must be escaped. The
+        // TOML writer would break a string with newlines over several lines.
         other => other.to_string().replace('\u{7f}', "\\u007f"),
     }
 }
 
-/// An object with a member for each key, and one for each list that has entries.
+/// A JSON object with a member for each key, and one for each list that has entries.
 fn to_json(settings: &[Setting], lists: Lists<'_>) -> String {
     let told = |value: &Value, origin: &Origin| {
         let from = origin.to_string();
@@ -332,7 +332,7 @@ fn to_json(settings: &[Setting], lists: Lists<'_>) -> String {
     format!("{}\n", json!(members))
 }
 
-/// A host as a person names it: https, if they do not say otherwise.
+/// Parses a host, by default with the scheme https.
 fn host(text: &str) -> Result<HostKey, String> {
     let url = match text.contains("://") {
         true => url::parse(text),
@@ -342,7 +342,7 @@ fn host(text: &str) -> Result<HostKey, String> {
         .map_err(|error| format!("{error}; give a name such as www.example.org, or a URL"))
 }
 
-/// Names of files may hold line ends, which would end the comment.
+/// Escapes control characters: a newline in a file name would end the comment.
 fn on_one_line(text: &str) -> String {
     let mut line = String::new();
     for letter in text.chars() {

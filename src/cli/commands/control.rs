@@ -1,4 +1,4 @@
-//! `gleaner pause`, `resume`, `stop` and `seeds add`: what is said to a crawl that runs.
+//! `gleaner pause`, `resume`, `stop` and `seeds add`: commands to a running crawl.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub(crate) struct Stop {
 
 #[derive(Debug, Args)]
 struct Target {
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
 }
@@ -45,7 +45,7 @@ struct Target {
 #[command(after_help = "Example:
   gleaner seeds add http://127.0.0.1:8000/news/ --data-dir crawl")]
 pub(crate) enum Seeds {
-    /// Give more seeds to a crawl that runs
+    /// Add seeds to a running crawl
     Add(Add),
 }
 
@@ -68,13 +68,13 @@ impl Target {
 
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
     let mut client = arguments.target.connect()?;
-    // Each fetch has its time: the last one ends.
+    // Ends at the latest when the last fetch in progress times out.
     while let Response::Pausing { fetching } = client.ask(&Request::Pause)? {
         output::say(&format!(
-            "pausing: no new visits; waiting for {fetching} fetches in progress"
+            "pausing: waiting for {fetching} fetches in progress"
         ));
     }
-    output::say("paused: no request is made until `gleaner resume`");
+    output::say("paused: no requests are made until `gleaner resume`");
     Ok(())
 }
 
@@ -88,14 +88,14 @@ pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
     let mut client = arguments.target.connect()?;
     client.ask(&Request::Stop)?;
     client.wait_for_end()?;
-    output::say("stopped: the same command goes on where it ended");
+    output::say("stopped: run the same command again to resume");
     Ok(())
 }
 
 pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
     let Seeds::Add(arguments) = command;
     let sources = arguments.seeds.sources()?;
-    // Lists are read once before anything is sent: half a list is never added.
+    // Every list is read once before anything is sent, so that half a list is never added.
     let mut given = false;
     for seed in sources.seeds() {
         seed.map_err(|error| sources.name_standard_input(error))?;
@@ -103,7 +103,7 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
     }
     if !given {
         return Err(Failure::Usage {
-            message: "no seeds".to_owned(),
+            message: "no seeds given".to_owned(),
             hint: Some("give URLs, or a list with --seeds"),
         });
     }

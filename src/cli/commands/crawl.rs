@@ -1,4 +1,4 @@
-//! `gleaner crawl`: from seeds to archive, and on from wherever the last run ended.
+//! `gleaner crawl`: starts a crawl, or resumes one where its last run stopped.
 
 use std::fs::File;
 use std::io;
@@ -24,37 +24,37 @@ use crate::url::Url;
   gleaner crawl http://127.0.0.1:8000/ --data-dir crawl
   gleaner crawl --seeds seeds/documentation.txt --data-dir crawl --scope domain \\
       --user-agent 'examplebot/1.0 (+https://example.org/bot)'
-  gleaner crawl --data-dir crawl                    go on where the last run ended
+  gleaner crawl --data-dir crawl                    resume the crawl
   gleaner crawl --seeds new.txt --data-dir second --known crawl --known other/*.warc.gz
   gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     seeds: SeedArguments,
-    /// Where everything is kept; a crawl that is there already goes on
+    /// Data directory of the crawl; an existing crawl is resumed
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Take what earlier crawls know: their URLs are not fetched again, and pages like theirs are
-    /// duplicates. A data directory, a directory of WARC files, or a file. May be repeated
+    /// Earlier crawls: a data directory, a directory of WARC files, or a WARC file. Their URLs are not
+    /// fetched again, and pages like theirs are duplicates. May be repeated
     #[arg(long, value_name = "DIR|FILE.warc.gz", num_args = 1..)]
     known: Vec<PathBuf>,
-    /// End this run after so many pages
+    /// Stop this run after this number of pages
     #[arg(long, value_name = "N")]
     max_pages: Option<u64>,
-    /// End this run after this time, such as 90s, 10m or 8h
+    /// Stop this run after this time, such as 90s, 10m or 8h
     #[arg(long, value_name = "DURATION")]
     max_duration: Option<Span>,
-    /// End this run after so many bytes of bodies, such as 500MB or 10GiB
+    /// Stop this run after receiving this many bytes of bodies, such as 500MB or 10GiB
     #[arg(long, value_name = "SIZE")]
     max_bytes: Option<Size>,
     #[command(flatten)]
     settings: SettingFlags,
-    /// Say nothing on standard error but errors and hints: no progress, no messages
+    /// Print only errors and hints to standard error, no progress and no messages
     #[arg(long, short)]
     pub(super) quiet: bool,
     /// Print the summary as one JSON object
     #[arg(long)]
     json: bool,
-    /// Die at a step of the commit, for tests: a step's name, and `:N` for the N-th time
+    /// For tests: abort at a step of the commit, given by its name, and `:N` for the N-th time
     #[arg(long, hide = true, value_name = "STEP")]
     failpoint: Option<Failpoint>,
 }
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let config = arguments.settings.load()?.config;
     let mut options = config.options()?;
     options.failpoint = arguments.failpoint;
-    // A run that ends when nothing is left visits every page once.
+    // A run that ends when nothing is left visits each page once.
     options.revisit = RevisitPolicy::off();
     let sources = arguments.seeds.sources()?;
     let given = check_seeds(&sources, &config)?;
@@ -87,10 +87,10 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     if crawl.counters().queued == 0 {
         let done = crawl.counters().done();
         drop(progress);
-        screen.say(&format!("nothing left: {done} done"));
+        screen.say(&format!("nothing left to crawl: {done} done"));
         output::say(match crawl.counters().known {
-            0 => "hint: give new seeds to go on, or another --data-dir to start afresh",
-            _ => "hint: what --known knows is not fetched again; give seeds that are new",
+            0 => "hint: give new seeds to continue, or another --data-dir to start over",
+            _ => "hint: URLs from --known are not fetched again; give other seeds",
         });
         if arguments.json {
             output::print_summary(&crawl.nothing_to_do(), true)?;
@@ -105,8 +105,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         stop.clone(),
     );
     if let Err(error) = &server {
-        // Some file systems hold no sockets. A crawl that nobody can speak to is a crawl.
-        tracing::warn!(%error, "cannot open the control socket: pause, resume, stop and seeds add will not work");
+        // Some file systems do not support sockets. The crawl runs without one.
+        tracing::warn!(%error, "cannot open the control socket: `pause`, `resume`, `stop` and `seeds add` will not work");
     }
     let limits = RunLimits {
         max_pages: arguments.max_pages,
@@ -115,18 +115,18 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         wait_for_more: false,
     };
     let summary = crawl.run(&limits, &stop)?;
-    // The line is gone before the summary comes: both may go to one terminal.
+    // Removes the progress line before the summary, which may go to the same terminal.
     drop(progress);
     output::print_summary(&summary, arguments.json)?;
     drop(server);
     Ok(())
 }
 
-/// Robots are ignored only by who knows it.
+/// Warns whenever robots.txt is ignored.
 pub(super) fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
     let warn = |hosts: &str| {
         screen.say(&format!(
-            "warning: robots.txt is ignored{hosts}; crawl only what is yours, or what its owner allows you to"
+            "warning: ignoring robots.txt{hosts}; crawl only sites that you own or have permission to crawl"
         ));
     };
     if config.crawl.robots == RobotsMode::Ignore {
@@ -135,12 +135,12 @@ pub(super) fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
     for entry in &config.domain {
         if entry.crawl.robots == Some(RobotsMode::Ignore) {
             let hosts: Vec<String> = entry.hosts.iter().map(ToString::to_string).collect();
-            warn(&format!(" at {}", hosts.join(", ")));
+            warn(&format!(" of {}", hosts.join(", ")));
         }
     }
 }
 
-/// Says what there is already, and which settings differ from those of the last run.
+/// Reports that a crawl is resumed, and which settings differ from those of its last run.
 pub(super) fn say_resumed(
     crawl: &mut Crawl,
     config: &Config,
@@ -160,28 +160,28 @@ pub(super) fn say_resumed(
     Ok(())
 }
 
-/// The WARC files of earlier crawls.
+/// The WARC files of the earlier crawls given with --known.
 fn known_files(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     let own = arguments.data_dir.canonicalize().ok();
     for path in &arguments.known {
         if own.is_some() && path.canonicalize().ok() == own {
             return Err(Failure::usage(format!(
-                "{} is this crawl itself; --known takes earlier ones",
+                "{} is the data directory of this crawl; give --known another one",
                 path.display()
             )));
         }
         files.extend(engine::known_files(path).map_err(|error| Failure::Usage {
             message: format!("cannot read {}: {error}", path.display()),
             hint: Some(
-                "give --known a data directory, a directory of .warc.gz files, or such files",
+                "give --known a data directory, a directory of .warc.gz files, or a .warc.gz file",
             ),
         })?);
     }
     Ok(files)
 }
 
-/// Takes what earlier crawls know.
+/// Imports what earlier crawls know.
 fn add_known(
     crawl: &mut Crawl,
     files: &[PathBuf],
@@ -200,7 +200,7 @@ fn add_known(
     Ok(())
 }
 
-/// Adds the seeds that were given.
+/// Adds the given seeds.
 pub(super) fn add_seeds(
     crawl: &mut Crawl,
     sources: &Sources,
@@ -209,7 +209,7 @@ pub(super) fn add_seeds(
 ) -> Result<(), Failure> {
     let before = crawl.counters().seeds;
     let mut failed = None;
-    // A list that was whole a moment ago can fail now only if somebody changes it meanwhile.
+    // Every line was valid a moment ago: errors mean that the list is being changed.
     let seeds = sources
         .seeds()
         .map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
@@ -227,24 +227,24 @@ pub(super) fn add_seeds(
 fn no_seeds(arguments: &Arguments) -> Failure {
     let directory = arguments.data_dir.display();
     Failure::Usage {
-        message: format!("no seeds, and no crawl in {directory} to go on with"),
+        message: format!("no seeds given, and there is no crawl in {directory} to resume"),
         hint: Some("give URLs, or a list with --seeds"),
     }
 }
 
-/// The seeds of a command.
+/// The arguments that give seeds.
 #[derive(Debug, Args)]
 pub(super) struct SeedArguments {
-    /// Where to begin
+    /// URLs to start from
     #[arg(value_name = "URL")]
     urls: Vec<String>,
-    /// Read seeds from a file, one URL a line; - for standard input. May be repeated
+    /// Read seeds from a file, one URL per line; `-` for standard input. May be repeated
     #[arg(long, value_name = "FILE")]
     seeds: Vec<PathBuf>,
 }
 
-/// Where the seeds come from; a list on standard input is kept in a file while gleaner runs,
-/// because it is read twice.
+/// Where the seeds come from. A list on standard input is copied to a temporary file, because seeds
+/// are read twice.
 pub(super) struct Sources {
     pub(super) list: Vec<Source>,
     spool: Option<PathBuf>,
@@ -259,12 +259,12 @@ impl Drop for Sources {
 }
 
 impl Sources {
-    /// The seeds, from their sources anew.
+    /// Reads the seeds from the beginning.
     pub(super) fn seeds(&self) -> impl Iterator<Item = Result<Url, seeds::Error>> {
         self.list.iter().flat_map(Source::seeds)
     }
 
-    /// Errors name the list as it was given.
+    /// Makes an error name standard input instead of the temporary file.
     pub(super) fn name_standard_input(&self, mut error: seeds::Error) -> seeds::Error {
         if let (seeds::Error::Line { path, .. } | seeds::Error::Read { path, .. }, Some(spool)) =
             (&mut error, &self.spool)
@@ -277,7 +277,7 @@ impl Sources {
 }
 
 impl SeedArguments {
-    /// Where they come from.
+    /// The sources of the seeds.
     pub(super) fn sources(&self) -> Result<Sources, Failure> {
         let arguments = self.urls.iter().cloned().map(Source::Argument);
         let mut sources = Sources {
@@ -291,7 +291,7 @@ impl SeedArguments {
             }
             if sources.spool.is_some() {
                 return Err(Failure::usage(
-                    "standard input can be read once: give --seeds - only once",
+                    "--seeds - was given more than once; standard input can be read only once",
                 ));
             }
             let spool = spool_standard_input()?;
@@ -311,10 +311,10 @@ fn spool_standard_input() -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Reads every list once before anything is opened, so that a crawl never begins on half a list.
-/// Gives the number of seeds.
+/// Reads every list once before the crawl is opened, so that it never starts with half a list.
+/// Returns the number of seeds.
 pub(super) fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
-    // Where a seed may lead is judged when the crawl knows what was consented to.
+    // Private addresses are checked later, when the crawl knows which of them it may contact.
     let guard = Guard::new(&FetchOptions {
         allow_private: true,
         hosts: config.fetch.hosts.clone(),
@@ -329,7 +329,7 @@ pub(super) fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Fai
     Ok(given)
 }
 
-/// A site must be able to reach whoever crawls it.
+/// Requires a contact in the user agent, so that a site can reach its crawler's operator.
 fn check_contact(seed: &Url, guard: &Guard, config: &Config) -> Result<(), Failure> {
     if guard.check(seed) != Err(Refused::NoContact) {
         return Ok(());
@@ -337,10 +337,10 @@ fn check_contact(seed: &Url, guard: &Guard, config: &Config) -> Result<(), Failu
     let user_agent = &config.fetch.user_agent;
     Err(Failure::Usage {
         message: format!(
-            "the user agent {user_agent:?} holds no contact, and {seed} is not on this machine"
+            "the user agent {user_agent:?} contains no contact, which is required to crawl {seed}"
         ),
         hint: Some(
-            "give one with --user-agent 'examplebot/1.0 (+https://example.org/bot)', so that a site can reach you",
+            "add a URL or an e-mail address, as in --user-agent 'examplebot/1.0 (+https://example.org/bot)', so that the site can reach you",
         ),
     })
 }

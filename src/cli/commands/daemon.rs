@@ -1,5 +1,5 @@
-//! `gleaner daemon`: a crawl that does not end when nothing is left. It visits pages again, takes
-//! seeds while it runs, and reads its settings again on SIGHUP.
+//! `gleaner daemon`: a crawl that does not end when its queues are empty. It revisits pages, accepts
+//! seeds while it runs, and reloads its settings on SIGHUP.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,23 +20,23 @@ use crate::engine::{Control, Crawl, LiveOptions, RunLimits, StopHandle};
 #[command(after_help = "Examples:
   gleaner daemon --data-dir crawl --config crawl.toml
   gleaner daemon --data-dir crawl http://127.0.0.1:8000/ --delay 200ms
-  cp more-seeds.txt crawl/drop/            crawl from these too; moved to done/ or rejected/
-  gleaner pause --data-dir crawl           and resume, stop, seeds add, status
-  kill -HUP $(cat crawl/lock)              read the configuration again
+  cp more-seeds.txt crawl/drop/            add seeds; the list is moved to done/ or rejected/
+  gleaner pause --data-dir crawl           pause it; see also resume, stop, seeds add, status
+  kill -HUP $(cat crawl/lock)              reload the configuration
 
-SIGTERM and SIGINT end it in good order; the same command goes on where it ended.")]
+SIGTERM and SIGINT stop it gracefully; run the same command again to resume.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     seeds: SeedArguments,
-    /// Where everything is kept; a crawl that is there already goes on
+    /// Data directory of the crawl; an existing crawl is resumed
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
     #[command(flatten)]
     settings: SettingFlags,
-    /// Say nothing on standard error but errors and hints: no progress, no messages
+    /// Print only errors and hints to standard error, no progress and no messages
     #[arg(long, short)]
     pub(super) quiet: bool,
-    /// Print the summary, when it ends, as one JSON object
+    /// Print the summary as one JSON object when it ends
     #[arg(long)]
     json: bool,
 }
@@ -49,12 +49,12 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     crawl::warn_of_ignored_robots(&config, screen);
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
-    // Before anybody is told that there is somebody to reload.
+    // Must come before systemd is told that the daemon is ready to be reloaded.
     let hangups = Hangups::listen()?;
 
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     crawl::say_resumed(&mut crawl, &config, screen)?;
-    // From here on seeds and commands are taken: those that come while the lists are read wait.
+    // Seeds and commands are accepted from here on; they wait while the given lists are read.
     let server = ControlServer::start(
         &arguments.data_dir,
         ServeMode::Daemon,
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         ))
     })?;
     screen.say(&format!(
-        "takes seeds from {}, and commands such as `gleaner stop --data-dir {}`",
+        "accepting seed lists in {} and commands such as `gleaner stop --data-dir {}`",
         arguments.data_dir.join("drop").display(),
         arguments.data_dir.display()
     ));
@@ -82,16 +82,16 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         ..RunLimits::default()
     };
     let summary = crawl.run(&limits, &stop)?;
-    // The line is gone before the summary comes: both may go to one terminal.
+    // Removes the progress line before the summary, which may go to the same terminal.
     drop(progress);
     output::print_summary(&summary, arguments.json)?;
-    // Whoever asked for the end hears of it when all is said and done.
+    // Closes the connection of the client that asked for the stop, which is waiting for that.
     drop(server);
     Ok(())
 }
 
-/// Reads the settings again on each SIGHUP, and applies those that can change while it runs. A
-/// configuration that is wrong changes nothing.
+/// Reloads the settings on each SIGHUP and applies those that can change at run time. An invalid
+/// configuration changes nothing.
 fn reload_on_hangup(
     hangups: Hangups,
     arguments: &Arguments,
@@ -107,7 +107,7 @@ fn reload_on_hangup(
             let outcome = reload(&settings, &mut holding, &control, &screen);
             if let Err(failure) = outcome {
                 crate::cli::report(&failure);
-                screen.insist("reload: the settings stay as they were");
+                screen.insist("reload failed: settings are unchanged");
             }
         });
     })?;
@@ -147,7 +147,7 @@ fn reload(
         .block_on(control.change(options))
         .map_err(anyhow::Error::from)?;
     for (name, then, value) in &live {
-        screen.say(&format!("reload: {name} was {then}, is {value}"));
+        screen.say(&format!("reloaded: {name} was {then}, is {value}"));
         match now.get(name) {
             Some(value) => holding.insert(name.clone(), value.clone()),
             None => holding.remove(name),
@@ -161,11 +161,11 @@ fn reload(
     }
     for (name, then, value) in &later {
         screen.insist(&format!(
-            "reload: {name} stays {then}; {value} needs a restart"
+            "reloaded: {name} is still {then}; restart to set it to {value}"
         ));
     }
     if live.is_empty() && later.is_empty() {
-        screen.say("reload: nothing changed");
+        screen.say("reloaded: no settings changed");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `gleaner dedup`: finds the duplicates of a corpus that others crawled.
+//! `gleaner dedup`: finds duplicates in a corpus that was crawled elsewhere.
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter};
@@ -22,23 +22,24 @@ use crate::dedup::{HASHES, bands_for, chance_found};
   gleaner dedup --jsonl monday.jsonl --index index -o new.jsonl; gleaner dedup --jsonl tuesday.jsonl --index index -o newer.jsonl
   gleaner dedup --explain-lsh --bands 16 --rows 8
 
-Input:  {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, a line each, with html perhaps \"url\"; other
-        fields are passed over.
-Output: {\"id\", \"duplicate_of\", \"kind\", \"distance\", \"similarity\"}, a line for each line, in the same order.
-Of WARC files, each page has a line, with its record id as \"id\" and its \"url\".
-Every document is compared with those before it. docs/dedup.md tells what the methods find and miss.")]
+Each line of input is {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …, \"url\": …}; url is optional, and other
+fields are ignored. The output has one line per line of input, in the same order:
+{\"id\", \"duplicate_of\", \"kind\", \"distance\", \"similarity\"}. For WARC files it has one line per page,
+with the record id as \"id\", and \"url\".
+
+Every document is compared with those before it. docs/dedup.md describes the methods and their limits.")]
 pub(crate) struct Arguments {
-    /// WARC files (.warc.gz) to read; with --jsonl text files, - or none for standard input
+    /// WARC files (.warc.gz), or text files with --jsonl; `-` or none for standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["jsonl", "explain_lsh"])]
     files: Vec<PathBuf>,
-    /// The files are JSON, one document a line
+    /// The files contain JSON, one document per line
     #[arg(long)]
     jsonl: bool,
-    /// Write what is kept: of WARC files, the records without the bodies of duplicates into this new
-    /// directory; with --jsonl, the lines that are no duplicates into this file
+    /// Write the corpus without its duplicates: for WARC files, records without the bodies of
+    /// duplicates, to this new directory; with --jsonl, lines that are not duplicates, to this file
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Whose bodies -o leaves out of WARC files
+    /// Which bodies --output omits from WARC files
     #[arg(
         long,
         value_enum,
@@ -47,38 +48,38 @@ pub(crate) struct Arguments {
         conflicts_with = "jsonl"
     )]
     store: StoreArgument,
-    /// Compare with the documents of earlier runs too: those that this directory knows, which learns
-    /// those of this run
+    /// Also compare with the documents of earlier runs that are in this index directory, and add those
+    /// of this run to it
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
-    /// How near duplicates are told
+    /// How near duplicates are found
     #[arg(long, value_enum, default_value_t)]
     method: Method,
-    /// Let SimHash alone decide: at most so many bits apart, 0 to 7
+    /// Decide by SimHash alone: near duplicates differ in at most this number of bits, 0 to 7
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_GUARANTEED)))]
     hamming: Option<u8>,
-    /// Similarity that makes a near duplicate, above 0 up to 1 [default: 0.84; 0.9 with --hamming,
-    /// for short pages; 0.8 with minhash]
+    /// Minimum similarity of near duplicates, above 0 and up to 1 [default: 0.84; 0.8 with minhash; 0.9
+    /// with --hamming, for short pages]
     #[arg(long, value_name = "T")]
     threshold: Option<f64>,
-    /// Bands of a `MinHash` signature [default: what finds 99.9 % at the threshold]
+    /// Number of bands of a MinHash signature [default: enough to find 99.9 % at the threshold]
     #[arg(long, value_name = "N", requires = "rows", value_parser = clap::value_parser!(u32).range(1..=128))]
     bands: Option<u32>,
-    /// Values in each band
+    /// Number of values per band
     #[arg(long, value_name = "N", requires = "bands", value_parser = clap::value_parser!(u32).range(1..=128))]
     rows: Option<u32>,
     #[command(flatten)]
     features: FeatureArguments,
-    /// What decides about a `MinHash` candidate whose estimate is near the threshold
+    /// How to decide about MinHash candidates near the threshold
     #[arg(long, value_enum, default_value_t)]
     verify: Verify,
-    /// What a document is compared with
+    /// Which documents a document is compared with
     #[arg(long, value_enum, default_value_t)]
     clusters: ClustersArgument,
-    /// Threads that sign documents; the output does not depend on it [default: one a core]
+    /// Number of threads; does not affect the output [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Print how likely the bands find a pair, by its similarity, and end
+    /// Print the probability that the bands find a pair, by similarity, and exit
     #[arg(long)]
     explain_lsh: bool,
 }
@@ -95,33 +96,33 @@ enum StoreArgument {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// 64-bit SimHash of word 2-shingles, and a 128-byte `MinHash` sketch as witness
+    /// 64-bit SimHash of word 2-shingles, verified by a 128-byte MinHash sketch
     #[default]
     Simhash,
-    /// 128 `MinHash` values of word 5-shingles, found by bands, verified by their estimate
+    /// 128 MinHash values of word 5-shingles, found by bands, verified by --verify
     Minhash,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Verify {
-    /// The estimate
+    /// By the similarity estimated from the signatures
     #[default]
     Estimate,
-    /// The exact similarity of the two texts; takes 4 bytes of memory a word
+    /// By the exact similarity of the texts; needs 4 bytes of memory per word
     Exact,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum ClustersArgument {
-    /// Every document before it: clusters are what is linked
+    /// All documents before it; clusters are connected components
     #[default]
     Components,
-    /// The documents before it that are no duplicates themselves
+    /// The documents before it that are not duplicates
     FirstFit,
 }
 
 impl Arguments {
-    /// The options that the flags mean together.
+    /// The options that the flags stand for.
     fn options(&self) -> Result<Options, Failure> {
         let is_minhash = self.method == Method::Minhash || self.explain_lsh;
         let only_minhash = [
@@ -130,13 +131,13 @@ impl Arguments {
         ];
         for (given, flag) in only_minhash {
             if given && !is_minhash {
-                return Err(Failure::usage(format!("{flag} needs --method minhash")));
+                return Err(Failure::usage(format!("{flag} requires --method minhash")));
             }
         }
         let mut options = match (is_minhash, self.hamming) {
             (true, Some(_)) => {
                 return Err(Failure::usage(
-                    "--hamming is a distance of SimHashes; give --threshold to --method minhash",
+                    "--hamming cannot be used with --method minhash; use --threshold",
                 ));
             }
             (true, None) => Options::minhash(self.threshold.unwrap_or(0.8)),
@@ -146,7 +147,7 @@ impl Arguments {
         if let Some(threshold) = self.threshold {
             if !(threshold > 0.0 && threshold <= 1.0) {
                 return Err(Failure::usage(format!(
-                    "--threshold {threshold} is no similarity; give one above 0 up to 1"
+                    "invalid value {threshold} for --threshold; give a similarity above 0 and up to 1"
                 )));
             }
             options.threshold = threshold;
@@ -157,14 +158,14 @@ impl Arguments {
             }
             if *bands * *rows > HASHES as u32 {
                 return Err(Failure::usage(format!(
-                    "{bands} bands of {rows} values need {}; a signature has {HASHES}",
+                    "{bands} bands of {rows} values need {} values, but a signature has {HASHES}",
                     *bands * *rows
                 )));
             }
             *exact = self.verify == Verify::Exact;
         }
         if is_minhash && self.features.are_weighted() {
-            return Err(Failure::usage("--weights needs --method simhash"));
+            return Err(Failure::usage("--weights requires --method simhash"));
         }
         self.features.set(&mut options)?;
         options.clusters = match self.clusters {
@@ -218,7 +219,7 @@ impl From<corpus::Error> for Failure {
     }
 }
 
-/// The S-curve of the bands, as a table.
+/// The probability that the bands find a pair, by similarity, as a table.
 fn explain(options: &Options) -> String {
     let NearMethod::MinHash { bands, rows, .. } = options.near else {
         return String::new();

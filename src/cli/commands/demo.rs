@@ -1,5 +1,5 @@
-//! `gleaner demo`: crawls the built-in web and explains what happened. The first command that a
-//! newcomer runs: it needs nothing, and shows most of what there is.
+//! `gleaner demo`: crawls the built-in web and explains the results. It is the first command for
+//! newcomers: it needs no setup and shows most of what gleaner does.
 
 use std::fs;
 use std::io;
@@ -20,8 +20,7 @@ use crate::engine::{Crawl, Ending, RunLimits, StopHandle};
   gleaner demo --data-dir my-demo
   gleaner demo --json | jq '.hosts[].pages[] | select(.original)'")]
 pub(crate) struct Arguments {
-    /// Where the crawl is written, a directory that is new or empty [default: a new one
-    /// among the temporary files]
+    /// Data directory for the demo, which must be new or empty [default: a new temporary directory]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Print one JSON object instead of the explanation
@@ -34,7 +33,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         Some(path) => own_directory(path)?,
         None => new_directory()?,
     };
-    let server = demo::serve().context("cannot serve the demo's web on 127.0.0.1")?;
+    let server = demo::serve().context("cannot serve the built-in web on 127.0.0.1")?;
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
     let options = demo::options(&server).map_err(anyhow::Error::from)?;
@@ -49,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let summary = crawl.run(&RunLimits::default(), &stop)?;
     drop(progress);
     if summary.ending != Ending::Drained {
-        screen.say("stopped: what follows is not all of the demo");
+        screen.say("stopped: the following is incomplete");
     }
     let report = Report::new(&server, &data_dir, summary.took).map_err(anyhow::Error::from)?;
     if arguments.json {
@@ -61,7 +60,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     Ok(())
 }
 
-/// How gleaner was called, so that what is printed can be run as it stands.
+/// How gleaner was invoked, so that printed commands can be run as they are.
 fn program() -> String {
     let called = std::env::args_os().next().unwrap_or_default();
     let called = called.to_string_lossy();
@@ -72,8 +71,8 @@ fn program() -> String {
     }
 }
 
-/// A directory that was given, if the demo can have it to itself: a crawl that was there would go
-/// on, or have nothing left to do.
+/// Checks that a given directory is new or empty: the demo would resume an existing crawl, or find
+/// nothing left to do.
 fn own_directory(path: &Path) -> Result<PathBuf, Failure> {
     let is_free = match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),
@@ -84,17 +83,17 @@ fn own_directory(path: &Path) -> Result<PathBuf, Failure> {
     }
     Err(Failure::Usage {
         message: format!(
-            "the demo needs a directory of its own, and {} is not a new or an empty one",
+            "the demo needs a new or empty directory, and {} is neither",
             path.display()
         ),
-        hint: Some("give another one with --data-dir, or leave it out"),
+        hint: Some("give another directory with --data-dir, or omit it"),
     })
 }
 
-/// Demos among the temporary files at most: whoever cleans them up does so long before.
+/// Maximum number of demos in the temporary directory.
 const MAX_DEMOS: u32 = 10_000;
 
-/// A directory that nobody had before.
+/// Creates a new temporary directory.
 fn new_directory() -> anyhow::Result<PathBuf> {
     let above = std::env::temp_dir();
     let mut found = Err(io::ErrorKind::AlreadyExists.into());
@@ -108,6 +107,6 @@ fn new_directory() -> anyhow::Result<PathBuf> {
     }
     found.with_context(|| {
         let above = above.display();
-        format!("cannot create a directory in {above}; name one with --data-dir")
+        format!("cannot create a directory in {above}; give one with --data-dir")
     })
 }

@@ -1,5 +1,4 @@
-//! `gleaner dups`: the clusters of duplicates of a crawl, also while it runs. They are read and written
-//! some members at a time.
+//! `gleaner dups`: the clusters of duplicates of a crawl, read and written in parts.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -18,28 +17,30 @@ use crate::inspect::{Answer, Cluster, Member, Question};
   gleaner dups --data-dir crawl | jq -r '[(.members | length), .original] | @tsv' | sort -rn | head
   gleaner dups --data-dir crawl --format csv > duplicates.csv
 
-A line of JSON is a cluster: cluster, original, stands, canonical, and members, each with url, tier,
-distance, similarity, first_seen, last_checked and saved. A line of CSV is a member, with the
-cluster's fields before its own. docs/formats.md explains them.")]
+Each line of JSON is a cluster with the fields cluster, original, stands, canonical and members, a
+list of objects with url, tier, distance, similarity, first_seen, last_checked and saved. Each line of
+CSV is a member, preceded by the fields of its cluster. docs/formats.md documents the fields.
+
+The crawl may be running.")]
 pub(crate) struct Arguments {
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Format {
-    /// One JSON object a line and cluster
+    /// One JSON object per cluster and line
     #[default]
     Jsonl,
-    /// One line a duplicate, with a line of names first (RFC 4180)
+    /// One line per duplicate, after a header line (RFC 4180)
     Csv,
 }
 
-/// What a line of JSON says before its members.
+/// The fields of a cluster that precede its members.
 #[derive(Serialize)]
 struct Head<'a> {
     cluster: DocumentId,
@@ -82,7 +83,7 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
     Ok(result.context("cannot write to standard output")?)
 }
 
-/// Writes a cluster, or what is next of the one that is open. The line stays open: there may be more.
+/// Writes a cluster, or more members of the one written last. The line is left open for more members.
 fn write_json(
     out: &mut impl Write,
     cluster: &Cluster,
@@ -138,7 +139,7 @@ fn write_csv(out: &mut impl Write, cluster: &Cluster) -> io::Result<()> {
     Ok(())
 }
 
-/// A field as RFC 4180, section 2, wants it.
+/// Quotes a field where RFC 4180, section 2, requires it.
 fn quoted(field: &str) -> String {
     match field.contains([',', '"', '\r', '\n']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),

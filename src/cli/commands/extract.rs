@@ -1,7 +1,6 @@
-//! `gleaner extract`: what a page says, without a crawl: its main text, its title, its language.
+//! `gleaner extract`: extracts the main text, title and language of pages, without a crawl.
 //!
-//! One page from a file or standard input, or a stream of them as JSON lines. A stream stays a
-//! stream: what is in flight is bounded (`corpus/parallel.rs`).
+//! Input is one HTML file, or a stream of pages as JSON lines, of which a bounded number is in memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
@@ -16,45 +15,45 @@ use crate::corpus::{Worked, in_order};
 use crate::page::{Metadata, Page, PageOptions, Wishes, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
-/// Bytes of one page, or of one line of a stream; more is refused, so that memory has an end.
+/// Maximum size in bytes of a page, or of a line of a stream. Larger ones are refused.
 const MAX_PAGE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What references are relative to when nobody says where a page is from.
+/// Base URL of pages whose URL is not given.
 const NOWHERE: &str = "http://localhost/";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  gleaner extract page.html\n  curl -s https://example.org/ | gleaner extract - --url https://example.org/ --format markdown\n  gleaner extract --jsonl < pages.jsonl > texts.jsonl\n\nA line of a stream is {\"id\":..., \"html\":\"...\", \"url\":\"...\"}; url may be missing. The answers come in the same order."
+    after_help = "Examples:\n  gleaner extract page.html\n  curl -s https://example.org/ | gleaner extract - --url https://example.org/ --format markdown\n  gleaner extract --jsonl < pages.jsonl > texts.jsonl\n\nEach line of a stream is {\"id\":..., \"html\":\"...\", \"url\":\"...\"}; url is optional. Results are printed in the\norder of the input."
 )]
 pub(crate) struct Arguments {
-    /// HTML file, or - for standard input
+    /// HTML file; `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "jsonl")]
     file: Option<PathBuf>,
-    /// Where the page is from: what its links are relative to
+    /// URL of the page, to resolve its links against
     #[arg(long, value_name = "URL", conflicts_with = "jsonl")]
     url: Option<String>,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
-    /// Read one page a line as JSON from FILE or standard input, and print one answer a line
+    /// Read one page per line as JSON from FILE or standard input, and print one JSON object per line
     #[arg(long)]
     jsonl: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Format {
-    /// The main text, a block a line; with --jsonl in the field `text`
+    /// Main text, one block per line; in the field `text` with --jsonl
     #[default]
     Text,
-    /// The main text with headings, lists, tables and links; with --jsonl in the field `markdown`
+    /// Main text with headings, lists, tables and links; in the field `markdown` with --jsonl
     Markdown,
-    /// One object with all that is known of the page
+    /// One JSON object with everything known about the page
     Json,
 }
 
-/// A line of a stream. `html` is borrowed from the line where it has no escapes.
+/// A line of the input stream. `html` is borrowed from the line if it contains no escapes.
 #[derive(Deserialize)]
-struct Question<'a> {
+struct Input<'a> {
     #[serde(default)]
     id: serde_json::Value,
     #[serde(borrow)]
@@ -63,15 +62,15 @@ struct Question<'a> {
     url: Option<std::borrow::Cow<'a, str>>,
 }
 
-/// What is said of one page.
+/// The result for one page.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Output<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<serde_json::Value>,
     title: Option<&'a str>,
-    /// The detected language where that is sure, else the declared one.
+    /// The detected language if detection is confident, otherwise the declared one.
     lang: Option<&'a str>,
-    /// How much of the visible text the main text is.
+    /// Share of the visible text that is main text, 0 to 1.
     kept: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
@@ -81,7 +80,7 @@ struct Answer<'a> {
     rest: Option<Rest<'a>>,
 }
 
-/// What else is said with `--format json`.
+/// Further fields of `--format json`.
 #[derive(Serialize)]
 struct Rest<'a> {
     declared_lang: Option<&'a str>,
@@ -92,7 +91,7 @@ struct Rest<'a> {
     links: Vec<&'a str>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> Output<'a> {
     fn of(read: &'a Read, id: Option<serde_json::Value>, format: Format) -> Self {
         let Read { page, markdown } = read;
         Self {
@@ -137,7 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let url = match &arguments.url {
         Some(given) => url::parse(given).map_err(|error| Failure::Usage {
             message: format!("--url {given:?}: {error}"),
-            hint: Some("give the whole address, such as https://example.org/page"),
+            hint: Some("give an absolute URL, such as https://example.org/page"),
         })?,
         None => nowhere(),
     };
@@ -147,14 +146,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Text => output::print(&format!("{}\n", read.page.main_text))?,
         Format::Markdown => output::print(&format!("{}\n", read.markdown.unwrap_or_default()))?,
         Format::Json => {
-            let line = Answer::of(&read, None, arguments.format).line()?;
+            let line = Output::of(&read, None, arguments.format).line()?;
             output::print(&String::from_utf8_lossy(&line))?;
         }
     }
     Ok(())
 }
 
-/// The named file, or standard input for `-` and for nothing; and what to call it.
+/// Opens the file, or standard input for `-` or if none is given. Also returns its name for messages.
 fn open(file: Option<&Path>) -> Result<(Box<dyn io::Read + Send>, String), Failure> {
     match file.filter(|file| *file != Path::new("-")) {
         None => Ok((Box::new(io::stdin()), "standard input".to_owned())),
@@ -173,13 +172,13 @@ fn nowhere() -> Url {
     url::parse(NOWHERE).expect("the constant is an http URL")
 }
 
-/// The identity of links in no crawl: nobody asks for their ids here, but they tell links apart.
+/// The identity of links outside a crawl: their ids are not shown, but tell links apart.
 fn identity() -> Identity {
     let secret = std::array::from_fn(|at| (at * 167 % 251) as u8);
     Identity::new(Canonicalizer::default(), Secret::from_bytes(secret))
 }
 
-/// A page, and its Markdown if that was asked for.
+/// A page, and its Markdown if requested.
 struct Read {
     page: Page,
     markdown: Option<String>,
@@ -207,7 +206,7 @@ impl Read {
     }
 }
 
-/// Answers every line, in order, on all cores, up to the first line that has no answer.
+/// Processes every line in order, on all cores, up to the first invalid line.
 fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let identity = identity();
@@ -235,7 +234,7 @@ fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<
                 failure: Some(Failure::Usage {
                     message: format!("{name}, line {number}: {wrong}"),
                     hint: Some(
-                        "a line is one JSON object with id and html; the lines before it are answered",
+                        "each line must be a JSON object with id and html; the lines before it were processed",
                     ),
                 }),
             },
@@ -246,17 +245,17 @@ fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<
     answered
 }
 
-/// The answer to one line, with its line end; or what is wrong with the line.
+/// The output for one line, with a newline, or what is wrong with the line.
 fn answer(line: &[u8], identity: &Identity, format: Format) -> Result<Vec<u8>, String> {
     if line.len() as u64 > MAX_PAGE_BYTES {
-        return Err(format!("has more than {MAX_PAGE_BYTES} bytes"));
+        return Err(format!("larger than {MAX_PAGE_BYTES} bytes"));
     }
-    let question: Question<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    // A page does not cease to be one because its address is odd.
+    let question: Input<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    // An invalid URL does not make the page invalid.
     let url = question.url.as_deref().and_then(|url| url::parse(url).ok());
     let url = url.unwrap_or_else(nowhere);
     let read = Read::of(&*question.html, &url, identity, format);
-    Answer::of(&read, Some(question.id), format)
+    Output::of(&read, Some(question.id), format)
         .line()
         .map_err(|error| error.to_string())
 }

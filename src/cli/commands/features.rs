@@ -1,4 +1,4 @@
-//! Flags that say what documents are compared by, for the commands that make fingerprints.
+//! The flags for features, of the commands that make fingerprints.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -13,38 +13,38 @@ use crate::dedup::Shingle;
 
 #[derive(Debug, Args)]
 pub(super) struct FeatureArguments {
-    /// What is compared, such as words:3 or chars:8 [default: words:2; words:5 with minhash]
+    /// Unit and length of shingles, such as words:3 or chars:8 [default: words:2; words:5 with minhash]
     #[arg(long, value_name = "UNIT:LENGTH")]
     shingle: Option<Shingle>,
-    /// How the shingles of a SimHash vote
+    /// Weights of shingles in a SimHash
     #[arg(long, value_enum, default_value_t)]
     weights: WeightsArgument,
-    /// Document frequencies for --weights tfidf, as `gleaner fingerprint --df-table-out` makes them
+    /// Document frequencies for --weights tfidf, written by `gleaner fingerprint --df-table-out`
     #[arg(long, value_name = "FILE")]
     df_table: Option<PathBuf>,
-    /// Another seed gives other hash functions
+    /// Seed of the hash functions
     #[arg(long, value_name = "N", default_value_t)]
     seed: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum WeightsArgument {
-    /// As often as they occur
+    /// Number of occurrences
     #[default]
     Count,
-    /// Once each
+    /// One for each distinct shingle
     Set,
-    /// As often as they occur, times how rare they are by --df-table
+    /// Number of occurrences times the inverse document frequency from --df-table
     Tfidf,
 }
 
 impl FeatureArguments {
-    /// Whether shingles are to vote in another way than usual.
+    /// Whether weights other than the default are set.
     pub(super) fn are_weighted(&self) -> bool {
         self.weights != WeightsArgument::Count
     }
 
-    /// Sets the options that the flags mean.
+    /// Applies the flags to the options.
     pub(super) fn set(&self, options: &mut Options) -> Result<(), Failure> {
         if let Some(shingle) = self.shingle {
             options.shingle = shingle;
@@ -61,10 +61,10 @@ impl FeatureArguments {
             }
             (WeightsArgument::Tfidf, None) => {
                 return Err(Failure::usage(
-                    "--weights tfidf needs --df-table; `gleaner fingerprint --df-table-out` makes one",
+                    "--weights tfidf requires --df-table; create a table with `gleaner fingerprint --df-table-out`",
                 ));
             }
-            (_, Some(_)) => return Err(Failure::usage("--df-table needs --weights tfidf")),
+            (_, Some(_)) => return Err(Failure::usage("--df-table requires --weights tfidf")),
         };
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `gleaner fingerprint`: what documents are compared by, as figures.
+//! `gleaner fingerprint`: prints the fingerprints of documents.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -13,31 +13,31 @@ use crate::cli::Failure;
 use crate::corpus::{self, Figures, Input, Options, Signer};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   gleaner fingerprint --jsonl pages.jsonl | jq -r '[.id, .\"simhash-64\"] | @tsv'
   gleaner fingerprint --jsonl pages.jsonl --df-table-out frequencies --df-table-number 1
 
-Input as for `gleaner dedup`. Output: one JSON object a line, in the same order; docs/formats.md has
-the fields.")]
+The input is that of `gleaner dedup`. The output is one JSON object per line, in the same order;
+docs/formats.md documents the fields.")]
 pub(crate) struct Arguments {
-    /// Files to read; - or none for standard input
+    /// Files to read; `-` or none for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The files are JSON, one document a line
+    /// The files contain JSON, one document per line
     #[arg(long, required = true)]
     jsonl: bool,
-    /// Print the 128 values of the `MinHash` signature too
+    /// Also print the 128 values of the MinHash signature
     #[arg(long)]
     minhash: bool,
     #[command(flatten)]
     features: FeatureArguments,
-    /// Make a table of document frequencies of all documents, in this file, and print nothing
+    /// Write a table of the document frequencies to this new file, and print nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["minhash", "df_table"])]
     df_table_out: Option<PathBuf>,
-    /// The number of that table: two tables should not have the same
+    /// Number of that table, which should differ from those of other tables
     #[arg(long, value_name = "N", default_value_t = 1, requires = "df_table_out")]
     df_table_number: u32,
-    /// Threads; the output does not depend on it [default: one a core]
+    /// Number of threads; does not affect the output [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }

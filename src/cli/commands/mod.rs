@@ -1,4 +1,4 @@
-//! The commands, one file each: its arguments, and what it does with them.
+//! The commands, one per file: the arguments of each, and what it does.
 
 mod demo;
 
@@ -30,60 +30,60 @@ use clap::Subcommand;
 use super::output::Screen;
 use super::{Failure, packaging};
 
-/// What gleaner is asked to do.
+/// The commands, in the order in which `--help` lists them.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Crawl a small web that is built in, and explain what happened: a first look, no network
+    /// Crawl a small built-in web and explain the results, without network access
     Demo(demo::Arguments),
-    /// Crawl from seeds into a data directory, or go on where the last run ended
+    /// Crawl from seeds, or resume a crawl where its last run stopped
     Crawl(crawl::Arguments),
-    /// Crawl without an end: visit pages again, take seeds while it runs
+    /// Crawl continuously: revisit pages and accept new seeds while running
     Daemon(daemon::Arguments),
-    /// Let a crawl that runs make no new visits
+    /// Pause a running crawl
     Pause(control::Pause),
-    /// Let a crawl that was paused go on
+    /// Resume a paused crawl
     Resume(control::Resume),
-    /// End a crawl that runs, in good order
+    /// Stop a running crawl gracefully
     Stop(control::Stop),
-    /// Give more seeds to a crawl that runs
+    /// Add seeds to a running crawl
     #[command(subcommand)]
     Seeds(control::Seeds),
-    /// Put failed URLs back in their queues, also while the crawl runs
+    /// Requeue failed URLs
     Retry(retry::Arguments),
-    /// Show the state of a crawl, also while it runs
+    /// Show the state of a crawl
     Status(status::Arguments),
-    /// Print the pages as JSON, one a line, also while the crawl runs
+    /// Print the pages of a crawl as JSON lines
     Pages(pages::Arguments),
-    /// Tell what happened to a URL, and why
+    /// Explain what happened to a URL
     Why(why::Arguments),
-    /// List the clusters of duplicates, also while the crawl runs
+    /// List clusters of duplicates
     Dups(dups::Arguments),
-    /// List the stored pages that are most like a page, also while the crawl runs
+    /// List the stored pages that are most similar to a page
     Similar(similar::Arguments),
-    /// Sum up what deduplication did, also while the crawl runs
+    /// Summarize the results of deduplication
     Report(report::Arguments),
-    /// Show the settings that hold and who set each, or check a configuration file
+    /// Show the effective settings, or check a configuration file
     Config(config::Arguments),
-    /// Print the canonical form of URLs, under which a crawl knows them
+    /// Print the canonical form of URLs
     Normalize(normalize::Arguments),
-    /// Print the main text of a page, or of a stream of pages
+    /// Extract the main text of HTML pages
     Extract(extract::Arguments),
-    /// Say what a robots.txt allows, by which of its lines
+    /// Check URLs against a robots.txt file
     Robots(robots::Arguments),
-    /// Print the URLs of a sitemap or feed
+    /// List the URLs of a sitemap or feed
     Sitemap(sitemap::Arguments),
-    /// Print what a shell needs to complete gleaner's commands and flags
+    /// Generate shell completions
     Completions(packaging::CompletionsArguments),
-    /// Print the man page, or write those of all commands
+    /// Generate man pages
     Man(packaging::ManArguments),
-    /// Find the duplicates of a corpus: WARC files or JSON lines in, verdicts out
+    /// Find duplicates in a corpus of WARC files or JSON lines
     Dedup(dedup::Arguments),
-    /// Print what documents are compared by: digests, SimHash, sketches
+    /// Print the fingerprints of documents
     Fingerprint(fingerprint::Arguments),
 }
 
 impl Command {
-    /// Whether only errors and hints are to be shown.
+    /// Whether only errors and hints should be shown.
     pub(super) fn is_quiet(&self) -> bool {
         match self {
             Self::Crawl(arguments) => arguments.quiet,
@@ -92,7 +92,7 @@ impl Command {
         }
     }
 
-    /// What is logged, unless the user says. A daemon tells what it does on its own.
+    /// The log filter, unless the user gives one. A daemon also logs what it does on its own.
     pub(super) fn default_filter(&self) -> &'static str {
         match self {
             _ if self.is_quiet() => "error",
@@ -101,7 +101,7 @@ impl Command {
         }
     }
 
-    /// Does what was asked for.
+    /// Runs the command.
     pub(super) fn run(self, screen: &Screen) -> Result<(), Failure> {
         match self {
             Self::Demo(arguments) => demo::run(&arguments, screen),

@@ -1,5 +1,5 @@
-//! `gleaner normalize`: the canonical form of URLs, one line out for each line in. A filter: what
-//! cannot be parsed is a line that says so, so that lines stay side by side.
+//! `gleaner normalize`: prints the canonical form of URLs. A filter with one line of output per line of
+//! input: a line that cannot be parsed yields an error line.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -21,28 +21,28 @@ use crate::url::{self, Canonicalizer, Rule, RuleSet};
   gleaner normalize --enable index-file,www --disable trailing-slash < urls.txt | sort | uniq -c
   gleaner normalize --rules")]
 pub(crate) struct Arguments {
-    /// URLs; without any they are read from standard input, one a line
+    /// URLs; if none are given, they are read from standard input, one per line
     #[arg(value_name = "URL", conflicts_with = "rules")]
     urls: Vec<OsString>,
-    /// Apply the rules of [url] and [[url.rule]] in this file, as a crawl with it would; the
-    /// environment goes before it
+    /// Apply the rules of [url] and [[url.rule]] in this configuration file, which the environment
+    /// overrides
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Apply these rules too, where no [[url.rule]] says otherwise; --rules lists them
+    /// Enable these rules, except where a [[url.rule]] disables them; --rules lists all rules
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule_parser(), hide_possible_values = true)]
     enable: Vec<Rule>,
-    /// Do not apply these rules; goes before --enable
+    /// Disable these rules; overrides --enable
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rule_parser(), hide_possible_values = true)]
     disable: Vec<Rule>,
-    /// After each URL and a tab, name the rules that made it what it is
+    /// Print the rules that changed each URL after it, separated by a tab
     #[arg(long)]
     explain: bool,
-    /// List the rules instead: name, on or off, what it does, with tabs in between
+    /// List the rules instead: name, on or off, and description, separated by tabs
     #[arg(long)]
     rules: bool,
 }
 
-/// Bytes of a line that are read: more than any URL may have, so that the message says so.
+/// Maximum bytes read of a line, more than any URL may have, so that the error says so.
 const MAX_LINE: u64 = 1024 * 1024;
 
 fn rule_parser() -> impl TypedValueParser<Value = Rule> {
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut line = Vec::new();
         while next_line(&mut lines, &mut line)? {
             writeln!(out, "{}", answer(&line)).map_err(anyhow::Error::from)?;
-            // Whoever writes line by line may wait for the answer before going on.
+            // An interactive writer may wait for the answer before it continues.
             if lines.buffer().is_empty() {
                 out.flush().map_err(anyhow::Error::from)?;
             }
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The line that answers a line: a URL or `error: ` and why there is none.
+/// The output for a line: its canonical URL, or `error: ` and the reason.
 fn answer(canonicalizer: &Canonicalizer, line: &[u8], explain: bool) -> String {
     let text = text(line);
     let url = match url::parse(&text) {
@@ -116,7 +116,7 @@ fn answer(canonicalizer: &Canonicalizer, line: &[u8], explain: bool) -> String {
     format!("{canonical}\t{}", fired.join(","))
 }
 
-/// A line as text. Bytes that are no UTF-8 become escapes, as which they would be sent.
+/// Decodes a line. Bytes that are not UTF-8 are percent-encoded, as they would be in a request.
 fn text(line: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(line) {
         return Cow::Borrowed(text);
@@ -129,7 +129,7 @@ fn text(line: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Reads a line without its end; of one that is longer than any URL, only a part.
+/// Reads a line without its line terminator, up to [`MAX_LINE`] bytes. False at the end of input.
 fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Failure> {
     line.clear();
     let unreadable = |error| input::unreadable(Path::new("standard input"), error);

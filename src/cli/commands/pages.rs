@@ -1,5 +1,5 @@
-//! `gleaner pages`: a line of JSON for each page in the order of commits, also while a crawl runs,
-//! and on as it goes on.
+//! `gleaner pages`: prints one line of JSON per page in the order of commits, and with `--follow` new
+//! pages as they are committed.
 
 use std::io::{self, BufWriter, StdoutLock, Write as _};
 use std::os::fd::AsFd as _;
@@ -20,38 +20,37 @@ use crate::engine::{Digests, Feed, LogLine, Outlook, PageLine, Position, RecordP
 use crate::fetch::DecodeBounds;
 use crate::page::Wish;
 
-/// How often a follower looks for news.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// Poll interval of `--follow`.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner pages --data-dir crawl --unique | jq -r '[.url, .title] | @tsv'
   gleaner pages --data-dir crawl --without noai,tdm-reservation
   gleaner pages --data-dir crawl --follow | while read -r page; do ...; done
-  gleaner pages --data-dir crawl --follow --after 0:48213     go on behind that `position`
+  gleaner pages --data-dir crawl --follow --after 0:48213     continue after that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
 language, robots, text, words, digests, simhash, verdict, distance, similarity, original, record and
-position;
-docs/formats.md explains them.")]
+position; docs/formats.md documents the fields. The crawl may be running.")]
 pub(crate) struct Arguments {
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Leave out duplicates, and what is neither original nor duplicate: errors, redirects
+    /// Print only originals: no duplicates, errors or redirects
     #[arg(long)]
     unique: bool,
-    /// Leave out pages that ask robots for one of these, by meta tag or header: noindex, nofollow,
+    /// Omit pages that ask for one of these in a robots meta tag or header: noindex, nofollow,
     /// noarchive, noai, noimageai, tdm-reservation
     #[arg(long, value_name = "WISH,...", value_delimiter = ',', value_parser = wish_parser(), hide_possible_values = true)]
     without: Vec<String>,
-    /// Leave out the text, which has to be read from the archive
+    /// Omit the text, which has to be read from the archive
     #[arg(long)]
     no_text: bool,
-    /// Go on with what is committed from now on, until the crawl ends
+    /// Continue with pages as they are committed, until the crawl ends
     #[arg(long, short)]
     follow: bool,
-    /// Begin behind this position, the `position` of a line that was read before
+    /// Start after this position, which is the `position` of a line read earlier
     #[arg(long, value_name = "POSITION", default_value_t)]
     after: Position,
 }
@@ -60,7 +59,7 @@ fn wish_parser() -> PossibleValuesParser {
     PossibleValuesParser::new(Wish::ALL.map(|(_, name)| name))
 }
 
-/// A page as it is written.
+/// A line of the output.
 #[derive(Serialize)]
 struct Line<'a> {
     url: &'a str,
@@ -86,10 +85,10 @@ struct Line<'a> {
     position: String,
 }
 
-/// Where the texts come from.
+/// Reads texts from the archive.
 struct Source {
     texts: Texts,
-    /// The file that could not be read last: it is told once, not for each of its pages.
+    /// The last file that could not be read, to log it once rather than for each page.
     unreadable: Option<String>,
 }
 
@@ -101,7 +100,7 @@ impl Source {
         };
         let file = page.text.as_ref().map(|place| place.file.clone());
         if self.unreadable != file {
-            tracing::warn!(url = line.url, error, "texts of this file cannot be read");
+            tracing::warn!(url = line.url, error, "cannot read texts from this file");
             self.unreadable = file;
         }
         None
@@ -147,7 +146,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             }
             Outlook::Killed if !was_killed => {
                 was_killed = true;
-                screen.say("no process crawls here, and the last one was killed; waiting for one that goes on (Ctrl-C ends this)");
+                screen.say("the last process that crawled here was killed; waiting for the crawl to be resumed (press Ctrl-C to exit)");
             }
             Outlook::Killed => {}
             Outlook::Running => was_killed = false,
@@ -195,14 +194,14 @@ fn write(
     Ok(())
 }
 
-/// Waits until it is time to look for news; true if whoever read standard output has gone.
+/// Waits for the poll interval. True if the reader of standard output has closed it.
 fn wait(out: &mut BufWriter<StdoutLock<'_>>) -> Result<bool, Failure> {
     let mut watched = [PollFd::from_borrowed_fd(
         out.get_ref().as_fd(),
         // An error is reported unasked: the other end of the pipe is closed.
         PollFlags::empty(),
     )];
-    let interval = Timespec::try_from(INTERVAL).expect("a tenth of a second is in range");
+    let interval = Timespec::try_from(POLL_INTERVAL).expect("a tenth of a second is in range");
     match poll(&mut watched, Some(&interval)) {
         Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
         Ok(_) => Ok(true),

@@ -1,4 +1,4 @@
-//! `gleaner report`: what deduplication did for a crawl, for people and as JSON, also while it runs.
+//! `gleaner report`: the results of deduplication, for people and as JSON.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,15 +14,17 @@ use crate::inspect::{Answer, MAX_LISTED, Question, Report, ReportOptions};
 #[command(after_help = "Examples:
   gleaner report --data-dir crawl
   gleaner report --data-dir crawl --json | jq '.tiers[] | [.tier, .pages, .saved]'
-  gleaner report --data-dir crawl --min-pages 100 --top 10")]
+  gleaner report --data-dir crawl --min-pages 100 --top 10
+
+The crawl may be running.")]
 pub(crate) struct Arguments {
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Clusters and hosts to list
+    /// Number of clusters and hosts to list
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = listed())]
     top: usize,
-    /// Pages that a host must have to be listed
+    /// List only hosts with at least this number of pages
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_pages: u64,
     /// Print one JSON object instead of text
@@ -30,7 +32,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// How many rows may be listed.
+/// Parses a number of rows to list.
 pub(super) fn listed() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=MAX_LISTED as u64)
 }

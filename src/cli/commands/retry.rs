@@ -1,4 +1,4 @@
-//! `gleaner retry`: what failed is tried again because a person asks for it.
+//! `gleaner retry`: requeues URLs that were given up.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ use crate::url::HostPattern;
   gleaner retry --data-dir crawl --class dns
   gleaner retry --data-dir crawl --class timeout,connect --host example.org && gleaner crawl --data-dir crawl")]
 pub(crate) struct Arguments {
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Classes of failure to try again, parted by commas
+    /// Classes of failure to retry, separated by commas
     #[arg(
         long = "class",
         value_name = "CLASS",
@@ -27,10 +27,10 @@ pub(crate) struct Arguments {
         value_parser = PossibleValuesParser::new(retry_classes())
     )]
     classes: Vec<String>,
-    /// Only at this host and those below it; `*.example.org` for those below alone
+    /// Retry only this host and its subdomains; `*.example.org` for the subdomains alone
     #[arg(long, value_name = "HOST")]
     host: Option<HostPattern>,
-    /// Print one JSON object instead of a sentence
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
@@ -66,7 +66,7 @@ fn in_words(retried: &Retried) -> String {
     };
     let hosts = match retried.hosts {
         0 => String::new(),
-        hosts => format!("; the waits of {hosts} hosts are over"),
+        hosts => format!("; {hosts} hosts no longer wait after failures"),
     };
-    format!("{sum} URLs are queued again{detail}{hosts}\n")
+    format!("requeued {sum} URLs{detail}{hosts}\n")
 }

@@ -1,5 +1,4 @@
-//! `gleaner robots`: what a robots.txt on disk says about URLs, judged as in a crawl. Nothing is
-//! fetched.
+//! `gleaner robots`: checks URLs against a robots.txt file, as a crawl would. Nothing is fetched.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -17,20 +16,20 @@ use crate::url::Url;
   gleaner robots --agent examplebot --robots robots.txt --explain https://example.org/a
   curl -s https://example.org/robots.txt | gleaner robots --robots - --sitemaps")]
 pub(crate) struct Arguments {
-    /// URLs to judge, or paths that begin with a slash; of which host they are plays no part
+    /// URLs to check, or paths that begin with a slash; the host is ignored
     #[arg(value_name = "URL", required_unless_present_any = ["sitemaps", "explain"])]
     urls: Vec<String>,
-    /// Judge for this crawler: its product token, or a whole user agent
+    /// Crawler to check for: a product token or a full user agent
     #[arg(long, value_name = "NAME", default_value = "gleaner")]
     agent: String,
-    /// The robots.txt, or - for standard input
+    /// The robots.txt file; `-` for standard input
     #[arg(long, value_name = "FILE")]
     robots: PathBuf,
-    /// After each URL, with tabs in between, the line that decides and what stands there; at the
-    /// end the delay, if the file asks for one
+    /// Print the matching line after each URL, separated by tabs, and at the end the crawl delay, if
+    /// there is one
     #[arg(long)]
     explain: bool,
-    /// Print the sitemaps that the file names, in its order
+    /// Print the sitemaps that the file lists
     #[arg(long)]
     sitemaps: bool,
 }
@@ -75,8 +74,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is asked of a host for this URL, of whatever scheme. Rules are about paths, so that what is
-/// no URL is taken for one.
+/// The path and query of a URL of any scheme. Rules match paths, so anything else is treated as a
+/// path.
 fn path_and_query(text: &str) -> String {
     if text.starts_with('/') {
         return text.to_owned();
@@ -89,7 +88,7 @@ fn path_and_query(text: &str) -> String {
         _ => {
             let path = format!("/{text}");
             output::say(&format!(
-                "warning: {text:?} is no URL and is judged as the path {path:?}"
+                "warning: {text:?} is not a URL; checking the path {path:?}"
             ));
             path
         }

@@ -1,5 +1,4 @@
-//! `gleaner similar`: the stored pages that are most like a page of the crawl, or like one in a file;
-//! also while the crawl runs.
+//! `gleaner similar`: the stored pages that are most similar to a page of the crawl, or to a file.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -20,7 +19,7 @@ use crate::inspect::{Answer, Question, Similar, Subject};
 use crate::page::charset;
 use crate::url;
 
-/// Bytes of a file; more is no page.
+/// Maximum size of a file in bytes.
 const MAX_PAGE_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Args)]
@@ -29,16 +28,16 @@ const MAX_PAGE_BYTES: u64 = 64 << 20;
   gleaner similar page.html --data-dir crawl --limit 3
   curl -s https://example.org/ | gleaner similar - --data-dir crawl --json | jq '.pages[0]'
 
-A URL is one that the crawl has visited, in any of its forms. The exit code is 5 if it is not stored and
-repeats nothing that is.")]
+A URL must be one that the crawl has visited, in any of its forms. The exit code is 5 if the page is
+neither stored nor a duplicate of a stored page. The crawl may be running.")]
 pub(crate) struct Arguments {
-    /// URL of a page of the crawl, or an HTML file; - for standard input
+    /// URL of a page of the crawl, or an HTML file; `-` for standard input
     #[arg(value_name = "URL|FILE")]
     page: String,
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// How many pages to print
+    /// Number of pages to list
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = listed())]
     limit: usize,
     /// Print one JSON object instead of text
@@ -54,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => {
             let page = &arguments.page;
             let url = url::parse(page)
-                .map_err(|error| Failure::usage(format!("cannot ask about {page:?}: {error}")))?;
+                .map_err(|error| Failure::usage(format!("invalid URL {page:?}: {error}")))?;
             Subject::Url(url.to_string())
         }
         false => Subject::Page(Box::new(read(&arguments.page)?)),
@@ -75,7 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !is_known {
         let page = &arguments.page;
         output::say(&format!(
-            "{page} is not stored and repeats nothing that is; `gleaner why` tells more"
+            "{page} is neither stored nor a duplicate of a stored page; see `gleaner why`"
         ));
         return Err(Failure::Answered(Exit::Unknown));
     }
@@ -89,7 +88,7 @@ fn read(file: &str) -> Result<Fingerprints, Failure> {
         "-" => Box::new(io::stdin()),
         _ => Box::new(File::open(file).map_err(|error| Failure::Usage {
             message: format!("cannot open {file}: {error}"),
-            hint: Some("give a whole URL, such as https://example.org/page, an existing HTML file, or - for standard input"),
+            hint: Some("give an absolute URL such as https://example.org/page, an existing HTML file, or - for standard input"),
         })?),
     };
     input
@@ -107,7 +106,7 @@ fn read(file: &str) -> Result<Fingerprints, Failure> {
     Ok(Fingerprints::of(&bytes, &text))
 }
 
-/// The answer for a person.
+/// The answer in words.
 fn in_words(found: &Similar) -> String {
     let mut text = String::new();
     if let Some(by) = &found.by {

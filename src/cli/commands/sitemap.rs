@@ -1,4 +1,4 @@
-//! `gleaner sitemap`: the URLs of a sitemap or feed on disk. Nothing is fetched, neither the
+//! `gleaner sitemap`: lists the URLs of a sitemap or feed file. Nothing is fetched, not even the
 //! sitemaps of an index.
 
 use std::io::{self, Write};
@@ -19,17 +19,16 @@ use crate::url;
   curl -s https://example.org/sitemap.xml | gleaner sitemap - --base https://example.org/sitemap.xml
   gleaner sitemap sitemap.xml --json | jq -r 'select(.priority > 0.5).url'")]
 pub(crate) struct Arguments {
-    /// A sitemap, an index of sitemaps, a feed, or a list of URLs, also with gzip; - for standard
-    /// input
+    /// Sitemap, sitemap index, feed, or list of URLs, optionally gzipped; `-` for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where the file came from: relative addresses are resolved against it
+    /// URL of the file, to resolve relative URLs against
     #[arg(long, value_name = "URL", value_parser = url::parse)]
     base: Option<url::Url>,
-    /// Read at most so many entries
+    /// Maximum number of entries to read
     #[arg(long, value_name = "N", default_value_t = SitemapOptions::default().max_entries)]
     max_entries: usize,
-    /// Print one JSON object for each entry, with all that the file says of it
+    /// Print one JSON object per entry, with all of its fields
     #[arg(long)]
     json: bool,
 }
@@ -67,12 +66,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::say(&format!("warning: and {unsaid} more problems"));
     }
     if report.form == Some(SitemapForm::Index) {
-        output::say("hint: this is an index: its URLs are those of sitemaps");
+        output::say("hint: this is a sitemap index: its URLs are those of sitemaps");
     }
     Ok(())
 }
 
-/// All that is said of a URL; what is not said has no key.
+/// All fields of an entry; missing fields are omitted.
 fn as_json(entry: &SitemapEntry) -> serde_json::Value {
     let kind = match entry.kind {
         EntryKind::Page => "page",
@@ -86,7 +85,7 @@ fn as_json(entry: &SitemapEntry) -> serde_json::Value {
         value["changefreq"] = json!(changefreq.as_str());
     }
     if let Some(priority) = entry.priority {
-        // As it was written: 0.8, not the nearest number of twice the precision.
+        // As written: 0.8, not the f64 that is nearest to the f32.
         value["priority"] = json!(priority.to_string().parse::<f64>().unwrap_or_default());
     }
     if !entry.alternates.is_empty() {

@@ -1,4 +1,4 @@
-//! `gleaner status`: the state of a crawl, also while it runs.
+//! `gleaner status`: the state of a crawl.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::learn::Stage;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  gleaner status --data-dir crawl\n  gleaner status --data-dir crawl --json | jq .counters.queued\n  gleaner status --data-dir crawl --rules"
+    after_help = "Examples:\n  gleaner status --data-dir crawl\n  gleaner status --data-dir crawl --json | jq .counters.queued\n  gleaner status --data-dir crawl --rules"
 )]
 pub(crate) struct Arguments {
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Show what was learned of hosts instead: parameters that change nothing, hosts that are others
+    /// Show the rules learned about hosts instead: irrelevant parameters, and aliases of hosts
     #[arg(long)]
     rules: bool,
     /// Print one JSON object instead of a table
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let status = &now.status;
     let head = match (status.running, status.time.is_empty()) {
-        (true, true) => "running, just begun".to_owned(),
+        (true, true) => "running, just started".to_owned(),
         (true, false) => format!(
             "running for {} s, as of {}: {} fetches in progress, {} hosts in memory, limit: {} ({})",
             status.seconds,
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The hosts of a crawl that runs, if it can be asked: it may be about to end.
+/// The hosts of a running crawl; `None` if it does not respond, as when it is about to end.
 fn hosts_of_running(directory: &Path) -> Option<HostsNow> {
     let mut client = Client::connect(directory).ok()?;
     match client.question(Question::Hosts).ok()? {
@@ -69,7 +69,7 @@ fn hosts_of_running(directory: &Path) -> Option<HostsNow> {
     }
 }
 
-/// Hosts and memory, a line each.
+/// Hosts and memory, one per line.
 fn details(now: &StatusNow) -> String {
     let mut text = String::new();
     if let Some(bytes) = now.hosts.as_ref().and_then(|it| it.queued_url_bytes) {
@@ -102,7 +102,7 @@ fn details(now: &StatusNow) -> String {
     text
 }
 
-/// A host, and what keeps it from being visited.
+/// A host, and why it is not being visited.
 fn of_host(host: &HostNow) -> String {
     let trouble = host.trouble.map_or("", Trouble::name);
     let state = match (host.parked, host.failures) {
@@ -118,7 +118,7 @@ fn of_host(host: &HostNow) -> String {
     format!("{}  ({} queued; {state})", host.host, host.queued)
 }
 
-/// What was learned of hosts.
+/// Prints the rules learned about hosts.
 fn rules(arguments: &Arguments) -> Result<(), Failure> {
     let mut inspector = Inspector::open(&arguments.data_dir)?;
     let Answer::Learned(learned) = inspector.ask(Question::Learned)? else {
@@ -131,26 +131,26 @@ fn rules(arguments: &Arguments) -> Result<(), Failure> {
     Ok(output::print(&text)?)
 }
 
-/// A line for each.
+/// One line per rule.
 fn in_words(learned: &Learned) -> String {
     let mut text = String::new();
     for rule in &learned.rules {
         let stage = match rule.stage {
-            Stage::Learned => "changes nothing",
-            Stage::Watched => "matters, as of now",
+            Stage::Learned => "does not matter",
+            Stage::Watched => "matters for now",
             Stage::Matters => "matters",
         };
         let _ = writeln!(
             text,
-            "{}  {}  {stage}  ({} visits agree, {} did not; {} checks; {} links left aside at this host)",
+            "{}  {}  {stage}  ({} visits agreed, {} did not; {} checks; {} links of this host suppressed)",
             rule.host, rule.what, rule.agreed, rule.contradicted, rule.checked, rule.suppressed
         );
     }
     for alias in &learned.aliases {
         let holds = if alias.holds {
-            "is taken for"
+            "is an alias of"
         } else {
-            "is not"
+            "is not an alias of"
         };
         let _ = writeln!(
             text,
@@ -159,7 +159,7 @@ fn in_words(learned: &Learned) -> String {
         );
     }
     if text.is_empty() {
-        text.push_str("nothing was learned\n");
+        text.push_str("no rules were learned\n");
     }
     text
 }

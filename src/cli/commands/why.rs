@@ -1,4 +1,4 @@
-//! `gleaner why`: what happened to a URL, for people and as JSON.
+//! `gleaner why`: explains what happened to a URL.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -18,12 +18,13 @@ use crate::url;
   gleaner why https://example.org/page --data-dir crawl
   gleaner why https://example.org/page --data-dir crawl --json | jq .state
 
-Any form of the URL will do. The exit code is 0 if the crawl knows it, 5 if it does not.")]
+The URL may be given in any form. The exit code is 5 if the crawl does not know it. The crawl may be
+running.")]
 pub(crate) struct Arguments {
-    /// The URL to ask about
+    /// URL to explain
     #[arg(value_name = "URL")]
     url: String,
-    /// Directory of the crawl
+    /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
     /// Print one JSON object instead of text
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let url = url::parse(&arguments.url).map_err(|error| Failure::Usage {
-        message: format!("cannot ask about {:?}: {error}", arguments.url),
+        message: format!("invalid URL {:?}: {error}", arguments.url),
         hint: Some("give an absolute URL, such as https://example.org/page"),
     })?;
     let url = url.to_string();
@@ -52,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The answer for a person.
+/// The answer in words.
 fn in_words(why: &Why) -> String {
     let mut text = String::new();
     let mut say = |name: &str, what: &str| {
@@ -65,7 +66,7 @@ fn in_words(why: &Why) -> String {
     if let Some(queued) = &why.queued {
         let class = queued.class;
         let state = format!(
-            "queued: URLs of its host before it: {} (class {class}, {} attempts made)",
+            "queued: {} URLs of its host before it (class {class}, {} attempts made)",
             queued.ahead, queued.attempts
         );
         say("state", &state);
@@ -95,7 +96,10 @@ fn in_words(why: &Why) -> String {
             say("next visit", next);
         }
         if let (Some(first), Some(last)) = (&visit.first_seen, &visit.last_checked) {
-            say("duplicate", &format!("since {first}, last found so {last}"));
+            say(
+                "duplicate",
+                &format!("since {first}, last confirmed {last}"),
+            );
         }
         if let Some(best) = &visit.cluster_canonical {
             say("best called", best);
@@ -144,13 +148,11 @@ fn fate(visit: &Visited) -> String {
         None => format!("status {}", visit.status),
     };
     if let Some(archive) = &visit.archive {
-        return format!(
-            "known: {answer}, as {archive} of an earlier crawl has it; not fetched again"
-        );
+        return format!("known: {answer}, from {archive} of an earlier crawl; not fetched again");
     }
     if let Some(next) = &visit.next_attempt {
         let attempts = visit.attempts;
-        return format!("failed so far: {answer}; {attempts} attempts, not again before {next}");
+        return format!("failed so far: {answer}; {attempts} attempts, next not before {next}");
     }
     match (&visit.original, visit.distance, visit.similarity) {
         (Some(original), Some(distance), Some(similarity)) => format!(
@@ -169,17 +171,17 @@ fn fate(visit: &Visited) -> String {
     }
 }
 
-/// What a reason for being ineligible means.
+/// Explains why a page is ineligible for deduplication.
 fn in_full(reason: &str) -> &str {
     match reason {
-        "status" => "no success",
-        "empty" => "it has no body",
-        "kind" => "it is neither HTML nor text (archive.other_types)",
-        "cut" => "it was not received whole",
-        "challenge" => "challenge: a CAPTCHA, or another test for machines, in place of the page",
-        "denied" => "denied: a refusal in place of the page",
-        "consent" => "consent: a question for consent in place of the page",
-        "repeated" => "repeated: a short text that the host gives under many URLs",
+        "status" => "not a success status",
+        "empty" => "no body",
+        "kind" => "neither HTML nor text (archive.other_types)",
+        "cut" => "not received completely",
+        "challenge" => "challenge: a CAPTCHA or another bot check instead of the page",
+        "denied" => "denied: an access-denied page instead of the page",
+        "consent" => "consent: a consent dialog instead of the page",
+        "repeated" => "repeated: a short text that the host serves under many URLs",
         other => other,
     }
 }
@@ -203,7 +205,7 @@ fn admission(why: &Why) -> String {
     let scope = scope.trim_matches('"');
     let mut text = match &*now.answer {
         "out-of-scope" => {
-            format!("out of scope: it shares no {scope} with a seed (crawl.scope is {scope})")
+            format!("out of scope: its {scope} is not that of a seed (crawl.scope is {scope})")
         }
         "excluded" => format!(
             "excluded by {:?} (crawl.exclude)",
@@ -216,20 +218,20 @@ fn admission(why: &Why) -> String {
         ),
         "admitted" => format!("in scope (crawl.scope is {scope})"),
         "learned-rule" => format!(
-            "learned-rule: by what was learned of its host it is a variant of {}",
+            "learned-rule: by the rules learned about its host it is a variant of {}",
             now.variant_of.as_deref().unwrap_or_default()
         ),
         "host-alias" => format!(
-            "host-alias: its host is taken for another, visited is {}",
+            "host-alias: its host is an alias; {} is visited instead",
             now.alias_of.as_deref().unwrap_or_default()
         ),
         trap => format!("{trap}: {}", trapped(trap)),
     };
     if now.host_demoted {
-        text.push_str("; its host is demoted, most of its pages repeat others of it");
+        text.push_str("; its host is demoted because most of its pages repeat other pages of it");
     }
     if let Some(pattern) = &now.pattern_demoted {
-        let _ = write!(text, "; most pages at {pattern} repeat others");
+        let _ = write!(text, "; most pages at {pattern} are duplicates");
     }
     if let Some(max_depth) = now.max_depth {
         let _ = write!(
@@ -246,20 +248,20 @@ fn admission(why: &Why) -> String {
     text
 }
 
-/// What a trap's name means, and the setting that decides.
+/// Explains a trap, and names the setting for it.
 fn trapped(trap: &str) -> &'static str {
     match trap {
-        "host-budget" => "its host had its share of URLs (traps.max_pages_per_host)",
-        "domain-budget" => "its domain had its share of URLs (traps.max_pages_per_domain)",
+        "host-budget" => "the budget of its host is used up (traps.max_pages_per_host)",
+        "domain-budget" => "the budget of its domain is used up (traps.max_pages_per_domain)",
         "too-many-segments" => "its path has too many segments (traps.max_segments)",
         "repeated-segments" => "a segment of its path is repeated too often (traps.max_repeats)",
         "too-many-parameters" => "its query has too many parameters (traps.max_parameters)",
-        "growing-query" => "page after page the query grew (traps.max_query_growth)",
+        "growing-query" => "its query grew from page to page (traps.max_query_growth)",
         "date-series" => {
-            "pages like it say nothing new besides their dates (traps.max_dates, traps.max_date_walk)"
+            "pages like it differ only in their dates (traps.max_dates, traps.max_date_walk)"
         }
         "duplicates" => {
-            "most pages like it repeat others (traps.max_duplicates, traps.demoted_pages)"
+            "most pages like it are duplicates (traps.max_duplicates, traps.demoted_pages)"
         }
         _ => "it is not followed",
     }
@@ -275,7 +277,7 @@ fn robots(why: &Why) -> String {
         let _ = write!(text, ": {reason}");
     }
     if let Some(until) = &now.until {
-        let _ = write!(text, " (holds until {until})");
+        let _ = write!(text, " (valid until {until})");
     }
     text
 }
