@@ -83,7 +83,7 @@ impl Committer {
         let until = self.state.queue_sequence;
         let state = group.host(&*self.store, host)?;
         state.twins.alias_of = Some(of.as_str().to_owned());
-        state.lessons.sweep = Some(Sweep {
+        state.learned_rules.sweep = Some(Sweep {
             class: 0,
             sequence: 0,
             until,

@@ -18,7 +18,8 @@ use crate::fetch::{
     Conditions, Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
 use crate::frontier::{
-    Answer, Errand, FetchTask, Pace, Politeness, Purpose, Refusal, SharedPolicies, Trouble, Visited,
+    Answer, FetchTask, Pace, Politeness, Purpose, Refusal, RobotsRedirect, SharedPolicies, Trouble,
+    Visited,
 };
 use crate::robots::{self, Availability};
 use crate::url::HostKey;
@@ -63,23 +64,23 @@ impl Fetchers {
             },
             address_free_from: finished.plus(self.politeness(host).address_delay()),
             host: host.clone(),
-            home: None,
-            onward: None,
+            for_host: None,
+            next_hop: None,
         };
         let mut pace = visited.pace;
         if let Outcome::Exchange(exchange) = &outcome
             && is_robots
-            && let Some(onward) = self.onward(&task, exchange, &pace)
+            && let Some(next_hop) = self.next_hop(&task, exchange, &pace)
         {
-            visited.onward = Some(onward);
+            visited.next_hop = Some(next_hop);
             // The scheduler does not listen any more when the run is ending: here the visit is as if it
             // had never been, below it counts.
             let _ = self.events.send(Event::Visited(Box::new(visited))).await;
             return;
         }
-        if task.errand.is_some() {
+        if task.robots_redirect.is_some() {
             pace = after(&task.host, &task.pace);
-            visited.home = Some((task.host.clone(), pace));
+            visited.for_host = Some((task.host.clone(), pace));
         }
         let _ = self.events.send(Event::Visited(Box::new(visited))).await;
         let fetched = Fetched {
@@ -131,25 +132,28 @@ impl Fetchers {
     /// 2.3.1.2): its rules are needed before anything else of the host. It waits for its turn at the host that
     /// it leads to. What is recorded is the last answer, under its own URL; a redirect that may not
     /// be followed leads nowhere, and is all there is.
-    fn onward(&self, task: &FetchTask, exchange: &Exchange, visited: &Pace) -> Option<FetchTask> {
-        let hops = task.errand.as_ref().map_or(0, |errand| errand.hops);
+    fn next_hop(&self, task: &FetchTask, exchange: &Exchange, visited: &Pace) -> Option<FetchTask> {
+        let hops = task
+            .robots_redirect
+            .as_ref()
+            .map_or(0, |robots_redirect| robots_redirect.hops);
         let target = exchange.redirect_target(&task.url)?;
         if hops >= robots::MAX_REDIRECTS || self.guard.check(&target).is_err() {
             return None;
         }
-        let mut onward = task.clone();
-        if task.errand.is_none() {
-            onward.pace = *visited;
+        let mut next_hop = task.clone();
+        if task.robots_redirect.is_none() {
+            next_hop.pace = *visited;
         }
-        onward.queued.url = target.to_string();
-        onward.queued.path.push('R');
-        onward.errand = Some(Errand {
+        next_hop.queued.url = target.to_string();
+        next_hop.queued.path.push('R');
+        next_hop.robots_redirect = Some(RobotsRedirect {
             at: HostKey::of(&target),
             pace: Pace::default(),
             hops: hops + 1,
         });
-        onward.url = target;
-        Some(onward)
+        next_hop.url = target;
+        Some(next_hop)
     }
 
     fn politeness(&self, host: &HostKey) -> Politeness {

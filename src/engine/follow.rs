@@ -9,7 +9,7 @@ use super::reputation::{Reputation, reputation};
 use super::visit::{Findings, Judged, Receipt, Seeds};
 use crate::fetch::{Exchange, Guard};
 use crate::frontier::{
-    Admission, Candidate, Expectation, FetchTask, Purpose, QueuedUrl, Standing, admit, class_of,
+    Admission, Candidate, Expectation, FetchTask, Provenance, Purpose, QueuedUrl, admit, class_of,
 };
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
 use crate::rows::CrawlState;
@@ -199,10 +199,10 @@ impl Committer {
             hops: queued.hops,
             trail: queued.trail,
             from,
-            standing: match origin {
-                Origin::Seed => Standing::Given,
-                Origin::Manifest => Standing::Named,
-                Origin::Link | Origin::OtherForm | Origin::Shelf(_) => Standing::Linked,
+            provenance: match origin {
+                Origin::Seed => Provenance::Given,
+                Origin::Manifest => Provenance::Named,
+                Origin::Link | Origin::OtherForm | Origin::Shelf(_) => Provenance::Linked,
             },
             other_form: matches!(origin, Origin::OtherForm | Origin::Shelf(true)),
         };

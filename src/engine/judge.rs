@@ -409,7 +409,7 @@ impl Committer {
         group: &mut Group,
     ) -> Result<(), Error> {
         let key = keys::queue(host.as_str(), place.class, place.block.last);
-        let is_swept = group.host(&*self.store, host)?.lessons.swept;
+        let is_swept = group.host(&*self.store, host)?.learned_rules.swept;
         // A variant may have been taken from the queue while it was on its way.
         let removed = match is_swept {
             true => self.removed_of(&key, place.block.last, group)?,

@@ -15,7 +15,9 @@ use super::visit::{Entry, Judged, Receipt};
 use crate::dedup::{Repeat, Tier, Verdict};
 use crate::fetch::Outcome;
 use crate::frontier::{Block, CLASSES, Expectation, FetchTask, Purpose, QueuedUrl};
-use crate::learn::{Class, Evidence, LearnPolicy, Lessons, MAX_SUBJECTS, Stage, Subject, rules_of};
+use crate::learn::{
+    Class, Evidence, LearnPolicy, LearnedRules, MAX_SUBJECTS, Stage, Subject, rules_of,
+};
 use crate::rows::{Fate, Judgement, PageRecord};
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Identity, Url, UrlId};
@@ -59,7 +61,7 @@ fn evidence(
 pub(super) fn under_lessons(
     identity: &Identity,
     host: &HostKey,
-    lessons: &Lessons,
+    lessons: &LearnedRules,
 ) -> Option<(Identity, u32)> {
     let generation = lessons.generation;
     let learned = || identity.with_learned(host, rules_of(lessons.learned()));
@@ -130,7 +132,7 @@ impl Committer {
         group: &mut Group,
     ) -> Result<bool, Error> {
         let state = group.known_host(&*self.store, host)?;
-        let learned = state.and_then(|it| under_lessons(&self.identity, host, &it.lessons));
+        let learned = state.and_then(|it| under_lessons(&self.identity, host, &it.learned_rules));
         let Some((identity, generation)) = learned else {
             return Ok(false);
         };
@@ -169,10 +171,10 @@ impl Committer {
         group: &mut Group,
     ) -> Result<bool, Error> {
         let state = group.host(&*self.store, host)?;
-        if state.lessons.suppress() {
+        if state.learned_rules.suppress() {
             return Ok(true);
         }
-        let tag = tag(state.lessons.generation);
+        let tag = tag(state.learned_rules.generation);
         self.shelve(queued, host, tag, false, group)?;
         Ok(false)
     }
@@ -197,7 +199,7 @@ impl Committer {
             return Ok(());
         };
         self.note_visited(&task.url, task.queued.id, &task.host, group)?;
-        let lessons = group.host(&*self.store, &task.host)?.lessons.clone();
+        let lessons = group.host(&*self.store, &task.host)?.learned_rules.clone();
         let is_duplicate = matches!(judged.verdict, Verdict::Duplicate(_));
         if task.url.query().is_none() && lessons.subjects.is_empty() && !is_duplicate {
             return Ok(());
@@ -261,7 +263,7 @@ impl Committer {
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
-        let known = &group.host(&*self.store, host)?.lessons;
+        let known = &group.host(&*self.store, host)?.learned_rules;
         let all = rules_of(known.learned().chain([subject]));
         let form = self.identity.with_learned(host, all).id(canonical);
         let has_effect = form != identity.id(canonical);
@@ -273,7 +275,7 @@ impl Committer {
             if known.subjects.len() >= MAX_SUBJECTS {
                 return Ok(());
             }
-            let lessons = &mut group.host(&*self.store, host)?.lessons;
+            let lessons = &mut group.host(&*self.store, host)?.learned_rules;
             lessons.subjects.push((subject.clone(), Stage::Watched));
         }
         let variant = match variant {
@@ -311,7 +313,7 @@ impl Committer {
         host: &HostKey,
         group: &mut Group,
     ) -> Result<(), Error> {
-        let lessons = &mut group.host(&*self.store, host)?.lessons;
+        let lessons = &mut group.host(&*self.store, host)?.learned_rules;
         if may_have_variants(url) && lessons.visited < MAX_VISITED {
             lessons.visited += 1;
             let key = keys::learned(host.as_str(), keys::learned::VISITED, id.as_bytes());
@@ -336,7 +338,7 @@ impl Committer {
             Verdict::Duplicate(_) => false,
             Verdict::Unchanged(_) | Verdict::Ineligible(_) => return Ok(()),
         };
-        let lessons = &group.host(&*self.store, host)?.lessons;
+        let lessons = &group.host(&*self.store, host)?.learned_rules;
         let concerned = |subject: &&Subject| {
             let form = self
                 .identity
@@ -365,7 +367,7 @@ impl Committer {
     /// Whether the form of a URL without all that was learned not to matter was admitted and not
     /// visited yet.
     fn plain_form_waits(&mut self, task: &FetchTask, group: &mut Group) -> Result<bool, Error> {
-        let lessons = &group.host(&*self.store, &task.host)?.lessons;
+        let lessons = &group.host(&*self.store, &task.host)?.learned_rules;
         let Some((identity, _)) = under_lessons(&self.identity, &task.host, lessons) else {
             return Ok(false);
         };
@@ -386,7 +388,7 @@ impl Committer {
         group: &mut Group,
     ) -> Result<(), Error> {
         let queued = self.state.queue_sequence;
-        let lessons = &mut group.host(&*self.store, host)?.lessons;
+        let lessons = &mut group.host(&*self.store, host)?.learned_rules;
         let (before, had_any) = (lessons.generation, lessons.any());
         lessons.change(subject, stage, queued);
         if !lessons.any() && !had_any {
@@ -416,7 +418,7 @@ impl Committer {
             if let Entry::Visit(visit) = entry {
                 let host = &visit.fetched.task.host;
                 let state = group.known_host(&*self.store, host)?;
-                if state.is_some_and(|state| state.lessons.sweep.is_some()) {
+                if state.is_some_and(|state| state.learned_rules.sweep.is_some()) {
                     self.sweep_host(host, entries, group)?;
                 }
             }
@@ -431,11 +433,11 @@ impl Committer {
         group: &mut Group,
     ) -> Result<(), Error> {
         let state = group.host(&*self.store, host)?;
-        let Some(mut sweep) = state.lessons.sweep else {
+        let Some(mut sweep) = state.learned_rules.sweep else {
             return Ok(());
         };
         let heads = state.clone();
-        let learned = under_lessons(&self.identity, host, &heads.lessons);
+        let learned = under_lessons(&self.identity, host, &heads.learned_rules);
         let mut receipt = Receipt::default();
         // They are over with this group.
         let visited: Vec<_> = entries
@@ -496,7 +498,7 @@ impl Committer {
                 };
             }
         }
-        let lessons = &mut group.host(&*self.store, host)?.lessons;
+        let lessons = &mut group.host(&*self.store, host)?.learned_rules;
         lessons.sweep = (sweep.class < CLASSES).then_some(sweep);
         receipt.reread = Some(host.clone());
         group.receipts.push(receipt);
@@ -528,7 +530,7 @@ impl Committer {
         if !self.is_known_form(identity.id(&url), *generation, queued.id, group) {
             return Ok(Swept::Stays);
         }
-        if group.host(&*self.store, host)?.lessons.suppress() {
+        if group.host(&*self.store, host)?.learned_rules.suppress() {
             // What it is a variant of stands before it, or was visited.
             let expectation = Expectation::Check;
             return Ok(Swept::Waits(QueuedUrl {
@@ -550,7 +552,7 @@ impl Committer {
     ) -> Result<(), Error> {
         let state = group.host(&*self.store, host)?;
         state.queued = state.queued.saturating_sub(1);
-        state.lessons.swept = true;
+        state.learned_rules.swept = true;
         self.state.counters.queued = self.state.counters.queued.saturating_sub(1);
         self.shelve(queued, host, tag, true, group)
     }
@@ -567,7 +569,7 @@ enum Swept {
 }
 
 /// Whether one of several parameters is known to matter by itself.
-fn has_part_that_matters(subject: &Subject, lessons: &Lessons) -> bool {
+fn has_part_that_matters(subject: &Subject, lessons: &LearnedRules) -> bool {
     let Subject::Parameters(names) = subject else {
         return false;
     };

@@ -189,7 +189,7 @@ impl Rehearsal {
             task: FetchTask {
                 host: taken.host,
                 pace: Pace::default(),
-                errand: None,
+                robots_redirect: None,
                 place: Some(taken.place),
                 queued: taken.queued,
                 url,

@@ -9,7 +9,7 @@ use super::visit::{Findings, Judged, Receipt};
 use crate::dedup::{Repeat, Verdict};
 use crate::fetch::Exchange;
 use crate::frontier::{HostState, QueuedUrl};
-use crate::learn::{Pattern, PatternState, Sighting, Trap, TrapPolicy, skeleton};
+use crate::learn::{PageOutcome, Pattern, PatternState, Trap, TrapPolicy, skeleton};
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Url};
 
@@ -58,10 +58,10 @@ pub(super) fn reputation(
     if spent.admitted >= policy.max_pages_per_host || spent.by_host(policy).is_some() {
         return Ok(Reputation::Trapped(Trap::HostBudget, None));
     }
-    if !state.record.allows(policy, HOST_SHARE) {
+    if !state.outcomes.allows(policy, HOST_SHARE) {
         return Ok(Reputation::Trapped(Trap::Duplicates, Some(HOST_TAG)));
     }
-    let mut is_low = state.record.is_demoted();
+    let mut is_low = state.outcomes.is_demoted();
     let any_demoted = state.demoted_patterns > 0;
     let spent = group.spent(store, host)?;
     if spent.admitted >= policy.max_pages_per_domain || spent.by_domain(policy).is_some() {
@@ -81,7 +81,7 @@ pub(super) fn reputation(
         let Some(known) = pattern_state(&pattern, host, store, group)? else {
             continue;
         };
-        if !known.record.allows(policy, share) {
+        if !known.outcomes.allows(policy, share) {
             return Ok(Reputation::Trapped(Trap::Duplicates, Some(pattern.key())));
         }
         if pattern
@@ -90,7 +90,7 @@ pub(super) fn reputation(
         {
             return Ok(Reputation::Trapped(Trap::Dates, Some(pattern.key())));
         }
-        is_low |= known.record.is_demoted();
+        is_low |= known.outcomes.is_demoted();
     }
     Ok(match is_low {
         true => Reputation::Low,
@@ -129,7 +129,7 @@ impl Committer {
         group.spend(store, host)?.admitted += 1;
         let state = group.host(store, host)?;
         state.admitted += 1;
-        state.record.admitted();
+        state.outcomes.admitted();
         let any_demoted = state.demoted_patterns > 0;
         if !any_demoted && !Pattern::may_be_dated(url) {
             return Ok(());
@@ -145,7 +145,7 @@ impl Committer {
             let Some(mut known) = self.known_or_new(known, &pattern, host, group)? else {
                 continue;
             };
-            known.record.admitted();
+            known.outcomes.admitted();
             if let Some(date) = pattern.date {
                 known.admitted_date(date);
             }
@@ -242,23 +242,23 @@ impl Committer {
         group: &mut Group,
     ) -> Result<(), Error> {
         let task = &judged.analysed.fetched.task;
-        let sighting = match &judged.verdict {
-            Verdict::Unique => Sighting::New,
+        let outcome = match &judged.verdict {
+            Verdict::Unique => PageOutcome::New,
             Verdict::Duplicate(Repeat { original, .. }) => {
                 let number = original.id as u32;
                 let own = url::parse(&original.url).is_ok_and(|url| HostKey::of(&url) == task.host);
                 if own {
-                    Sighting::OfOwn(number)
+                    PageOutcome::RepeatOfOwn(number)
                 } else {
-                    Sighting::OfOther(number)
+                    PageOutcome::RepeatOfOther(number)
                 }
             }
             Verdict::Unchanged(_) | Verdict::Ineligible(_) => return Ok(()),
         };
         let policy = self.policies.load().of(&task.host).traps;
-        let record = &mut group.host(&*self.store, &task.host)?.record;
+        let record = &mut group.host(&*self.store, &task.host)?.outcomes;
         let was_demoted = record.is_demoted();
-        let demoted = record.note(sighting, &policy);
+        let demoted = record.note(outcome, &policy);
         let is_demoted = record.is_demoted();
         if let Some(percent) = demoted {
             self.state.counters.demoted += 1;
@@ -268,7 +268,7 @@ impl Committer {
             self.unshelve(&task.host, HOST_TAG, receipt, group)?;
         }
         for (pattern, _) in kinds(&task.url) {
-            self.sight_pattern(judged, &pattern, sighting, receipt, group)?;
+            self.sight_pattern(judged, &pattern, outcome, receipt, group)?;
         }
         Ok(())
     }
@@ -277,7 +277,7 @@ impl Committer {
         &mut self,
         judged: &Judged,
         pattern: &Pattern,
-        sighting: Sighting,
+        outcome: PageOutcome,
         receipt: &mut Receipt,
         group: &mut Group,
     ) -> Result<(), Error> {
@@ -285,21 +285,21 @@ impl Committer {
         let policy = self.policies.load().of(host).traps;
         let known = pattern_state(pattern, host, &*self.store, group)?;
         // Of URLs that only ever led to something new there is no row.
-        if known.is_none() && sighting == Sighting::New && pattern.date.is_none() {
+        if known.is_none() && outcome == PageOutcome::New && pattern.date.is_none() {
             return Ok(());
         }
         let Some(mut known) = self.known_or_new(known, pattern, host, group)? else {
             return Ok(());
         };
-        let was_demoted = known.record.is_demoted();
-        if let Some(percent) = known.record.note(sighting, &policy) {
+        let was_demoted = known.outcomes.is_demoted();
+        if let Some(percent) = known.outcomes.note(outcome, &policy) {
             self.state.counters.demoted += 1;
             tracing::warn!(
                 "host {host} demoted: {percent} % duplicates at {}",
                 pattern.text
             );
         }
-        let is_demoted = known.record.is_demoted();
+        let is_demoted = known.outcomes.is_demoted();
         let mut says_more = false;
         if let (Some(_), Findings::Page(page)) = (pattern.date, &judged.analysed.findings) {
             says_more = known.said(skeleton(head(&page.full_text, MAX_SKELETON)));
@@ -351,12 +351,12 @@ pub(crate) fn demotion(
     let mut demoted = None;
     for (pattern, _) in kinds(url) {
         let known = pattern_state(&pattern, &HostKey::of(url), store, &mut group)?;
-        if known.is_some_and(|known| known.record.is_demoted()) {
+        if known.is_some_and(|known| known.outcomes.is_demoted()) {
             demoted.get_or_insert(pattern.text);
         }
     }
     Ok((
-        state.is_some_and(|state| state.record.is_demoted()),
+        state.is_some_and(|state| state.outcomes.is_demoted()),
         demoted,
     ))
 }

@@ -32,7 +32,7 @@ pub struct Candidate<'a> {
     /// That page; `None` if the trail is its own.
     pub from: Option<&'a Url>,
     /// Who wants it.
-    pub standing: Standing,
+    pub provenance: Provenance,
     /// A redirect to another form of the URL just visited (`/docs` to `/docs/`): it is known, and
     /// yet it must be asked for.
     pub other_form: bool,
@@ -40,7 +40,7 @@ pub struct Candidate<'a> {
 
 /// Who wants a URL admitted: what is asked of it depends on that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Provenance {
     /// The user gave it: it is in scope by that, and no pattern is asked.
     Given,
     /// A sitemap that a host of the crawl named: it is in scope by that, but may be excluded.
@@ -122,13 +122,13 @@ pub fn admit(
     if policy.max_depth.is_some_and(|max| candidate.depth > max) {
         return Admission::TooDeep;
     }
-    if candidate.standing == Standing::Linked && !scope.admits(&url) {
+    if candidate.provenance == Provenance::Linked && !scope.admits(&url) {
         return Admission::OutOfScope;
     }
-    if candidate.standing != Standing::Given && policy.exclude.find(candidate.url).is_some() {
+    if candidate.provenance != Provenance::Given && policy.exclude.find(candidate.url).is_some() {
         return Admission::Excluded;
     }
-    if candidate.standing == Standing::Linked
+    if candidate.provenance == Provenance::Linked
         && !policy.include.is_empty()
         && policy.include.find(candidate.url).is_none()
     {
@@ -139,7 +139,7 @@ pub fn admit(
         None => candidate.trail,
     };
     // Another form of a URL that was admitted is no other URL.
-    if candidate.standing == Standing::Linked
+    if candidate.provenance == Provenance::Linked
         && !candidate.other_form
         && let Some(trap) = by_form(&url, trail, &policy.traps)
     {
@@ -232,7 +232,7 @@ mod tests {
                 hops: 0,
                 trail: Trail::default(),
                 from: None,
-                standing: Standing::Linked,
+                provenance: Provenance::Linked,
                 other_form: false,
             };
             change(&mut candidate);
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn patterns_choose_among_links() {
         let mut gate = Gate::new();
-        let given = |asked: &mut Candidate<'_>| asked.standing = Standing::Given;
-        let named = |asked: &mut Candidate<'_>| asked.standing = Standing::Named;
+        let given = |asked: &mut Candidate<'_>| asked.provenance = Provenance::Given;
+        let named = |asked: &mut Candidate<'_>| asked.provenance = Provenance::Named;
         let a = "http://a.example/private/x";
         assert_eq!(gate.ask(a, |_| {}), "excluded");
         assert_eq!(gate.ask(a, named), "excluded");
@@ -294,12 +294,13 @@ mod tests {
             "admitted"
         );
         assert_eq!(gate.ask("http://c.example/", |_| {}), "too-deep");
-        let seed = |asked: &mut Candidate<'_>| (asked.standing, asked.depth) = (Standing::Given, 0);
+        let seed =
+            |asked: &mut Candidate<'_>| (asked.provenance, asked.depth) = (Provenance::Given, 0);
         assert_eq!(gate.ask("http://c.example/", seed), "admitted");
         assert_eq!(gate.ask("http://b.example/", |_| {}), "out-of-scope");
         assert_eq!(
-            gate.ask("http://b.example/", |asked| asked.standing =
-                Standing::Given),
+            gate.ask("http://b.example/", |asked| asked.provenance =
+                Provenance::Given),
             "admitted"
         );
         assert_eq!(
@@ -322,7 +323,7 @@ mod tests {
             gate.ask("http://a.example/x/x/x/x/", other_form),
             "admitted"
         );
-        let seed = |asked: &mut Candidate<'_>| asked.standing = Standing::Given;
+        let seed = |asked: &mut Candidate<'_>| asked.provenance = Provenance::Given;
         assert_eq!(gate.ask("http://a.example/y/y/y/y", seed), "admitted");
     }
 }

@@ -22,7 +22,7 @@ mod schedule;
 
 mod moment;
 
-pub use admission::{Admission, Candidate, Limits, Standing, admit};
+pub use admission::{Admission, Candidate, Limits, Provenance, admit};
 pub use moment::Moment;
 pub use policy::{
     LearnOverrides, Overrides, Policies, Policy, RobotsMode, SharedPolicies, SitemapMode,
@@ -36,7 +36,9 @@ pub use queue::refill::{
     LoadRequest, Loaded, PARKED, RefillRequest, Refilled, Refusal, RobotsPolicy, Waiting,
     domain_spent, load, path_and_query, refill,
 };
-pub use queue::task::{Errand, Expectation, FetchTask, Purpose, QueuedUrl, Validators, Visited};
+pub use queue::task::{
+    Expectation, FetchTask, Purpose, QueuedUrl, RobotsRedirect, Validators, Visited,
+};
 pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};
 pub use revisit_interval::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions};

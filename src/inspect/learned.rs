@@ -76,7 +76,7 @@ pub(super) fn learned(store: &dyn Store) -> Result<Learned, Error> {
                 agreed: evidence.agreed,
                 contradicted: evidence.contradicted,
                 checked: evidence.checked,
-                suppressed: state.lessons.suppressed,
+                suppressed: state.learned_rules.suppressed,
             });
             Ok(())
         },

@@ -367,7 +367,7 @@ fn admission(
         Some(trap) => Some(trap),
         None => trap_of(url, &policy.traps, store)?,
     };
-    let learned = host.map(|host| identity.with_learned(&key, rules_of(host.lessons.learned())));
+    let learned = host.map(|host| identity.with_learned(&key, rules_of(host.learned_rules.learned())));
     let variant_of = learned
         .map(|learned| learned.canonical(url).to_string())
         .filter(|form| *form != identity.canonical(url).as_str());

@@ -15,7 +15,10 @@ mod repeats;
 pub use host_aliases::{Twins, counterpart, is_preferred, is_sampled, may_be_one};
 pub use pattern::{Pattern, skeleton};
 pub use repeats::Repeats;
-pub use traps::{PatternState, Record, Sighting, Spent, Trail, Trap, TrapPolicy, by_form};
+pub use traps::{
+    OutcomeWindow, PageOutcome, PatternState, Spent, Trail, Trap, TrapPolicy, by_form,
+};
 pub use variants::{
-    AliasMode, Class, Evidence, LearnPolicy, Lessons, MAX_SUBJECTS, Stage, Subject, Sweep, rules_of,
+    AliasMode, Class, Evidence, LearnPolicy, LearnedRules, MAX_SUBJECTS, Stage, Subject, Sweep,
+    rules_of,
 };

@@ -219,18 +219,18 @@ impl Recent {
 
 /// What a visit says of its host and pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sighting {
+pub enum PageOutcome {
     /// Something new.
     New,
     /// The same as a page of the same host: the low bits of that page's number.
-    OfOwn(u32),
+    RepeatOfOwn(u32),
     /// The same as a page of another host.
-    OfOther(u32),
+    RepeatOfOther(u32),
 }
 
 /// How URLs of a host, or of one of its patterns, turned out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct OutcomeWindow {
     recent: Recent,
     /// The originals that were repeated last. A mirror repeats each page of another host once.
     originals: Vec<u32>,
@@ -244,15 +244,15 @@ const RECOVERY: u8 = 10;
 /// Originals that are remembered.
 const ORIGINALS: usize = 64;
 
-impl Record {
+impl OutcomeWindow {
     /// Takes a visit into account. The share of repetitions, if that costs the budget now.
-    pub fn note(&mut self, sighting: Sighting, policy: &TrapPolicy) -> Option<u8> {
-        let is_repetition = match sighting {
-            Sighting::New => false,
-            Sighting::OfOwn(_) => true,
-            Sighting::OfOther(original) => self.originals.contains(&original),
+    pub fn note(&mut self, outcome: PageOutcome, policy: &TrapPolicy) -> Option<u8> {
+        let is_repetition = match outcome {
+            PageOutcome::New => false,
+            PageOutcome::RepeatOfOwn(_) => true,
+            PageOutcome::RepeatOfOther(original) => self.originals.contains(&original),
         };
-        if let Sighting::OfOwn(original) | Sighting::OfOther(original) = sighting
+        if let PageOutcome::RepeatOfOwn(original) | PageOutcome::RepeatOfOther(original) = outcome
             && !self.originals.contains(&original)
         {
             remember(&mut self.originals, original, ORIGINALS);
@@ -302,7 +302,7 @@ pub struct PatternState {
     /// [`Pattern::text`].
     pub text: String,
     /// How its URLs turned out.
-    pub record: Record,
+    pub outcomes: OutcomeWindow,
     /// Dates that were admitted since a page of it said something new.
     dates: Vec<u32>,
     /// What its last pages said besides dates.
@@ -450,18 +450,18 @@ mod tests {
             demoted_pages: 2,
             ..TrapPolicy::default()
         };
-        let mut trap = Record::default();
-        let mut mirror = Record::default();
-        let mut trap_on_a_mirror = Record::default();
+        let mut trap = OutcomeWindow::default();
+        let mut mirror = OutcomeWindow::default();
+        let mut trap_on_a_mirror = OutcomeWindow::default();
         for page in 0..64 {
-            let sighting = if page < 2 {
-                Sighting::New
+            let outcome = if page < 2 {
+                PageOutcome::New
             } else {
-                Sighting::OfOwn(page % 2)
+                PageOutcome::RepeatOfOwn(page % 2)
             };
-            assert_eq!(trap.note(sighting, &policy), (page == 63).then_some(96));
-            assert_eq!(mirror.note(Sighting::OfOther(page), &policy), None);
-            let percent = trap_on_a_mirror.note(Sighting::OfOther(page % 2), &policy);
+            assert_eq!(trap.note(outcome, &policy), (page == 63).then_some(96));
+            assert_eq!(mirror.note(PageOutcome::RepeatOfOther(page), &policy), None);
+            let percent = trap_on_a_mirror.note(PageOutcome::RepeatOfOther(page % 2), &policy);
             assert_eq!(percent, (page == 63).then_some(96));
         }
         assert!(trap.is_demoted() && !mirror.is_demoted());
@@ -472,10 +472,10 @@ mod tests {
         }
         assert!(!trap.allows(&policy, 1) && trap.allows(&policy, 2) && mirror.allows(&policy, 1));
         // Told once, and taken back when there is something new.
-        assert_eq!(trap.note(Sighting::OfOwn(1), &policy), None);
+        assert_eq!(trap.note(PageOutcome::RepeatOfOwn(1), &policy), None);
         for page in 0..9 {
             assert!(trap.is_demoted(), "{page}");
-            trap.note(Sighting::New, &policy);
+            trap.note(PageOutcome::New, &policy);
         }
         assert!(!trap.is_demoted());
     }

@@ -310,7 +310,7 @@ impl Evidence {
 
 /// What a host's row keeps of its lessons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lessons {
+pub struct LearnedRules {
     /// What is looked at, and where that led to.
     pub subjects: Vec<(Subject, Stage)>,
     /// Rises with every lesson learned or taken back.
@@ -341,7 +341,7 @@ pub struct Sweep {
 /// Subjects of one host that are looked at.
 pub const MAX_SUBJECTS: usize = 32;
 
-impl Lessons {
+impl LearnedRules {
     /// Whether anything was learned.
     pub fn any(&self) -> bool {
         self.learned().next().is_some()
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn checks_come_half_as_often_each_time() {
-        let mut lessons = Lessons::default();
+        let mut lessons = LearnedRules::default();
         let checks: Vec<u64> = (1..=100).filter(|_| lessons.suppress()).collect();
         assert_eq!(checks, [8, 16, 32, 64]);
     }
@@ -499,12 +499,12 @@ mod tests {
     #[test]
     fn what_was_learned_is_looked_for_in_the_queue_from_its_beginning() {
         let subject = parameters(&["s"]);
-        let mut lessons = Lessons {
+        let mut lessons = LearnedRules {
             subjects: vec![
                 (subject.clone(), Stage::Watched),
                 (Subject::IndexFile, Stage::Learned),
             ],
-            ..Lessons::default()
+            ..LearnedRules::default()
         };
         lessons.change(&subject, Stage::Learned, 7);
         assert_eq!((lessons.generation, lessons.sweep.unwrap().until), (1, 7));

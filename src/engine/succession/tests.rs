@@ -164,7 +164,7 @@ impl World {
         };
         let fetched = Fetched {
             task: FetchTask {
-                errand: None,
+                robots_redirect: None,
                 host: HostKey::of(&parsed),
                 pace: Pace::default(),
                 place,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{CLASSES, InBlock, Opened, Place, bit};
 use crate::frontier::{Moment, Pace, Trouble};
-use crate::learn::{Lessons, Record, Repeats, Spent, Twins};
+use crate::learn::{LearnedRules, OutcomeWindow, Repeats, Spent, Twins};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -56,7 +56,7 @@ pub struct HostState {
     /// URLs admitted.
     pub admitted: u64,
     /// How they turned out.
-    pub record: Record,
+    pub outcomes: OutcomeWindow,
     /// Patterns of its URLs that have a row in `Learned`.
     pub patterns: u32,
     /// Those of them that lost their budget.
@@ -64,7 +64,7 @@ pub struct HostState {
     /// URLs that were left aside, in `Learned`.
     pub shelved: u32,
     /// What was learned of its URLs.
-    pub lessons: Lessons,
+    pub learned_rules: LearnedRules,
     /// Hosts like it.
     pub twins: Twins,
 }

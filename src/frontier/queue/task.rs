@@ -121,7 +121,7 @@ pub struct FetchTask {
     /// That host's pace when the task was handed out; exact, as a host has one visit at a time.
     pub pace: Pace,
     /// Where a robots.txt was redirected to.
-    pub errand: Option<Errand>,
+    pub robots_redirect: Option<RobotsRedirect>,
     /// The queue row, for a page; a robots.txt waits in none.
     pub place: Option<Place>,
     /// The row itself; for a robots.txt one made up for it.
@@ -130,7 +130,7 @@ pub struct FetchTask {
 
 /// A visit of one host for another: its robots.txt is there.
 #[derive(Debug, Clone)]
-pub struct Errand {
+pub struct RobotsRedirect {
     /// The host that is visited.
     pub at: HostKey,
     /// That one's pace when the task was handed out.
@@ -142,8 +142,8 @@ pub struct Errand {
 impl FetchTask {
     /// The host that is visited, and its pace.
     pub fn visiting(&self) -> (&HostKey, &Pace) {
-        match &self.errand {
-            Some(errand) => (&errand.at, &errand.pace),
+        match &self.robots_redirect {
+            Some(robots_redirect) => (&robots_redirect.at, &robots_redirect.pace),
             None => (&self.host, &self.pace),
         }
     }
@@ -161,7 +161,7 @@ pub struct Visited {
     /// Nobody may visit that address before.
     pub address_free_from: Moment,
     /// The host for which it was, if that is another one, and the pace of that from now on.
-    pub home: Option<(HostKey, Pace)>,
+    pub for_host: Option<(HostKey, Pace)>,
     /// Where to go on: a redirect of a robots.txt.
-    pub onward: Option<FetchTask>,
+    pub next_hop: Option<FetchTask>,
 }

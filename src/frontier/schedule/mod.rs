@@ -8,15 +8,15 @@
 //! `window` slots of at most `buffer` URLs, and a slot for each robots.txt that is being looked for
 //! elsewhere.
 
+mod active_host;
 mod lanes;
-mod slot;
 mod window;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 
+use active_host::{ActiveHost, AddressState, Reading, Robots};
 use lanes::Lanes;
-use slot::{Reading, Robots, Slot, Whereabouts};
 
 use crate::frontier::{
     FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl, RefillRequest,
@@ -72,13 +72,13 @@ pub struct Schedule {
     identity: Identity,
     /// The time that it was told last.
     clock: Moment,
-    slots: HashMap<HostKey, Slot>,
+    active_hosts: HashMap<HostKey, ActiveHost>,
     /// Idle hosts with something to fetch.
     lanes: Lanes,
     /// Hosts whose buffer runs low, first come first served.
-    hungry: VecDeque<HostKey>,
+    needs_refill: VecDeque<HostKey>,
     /// Hosts whose address is to be found out.
-    homeless: VecDeque<HostKey>,
+    unresolved: VecDeque<HostKey>,
     resolving: usize,
     /// URLs in the slots' buffers.
     urls: usize,
@@ -87,8 +87,8 @@ pub struct Schedule {
     /// When hosts that left the window may be visited again, where their rows do not say so.
     recent: HashMap<HostKey, Moment>,
     /// Hosts that had their share of the window, in that order.
-    tired: BTreeMap<u64, HostKey>,
-    tired_count: u64,
+    over_quantum: BTreeMap<u64, HostKey>,
+    over_quantum_count: u64,
     /// Hosts that leave the window as soon as they are at rest.
     leaving: usize,
     /// The earliest moment at which a host on disk that has no slot is worth reading; `None` if
@@ -117,16 +117,16 @@ impl Schedule {
             options,
             identity,
             clock: Moment::default(),
-            slots: HashMap::new(),
+            active_hosts: HashMap::new(),
             lanes: Lanes::default(),
-            hungry: VecDeque::new(),
-            homeless: VecDeque::new(),
+            needs_refill: VecDeque::new(),
+            unresolved: VecDeque::new(),
             resolving: 0,
             urls: 0,
             forbidden: VecDeque::new(),
             recent: HashMap::new(),
-            tired: BTreeMap::new(),
-            tired_count: 0,
+            over_quantum: BTreeMap::new(),
+            over_quantum_count: 0,
             leaving: 0,
             outside_from: Some(Moment::default()),
             pass: None,
@@ -141,7 +141,7 @@ impl Schedule {
 
     /// Hosts in the window.
     pub fn hosts(&self) -> usize {
-        self.slots.len()
+        self.active_hosts.len()
     }
 
     /// URLs of these in memory that are not handed out.
@@ -159,9 +159,9 @@ impl Schedule {
     pub fn memory_bytes(&self) -> u64 {
         const TEXT: usize = 100;
         let url = std::mem::size_of::<Waiting>() + 3 * TEXT;
-        let host = 2 * std::mem::size_of::<Slot>() + 2 * TEXT;
+        let host = 2 * std::mem::size_of::<ActiveHost>() + 2 * TEXT;
         let address = std::mem::size_of::<(IpAddr, Moment)>() * 4;
-        (self.urls * url + self.slots.len() * host + self.addresses() * address) as u64
+        (self.urls * url + self.active_hosts.len() * host + self.addresses() * address) as u64
     }
 
     /// Whether a visit could be handed out now.
@@ -177,7 +177,10 @@ impl Schedule {
     /// Nothing is in the window or on its way there: what is left waits on disk, and not for long
     /// reads.
     pub fn is_idle(&self) -> bool {
-        self.slots.is_empty() && self.forbidden.is_empty() && self.pass.is_none() && !self.loading
+        self.active_hosts.is_empty()
+            && self.forbidden.is_empty()
+            && self.pass.is_none()
+            && !self.loading
     }
 
     /// Whether all pages of this run are handed out; one that does not count gives its place back.
@@ -201,7 +204,7 @@ impl Schedule {
             return Action::Load(request);
         }
         if self.resolving < MAX_RESOLVING
-            && let Some(host) = self.homeless.pop_front()
+            && let Some(host) = self.unresolved.pop_front()
         {
             self.resolving += 1;
             return Action::Resolve(host);
@@ -228,50 +231,53 @@ impl Schedule {
 
     /// Nothing is in the window, nothing outside, and nobody is looking.
     fn is_drained(&self) -> bool {
-        self.slots.is_empty() && self.outside_from.is_none() && self.pass.is_none() && !self.loading
+        self.active_hosts.is_empty()
+            && self.outside_from.is_none()
+            && self.pass.is_none()
+            && !self.loading
     }
 
     /// The URLs that `refill` read, and how gently their host is treated.
     pub fn refilled(&mut self, refilled: Refilled, politeness: &Politeness) {
         self.reads = self.reads.saturating_sub(1);
         let host = refilled.host;
-        let Some(slot) = self.slots.get_mut(&host) else {
+        let Some(active) = self.active_hosts.get_mut(&host) else {
             return;
         };
-        let outdated = slot.reading == Reading::Outdated;
-        slot.reading = Reading::No;
-        slot.known = true;
+        let outdated = active.reading == Reading::Outdated;
+        active.reading = Reading::No;
+        active.known = true;
         // A live host's due time and failures in memory are newer than the committed ones.
-        slot.pace.due = slot.pace.due.max(refilled.pace.due);
+        active.pace.due = active.pace.due.max(refilled.pace.due);
         let (before, delay) = (
-            politeness.delay(slot.pace.crawl_delay),
+            politeness.delay(active.pace.crawl_delay),
             politeness.delay(refilled.pace.crawl_delay),
         );
-        if slot.visited {
+        if active.visited {
             // Its robots.txt may just have asked for a longer delay than it was given until now.
-            slot.pace.due = slot.pace.due.plus(delay.saturating_sub(before));
+            active.pace.due = active.pace.due.plus(delay.saturating_sub(before));
         } else {
-            let (due, before) = (slot.pace.due, slot.pace.crawl_delay);
-            slot.pace = Pace {
+            let (due, before) = (active.pace.due, active.pace.crawl_delay);
+            active.pace = Pace {
                 due,
                 crawl_delay: before,
                 ..refilled.pace
             };
             if let Some(resumed) = self.options.resumed {
-                slot.pace.due = slot.pace.due.max(resumed.plus(delay));
+                active.pace.due = active.pace.due.max(resumed.plus(delay));
             }
         }
-        slot.pace.crawl_delay = refilled.pace.crawl_delay;
+        active.pace.crawl_delay = refilled.pace.crawl_delay;
         if refilled.needs_robots {
-            slot.robots = Robots::Wanted;
+            active.robots = Robots::Wanted;
         }
-        slot.cursors = refilled.cursors;
-        slot.more = refilled.more || outdated;
+        active.cursors = refilled.cursors;
+        active.more = refilled.more || outdated;
         self.urls += refilled.allowed.len();
-        slot.buffer.extend(refilled.allowed);
+        active.buffer.extend(refilled.allowed);
         for waiting in refilled.forbidden {
-            slot.in_progress.insert((waiting.class, waiting.sequence));
-            let pace = slot.pace;
+            active.in_progress.insert((waiting.class, waiting.sequence));
+            let pace = active.pace;
             let task = page_task(host.clone(), pace, waiting, 0);
             self.forbidden
                 .push_back((task, refilled.forbidden_because.clone()));
@@ -282,8 +288,8 @@ impl Schedule {
     /// The address of a host, if it has one and that matters.
     pub fn resolved(&mut self, host: &HostKey, address: Option<IpAddr>) {
         self.resolving = self.resolving.saturating_sub(1);
-        if let Some(slot) = self.slots.get_mut(host) {
-            slot.address = Whereabouts::Known(address);
+        if let Some(active) = self.active_hosts.get_mut(host) {
+            active.address = AddressState::Known(address);
         }
         self.settle(host);
     }
@@ -291,46 +297,46 @@ impl Schedule {
     /// A visit ended.
     pub fn visited(&mut self, visit: Visited) {
         let host = visit.host;
-        if let Some(slot) = self.slots.get_mut(&host) {
-            slot.busy = false;
-            slot.set_pace(&visit.pace);
-            if let Whereabouts::Known(Some(planned)) = slot.address {
+        if let Some(active) = self.active_hosts.get_mut(&host) {
+            active.busy = false;
+            active.set_pace(&visit.pace);
+            if let AddressState::Known(Some(planned)) = active.address {
                 let from = visit.address_free_from;
                 match visit.address {
                     Some(ip) if ip != planned => {
                         self.lanes.release(&host, planned, self.clock);
                         self.lanes.leave_alone(ip, from);
-                        slot.address = Whereabouts::Known(Some(ip));
+                        active.address = AddressState::Known(Some(ip));
                     }
                     _ => self.lanes.visited(&host, planned, from, self.clock),
                 }
             }
             if visit.address.is_none() {
                 // It may have moved.
-                slot.address = Whereabouts::Unknown;
+                active.address = AddressState::Unknown;
             }
         }
         self.settle(&host);
-        if let Some((home, pace)) = visit.home {
-            if let Some(slot) = self.slots.get_mut(&home) {
-                slot.set_pace(&pace);
+        if let Some((for_host, pace)) = visit.for_host {
+            if let Some(active) = self.active_hosts.get_mut(&for_host) {
+                active.set_pace(&pace);
             }
-            self.settle(&home);
+            self.settle(&for_host);
         }
-        if let Some(task) = visit.onward {
-            self.run_errand(task);
+        if let Some(task) = visit.next_hop {
+            self.follow_robots_redirect(task);
         }
     }
 
     /// A visit of another host than the one that it is for. The window may grow by that host.
-    fn run_errand(&mut self, task: FetchTask) {
+    fn follow_robots_redirect(&mut self, task: FetchTask) {
         let at = task.visiting().0.clone();
         let due = self.recent.remove(&at).unwrap_or_default();
-        let slot = self
-            .slots
+        let active = self
+            .active_hosts
             .entry(at.clone())
-            .or_insert_with(|| Slot::new(due));
-        slot.errands.push_back(task);
+            .or_insert_with(|| ActiveHost::new(due));
+        active.robots_redirects.push_back(task);
         self.settle(&at);
     }
 
@@ -348,17 +354,17 @@ impl Schedule {
                 *left += 1;
             }
         }
-        let Some(slot) = self.slots.get_mut(host) else {
+        let Some(active) = self.active_hosts.get_mut(host) else {
             return;
         };
         match place {
             Some(place) => {
-                slot.in_progress.remove(&(place.class, place.sequence));
+                active.in_progress.remove(&(place.class, place.sequence));
             }
             None => {
-                slot.robots = Robots::Known;
+                active.robots = Robots::Known;
                 // What is known now is read with the next URLs.
-                slot.more = true;
+                active.more = true;
             }
         }
         self.settle(host);
@@ -367,10 +373,10 @@ impl Schedule {
     /// URLs of this host were committed to its queue.
     pub fn queued(&mut self, host: &HostKey, due: Moment) {
         self.lowest_due = self.lowest_due.min(due);
-        if let Some(slot) = self.slots.get_mut(host) {
-            slot.more = true;
-            if slot.reading == Reading::InProgress {
-                slot.reading = Reading::Outdated;
+        if let Some(active) = self.active_hosts.get_mut(host) {
+            active.more = true;
+            if active.reading == Reading::InProgress {
+                active.reading = Reading::Outdated;
             }
             self.settle(host);
         } else {
@@ -381,73 +387,78 @@ impl Schedule {
     /// Rows of this host's queue were removed or changed: what was read and not handed out is read
     /// again, if that is possible. If not, a few rows may be visited that are gone.
     pub fn reread(&mut self, host: &HostKey) {
-        let Some(slot) = self.slots.get_mut(host) else {
+        let Some(active) = self.active_hosts.get_mut(host) else {
             return;
         };
-        let mut cursors = slot.cursors;
-        for waiting in &slot.buffer {
+        let mut cursors = active.cursors;
+        for waiting in &active.buffer {
             let cursor = &mut cursors[usize::from(waiting.class)];
             *cursor = waiting.sequence.min(*cursor);
         }
         // What is in progress must not be read again, and an answer under way would set the
         // cursors.
         let is_behind = |(class, sequence): &(u8, u64)| *sequence < cursors[usize::from(*class)];
-        let is_reading = matches!(slot.reading, Reading::InProgress | Reading::Outdated);
-        if is_reading || !slot.in_progress.iter().all(is_behind) {
+        let is_reading = matches!(active.reading, Reading::InProgress | Reading::Outdated);
+        if is_reading || !active.in_progress.iter().all(is_behind) {
             return;
         }
-        slot.cursors = cursors;
-        self.urls -= slot.buffer.len();
-        slot.buffer.clear();
-        slot.more = true;
+        active.cursors = cursors;
+        self.urls -= active.buffer.len();
+        active.buffer.clear();
+        active.more = true;
         self.settle(host);
     }
 
     /// Restores the invariants for one host after a change.
     fn settle(&mut self, host: &HostKey) {
-        let Some(slot) = self.slots.get_mut(host) else {
+        let Some(active) = self.active_hosts.get_mut(host) else {
             return;
         };
-        if slot.is_done() || slot.is_to_leave(self.clock) {
+        if active.is_done() || active.is_to_leave(self.clock) {
             self.leave(host);
             return;
         }
         // What robots.txt forbids goes straight to `in_progress`: it must not pile up there.
-        let low = slot.buffer.len() * 4 <= self.options.buffer
-            && slot.in_progress.len() < self.options.buffer * 4;
-        let idle = slot.reading == Reading::No && slot.robots == Robots::Known && !slot.leaving;
-        if low && slot.more && idle {
-            slot.reading = Reading::Wanted;
-            self.hungry.push_back(host.clone());
+        let low = active.buffer.len() * 4 <= self.options.buffer
+            && active.in_progress.len() < self.options.buffer * 4;
+        let idle =
+            active.reading == Reading::No && active.robots == Robots::Known && !active.leaving;
+        if low && active.more && idle {
+            active.reading = Reading::Wanted;
+            self.needs_refill.push_back(host.clone());
         }
-        if slot.busy || !slot.has_something_to_fetch() {
+        if active.busy || !active.has_something_to_fetch() {
             self.lanes.remove(host);
             return;
         }
-        match slot.address {
-            Whereabouts::Known(address) => self.lanes.insert(host, slot.pace.due, address),
-            Whereabouts::Unknown => {
-                slot.address = Whereabouts::Asked;
-                self.homeless.push_back(host.clone());
+        match active.address {
+            AddressState::Known(address) => self.lanes.insert(host, active.pace.due, address),
+            AddressState::Unknown => {
+                active.address = AddressState::Asked;
+                self.unresolved.push_back(host.clone());
             }
-            Whereabouts::Asked => {}
+            AddressState::Asked => {}
         }
     }
 
     fn next_refill(&mut self) -> Option<RefillRequest> {
-        while let Some(host) = self.hungry.pop_front() {
-            let Some(slot) = self.slots.get_mut(&host) else {
+        while let Some(host) = self.needs_refill.pop_front() {
+            let Some(active) = self.active_hosts.get_mut(&host) else {
                 continue;
             };
             // The host may have left the window and come back since it was put here.
-            if slot.reading != Reading::Wanted {
+            if active.reading != Reading::Wanted {
                 continue;
             }
-            slot.reading = Reading::InProgress;
+            active.reading = Reading::InProgress;
             self.reads += 1;
             return Some(RefillRequest {
-                limit: self.options.buffer.saturating_sub(slot.buffer.len()).max(1),
-                cursors: slot.cursors,
+                limit: self
+                    .options
+                    .buffer
+                    .saturating_sub(active.buffer.len())
+                    .max(1),
+                cursors: active.cursors,
                 host,
             });
         }
@@ -456,31 +467,32 @@ impl Schedule {
 
     fn hand_out(&mut self, now: Moment) -> Option<FetchTask> {
         let host = self.lanes.pop(now)?;
-        let slot = self.slots.get_mut(&host)?;
-        slot.busy = true;
-        if let Some(mut task) = slot.errands.pop_front() {
-            slot.ran_errands = true;
-            if let Some(errand) = &mut task.errand {
-                errand.pace = slot.pace;
+        let active = self.active_hosts.get_mut(&host)?;
+        active.busy = true;
+        if let Some(mut task) = active.robots_redirects.pop_front() {
+            active.followed_redirects = true;
+            if let Some(robots_redirect) = &mut task.robots_redirect {
+                robots_redirect.pace = active.pace;
             }
             return Some(task);
         }
-        if slot.robots == Robots::Wanted {
-            slot.robots = Robots::InProgress;
-            return Some(robots_task(host, slot.pace, &self.identity));
+        if active.robots == Robots::Wanted {
+            active.robots = Robots::InProgress;
+            return Some(robots_task(host, active.pace, &self.identity));
         }
-        let waiting = slot.buffer.pop_front()?;
+        let waiting = active.buffer.pop_front()?;
         self.urls -= 1;
         let class = waiting.class;
-        slot.in_progress.insert((class, waiting.sequence));
-        slot.served += 1;
-        if slot.served == QUANTUM {
-            self.tired_count += 1;
-            slot.tired = self.tired_count;
-            self.tired.insert(self.tired_count, host.clone());
+        active.in_progress.insert((class, waiting.sequence));
+        active.served += 1;
+        if active.served == QUANTUM {
+            self.over_quantum_count += 1;
+            active.over_quantum = self.over_quantum_count;
+            self.over_quantum
+                .insert(self.over_quantum_count, host.clone());
         }
-        let floor = slot.floor(class);
-        let task = page_task(host.clone(), slot.pace, waiting, floor);
+        let floor = active.floor(class);
+        let task = page_task(host.clone(), active.pace, waiting, floor);
         self.pages_in_progress += 1;
         if let Some(left) = &mut self.pages_left {
             *left = left.saturating_sub(1);
@@ -495,7 +507,7 @@ fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTa
         url: waiting.url,
         host,
         pace,
-        errand: None,
+        robots_redirect: None,
         place: Some(Place {
             class: waiting.class,
             sequence: waiting.sequence,
@@ -517,7 +529,7 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
         url,
         host,
         pace,
-        errand: None,
+        robots_redirect: None,
         place: None,
     }
 }

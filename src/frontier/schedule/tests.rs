@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frontier::{
-    Block, Errand, HostState, Leave, Loaded, PARKED, RobotsPolicy, RobotsRow, RobotsState,
+    Block, HostState, Leave, Loaded, PARKED, RobotsPolicy, RobotsRedirect, RobotsRow, RobotsState,
     RobotsVerdict, class_of, load, refill,
 };
 use crate::learn::TrapPolicy;
@@ -225,8 +225,8 @@ impl World {
                     pace,
                     address: address.or(Some([9; 4].into())),
                     address_free_from: free_from,
-                    home: None,
-                    onward: None,
+                    for_host: None,
+                    next_hop: None,
                 });
                 self.ended.push((task, Some(pace)));
             }
@@ -561,7 +561,7 @@ fn a_parked_host_has_no_place_in_the_window() {
 }
 
 #[test]
-fn an_errand_is_run_at_the_other_host_and_in_its_time() {
+fn a_robots_redirect_is_followed_at_the_other_host_and_in_its_time() {
     let mut world = World::new(4, 4, None, RobotsPolicy::Obey("gleaner".to_owned()));
     world.queue(&host(2), "/", 0);
     world.schedule.queued(&host(2), Moment(0));
@@ -575,8 +575,8 @@ fn an_errand_is_run_at_the_other_host_and_in_its_time() {
     let task = robots(&mut world).expect("its robots.txt is asked for");
     // It is at a host that is not in the crawl, and then once more, before that one is due again.
     for hops in 1..3 {
-        let mut onward = task.clone();
-        onward.errand = Some(Errand {
+        let mut next_hop = task.clone();
+        next_hop.robots_redirect = Some(RobotsRedirect {
             at: host(5),
             pace: Pace::default(),
             hops,
@@ -594,8 +594,8 @@ fn an_errand_is_run_at_the_other_host_and_in_its_time() {
             },
             address: None,
             address_free_from: ended,
-            home: None,
-            onward: Some(onward),
+            for_host: None,
+            next_hop: Some(next_hop),
         });
         let run = loop {
             if let Some(task) = robots(&mut world) {
@@ -608,24 +608,24 @@ fn an_errand_is_run_at_the_other_host_and_in_its_time() {
     }
     assert_eq!(world.schedule.hosts(), 2);
     let ended = world.now;
-    let home = Pace {
+    let back = Pace {
         due: ended.plus(DELAY),
         ..Pace::default()
     };
     world.schedule.visited(Visited {
         host: host(5),
-        pace: home,
+        pace: back,
         address: None,
         address_free_from: ended,
-        home: Some((host(2), home)),
-        onward: None,
+        for_host: Some((host(2), back)),
+        next_hop: None,
     });
     // What is not on disk is remembered: the host is not visited too early when it is found.
     assert_eq!(world.schedule.hosts(), 1);
     world.due.insert(host(5), ended.plus(DELAY));
     world.queue(&host(5), "/", 0);
     world.schedule.queued(&host(5), Moment(0));
-    world.ended.push((task, Some(home)));
+    world.ended.push((task, Some(back)));
     world.settle();
     assert_eq!(world.fetched.len(), 2);
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Schedule;
-use super::slot::Slot;
+use super::active_host::ActiveHost;
 use crate::frontier::{LoadRequest, Loaded, Moment};
 use crate::store::keys;
 use crate::url::HostKey;
@@ -30,7 +30,7 @@ impl Schedule {
             self.lowest_due = self.lowest_due.min(*due);
         }
         for (due, host, parked) in loaded.hosts {
-            if self.slots.contains_key(&host) {
+            if self.active_hosts.contains_key(&host) {
                 continue;
             }
             if due > now.plus(FAR) {
@@ -54,7 +54,7 @@ impl Schedule {
     }
 
     pub(super) fn admit_host(&mut self, host: &HostKey, due: Moment) {
-        if self.slots.contains_key(host) {
+        if self.active_hosts.contains_key(host) {
             return;
         }
         if self.room() == 0 {
@@ -62,24 +62,24 @@ impl Schedule {
             return;
         }
         let due = self.recent.remove(host).unwrap_or_default().max(due);
-        self.slots.insert(host.clone(), Slot::new(due));
+        self.active_hosts.insert(host.clone(), ActiveHost::new(due));
         self.settle(host);
     }
 
     /// Takes a host out of the window that has nothing in progress.
     pub(super) fn leave(&mut self, host: &HostKey) {
         self.lanes.remove(host);
-        let Some(slot) = self.slots.remove(host) else {
+        let Some(active) = self.active_hosts.remove(host) else {
             return;
         };
-        self.urls -= slot.buffer.len();
-        self.tired.remove(&slot.tired);
-        self.leaving -= usize::from(slot.leaving);
-        if !slot.is_done() {
-            self.note_outside(slot.pace.due, slot.pace.parked);
+        self.urls -= active.buffer.len();
+        self.over_quantum.remove(&active.over_quantum);
+        self.leaving -= usize::from(active.leaving);
+        if !active.is_done() {
+            self.note_outside(active.pace.due, active.pace.parked);
         }
-        if slot.ran_errands && slot.pace.due > self.clock {
-            self.recent.insert(host.clone(), slot.pace.due);
+        if active.followed_redirects && active.pace.due > self.clock {
+            self.recent.insert(host.clone(), active.pace.due);
             if self.recent.len() > MAX_RECENT {
                 let now = self.clock;
                 self.recent.retain(|_, due| *due > now);
@@ -89,7 +89,7 @@ impl Schedule {
 
     /// Free places in the window.
     fn room(&self) -> usize {
-        self.options.window.saturating_sub(self.slots.len())
+        self.options.window.saturating_sub(self.active_hosts.len())
     }
 
     /// A host on disk has no slot. One that is parked is not read before its time.
@@ -141,7 +141,11 @@ impl Schedule {
         }
         self.looked_far = now;
         for host in self.lanes.far(now.plus(FAR), CROWD, LOAD_LIMIT) {
-            if self.slots.get(&host).is_some_and(Slot::is_at_rest) {
+            if self
+                .active_hosts
+                .get(&host)
+                .is_some_and(ActiveHost::is_at_rest)
+            {
                 self.leave(&host);
             }
         }
@@ -150,11 +154,11 @@ impl Schedule {
     /// Hosts that had their share give their places up, as many as are needed.
     fn rotate(&mut self, wanted: usize) {
         while self.room() + self.leaving < wanted {
-            let Some((_, host)) = self.tired.pop_first() else {
+            let Some((_, host)) = self.over_quantum.pop_first() else {
                 return;
             };
-            if let Some(slot) = self.slots.get_mut(&host) {
-                slot.leaving = true;
+            if let Some(active) = self.active_hosts.get_mut(&host) {
+                active.leaving = true;
                 self.leaving += 1;
             }
             self.settle(&host);

@@ -10,7 +10,7 @@ use crate::frontier::{CLASSES, FetchTask, Moment, Pace, Waiting};
     clippy::struct_excessive_bools,
     reason = "each is true or not whatever the others are"
 )]
-pub(super) struct Slot {
+pub(super) struct ActiveHost {
     pub(super) pace: Pace,
     /// Its pace in memory is newer than the committed one.
     pub(super) visited: bool,
@@ -20,7 +20,7 @@ pub(super) struct Slot {
     pub(super) more: bool,
     pub(super) reading: Reading,
     pub(super) robots: Robots,
-    pub(super) address: Whereabouts,
+    pub(super) address: AddressState,
     pub(super) buffer: VecDeque<Waiting>,
     pub(super) cursors: [u64; CLASSES as usize],
     /// Handed out and not committed.
@@ -28,13 +28,13 @@ pub(super) struct Slot {
     /// Its row was read, so its pace is known.
     pub(super) known: bool,
     /// Visits of it for other hosts, whose robots.txt is here.
-    pub(super) errands: VecDeque<FetchTask>,
+    pub(super) robots_redirects: VecDeque<FetchTask>,
     /// Such a visit was made: no commit tells of it.
-    pub(super) ran_errands: bool,
+    pub(super) followed_redirects: bool,
     /// URLs handed out since it came into the window.
     pub(super) served: usize,
     /// Its number among those that had their share; 0 if it has not.
-    pub(super) tired: u64,
+    pub(super) over_quantum: u64,
     /// It had its share, and others wait: it hands out nothing more, and goes when it is at rest.
     pub(super) leaving: bool,
 }
@@ -44,7 +44,7 @@ pub(super) struct Slot {
 pub(super) enum Reading {
     /// They are not.
     No,
-    /// They are to be: the host is in `hungry`.
+    /// They are to be: the host is in `needs_refill`.
     Wanted,
     /// They are.
     InProgress,
@@ -65,7 +65,7 @@ pub(super) enum Robots {
 
 /// What is known of a host's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whereabouts {
+pub(super) enum AddressState {
     /// Nothing: it is asked for before the host is visited.
     Unknown,
     /// It is being asked for.
@@ -74,7 +74,7 @@ pub(super) enum Whereabouts {
     Known(Option<IpAddr>),
 }
 
-impl Slot {
+impl ActiveHost {
     pub(super) fn new(due: Moment) -> Self {
         Self {
             pace: Pace {
@@ -86,21 +86,21 @@ impl Slot {
             more: true,
             reading: Reading::No,
             robots: Robots::Known,
-            address: Whereabouts::Unknown,
+            address: AddressState::Unknown,
             buffer: VecDeque::new(),
             cursors: [0; CLASSES as usize],
             in_progress: BTreeSet::new(),
             known: false,
-            errands: VecDeque::new(),
-            ran_errands: false,
+            robots_redirects: VecDeque::new(),
+            followed_redirects: false,
             served: 0,
-            tired: 0,
+            over_quantum: 0,
             leaving: false,
         }
     }
 
     pub(super) fn has_something_to_fetch(&self) -> bool {
-        if !self.errands.is_empty() {
+        if !self.robots_redirects.is_empty() {
             return self.known;
         }
         match self.robots {
@@ -133,10 +133,10 @@ impl Slot {
     /// Nothing of it is in progress or being read.
     pub(super) fn is_at_rest(&self) -> bool {
         self.in_progress.is_empty()
-            && self.errands.is_empty()
+            && self.robots_redirects.is_empty()
             && self.robots != Robots::InProgress
             && matches!(self.reading, Reading::No | Reading::Wanted)
-            && self.address != Whereabouts::Asked
+            && self.address != AddressState::Asked
             && !self.busy
     }
 
