@@ -1,83 +1,85 @@
-//! Whether a link becomes a task.
+//! Admission: whether a URL that was found is queued.
 
 use super::{Policies, Scope, SeenSet};
 use crate::learn::{Trail, Trap, by_form};
 use crate::runs::Runs;
 use crate::url::{self, HostKey, Url, UrlId};
 
-/// How far a crawl goes, besides what the hosts' policies say.
+/// Limits of the crawl that are the same for all hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Redirects followed in a row (RFC 9110 sets no number; Heritrix and browsers use 5 to 20).
+    /// Maximum number of redirects followed in a row (RFC 9110 sets no number; Heritrix and
+    /// browsers use 5 to 20).
     pub max_redirects: u8,
-    /// Characters of a URL; longer ones are not followed (RFC 9110, section 4.1 asks for 8,000).
+    /// Maximum length of a URL in bytes; longer ones are not followed (RFC 9110, section 4.1
+    /// recommends supporting 8,000).
     pub max_url_length: usize,
-    /// Sitemaps of one host that are read.
+    /// Maximum number of sitemaps read per host.
     pub max_sitemaps: u32,
 }
 
-/// A URL that asks to be admitted.
+/// A URL to be admitted or refused.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// As first seen.
+    /// The URL as first seen.
     pub url: &'a str,
-    /// Its identity.
+    /// Its id.
     pub id: UrlId,
-    /// Links from a seed.
+    /// Number of links followed from a seed.
     pub depth: u16,
-    /// Redirects in a row.
+    /// Number of redirects followed in a row.
     pub hops: u8,
-    /// How far the page that it is on is into something that may be a trap.
+    /// The trail of the page `from`, or of the URL itself if that is `None`.
     pub trail: Trail,
-    /// That page; `None` if the trail is its own.
+    /// The page that contains the link; `None` if `trail` belongs to the URL itself.
     pub from: Option<&'a Url>,
-    /// Who wants it.
+    /// Where the URL comes from.
     pub provenance: Provenance,
-    /// A redirect to another form of the URL just visited (`/docs` to `/docs/`): it is known, and
-    /// yet it must be asked for.
+    /// Whether it is a redirect to another form of the URL just visited (`/docs` to `/docs/`). Such
+    /// a URL counts as seen but must be requested nevertheless.
     pub other_form: bool,
 }
 
-/// Who wants a URL admitted: what is asked of it depends on that.
+/// Where a URL comes from. Decides which checks apply to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provenance {
-    /// The user gave it: it is in scope by that, and no pattern is asked.
+    /// From the user. It is in scope by definition, and no pattern applies.
     Given,
-    /// A sitemap that a host of the crawl named: it is in scope by that, but may be excluded.
+    /// A sitemap named by a host of the crawl. It is in scope by definition but may be excluded.
     Named,
-    /// It was found: a link, a redirect, an entry of a sitemap.
+    /// Found by the crawl: a link, a redirect or an entry of a sitemap.
     Linked,
 }
 
-/// The answer.
+/// The decision about a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// To be queued, at this host, with this trail.
+    /// It is queued at this host, with this trail.
     Admitted(Url, HostKey, Trail),
-    /// Admitted before.
+    /// It was admitted before.
     Known,
-    /// Shares nothing with a seed.
+    /// It is outside the scope of the crawl.
     OutOfScope,
-    /// Matches a pattern that is excluded.
+    /// It matches an exclude pattern.
     Excluded,
-    /// Matches none of the patterns that are included.
+    /// It matches none of the include patterns.
     NotIncluded,
-    /// Too many links from a seed.
+    /// It is too many links away from a seed.
     TooDeep,
-    /// Too many redirects in a row.
+    /// It took too many redirects in a row.
     TooManyRedirects,
-    /// Too long, or not a URL that can be requested.
+    /// It is too long, or not a URL that can be requested.
     Malformed,
-    /// It looks like part of a trap, or belongs to one.
+    /// It looks like part of a trap or belongs to one.
     Trapped(Trap),
-    /// It is a variant of one admitted before, by what was learned of its host.
+    /// It is a variant of a URL admitted before, according to a learned rule.
     Variant,
-    /// Its host is another one under another name, by what was learned.
+    /// Its host is an alias of another host.
     Alias,
 }
 
 impl Admission {
-    /// The answer's name in counters.
+    /// The name used in counters.
     pub fn name(&self) -> &'static str {
         match self {
             Admission::Admitted(..) => "admitted",
@@ -95,7 +97,8 @@ impl Admission {
     }
 }
 
-/// Judges a candidate by itself. What its host is known for may yet speak against it.
+/// Decides about a candidate by itself. What was learned about its host may still lead to its
+/// refusal.
 pub fn admit(
     candidate: &Candidate<'_>,
     scope: &Scope,
@@ -104,7 +107,7 @@ pub fn admit(
     seen: &mut SeenSet,
     runs: &Runs,
 ) -> Admission {
-    // The cheapest question first: nine of ten links are known.
+    // The cheapest check first: nine out of ten links are known.
     if !candidate.other_form && seen.contains(candidate.id, runs) {
         return Admission::Known;
     }
@@ -138,7 +141,7 @@ pub fn admit(
         Some(from) => candidate.trail.extended(from, &url),
         None => candidate.trail,
     };
-    // Another form of a URL that was admitted is no other URL.
+    // Another form of an admitted URL is not a new URL.
     if candidate.provenance == Provenance::Linked
         && !candidate.other_form
         && let Some(trap) = by_form(&url, trail, &policy.traps)
@@ -165,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Two links from a seed, but none to `c.example`.
+    /// A depth of two; `c.example` takes seeds only.
     fn policies() -> Policies {
         let patterns = |text: &str| Arc::new(UrlPatterns::new(&[text.parse().unwrap()]).unwrap());
         let policy = Policy {
@@ -191,7 +194,7 @@ mod tests {
         )
     }
 
-    /// A scope of one host, nothing seen, and a way to ask.
+    /// A scope of two hosts, nothing seen, and a way to ask.
     struct Gate {
         _directory: tempfile::TempDir,
         catalog: Catalog,

@@ -1,11 +1,11 @@
 //! Which URL is visited next, and when.
 //!
 //! Links and seeds are admitted ([`Scope`], depth, [`SeenSet`]), wait on disk in one queue per host
-//! ([`QueuedUrl`]), are read a few at a time into a working window of hosts ([`refill()`],
-//! [`load()`]) and are handed out by the [`Schedule`], which is told the time and never asks for
-//! it. A host that is being visited is not in the schedule, so it cannot be visited twice at once;
-//! its delay is the due time with which it comes back ([`Politeness`]), and so is that of its
-//! address. Hosts may be treated each in its own way ([`Policies`]).
+//! ([`QueuedUrl`]), are read a few at a time into a working set of hosts ([`refill()`], [`load()`])
+//! and are handed out by the [`Schedule`], which is told the time and reads no clock. A host that
+//! is being visited is not in the schedule, so it cannot be visited twice at once. It comes back
+//! with a due time that respects its delay and that of its address ([`Politeness`]). Each host can
+//! have its own policy ([`Policies`]).
 
 mod admission;
 mod scope;

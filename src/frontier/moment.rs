@@ -1,10 +1,10 @@
-//! Points in time, as the schedule is told them.
+//! Points in time, as they are passed to the schedule.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A point in time: milliseconds since 1970, never running backwards within a run.
+/// A point in time in milliseconds since 1970. Never runs backwards within a run.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -20,12 +20,12 @@ impl Moment {
         )
     }
 
-    /// How long until `later`; zero if it has passed.
+    /// The time until `later`; zero if that has passed.
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(later.0.saturating_sub(self.0))
     }
 
-    /// The moment as rows have it: microseconds since 1970.
+    /// The moment in microseconds since 1970, as rows store it.
     pub fn micros(self) -> i64 {
         i64::try_from(self.0)
             .unwrap_or(i64::MAX)

@@ -1,10 +1,10 @@
-//! When a host may be visited again, and when a server may be, whatever the name it is visited by.
+//! Politeness: when a host, and the address of its server, may be visited again.
 //!
-//! The next visit of a host is as long after the end of the last as the longest of: the delay, what
-//! its robots.txt asks for, how long the last answer took. Failures lengthen that: the wait doubles
-//! with each, up to a bound, and each success takes back one of the doublings, not all. No failure
-//! ever shortens it. A host that keeps failing is parked: it is left alone for long, and a crawl
-//! does not stay for it.
+//! The time from the end of one visit to the start of the next is the longest of: the delay, the
+//! crawl delay of its robots.txt, and a multiple of the time that the last answer took. Failures
+//! lengthen it: the wait doubles with each, up to a bound, and each success takes back one
+//! doubling. No failure ever shortens it. A host that keeps failing is parked: it is left alone for
+//! hours, and a crawl does not wait for it to end.
 
 use std::time::Duration;
 
@@ -12,59 +12,60 @@ use serde::{Deserialize, Serialize};
 
 use super::Moment;
 
-/// How gently hosts are treated.
+/// How hosts are treated: delays, back-off, attempts, parking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Politeness {
-    /// From the end of one visit of a host to the start of the next, at least.
+    /// Minimum time from the end of one visit to a host to the start of the next.
     pub delay: Duration,
-    /// The same of an address, of whichever hosts; never more than `delay`.
+    /// Minimum time from the end of one visit to an address to the start of the next, whichever of
+    /// its hosts are visited. Never more than `delay`.
     pub address_delay: Duration,
-    /// A host is left alone so many times as long as its last answer took, if it has a delay at
-    /// all.
+    /// A host is left alone for so many times as long as its last answer took. Has no effect if the
+    /// delay is zero.
     pub response_factor: u8,
-    /// A crawl-delay in robots.txt, or a slow answer, lengthens the delay up to this.
+    /// The longest delay that a crawl delay in robots.txt or a slow answer can cause.
     pub max_crawl_delay: Duration,
-    /// Wait after the first failure of a host to answer; doubled by each further one.
+    /// The wait after the first failure of a host; doubled by each further failure.
     pub backoff: Duration,
     /// The longest wait after failures.
     pub max_backoff: Duration,
-    /// Attempts made for one URL before it is given up.
+    /// Number of attempts for one URL before it is given up.
     pub attempts: u8,
-    /// Failures that are worth another attempt.
+    /// Classes of failure after which another attempt is made.
     pub retry: Troubles,
-    /// Failures in a row after which a host is parked.
+    /// Number of consecutive failures after which a host is parked.
     pub park_after: u32,
-    /// How long it is parked at first; doubled by each further failure.
+    /// How long a host is parked at first; doubled by each further failure.
     pub park: Duration,
-    /// The longest that it is, and the longest Retry-After that is obeyed; a longer one counts as
-    /// none.
+    /// The longest time that a host is parked, and the longest `Retry-After` that is obeyed. A
+    /// longer one is ignored.
     pub max_park: Duration,
 }
 
-/// Classes of failure, as far as another attempt and the host's pace depend on them.
+/// Classes of failure, as far as they decide about further attempts and the host's pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trouble {
-    /// The name was not resolved.
+    /// The name could not be resolved.
     Dns,
-    /// No connection was made.
+    /// No connection could be made.
     Connect,
-    /// No secure connection was made.
+    /// No secure connection could be made.
     Tls,
-    /// The answer, or its end, did not come in time.
+    /// The answer, or its end, did not arrive in time.
     Timeout,
-    /// The connection broke before the end of the answer.
+    /// The connection was closed before the end of the answer.
     Disconnect,
-    /// The answer is not HTTP, or beyond the bounds.
+    /// The answer is not HTTP, or exceeds a bound.
     Protocol,
-    /// The server asked for time (429, 503).
+    /// The server asked for time (status 429 or 503).
     Overloaded,
-    /// The server failed (5xx but 503).
+    /// The server failed (5xx except 503).
     ServerError,
 }
 
 impl Trouble {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Self; 8] = [
         Self::Dns,
         Self::Connect,
@@ -76,7 +77,7 @@ impl Trouble {
         Self::ServerError,
     ];
 
-    /// The name in settings, records and counters.
+    /// The name used in settings, records and counters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Dns => "dns",
@@ -91,20 +92,20 @@ impl Trouble {
     }
 }
 
-/// A set of classes of failure; in a configuration a list of their names.
+/// A set of classes of failure. In a configuration file it is a list of their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Trouble>", into = "Vec<Trouble>")]
 pub struct Troubles(u16);
 
 impl Troubles {
-    /// Whether a class is one of them.
+    /// Whether the set contains a class.
     pub fn has(self, trouble: Trouble) -> bool {
         self.0 & 1 << trouble as u16 != 0
     }
 }
 
 impl Default for Troubles {
-    /// What often passes by itself.
+    /// The classes that are often transient.
     fn default() -> Self {
         Self::from(vec![
             Trouble::Dns,
@@ -128,36 +129,36 @@ impl From<Troubles> for Vec<Trouble> {
     }
 }
 
-/// A host's pace: what the next visit depends on.
+/// The pace of a host: what the time of its next visit depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Not to be visited before.
+    /// The earliest time of the next visit.
     pub due: Moment,
-    /// Failures, less the successes since.
+    /// Number of failures, less the number of successes since.
     pub failures: u32,
-    /// What the last failure was, while there are any.
+    /// The class of the last failure; `None` if `failures` is zero.
     pub trouble: Option<Trouble>,
-    /// It keeps failing: nobody waits for it.
+    /// Whether the host is parked because it keeps failing.
     pub parked: bool,
-    /// Crawl-delay of the robots.txt.
+    /// The crawl delay of its robots.txt.
     pub crawl_delay: Option<Duration>,
 }
 
-/// How a visit went, as far as the host's pace is concerned.
+/// The result of a visit, as far as it concerns the host's pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The host answered after so long, and does not complain.
+    /// The host answered normally, after this time.
     Fine(Duration),
-    /// The host asked for time (429, 503), perhaps saying how much.
+    /// The host asked for time (status 429 or 503), perhaps saying how much.
     Overloaded(Option<Duration>),
-    /// The host failed, or did not answer.
+    /// The host failed or did not answer.
     Failed(Trouble),
-    /// The host was not asked: nothing changes.
+    /// The host was not contacted: nothing changes.
     NotAsked,
 }
 
 impl Answer {
-    /// Of which class it is, if it is a failure.
+    /// The class of failure; `None` if it is none.
     pub fn trouble(self) -> Option<Trouble> {
         match self {
             Self::Fine(_) | Self::NotAsked => None,
@@ -167,12 +168,12 @@ impl Answer {
     }
 }
 
-/// Doublings of the delay after errors of the server: these are often those of a page, not of a
-/// host.
+/// Maximum number of doublings after errors of the server, which often concern a page rather than
+/// the host.
 const MAX_DOUBLINGS: u32 = 3;
 
 impl Politeness {
-    /// No delay, one attempt and no patience: what is to be overridden where it matters.
+    /// No delay, one attempt and no back-off. A base for tests that override what matters to them.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self {
@@ -195,8 +196,8 @@ impl Politeness {
         self.after_with(self.park_after, pace, answer, finished)
     }
 
-    /// The same after a visit of a robots.txt, without which nothing else of the host may be asked
-    /// for: it is parked as soon as a URL would be given up.
+    /// The pace after a visit of robots.txt that ended at `finished`. Nothing else of the host may
+    /// be requested without its rules, so it is parked as soon as a page would be given up.
     pub fn after_robots(&self, pace: &Pace, answer: Answer, finished: Moment) -> Pace {
         let patience = self.park_after.min(u32::from(self.attempts));
         self.after_with(patience, pace, answer, finished)
@@ -212,7 +213,7 @@ impl Politeness {
             Answer::Failed(Trouble::ServerError) => {
                 doubled(delay, failures.min(MAX_DOUBLINGS)).min(self.max_backoff)
             }
-            // Years are no answer to when: what is asked for beyond reason is asked for by mistake.
+            // A `Retry-After` of years is a mistake, and is ignored.
             Answer::Overloaded(_) | Answer::Failed(_) => {
                 doubled(self.backoff, failures - 1).min(self.max_backoff)
             }
@@ -232,8 +233,7 @@ impl Politeness {
         }
     }
 
-    /// The pace after a good answer: the next wait is longer by as many delays as failures are
-    /// left.
+    /// The pace after a good answer: the wait is longer by one delay per remaining failure.
     fn recovered(&self, pace: &Pace, took: Duration, finished: Moment) -> Pace {
         let failures = pace.failures.min(self.park_after).saturating_sub(1);
         let delay = self.delay(pace.crawl_delay).max(self.slowness(took));
@@ -247,18 +247,19 @@ impl Politeness {
         }
     }
 
-    /// From the end of one visit to the start of the next, given what robots.txt asks for.
+    /// The time from the end of one visit to the start of the next, given the crawl delay of
+    /// robots.txt.
     pub fn delay(&self, crawl_delay: Option<Duration>) -> Duration {
         let asked = crawl_delay.unwrap_or_default();
         self.delay.max(asked.min(self.max_crawl_delay))
     }
 
-    /// From the end of one visit of an address to the start of the next.
+    /// The time from the end of one visit to an address to the start of the next.
     pub fn address_delay(&self) -> Duration {
         self.address_delay.min(self.delay)
     }
 
-    /// What an answer that took so long asks for. Whoever wants no delay wants none of this kind.
+    /// The wait caused by an answer that took so long. Zero if the delay is zero.
     fn slowness(&self, took: Duration) -> Duration {
         match self.delay.is_zero() {
             true => Duration::ZERO,
@@ -304,8 +305,8 @@ mod tests {
         }
     }
 
-    /// The wait in seconds, failures and parking after `answer` of a host with `failures` and
-    /// `crawl_delay` seconds.
+    /// Checks the wait in seconds, the failures and the parking after `answer`, for a host with
+    /// this many failures and a crawl delay in seconds.
     #[track_caller]
     fn check(answer: Answer, failures: u32, crawl_delay: Option<u64>, expected: (u64, u32, bool)) {
         let after = politeness().after(&pace(failures, crawl_delay), answer, Moment(10_000));
@@ -361,10 +362,10 @@ mod tests {
         check(asked(77), 0, None, (77, 1, false));
         check(asked(0), 0, Some(3), (3, 1, false));
         check(asked(3_600), 0, None, (3_600, 1, false));
-        // Nobody stays for that.
+        // The crawl does not wait for that.
         check(asked(4_000), 0, None, (4_000, 1, true));
         check(asked(86_400), 0, None, (86_400, 1, true));
-        // That is no wait that anybody means.
+        // A `Retry-After` that is too long is ignored.
         check(asked(90_000), 0, None, (5, 1, false));
         check(Answer::Overloaded(None), 1, None, (10, 2, false));
     }

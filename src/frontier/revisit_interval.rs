@@ -1,9 +1,9 @@
-//! When a page is visited again: pure arithmetic over what its last visit found.
+//! The time between two visits of a page: pure arithmetic over what the last visit found.
 //!
-//! Pages differ in how often they change by orders of magnitude, and a crawler learns a page's own
-//! rate only from its visits. The adaptive interval moves towards it by factors, as Apache Nutch's
-//! `AdaptiveFetchSchedule` does: shorter after a change, longer after none. It never asks when a
-//! host may be visited: that is [`super::Politeness`].
+//! How often pages change differs by orders of magnitude, and a crawler learns the rate of a page
+//! only from its visits. The adaptive interval moves towards that rate by factors, as Apache
+//! Nutch's `AdaptiveFetchSchedule` does: it is shortened after a change and lengthened after none.
+//! When the host may be visited is a matter of [`super::Politeness`], not of this file.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 pub enum RevisitMode {
     /// Pages are visited once.
     Off,
-    /// Always the same time.
+    /// Always the same interval.
     Fixed,
-    /// Shorter after a change, longer after none.
+    /// The interval is shortened after a change and lengthened after none.
     #[default]
     Adaptive,
 }
@@ -25,18 +25,19 @@ pub enum RevisitMode {
 /// When pages are visited again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisitPolicy {
-    /// How the time is chosen.
+    /// How the interval is chosen.
     pub mode: RevisitMode,
-    /// The time to the second visit, and to every one if it is fixed.
+    /// The first interval, and every interval in the fixed mode.
     pub interval: Duration,
-    /// The shortest time that adapting leads to.
+    /// The shortest adaptive interval.
     pub min_interval: Duration,
-    /// The longest, and the time to the next visit of a page that is gone.
+    /// The longest adaptive interval, and the interval before the next visit of a page that is
+    /// gone.
     pub max_interval: Duration,
 }
 
 impl RevisitPolicy {
-    /// Pages are visited once.
+    /// A policy under which pages are visited once.
     pub fn off() -> Self {
         Self {
             mode: RevisitMode::Off,
@@ -46,8 +47,8 @@ impl RevisitPolicy {
         }
     }
 
-    /// From a visit that found `finding` to the next; `last` is the time between the two visits
-    /// before. `None` if there will be none.
+    /// The time from a visit with this finding to the next one; `None` if there is none. `last` is
+    /// the interval before the visit.
     pub fn next(&self, last: Option<Duration>, finding: Finding) -> Option<Duration> {
         let last = last.unwrap_or(self.interval);
         match (self.mode, finding) {
@@ -58,7 +59,7 @@ impl RevisitPolicy {
             }
             (RevisitMode::Adaptive, Finding::Changed) => Some(self.within(last / 2)),
             (RevisitMode::Adaptive, Finding::Unchanged) => Some(self.within(last + last / 2)),
-            // Of a page that could not be had nothing was learned, and its server has trouble.
+            // Nothing was learned about the page, and its server is in trouble.
             (RevisitMode::Adaptive, Finding::Unreachable) => Some(self.within(last * 2)),
         }
     }
@@ -68,23 +69,23 @@ impl RevisitPolicy {
     }
 }
 
-/// What a visit found, compared with the one before.
+/// What a visit found, compared with the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// There was none before.
+    /// There was no previous visit.
     First,
-    /// The same answer.
+    /// The answer is the same.
     Unchanged,
-    /// Another.
+    /// The answer is different.
     Changed,
-    /// The server says that there is no such page any more (404, 410).
+    /// The server says that the page no longer exists (status 404 or 410).
     Gone,
-    /// No answer, or an error of the server.
+    /// There was no answer, or an error of the server.
     Unreachable,
 }
 
 impl Finding {
-    /// The name in counters.
+    /// The name used in counters.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -134,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// A page that changes between any two visits is visited as often as allowed, one that
-        /// never does as seldom, and no interval leaves the bounds.
+        /// A page that changes between any two visits reaches the shortest interval, one that never
+        /// changes the longest, and no interval leaves the bounds.
         #[test]
         fn intervals_reach_their_bounds_and_keep_them(hours in 1_u64..240, changes in any::<bool>()) {
             let policy = policy(RevisitMode::Adaptive);

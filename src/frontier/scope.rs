@@ -1,4 +1,4 @@
-//! Which URLs belong to a crawl: those that share something with a seed.
+//! The scope of a crawl: which URLs share enough with a seed to be followed.
 
 use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
@@ -11,24 +11,24 @@ use crate::url::{Site, Url};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScopeKind {
-    /// The host name (and port, where it is not the scheme's own); http and https are one.
+    /// The host name, and the port if it is not the default port. http and https are equal.
     #[default]
     Host,
-    /// The registrable domain: `www.example.co.uk` and `example.co.uk` are one.
+    /// The registrable domain: `www.example.co.uk` and `example.co.uk` are equal.
     Domain,
-    /// The seed's URL up to its last slash.
+    /// The URL of the seed up to its last slash.
     Prefix,
     /// Nothing: every link is followed.
     Any,
 }
 
-/// The scope of a crawl: its kind and what the seeds contributed. Grows with the seeds, not with
-/// the crawl: an entry a host, domain or prefix.
+/// The scope of a crawl: its kind, and one entry per host, domain or prefix of the seeds. It grows
+/// with the seeds, not with the crawl.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     kind: ScopeKind,
     names: HashSet<String>,
-    /// For `Prefix`, sorted: host and path, without scheme.
+    /// Host and path of each prefix without the scheme, sorted. Used by `Prefix` only.
     prefixes: BTreeSet<String>,
 }
 
@@ -41,10 +41,9 @@ impl Scope {
         }
     }
 
-    /// Adds what a seed contributes; the entry, if it is new, as it is kept and given to
-    /// [`Scope::restore`].
+    /// Adds a seed. Returns its new entries in their stored form, which [`Scope::restore`] reads.
     pub fn add_seed(&mut self, seed: &Url) -> Vec<Vec<u8>> {
-        // Entries of all kinds are kept, so that a crawl can be resumed with another one.
+        // Entries for every kind are stored, so that a crawl can be resumed with another kind.
         let path = seed.path();
         let directory = &path[..=path
             .rfind('/')
@@ -64,8 +63,8 @@ impl Scope {
             .collect()
     }
 
-    /// Adds an entry as it was kept. True if the scope did not have it; an entry of a kind that
-    /// this scope does not use counts as new, for it is not held in memory.
+    /// Adds a stored entry. Returns true if it is new. An entry for a kind other than the scope's
+    /// own is not held in memory and always counts as new.
     pub fn restore(&mut self, entry: &[u8]) -> bool {
         let Some((kind, text)) = entry.split_first() else {
             return false;
@@ -90,8 +89,7 @@ impl Scope {
     }
 }
 
-/// Whether `url` is followed by a scope of a kind whose entries are as they were kept; `has` looks
-/// one up.
+/// Whether a scope of this kind follows `url`, given its stored entries; `has` looks one up.
 pub fn admits_by_entries<E>(
     kind: ScopeKind,
     url: &Url,
@@ -118,7 +116,7 @@ fn admits<E>(
         ScopeKind::Domain => has(Site::of(url).as_str()),
         ScopeKind::Prefix => {
             let whole = format!("{}{}", host(url), url.path());
-            // Every prefix ends with a slash: try the URL's own, longest first.
+            // Every prefix ends with a slash, so the prefixes of the URL are tried, longest first.
             for (at, _) in whole.rmatch_indices('/') {
                 if has(&whole[..=at])? {
                     return Ok(true);
@@ -129,7 +127,7 @@ fn admits<E>(
     }
 }
 
-/// Host name, and port where the URL spells one that is not its scheme's own.
+/// The host name, and the port if it is not the default port.
 fn host(url: &Url) -> String {
     let name = url.host_str().unwrap_or_default().trim_end_matches('.');
     match url.port() {

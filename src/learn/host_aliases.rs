@@ -1,39 +1,40 @@
-//! Hosts that are one under several names: two whose pages at the same paths are equal, as far as
-//! they were visited.
+//! Host aliases: hosts that serve the same pages under several names. Two hosts are taken for one
+//! when nearly all pages that were visited at the same paths of both are equal.
 
 use serde::{Deserialize, Serialize};
 
 use super::variants::{AliasMode, LearnPolicy};
 use crate::url::{HostKey, Url};
 
-/// What a host's row keeps of hosts like it.
+/// Evidence that other hosts serve the same pages, kept in the host's row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Twins {
-    /// Pages that were judged.
+    /// Pages of this host that were judged.
     pub judged: u32,
-    /// Other hosts, and how many of the pages are equal to theirs at the same path.
+    /// Other hosts, each with the number of pages that are equal to its page at the same path. At
+    /// most [`OTHERS`].
     equal: Vec<(String, u32)>,
-    /// The host that is visited in its place.
+    /// The host that is visited instead of this one; `None` if this host is no alias.
     pub alias_of: Option<String>,
-    /// Pages visited since then that were equal to the other's.
+    /// Pages visited since it became an alias that were equal to the other host's.
     pub checked: u32,
-    /// And those that were not.
+    /// Pages visited since then that differed.
     pub differed: u32,
-    /// It was taken for another, and was none: it will not be again.
+    /// Whether it was taken for an alias by mistake; it will not be taken for one again.
     pub is_own: bool,
 }
 
-/// Other hosts that are counted.
+/// Maximum number of other hosts that are counted.
 const OTHERS: usize = 8;
-/// Of a hundred pages, how many must be equal.
+/// Percentage of pages that must be equal.
 const EQUAL: u32 = 95;
-/// How many times the visits of a lesson must agree.
+/// How many times [`LearnPolicy::visits`] must have been judged before a host becomes an alias.
 const VISITS: u32 = 4;
-/// One of so many URLs of an alias is visited.
+/// One URL in so many of an alias is visited, to check it.
 const SAMPLE: u64 = 10;
 
 impl Twins {
-    /// A page was equal to one of that host, at the same path.
+    /// Counts a page that is equal to the page of `host` at the same path.
     pub fn note_equal(&mut self, host: &HostKey) {
         let at = self
             .equal
@@ -42,25 +43,25 @@ impl Twins {
         match at {
             Some(at) => self.equal[at].1 += 1,
             None if self.equal.len() < OTHERS => self.equal.push((host.as_str().to_owned(), 1)),
-            // Whoever is equal nearly always is not lost by it.
+            // As in Misra and Gries' algorithm: a host that is equal nearly always keeps a count.
             None => self.equal.iter_mut().for_each(|(_, count)| *count -= 1),
         }
         self.equal.retain(|(_, count)| *count > 0);
     }
 
-    /// How many pages are equal to those of a host.
+    /// Returns how many pages are equal to those of `host`.
     pub fn equal_to(&self, host: &HostKey) -> u32 {
         let found = self.equal.iter().find(|(other, _)| other == host.as_str());
         found.map_or(0, |(_, count)| *count)
     }
 
-    /// Whether so many pages are equal to that host's that it may stand for this one.
+    /// Whether enough pages are equal to those of `host` for it to stand for this one.
     pub fn is_like(&self, host: &HostKey, policy: LearnPolicy) -> bool {
         self.judged >= policy.visits.saturating_mul(VISITS)
             && u64::from(self.equal_to(host)) * 100 >= u64::from(self.judged) * u64::from(EQUAL)
     }
 
-    /// Takes a visit of an alias into account. True if it is none after all.
+    /// Counts a visit of an alias. Returns true if the host turns out not to be an alias.
     pub fn check(&mut self, is_equal: bool) -> bool {
         const FEW: u32 = 3;
         match is_equal {
@@ -70,13 +71,13 @@ impl Twins {
         self.differed >= FEW && self.differed > self.checked / (100 / (100 - EQUAL))
     }
 
-    /// From now on it stands for itself.
+    /// Revokes the alias: from now on the host is visited by itself.
     pub fn take_back(&mut self) {
         (self.alias_of, self.is_own) = (None, true);
     }
 }
 
-/// Whether one host may be taken for the other by the mode.
+/// Whether `mode` allows one host to be taken for the other.
 pub fn may_be_one(a: &HostKey, b: &HostKey, mode: AliasMode) -> bool {
     match mode {
         AliasMode::Off => false,
@@ -85,7 +86,7 @@ pub fn may_be_one(a: &HostKey, b: &HostKey, mode: AliasMode) -> bool {
     }
 }
 
-/// The port, where it is not the scheme's own.
+/// The port, if it is not the default port of the scheme.
 fn named_port(host: &HostKey) -> Option<u16> {
     let own = if host.as_str().starts_with("https:") {
         443
@@ -99,14 +100,15 @@ fn bare(name: &str) -> &str {
     name.strip_prefix("www.").unwrap_or(name)
 }
 
-/// Which of two hosts that are like one another stands for both: https before http, then the one
-/// of which more is known, then the name that comes first.
+/// Whether `a` rather than `b` stands for both hosts, each given with its number of judged pages:
+/// https is preferred to http, then the host with more judged pages, then the name that sorts
+/// first.
 pub fn is_preferred(a: (&HostKey, u32), b: (&HostKey, u32)) -> bool {
     let rank = |(host, judged): (&HostKey, u32)| (host.as_str().starts_with("https:"), judged);
     rank(a) > rank(b) || rank(a) == rank(b) && a.0 < b.0
 }
 
-/// The same URL at another host.
+/// The URL with the same path and query at another host.
 pub fn counterpart(url: &Url, host: &HostKey) -> Option<Url> {
     let mut other = host.url();
     other.set_path(url.path());
@@ -114,7 +116,7 @@ pub fn counterpart(url: &Url, host: &HostKey) -> Option<Url> {
     (HostKey::of(&other) == *host).then_some(other)
 }
 
-/// Whether a URL of an alias is visited all the same, by its key.
+/// Whether a URL of an alias is visited all the same, decided by its key.
 pub fn is_sampled(key: u64) -> bool {
     key.is_multiple_of(SAMPLE)
 }

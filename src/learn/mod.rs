@@ -1,8 +1,8 @@
 //! What the visits to a host teach about its URLs: traps, variants of one page, hosts under several
 //! names, and texts sent instead of pages.
 //!
-//! Pure counts over what the crawl saw: no I/O, no clock, and nothing of the frontier. The engine
-//! keeps the rows and acts on what follows from them.
+//! Everything here counts what the crawl saw. It does no I/O, reads no clock and knows nothing of
+//! the frontier. The engine stores the rows and acts on the results.
 
 mod pattern;
 mod traps;

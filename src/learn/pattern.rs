@@ -1,4 +1,4 @@
-//! What URLs of one kind have in common, and the dates in them.
+//! URL patterns: what URLs of one kind have in common, and the dates in them.
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,18 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::url::Url;
 
-/// What URLs of one kind have in common: the path without numbers, dates and the name of a page,
-/// and the names of the parameters.
+/// The pattern of a URL: its path with numbers, dates and the page's name masked, and the names of
+/// its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// For people; of the same host two URLs with one text are of one pattern.
+    /// The pattern as text, for people. Two URLs of one host have the same pattern if this is
+    /// equal.
     pub text: String,
-    /// The dates in the URL as one number; `None` if there is none.
+    /// The dates in the URL combined into one number; `None` if there are none.
     pub date: Option<u32>,
 }
 
-/// Characters of a pattern that are kept.
+/// Maximum length of a pattern in bytes.
 const MAX_PATTERN: usize = 200;
 
 impl Pattern {
@@ -35,8 +36,8 @@ impl Pattern {
         pattern
     }
 
-    /// The pattern of everything below the first segment of the path; `None` if the URL is not
-    /// below one.
+    /// The pattern of everything below the first segment of the path; `None` if the URL lies at the
+    /// top level.
     pub fn tree_of(url: &Url) -> Option<Self> {
         let first = url.path().split('/').nth(1)?;
         let is_below = url.path().len() > first.len() + 2;
@@ -50,15 +51,15 @@ impl Pattern {
         is_below.then_some(pattern)
     }
 
-    /// Whether there may be a date in a URL; most have none, and that is cheap to see.
+    /// Whether the URL may contain a date. A cheap test that most URLs fail.
     pub fn may_be_dated(url: &Url) -> bool {
-        // In a path, a year with what follows it or eight digits of a day; in a query also times.
+        // In a path, four digits of a year or eight digits of a day; in a query also timestamps.
         let is_in_path = |digits| digits == 4 || digits == 8;
         has_digits(url.path(), is_in_path)
             || has_digits(url.query().unwrap_or_default(), |digits| digits >= 4)
     }
 
-    /// What it is filed under.
+    /// The key under which the pattern's row is stored.
     pub fn key(&self) -> [u8; 8] {
         xxh3_64(self.text.as_bytes()).to_be_bytes()
     }
@@ -84,7 +85,7 @@ impl Pattern {
             let is_name = segments.peek().is_none() && url.query().is_none();
             match segment.rsplit_once('.') {
                 _ if !is_name => self.push_masked(segment),
-                // Pages of one directory are of one kind, but a date in the name is one.
+                // Pages of one directory are of one kind, unless the name contains a date.
                 Some((stem, extension)) => {
                     self.push_name(stem);
                     self.text.push('.');
@@ -148,7 +149,7 @@ impl Pattern {
         }
     }
 
-    /// Pushes a text with its dates, numbers and drawn words masked.
+    /// Appends `text` with its dates, numbers and random words masked.
     fn push_masked(&mut self, text: &str) {
         let drawn = text.len() >= 16
             && text.bytes().any(|byte| byte.is_ascii_digit())
@@ -186,7 +187,8 @@ impl Pattern {
         self.note_date(day_number(year, month, day));
     }
 
-    /// Two URLs with other dates have other numbers, as good as always.
+    /// Combines a date with those before it. URLs with different dates almost always get different
+    /// numbers.
     fn note_date(&mut self, date: u32) {
         let so_far = self.date.unwrap_or(0);
         self.date = Some(so_far.wrapping_mul(0x9e37_79b1).wrapping_add(date));
@@ -199,7 +201,7 @@ fn day_number(year: u32, month: u32, day: u32) -> u32 {
         .wrapping_add(day)
 }
 
-/// Whether digits stand together in such a number, none before or behind them.
+/// Whether the text contains a run of digits whose length is wanted.
 fn has_digits(text: &str, is_wanted: impl Fn(usize) -> bool) -> bool {
     let mut digits = 0;
     let found = text.bytes().any(|byte| match byte.is_ascii_digit() {
@@ -252,7 +254,7 @@ const DAYS: [&str; 7] = [
     "sunday",
 ];
 
-/// A month by its number or its English name, whole or in three letters.
+/// A month by its number or its English name, whole or abbreviated to three letters.
 fn month_or_name(text: &str) -> Option<u32> {
     number_in(text, 1, 12).or_else(|| {
         let at = MONTHS
@@ -266,7 +268,7 @@ fn is_short_or_whole(text: &str, name: &str) -> bool {
     text.eq_ignore_ascii_case(name) || text.eq_ignore_ascii_case(&name[..3])
 }
 
-/// A date at the beginning of this, `2024-05`, `2024_5_1`, `20240501`, and its length.
+/// A date at the beginning of the text (`2024-05`, `2024_5_1`, `20240501`), and its length.
 fn date_at(text: &str) -> Option<(usize, u32)> {
     match leading_digits(text) {
         8 => {
@@ -304,8 +306,8 @@ fn part_after_separator(text: &str, high: u32) -> Option<(usize, u32)> {
     Some((separator + digits, number))
 }
 
-/// The length of a word at the beginning of this that can hardly be anything but drawn: eight
-/// hexadecimal digits, or sixteen letters and digits, both among them.
+/// The length of a word at the beginning of the text that looks random: eight hexadecimal digits,
+/// or sixteen letters and digits that include both.
 fn drawn_word(text: &str) -> Option<usize> {
     let length = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let word = &text[..length];
@@ -314,8 +316,8 @@ fn drawn_word(text: &str) -> Option<usize> {
     (mixed && (length >= 16 || length >= 8 && is_hex)).then_some(length)
 }
 
-/// Seconds or milliseconds since 1970 as a number of days, where the parameter's name speaks of
-/// time.
+/// A timestamp (seconds or milliseconds since 1970) as a number of days, if the name of the
+/// parameter suggests a time.
 fn timestamp(name: &str, value: &str) -> Option<u32> {
     const NAMES: [&str; 11] = [
         "begin",
@@ -339,7 +341,8 @@ fn timestamp(name: &str, value: &str) -> Option<u32> {
     NAMES.contains(&name).then_some(days)
 }
 
-/// What a page says besides dates and numbers: pages of an empty calendar all say the same.
+/// A hash of a page's text without its dates and numbers. The pages of an empty calendar all have
+/// the same one.
 pub fn skeleton(text: &str) -> u32 {
     let mut sum = 0_u64;
     let words = text.split(|c: char| !c.is_alphanumeric());
@@ -477,7 +480,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the path, a pattern is made, and masking what is masked changes nothing.
+        /// Every path has a pattern, and masking a masked text changes nothing.
         #[test]
         fn any_url_has_a_pattern(path in "(/[a-z0-9é%._-]{0,12}){0,6}(\\?[a-z0-9=&/-]{0,30})?") {
             if let Ok(url) = parse(&format!("http://a.example{path}")) {
@@ -487,7 +490,7 @@ mod tests {
             }
         }
 
-        /// What is cheap to see is true: without it there is no date.
+        /// If the cheap test finds nothing, there is no date.
         #[test]
         fn without_a_sign_of_it_there_is_no_date(
             path in "(/([0-9]{1,9}|[a-f]{1,2})[._a-z-]?[0-9]{0,9}(-[0-9]{1,2}){0,2}){1,4}(\\?(y|ts|m|q)=[0-9]{0,13}(&d=[0-9]{1,10})?)?",
@@ -496,7 +499,7 @@ mod tests {
             prop_assert!(Pattern::may_be_dated(&url) || Pattern::of(&url).date.is_none());
         }
 
-        /// Numbers do not part URLs of one kind.
+        /// URLs that differ only in numbers have one pattern.
         #[test]
         fn numbers_make_no_pattern(a in 0..999_u32, b in 0..999_u32) {
             let of = |n: u32| Pattern::of(&url(&format!("/a{n}/b-{n}/c?x={n}"))).text;

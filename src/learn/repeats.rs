@@ -1,37 +1,38 @@
-//! Short texts that a host gives under many URLs: what is sent in place of pages repeats itself.
+//! Short texts that a host sends for many URLs. What a server sends instead of pages repeats
+//! itself.
 
 use serde::{Deserialize, Serialize};
 
-/// Texts that are counted at a time: those that are given often stay among them (Misra, Gries,
-/// "Finding repeated elements", 1982).
+/// Texts that are counted at a time. A frequent text stays among them (Misra, Gries, "Finding
+/// repeated elements", 1982).
 const TEXTS: usize = 4;
 
-/// Paths under which a text was given when it is called repeated.
+/// Number of paths after which a text counts as repeated.
 const MANY: u32 = 10;
 
-/// Pages with other texts that the host must have given.
+/// Number of pages with other texts that the host must have sent.
 const OTHERS: u32 = 3;
 
-/// What is kept of a host: some hundred bytes at most.
+/// Counts of the short texts of one host. Takes some hundred bytes at most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeats {
     texts: Vec<Repeat>,
-    /// Pages of which the text is none of these, as far as is remembered.
+    /// Pages with a text other than these, as far as remembered.
     others: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Repeat {
     text: u64,
-    /// Paths under which it was given.
+    /// Number of paths for which it was sent.
     count: u32,
-    /// The last of them.
+    /// Hash of the last of these paths.
     path: u64,
 }
 
 impl Repeats {
-    /// Counts a page with a short text, under a path without its query: the same text for other
-    /// parameters is as often the same page.
+    /// Counts a page with a short text. `path` is the hash of the path without the query, because
+    /// the same text for other parameters is as often the same page.
     pub fn see(&mut self, text: u64, path: u64) {
         if let Some(known) = self.texts.iter_mut().find(|known| known.text == text) {
             if known.path != path {
@@ -50,7 +51,7 @@ impl Repeats {
             return;
         }
         for known in &mut self.texts {
-            // What is repeated stays so.
+            // A text that counts as repeated is never forgotten.
             if known.count < MANY {
                 known.count -= 1;
             }
@@ -63,10 +64,10 @@ impl Repeats {
         self.others = self.others.saturating_add(1);
     }
 
-    /// Whether a text is one that the host gives under many URLs, while its other pages differ.
+    /// Whether the host sends this text for many URLs while its other pages differ.
     pub fn is_repeated(&self, text: u64) -> bool {
         let known = self.texts.iter().find(|known| known.text == text);
-        // The text itself was once another.
+        // The text itself was counted as another one when it was first seen.
         known.is_some_and(|known| known.count >= MANY) && self.others > OTHERS
     }
 }
@@ -107,7 +108,7 @@ mod tests {
         }
         assert!(repeats.is_repeated(7));
         assert!(repeats.texts.len() <= TEXTS);
-        // And stays known when only others come.
+        // It is still known after many other texts.
         for n in 0..200 {
             repeats.see(20_000 + n, n);
         }

@@ -1,46 +1,50 @@
-//! Traps: URLs without end that lead to nothing. What the form of a URL says of that, and what the
-//! pages found so far say.
+//! Traps: URLs without end that lead to nothing new. Some are told by the form of a URL, others by
+//! how the pages visited so far turned out.
 //!
-//! Everything here is a count, never a time: the same crawl refuses the same URLs. Pages that
-//! repeat pages of *another* host speak for a mirror, and not against this host.
+//! Everything here is a count, never a time, so that the same crawl refuses the same URLs. Pages
+//! that repeat pages of *another* host point to a mirror and do not count against this host.
 
 use super::pattern::Pattern;
 use crate::url::Url;
 use serde::{Deserialize, Serialize};
 
-/// What a URL of a host may look like, and how much of the host is visited.
+/// Bounds on the form of a host's URLs, and on how much of a host is visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrapPolicy {
-    /// URLs admitted of one host (scheme, name, port).
+    /// Maximum number of URLs admitted per host (scheme, name, port).
     pub max_pages_per_host: u64,
-    /// URLs admitted of one registrable domain.
+    /// Maximum number of URLs admitted per registrable domain.
     pub max_pages_per_domain: u64,
-    /// Bytes of bodies received of one host.
+    /// Bytes of bodies received from one host after which its remaining URLs are given up.
     pub max_bytes_per_host: u64,
-    /// The same of one registrable domain.
+    /// Bytes of bodies received from one registrable domain after which its remaining URLs are
+    /// given up.
     pub max_bytes_per_domain: u64,
-    /// Seconds that one host may take to answer, all visits together.
+    /// Seconds spent waiting for the answers of one host, all visits together, after which its
+    /// remaining URLs are given up.
     pub max_seconds_per_host: u64,
-    /// The same of all hosts of one registrable domain.
+    /// Seconds spent waiting for the answers of one registrable domain, after which its remaining
+    /// URLs are given up.
     pub max_seconds_per_domain: u64,
-    /// Segments of a path. Heritrix refuses more than 20 too (`TooManyPathSegmentsDecideRule`).
+    /// Maximum number of path segments. Heritrix also refuses more than 20
+    /// (`TooManyPathSegmentsDecideRule`).
     pub max_segments: u16,
-    /// How often one segment may stand in a path.
+    /// Maximum number of times that one segment may occur in a path.
     pub max_repeats: u16,
-    /// Parameters of a query.
+    /// Maximum number of query parameters.
     pub max_parameters: u16,
-    /// How often in a row a link may add parameters to the query of the page that it is on.
+    /// How many times in a row a link may add parameters to the query of the page that contains it.
     pub max_query_growth: u8,
-    /// Dates for which one pattern of URLs is followed while its pages say nothing new but the
-    /// date.
+    /// Maximum number of dates for which one URL pattern is followed while its pages say nothing
+    /// new but the date.
     pub max_dates: u16,
-    /// Links in a row from one date to another, whatever the pages say.
+    /// Maximum number of links followed in a row from one date to another, whatever the pages say.
     pub max_date_walk: u16,
-    /// Of the last pages of a host, or of one pattern, how many of a hundred may repeat pages of
-    /// the host.
+    /// Percentage of the last pages of a host, or of one URL pattern, that may repeat pages of the
+    /// same host before it is demoted.
     pub max_duplicates: u8,
-    /// URLs that are still admitted of a host or pattern with more than that.
+    /// URLs that are still admitted for a demoted host or pattern.
     pub demoted_pages: u32,
 }
 
@@ -68,16 +72,16 @@ impl Default for TrapPolicy {
 /// What was spent on a host or a domain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// URLs admitted.
+    /// Number of URLs admitted.
     pub admitted: u64,
     /// Bytes of bodies received.
     pub bytes: u64,
-    /// Milliseconds that answers took.
+    /// Time that answers took, in milliseconds.
     pub millis: u64,
 }
 
 impl Spent {
-    /// The name of the setting by which a host had its share of what visits cost, if it had.
+    /// The name of the setting whose per-host budget is exhausted, if one is.
     pub fn by_host(&self, policy: &TrapPolicy) -> Option<&'static str> {
         match self {
             _ if self.bytes >= policy.max_bytes_per_host => Some("traps.max_bytes_per_host"),
@@ -88,7 +92,7 @@ impl Spent {
         }
     }
 
-    /// The same of a domain.
+    /// The name of the setting whose per-domain budget is exhausted, if one is.
     pub fn by_domain(&self, policy: &TrapPolicy) -> Option<&'static str> {
         match self {
             _ if self.bytes >= policy.max_bytes_per_domain => Some("traps.max_bytes_per_domain"),
@@ -103,26 +107,26 @@ impl Spent {
 /// Why a URL is taken for part of a trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trap {
-    /// The host had its share.
+    /// The budget of its host is exhausted.
     HostBudget,
-    /// The domain had its share.
+    /// The budget of its domain is exhausted.
     DomainBudget,
     /// Its path has too many segments.
     Segments,
-    /// A segment of its path stands there too often.
+    /// One segment occurs too often in its path.
     Repeats,
     /// Its query has too many parameters.
     Parameters,
-    /// Page after page the query grew.
+    /// The query grew from page to page.
     QueryGrowth,
-    /// One date after the other, and nothing but dates.
+    /// A series of dates whose pages say nothing but the date.
     Dates,
-    /// Its host, or URLs like it, lead to duplicates.
+    /// Its host or its URL pattern leads to duplicates.
     Duplicates,
 }
 
 impl Trap {
-    /// The name in counters.
+    /// The name used in counters.
     pub fn name(self) -> &'static str {
         match self {
             Self::HostBudget => "host-budget",
@@ -137,18 +141,17 @@ impl Trap {
     }
 }
 
-/// What a link took over from the page that it is on: how far it is into something that may be a
-/// trap.
+/// How far a link is into something that may be a trap. Inherited from the page that contains it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trail {
-    /// How often in a row the query grew.
+    /// How many times in a row the query grew.
     pub growth: u8,
-    /// Links in a row from one date to another.
+    /// Number of links in a row from one date to another.
     pub walk: u16,
 }
 
 impl Trail {
-    /// The trail of a link to `to` on a page at `from`, whose own trail this is.
+    /// The trail of a link to `to` on the page `from`, whose own trail is `self`.
     #[must_use]
     pub fn extended(self, from: &Url, to: &Url) -> Self {
         let (before, after) = (parameters(from), parameters(to));
@@ -166,13 +169,13 @@ impl Trail {
     }
 }
 
-/// What the form of a URL says by itself, and the trail to it.
+/// Whether the form of a URL and its trail alone mark it as part of a trap.
 pub fn by_form(url: &Url, trail: Trail, policy: &TrapPolicy) -> Option<Trap> {
     let segments = || url.path().split('/').filter(|segment| !segment.is_empty());
     if segments().count() > usize::from(policy.max_segments) {
         return Some(Trap::Segments);
     }
-    // At most as many as there may be segments: a walk over pairs is short.
+    // There are at most `max_segments` segments here, so comparing all pairs is cheap.
     let most = segments().map(|one| segments().filter(|other| *other == one).count());
     if most.max().unwrap_or(0) > usize::from(policy.max_repeats) {
         return Some(Trap::Repeats);
@@ -195,14 +198,14 @@ fn dated(url: &Url) -> Option<u32> {
     Pattern::may_be_dated(url).then(|| Pattern::of(url).date)?
 }
 
-/// Which of the last pages were repetitions.
+/// Which of the last pages were repetitions, one bit per page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Recent {
     bits: u64,
     count: u8,
 }
 
-/// Pages that are looked at before anything is demoted.
+/// Number of pages that must have been visited before anything is demoted.
 const SAMPLE: u8 = 64;
 
 impl Recent {
@@ -211,41 +214,44 @@ impl Recent {
         self.count = (self.count + 1).min(SAMPLE);
     }
 
-    /// How many of a hundred; `None` before there are so many.
+    /// The percentage of repetitions; `None` before [`SAMPLE`] pages were visited.
     fn percent(self) -> Option<u8> {
         (self.count == SAMPLE).then_some((self.bits.count_ones() * 100 / u32::from(SAMPLE)) as u8)
     }
 }
 
-/// What a visit says of its host and pattern.
+/// How a visited page counts for its host and its URL pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageOutcome {
-    /// Something new.
+    /// It is new.
     New,
-    /// The same as a page of the same host: the low bits of that page's number.
+    /// It repeats a page of the same host. The value is the low bits of that page's document
+    /// number.
     RepeatOfOwn(u32),
-    /// The same as a page of another host.
+    /// It repeats a page of another host. The value is the low bits of that page's document number.
     RepeatOfOther(u32),
 }
 
-/// How URLs of a host, or of one of its patterns, turned out.
+/// How the last pages of a host, or of one of its URL patterns, turned out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeWindow {
     recent: Recent,
-    /// The originals that were repeated last. A mirror repeats each page of another host once.
+    /// The originals that were repeated last. A mirror repeats each page of another host only once.
     originals: Vec<u32>,
-    /// URLs admitted since it lost its budget, if it did.
+    /// Number of URLs admitted since it was demoted; `None` if it is not demoted.
     demoted: Option<u32>,
 }
 
-/// How many of a hundred pages must be new besides those that the policy wants.
+/// A demoted host or pattern recovers when its percentage of repetitions is this much below the
+/// bound.
 const RECOVERY: u8 = 10;
 
-/// Originals that are remembered.
+/// Maximum number of originals that are remembered.
 const ORIGINALS: usize = 64;
 
 impl OutcomeWindow {
-    /// Takes a visit into account. The share of repetitions, if that costs the budget now.
+    /// Counts a visit. Returns the percentage of repetitions if this visit demotes the host or
+    /// pattern.
     pub fn note(&mut self, outcome: PageOutcome, policy: &TrapPolicy) -> Option<u8> {
         let is_repetition = match outcome {
             PageOutcome::New => false,
@@ -260,7 +266,7 @@ impl OutcomeWindow {
         self.recent.push(is_repetition);
         let percent = self.recent.percent()?;
         if percent <= policy.max_duplicates {
-            // Something new came, and not a single page of it: the budget is given back.
+            // A recovery takes several new pages, not a single one.
             if percent + RECOVERY <= policy.max_duplicates {
                 self.demoted = None;
             }
@@ -271,24 +277,24 @@ impl OutcomeWindow {
         is_new.then_some(percent)
     }
 
-    /// Whether it lost its budget.
+    /// Whether it is demoted.
     pub fn is_demoted(&self) -> bool {
         self.demoted.is_some()
     }
 
-    /// Whether nothing was noted that speaks against it.
+    /// Whether no repetition was counted.
     pub fn is_blank(&self) -> bool {
         self.recent.bits == 0
     }
 
-    /// One more URL of it asks: whether it is admitted, if it has so many times the URLs that the
-    /// policy says.
+    /// Whether one more URL is admitted. A demoted host or pattern may have `share` times the URLs
+    /// of [`TrapPolicy::demoted_pages`].
     pub fn allows(&self, policy: &TrapPolicy, share: u32) -> bool {
         let most = policy.demoted_pages.saturating_mul(share);
         self.demoted.is_none_or(|admitted| admitted < most)
     }
 
-    /// One more URL of it was admitted.
+    /// Counts a URL that was admitted.
     pub fn admitted(&mut self) {
         if let Some(admitted) = &mut self.demoted {
             *admitted = admitted.saturating_add(1);
@@ -296,27 +302,27 @@ impl OutcomeWindow {
     }
 }
 
-/// What is kept of a pattern of a host: its row in `Learned`.
+/// What is known of one URL pattern of a host: its row in `Learned`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatternState {
-    /// [`Pattern::text`].
+    /// The pattern, as in [`Pattern::text`].
     pub text: String,
-    /// How its URLs turned out.
+    /// How its pages turned out.
     pub outcomes: OutcomeWindow,
-    /// Dates that were admitted since a page of it said something new.
+    /// Dates admitted since one of its pages last said something new.
     dates: Vec<u32>,
-    /// What its last pages said besides dates.
+    /// [Skeletons](super::skeleton) of its last pages.
     skeletons: Vec<u32>,
 }
 
-/// Dates remembered, whatever the policy says.
+/// Maximum number of dates remembered, whatever the policy says.
 const MAX_DATES: usize = 1_000;
-/// Skeletons remembered: those of a calendar that names twelve months and seven days in any
-/// language.
+/// Maximum number of skeletons remembered: enough for a calendar that names twelve months and seven
+/// weekdays in any language.
 const SKELETONS: usize = 128;
 
 impl PatternState {
-    /// A pattern of which nothing is known.
+    /// A pattern of which nothing is known yet.
     pub fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -330,14 +336,15 @@ impl PatternState {
         self.dates.len() < max || self.dates.contains(&date)
     }
 
-    /// A URL with this date was admitted.
+    /// Records that a URL with this date was admitted.
     pub fn admitted_date(&mut self, date: u32) {
         if !self.dates.contains(&date) && self.dates.len() < MAX_DATES {
             self.dates.push(date);
         }
     }
 
-    /// A page of it said this. True if that was new, and dates are counted from nothing again.
+    /// Records the skeleton of a page. If it is new, the dates are forgotten; returns true if there
+    /// were any.
     pub fn said(&mut self, skeleton: u32) -> bool {
         if self.skeletons.contains(&skeleton) {
             return false;
@@ -349,7 +356,7 @@ impl PatternState {
     }
 }
 
-/// Adds to what is remembered; what is oldest is forgotten.
+/// Appends an item to a list of at most `most` items and drops the oldest one if the list is full.
 pub(super) fn remember<T>(list: &mut Vec<T>, item: T, most: usize) {
     if list.len() >= most {
         list.remove(0);
@@ -385,7 +392,7 @@ mod tests {
         let many: Vec<String> = (0..21).map(|n| format!("p{n}=1")).collect();
         check(&format!("/?{}", many.join("&")), Some(Trap::Parameters));
         check(&format!("/?{}", many[1..].join("&")), None);
-        // Slashes at the end and in a row are no segments.
+        // Empty segments do not count.
         check("/a//////////////////////", None);
     }
 
@@ -410,7 +417,7 @@ mod tests {
         assert_eq!(follow(&grows), None);
         let on = [&grows[..], &["/s?a=1&b=1&c=1&d=1"]].concat();
         assert_eq!(follow(&on), Some((on[5].to_owned(), Trap::QueryGrowth)));
-        // Beside a page without a query it begins anew.
+        // A page without a query resets the count.
         let off = [&grows[..], &["/t", "/s?a=1", "/s?a=1&b=1"]].concat();
         assert_eq!(follow(&off), None);
         let walks = ["/", "/c/2024/05", "/c/2024/06", "/c/2024/07", "/c/2024/08"];
@@ -471,7 +478,7 @@ mod tests {
             mirror.admitted();
         }
         assert!(!trap.allows(&policy, 1) && trap.allows(&policy, 2) && mirror.allows(&policy, 1));
-        // Told once, and taken back when there is something new.
+        // A demotion is reported once, and revoked when new pages are found.
         assert_eq!(trap.note(PageOutcome::RepeatOfOwn(1), &policy), None);
         for page in 0..9 {
             assert!(trap.is_demoted(), "{page}");

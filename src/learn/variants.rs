@@ -1,9 +1,9 @@
-//! What the verdicts on a host's pages teach about its URLs: which parameters, and which
-//! differences of the path, never change what is answered.
+//! Learned rules: parameters and differences of the path that never change the page, learned from
+//! the verdicts on a host's pages.
 //!
-//! A lesson is learned when enough pages agree and none contradicts; a contradiction takes it back
-//! and doubles what the next time asks for. It says which URLs are variants of one another, and
-//! changes the identity of none: see docs/architecture.md.
+//! A rule is learned when enough pages agree and none contradicts it. A contradiction revokes it
+//! and doubles the evidence required the next time. A rule says which URLs are variants of one
+//! another; it never changes the identity of a URL. See docs/architecture.md.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::traps::remember;
 use crate::url::{HostRules, Rule, RuleSet, Url};
 
-/// How hosts are learned of.
+/// How rules about a host are learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnPolicy {
-    /// Whether it is learned what of a URL does not matter.
+    /// Whether rules about parameters and paths are learned.
     pub parameters: bool,
-    /// Which hosts may be taken for another.
+    /// Which hosts may be taken for aliases of one another.
     pub aliases: AliasMode,
-    /// Visits that must agree before something is learned.
+    /// Number of visits that must agree before a rule is learned.
     pub visits: u32,
 }
 
@@ -35,25 +35,25 @@ impl Default for LearnPolicy {
     }
 }
 
-/// Which hosts may be taken for another one.
+/// Which hosts may be taken for aliases of one another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AliasMode {
     /// None.
     Off,
-    /// Those of one name: http and https, with `www.` and without.
+    /// Hosts that differ in the scheme or in a leading `www.` only.
     #[default]
     Names,
-    /// Any.
+    /// Any hosts.
     Mirrors,
 }
 
-/// What may not matter in the URLs of a host.
+/// A part of a host's URLs that may not matter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Subject {
-    /// Parameters of these names, which differ together.
+    /// The parameters with these names, which change together.
     Parameters(Vec<String>),
-    /// Whether a directory's file is named.
+    /// Whether the index file of a directory is named.
     IndexFile,
     /// A slash at the end of the path.
     TrailingSlash,
@@ -61,11 +61,12 @@ pub enum Subject {
     PathCase,
 }
 
-/// Parameters of one subject, and of a query that is looked at.
+/// Maximum number of parameters in one subject, and in a query that is examined.
 const MAX_PARAMETERS: usize = 8;
 
 impl Subject {
-    /// What two URLs of one host differ in, if that is one thing; both are canonical.
+    /// The one thing in which two canonical URLs of one host differ; `None` if they differ in
+    /// several.
     pub fn between(a: &Url, b: &Url) -> Option<Self> {
         if a.path() == b.path() {
             let (a, b) = (pieces(a), pieces(b));
@@ -94,7 +95,7 @@ impl Subject {
         }
     }
 
-    /// Each parameter of a canonical URL by itself.
+    /// Each parameter of a canonical URL as a subject by itself.
     pub fn of_parameters(url: &Url) -> Vec<Self> {
         let pieces = pieces(url);
         let names: BTreeSet<&str> = pieces.iter().map(|piece| name(piece)).collect();
@@ -107,7 +108,7 @@ impl Subject {
         names.collect()
     }
 
-    /// The rules under which URLs that differ in nothing else are one.
+    /// The URL rules under which URLs that differ only in this subject are equal.
     pub fn rules(&self) -> HostRules {
         let mut rules = HostRules::default();
         match self {
@@ -119,7 +120,7 @@ impl Subject {
         rules
     }
 
-    /// The value that this has in a canonical URL, as a number.
+    /// A hash of the value that the subject has in a canonical URL.
     fn value(&self, url: &Url) -> u32 {
         let text = match self {
             Self::Parameters(names) => {
@@ -135,7 +136,7 @@ impl Subject {
         xxh3_64(text.as_bytes()) as u32
     }
 
-    /// For people, and as its key.
+    /// A description for people, also used as the key of its row.
     pub fn describe(&self) -> String {
         match self {
             Self::Parameters(names) if names.len() == 1 => format!("parameter {}", names.concat()),
@@ -147,7 +148,7 @@ impl Subject {
     }
 }
 
-/// The rules of several lessons together.
+/// The URL rules of several subjects together.
 pub fn rules_of<'a>(subjects: impl IntoIterator<Item = &'a Subject>) -> HostRules {
     let mut all = HostRules::default();
     for subject in subjects {
@@ -167,68 +168,69 @@ fn name(piece: &str) -> &str {
     piece.split_once('=').map_or(piece, |(name, _)| name)
 }
 
-/// What a visit answered, as a number: equal answers have equal classes.
+/// What a visit found, as a value that is equal for equal answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Class {
-    /// This document, or an exact duplicate of it.
+    /// The document with this number, or an exact duplicate of it.
     Document(u64),
-    /// A page that is almost like another: whether two are equal is not known.
+    /// A near duplicate. Whether two of these are equal is not known.
     Other,
-    /// No page: another status than success.
+    /// Not a page: the status was not a success.
     NoPage,
 }
 
-/// Whether a subject matters on its host, as far as is known.
+/// Whether a subject matters on its host, as far as known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// It is not known.
+    /// Not known yet.
     #[default]
     Watched,
-    /// It does not: URLs that differ in it are variants of one another.
+    /// It does not matter: URLs that differ only in it are variants of one another.
     Learned,
-    /// It does, as often as it was looked at.
+    /// It matters. No rule about it will be learned.
     Matters,
 }
 
-/// What is known of a subject on a host: its row in `Learned`.
+/// The evidence about one subject on one host: its row in `Learned`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The host.
+    /// The host key.
     pub host: String,
     /// The subject.
     pub subject: Subject,
-    /// Where that has led to.
+    /// The conclusion drawn so far.
     pub stage: Stage,
-    /// Visits that found the page that a variant of their URL had found, since the last
-    /// contradiction.
+    /// Number of visits since the last contradiction that found the same page as a variant of their
+    /// URL.
     pub agreed: u32,
-    /// Visits that found another.
+    /// Number of visits that found another page.
     pub contradicted: u32,
-    /// How often a lesson was taken back.
+    /// How many times a rule about the subject was revoked.
     pub taken_back: u32,
-    /// Values among the visits that agreed, as many as are needed.
+    /// Hashes of distinct values among the visits that agreed, up to the number required.
     values: Vec<u32>,
-    /// Pages among them.
+    /// Hashes of distinct pages among the visits that agreed, up to the number required.
     pages: Vec<u32>,
-    /// URLs that were visited to check, and bore it out.
+    /// Number of variants that were visited as a check and confirmed the rule.
     pub checked: u32,
-    /// What the last pages answered: the URL without the subject, and what its last variant
-    /// answered.
+    /// The answers of the last pages: the hash of the URL without the subject, and what its last
+    /// variant answered.
     answers: Vec<(u32, Class)>,
 }
 
-/// Pages whose answer is remembered.
+/// Maximum number of pages whose answer is remembered.
 const ANSWERS: usize = 32;
-/// Pages with variants that must agree, and values; or so many pages, whatever the values.
+/// A rule requires this many distinct pages and values that agree, or [`PAGES_ALONE`] pages
+/// whatever their values.
 const PAGES: usize = 3;
 const VALUES: usize = 4;
 const PAGES_ALONE: usize = 12;
-/// Contradictions after which a subject is taken to matter for good.
+/// Number of contradictions after which a subject is taken to matter for good.
 const MAX_CONTRADICTED: u32 = 5;
 
 impl Evidence {
-    /// Of a subject of which nothing is known.
+    /// Empty evidence about a subject.
     pub fn new(host: &str, subject: Subject) -> Self {
         Self {
             host: host.to_owned(),
@@ -244,9 +246,9 @@ impl Evidence {
         }
     }
 
-    /// Takes a visit into account: the canonical URL, its page (the URL without the subject, as a
-    /// number), what it answered, and what a variant is known to have answered, if one is. True if
-    /// the stage changed.
+    /// Counts a visit. `url` is the canonical URL, `page` the hash of the URL without the subject,
+    /// `class` the answer, and `variant` the known answer of a variant, if there is one. Returns
+    /// true if the stage changed.
     pub fn note(
         &mut self,
         url: &Url,
@@ -293,7 +295,7 @@ impl Evidence {
         }
     }
 
-    /// Something was found that does matter.
+    /// Counts a contradiction: the subject was found to matter.
     pub fn contradict(&mut self) {
         self.taken_back += u32::from(self.stage == Stage::Learned);
         self.agreed = 0;
@@ -308,46 +310,47 @@ impl Evidence {
     }
 }
 
-/// What a host's row keeps of its lessons.
+/// What the host's row keeps about its learned rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedRules {
-    /// What is looked at, and where that led to.
+    /// The subjects that are examined, each with the conclusion drawn so far.
     pub subjects: Vec<(Subject, Stage)>,
-    /// Rises with every lesson learned or taken back.
+    /// Increases with every rule learned or revoked.
     pub generation: u32,
-    /// URLs not admitted since then.
+    /// Number of URLs not admitted since the last of these changes.
     pub suppressed: u64,
-    /// How many of these there must be for the next to be visited.
+    /// The value of `suppressed` at which the next URL is visited as a check.
     pub next_check: u64,
-    /// Where the queue is to be looked through for variants.
+    /// Where the sweep of the queue for variants stands; `None` if none is under way.
     pub sweep: Option<Sweep>,
-    /// Rows were taken from the queue that may be on their way.
+    /// Whether the sweep removed rows from the queue whose URLs may already be in flight.
     pub swept: bool,
-    /// Rows of visited URLs that may have variants.
+    /// Number of rows of visited URLs that may have variants.
     pub visited: u32,
 }
 
-/// How far a queue was looked through.
+/// How far a sweep of a queue has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// The class to go on with.
+    /// The class to continue with.
     pub class: u8,
-    /// The sequence in it.
+    /// The sequence in that class to continue with.
     pub sequence: u64,
-    /// URLs with higher numbers were admitted by what was learned.
+    /// The last sequence to examine. URLs with higher sequences were admitted under the current
+    /// rules.
     pub until: u64,
 }
 
-/// Subjects of one host that are looked at.
+/// Maximum number of subjects examined per host.
 pub const MAX_SUBJECTS: usize = 32;
 
 impl LearnedRules {
-    /// Whether anything was learned.
+    /// Whether any rule was learned.
     pub fn any(&self) -> bool {
         self.learned().next().is_some()
     }
 
-    /// What was learned.
+    /// The subjects whose rules were learned.
     pub fn learned(&self) -> impl Iterator<Item = &Subject> {
         let learned = |(_, stage): &&(Subject, Stage)| *stage == Stage::Learned;
         self.subjects
@@ -356,14 +359,15 @@ impl LearnedRules {
             .map(|(subject, _)| subject)
     }
 
-    /// The stage of a subject, if it is looked at.
+    /// The stage of a subject; `None` if it is not examined.
     pub fn stage(&self, subject: &Subject) -> Option<Stage> {
         let found = self.subjects.iter().find(|(it, _)| it == subject);
         found.map(|(_, stage)| *stage)
     }
 
-    /// One more URL is not to be admitted. True if it is to be visited all the same, to check; that
-    /// comes half as often each time, so that a host without end is not checked without end.
+    /// Counts a URL that is not admitted. Returns true if it is to be visited all the same, as a
+    /// check. Checks become half as frequent each time, so that an endless host is not checked
+    /// endlessly.
     pub fn suppress(&mut self) -> bool {
         const FIRST: u64 = 8;
         self.suppressed += 1;
@@ -375,8 +379,8 @@ impl LearnedRules {
         true
     }
 
-    /// A stage changed: begins anew. What is shelved for the lessons so far has their generation;
-    /// `queued` is the number of the last URL queued.
+    /// Records that a stage changed, and starts a new generation. URLs deferred under the rules so
+    /// far carry the old one. `queued` is the sequence of the last URL queued.
     pub fn change(&mut self, subject: &Subject, stage: Stage, queued: u64) {
         if let Some(found) = self.subjects.iter_mut().find(|(it, _)| it == subject) {
             found.1 = stage;
@@ -516,14 +520,14 @@ mod tests {
     }
 
     proptest! {
-        /// A parameter that decides what is answered is never learned.
+        /// A parameter that changes the answer is never learned.
         #[test]
         fn what_matters_is_not_learned(visits in prop::collection::vec((0..4_u32, 0..6_u32), 0..200)) {
             let mut evidence = evidence();
             let mut values: Vec<Vec<u32>> = vec![Vec::new(); 4];
             for (page, value) in visits {
                 let class = Class::Document(u64::from(page * 10 + value));
-                // A URL is visited once.
+                // Every URL is visited once.
                 if values[page as usize].contains(&value) {
                     continue;
                 }
