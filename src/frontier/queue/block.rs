@@ -1,9 +1,9 @@
-//! How URLs lie in queues: in blocks. What one commit queues for one host and class is one row, so
-//! that a row, its key and what the URLs have in common are paid for once, not for each.
+//! Blocks: how queued URLs are stored. The URLs that one commit queues for one host and class are
+//! one row, so that the row, its key and what the URLs have in common are stored once.
 //!
-//! A block is not written again when one of its URLs leaves: its host's row says which have left
-//! ([`super::place::Opened`]), and is written at each visit anyway. The last one takes the block
-//! with it.
+//! A block is not rewritten when one of its URLs leaves: the host's row, which is written at each
+//! visit anyway, records which have left ([`super::place::Opened`]). The block is deleted with its
+//! last URL.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,21 +13,20 @@ use crate::learn::Trail;
 use crate::store::{Result, Table, decode, encode, keys};
 use crate::url::UrlId;
 
-/// URLs of a block at most: whether each of them has left is one bit of a number.
+/// Maximum number of URLs in a block: one bit of a number records whether each has left.
 pub const BLOCK: usize = u64::BITS as usize;
 
-/// URLs of one host and class that were queued by one commit, at most [`BLOCK`], in the order in
-/// which they were.
+/// The URLs of one host and class that were queued by one commit, at most [`BLOCK`], in that order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Each with its sequence, which rises.
+    /// The URLs, each with its sequence, in ascending order.
     pub urls: Vec<(u64, QueuedUrl)>,
-    /// Those that were taken out unvisited, a bit for each by its position. They stay in their
-    /// places: who has read the block, or which of it have left, before is not misled.
+    /// URLs that were removed unvisited, one bit per position. They keep their positions, so that
+    /// positions read earlier stay valid.
     pub removed: u64,
 }
 
-/// A block on disk.
+/// A block as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Row<'a> {
     #[serde(borrow)]
@@ -37,7 +36,7 @@ struct Row<'a> {
     removed: u64,
 }
 
-/// What URLs of one page have in common.
+/// What the URLs found on one page have in common.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Shared<'a> {
     via: Option<UrlId>,
@@ -52,22 +51,22 @@ struct Shared<'a> {
     expectation: Expectation,
 }
 
-/// What they have not.
+/// What distinguishes a URL from the others.
 #[derive(Serialize, Deserialize)]
 struct Entry<'a> {
-    /// How much lower its sequence is than that of the block.
+    /// The sequence of the block minus the sequence of the URL.
     below: u64,
-    /// Which of the shared parts is its.
+    /// Index of its shared part.
     shared: u8,
     id: UrlId,
-    /// Bytes with which the URL before begins too.
+    /// Length in bytes of the prefix that it shares with the previous URL.
     kept: u32,
-    /// What follows them.
+    /// The URL after that prefix.
     rest: &'a str,
 }
 
 impl Block {
-    /// The row of a block that is filed under the sequence `last`, the highest of its own.
+    /// The row of a block whose highest sequence is `last`, under which it is stored.
     pub fn encode(&self, last: u64) -> Vec<u8> {
         let mut row = Row {
             shared: Vec::new(),
@@ -77,7 +76,7 @@ impl Block {
         let mut before = "";
         for (sequence, queued) in &self.urls {
             let shared = Shared::of(queued);
-            // Links of one page follow one another.
+            // Links of one page are adjacent.
             let known = row.shared.iter().rposition(|it| *it == shared);
             let at = known.unwrap_or_else(|| {
                 row.shared.push(shared);
@@ -96,13 +95,13 @@ impl Block {
         encode(&row)
     }
 
-    /// The block that is filed under the sequence `last`.
+    /// Reads a block that is stored under the sequence `last`.
     pub fn decode(last: u64, row: &[u8]) -> Result<Self> {
         let row: Row<'_> = decode(Table::Queue, row)?;
         let mut urls: Vec<(u64, QueuedUrl)> = Vec::with_capacity(row.urls.len());
         for entry in row.urls {
             let before = urls.last().map_or("", |(_, queued)| &queued.url);
-            // A row is what `encode` wrote; of anything else nothing is made up.
+            // Entries that `encode` cannot have written are skipped.
             let (Some(kept), Some(shared)) = (
                 before.get(..entry.kept as usize),
                 row.shared.get(usize::from(entry.shared)),
@@ -119,8 +118,8 @@ impl Block {
         })
     }
 
-    /// The same from a row as the store gives it: with class and the sequence under which it is
-    /// filed. `None` if the key is not of a queue.
+    /// Reads a block from a key and a row of the store. Returns it with its class and the sequence
+    /// under which it is stored, or `None` if the key does not belong to a queue.
     pub fn of_row(key: &[u8], row: &[u8]) -> Result<Option<(u8, u64, Self)>> {
         let Some((_, class, last)) = keys::parse_queue(key) else {
             return Ok(None);
@@ -128,25 +127,25 @@ impl Block {
         Ok(Some((class, last, Self::decode(last, row)?)))
     }
 
-    /// Takes a URL out unvisited.
+    /// Removes a URL unvisited.
     pub fn remove(&mut self, place: InBlock) {
         self.removed |= bit(place.index);
     }
 
-    /// Has another form of a URL wait in its place.
+    /// Replaces a URL by another form of it.
     pub fn replace(&mut self, place: InBlock, queued: QueuedUrl) {
         if let Some((_, it)) = self.urls.get_mut(usize::from(place.index)) {
             *it = queued;
         }
     }
 
-    /// Whether nothing of it waits when these have left.
+    /// Whether no URL waits, apart from those in `gone`, which have left.
     pub fn is_empty(&self, gone: u64) -> bool {
         let all = bit(self.urls.len() as u8).wrapping_sub(1);
         (gone | self.removed) & all == all
     }
 
-    /// Its URLs that wait when these have left, each with its sequence and where it stands.
+    /// The URLs that wait, apart from those in `gone`, each with its sequence and position.
     pub fn waiting(self, last: u64, gone: u64) -> impl Iterator<Item = (u64, InBlock, QueuedUrl)> {
         let (count, gone) = (self.urls.len() as u8, gone | self.removed);
         let urls = self.urls.into_iter().enumerate();
@@ -192,7 +191,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Bytes with which both begin, up to a boundary of characters.
+/// Length in bytes of the common prefix, ending at a character boundary.
 fn common_prefix(one: &str, other: &str) -> usize {
     let pairs = one.bytes().zip(other.bytes());
     let same = pairs.take_while(|(one, other)| one == other).count();
@@ -246,7 +245,7 @@ mod tests {
     }
 
     proptest! {
-        /// A block is read as it was written, and those that left are left out.
+        /// A block reads back as it was written, without the URLs that have left.
         #[test]
         fn blocks_round_trip(
             gaps in prop::collection::vec((1..1_000_u64, queued()), 1..=BLOCK),
@@ -274,7 +273,7 @@ mod tests {
             }
         }
 
-        /// Whatever the bytes, no panic.
+        /// No bytes cause a panic.
         #[test]
         fn anything_may_be_read(row in prop::collection::vec(any::<u8>(), 0..200), last in any::<u64>()) {
             let _ = Block::decode(last, &row);
@@ -297,7 +296,7 @@ mod tests {
             .collect();
         let block = Block { urls, removed: 0 };
         let row = block.encode(19);
-        // 16 are the id, 3 the counts, some 22 what is new of the URL.
+        // 16 bytes are the id, 3 the counts, some 22 the new part of the URL.
         assert!(row.len() < 20 * 45 + 80, "{}", row.len());
     }
 }

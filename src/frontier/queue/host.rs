@@ -1,4 +1,4 @@
-//! What is kept of a host between visits.
+//! What is stored about a host between visits.
 
 use std::time::Duration;
 
@@ -12,81 +12,81 @@ use crate::robots::Rules;
 /// The row of a host in `Hosts`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostState {
-    /// URLs waiting.
+    /// Number of URLs waiting.
     pub queued: u64,
-    /// By class, no URL waits below this sequence: where reading begins, so that it never walks
-    /// over the tombstones of blocks done.
+    /// For each class, the sequence below which no URL waits. Reading begins there, so that it does
+    /// not walk over the tombstones of deleted blocks.
     pub heads: Vec<u64>,
-    /// Blocks of the queue that some URLs have left; as many as visits are on their way, about.
+    /// Blocks of the queue that some URLs have left; about as many as visits are in progress.
     pub opened: Vec<Opened>,
-    /// Not to be visited before.
+    /// The earliest time of the next visit.
     pub due: Moment,
-    /// Where the host's row in `Due` stands, while URLs wait.
+    /// The time under which the host's row in `Due` is stored; `None` if no URLs wait.
     pub due_row: Option<Moment>,
-    /// That row says that the host is parked.
+    /// Whether that row says that the host is parked.
     pub due_row_parked: bool,
-    /// Failures, less the successes since.
+    /// Number of failures, less the number of successes since.
     pub failures: u32,
-    /// What the last failure was, while there are any.
+    /// The class of the last failure; `None` if `failures` is zero.
     pub trouble: Option<Trouble>,
-    /// It keeps failing, and is left alone until `due`.
+    /// Whether the host keeps failing and is left alone until `due`.
     pub parked: bool,
     /// When the last visit that counted towards `due` and `failures` ended.
     pub last_visit: Moment,
-    /// What is known of its robots.txt.
+    /// Whether its robots.txt is known.
     pub robots: RobotsState,
-    /// Crawl-delay of its robots.txt in milliseconds.
+    /// The crawl delay of its robots.txt in milliseconds.
     pub crawl_delay: Option<u64>,
-    /// The fewest links from a seed to a page of it that was queued; `None` if none was.
+    /// The lowest depth of any of its pages that was queued; `None` if none was.
     pub depth: Option<u16>,
-    /// Sitemaps of it that were queued.
+    /// Number of its sitemaps that were queued.
     pub sitemaps: u32,
-    /// Answers received.
+    /// Number of answers received.
     pub visits: u64,
-    /// Body bytes received.
+    /// Bytes of bodies received.
     pub bytes: u64,
-    /// Milliseconds that its answers took.
+    /// Time that its answers took, in milliseconds.
     pub millis: u64,
-    /// Short texts that it gives under many URLs.
+    /// Short texts that it sends for many URLs.
     pub repeats: Repeats,
-    /// Pages that are originals or duplicates.
+    /// Number of pages that were judged original or duplicate.
     pub judged: u64,
-    /// Those of them that are duplicates.
+    /// Number of these that are duplicates.
     pub duplicates: u64,
-    /// URLs admitted.
+    /// Number of URLs admitted.
     pub admitted: u64,
-    /// How they turned out.
+    /// How its last pages turned out.
     pub outcomes: OutcomeWindow,
-    /// Patterns of its URLs that have a row in `Learned`.
+    /// Number of its URL patterns that have a row in `Learned`.
     pub patterns: u32,
-    /// Those of them that lost their budget.
+    /// Number of these that are demoted.
     pub demoted_patterns: u32,
-    /// URLs that were left aside, in `Learned`.
+    /// Number of its deferred URLs, which are stored in `Learned`.
     pub shelved: u32,
-    /// What was learned of its URLs.
+    /// The rules learned about its URLs.
     pub learned_rules: LearnedRules,
-    /// Hosts like it.
+    /// Evidence that it is an alias of another host.
     pub twins: Twins,
 }
 
-/// What becomes of a block that a URL leaves.
+/// What happens to a block when a URL leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// It had left before.
+    /// Nothing: the URL had left before.
     Gone,
-    /// Others are in it.
+    /// Other URLs wait in it.
     Open,
-    /// It was the last: the block goes.
+    /// The URL was the last one: the block is deleted.
     Last,
 }
 
-/// What is known of a host's robots.txt.
+/// Whether a host's robots.txt is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RobotsState {
-    /// Nothing: it is fetched before anything else.
+    /// It is not known and is fetched before anything else.
     #[default]
     Unknown,
-    /// The row in `Robots` holds until then.
+    /// The row in `Robots` is valid until then.
     Until(Moment),
 }
 
@@ -96,7 +96,7 @@ impl HostState {
         self.heads.get(usize::from(class)).copied().unwrap_or(0)
     }
 
-    /// Records that nothing of the place's class stands below its floor.
+    /// Records that nothing waits below the floor of `place` in its class.
     pub fn raise_head(&mut self, place: Place) {
         self.heads.resize(usize::from(CLASSES), 0);
         if let Some(head) = self.heads.get_mut(usize::from(place.class)) {
@@ -104,14 +104,15 @@ impl HostState {
         }
     }
 
-    /// Which URLs of a block have left, a bit for each.
+    /// The URLs of a block that have left, one bit per position.
     pub fn gone(&self, class: u8, last: u64) -> u64 {
         let opened = self.opened.iter();
         let mut of_block = opened.filter(|it| it.class == class && it.last == last);
         of_block.next().map_or(0, |it| it.gone)
     }
 
-    /// Records that a URL has left its block, from which these were removed.
+    /// Records that a URL has left its block. `removed` are the URLs of the block that were removed
+    /// unvisited.
     pub fn leave(&mut self, class: u8, place: InBlock, removed: u64) -> Leave {
         let found = self
             .opened
@@ -139,13 +140,13 @@ impl HostState {
         Leave::Open
     }
 
-    /// Forgets a block that is gone.
+    /// Forgets a block that was deleted.
     pub fn forget(&mut self, class: u8, last: u64) {
         self.opened
             .retain(|it| it.class != class || it.last != last);
     }
 
-    /// What was spent on it.
+    /// What was spent on the host.
     pub fn spent(&self) -> Spent {
         Spent {
             admitted: self.admitted,
@@ -154,7 +155,7 @@ impl HostState {
         }
     }
 
-    /// Its pace.
+    /// The pace of the host.
     pub fn pace(&self) -> Pace {
         Pace {
             due: self.due,
@@ -165,7 +166,7 @@ impl HostState {
         }
     }
 
-    /// Takes over when it may be visited again; what its robots.txt asks for stays.
+    /// Takes over a new pace, except for the crawl delay.
     pub fn keep_pace(&mut self, pace: &Pace) {
         let Pace {
             due,
@@ -181,29 +182,28 @@ impl HostState {
     }
 }
 
-/// The row of a host in `Robots`: enough to judge again without asking again.
+/// The row of a host in `Robots`: enough to apply its rules without fetching them again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RobotsRow {
-    /// What the answer means.
+    /// The meaning of the answer.
     pub verdict: RobotsVerdict,
-    /// The document of the stored response, as the committer wrote it: documents are rebuilt from
-    /// it.
+    /// The document of the stored response in its encoded form; documents are rebuilt from it.
     pub document: Option<Vec<u8>>,
 }
 
-/// What an answer to /robots.txt means (RFC 9309, section 2.3.1).
+/// The meaning of an answer to /robots.txt (RFC 9309, section 2.3.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RobotsVerdict {
-    /// There is none: everything is allowed.
+    /// There is no robots.txt: everything is allowed.
     AllowAll,
-    /// It could not be had, for this reason: nothing is allowed for now.
+    /// It could not be fetched, for this reason: nothing is allowed for now.
     DisallowAll(String),
-    /// Its text, as received, at most 500 KiB.
+    /// Its text as received, at most 500 KiB.
     Text(Vec<u8>),
 }
 
 impl RobotsVerdict {
-    /// The rules for one product token.
+    /// The rules for a product token.
     pub fn rules(&self, product_token: &str) -> Rules {
         match self {
             RobotsVerdict::AllowAll => Rules::allow_all(),
@@ -212,7 +212,7 @@ impl RobotsVerdict {
         }
     }
 
-    /// Why a URL that the rules forbid is not fetched.
+    /// The reason why a URL that the rules forbid is not fetched.
     pub fn reason(&self) -> String {
         match self {
             RobotsVerdict::DisallowAll(reason) => format!("robots.txt could not be had: {reason}"),
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(host.leave(0, place(0, 1), 0), Leave::Last);
         assert_eq!(host.leave(0, place(2, 3), 0), Leave::Open);
         assert_eq!(host.leave(0, place(2, 3), 0), Leave::Gone);
-        // Of another class is another block.
+        // A different class is a different block.
         assert_eq!(host.leave(1, place(0, 3), 0), Leave::Open);
         assert_eq!(
             (host.gone(0, 9), host.gone(1, 9), host.gone(0, 8)),

@@ -1,4 +1,4 @@
-//! The queues of hosts as they lie on disk: what waits, in which blocks, what is kept of each host,
+//! The queues of hosts as they are stored: what waits, in which blocks, what is known of each host,
 //! and how both are read back into the schedule.
 
 pub(super) mod place;

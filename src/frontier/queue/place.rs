@@ -1,47 +1,48 @@
-//! Where a URL waits: its priority class, its sequence, and its position in a block.
+//! Where a URL waits: its priority class, its sequence and its position in a block.
 
 use serde::{Deserialize, Serialize};
 
-/// Number of priority classes; 0 is served first.
+/// Number of priority classes. Class 0 is served first.
 pub const CLASSES: u8 = 16;
 
-/// The priority class of a URL at this depth: seeds first.
+/// The priority class of a URL at this depth: seeds come first.
 pub fn class_of(depth: u16) -> u8 {
     depth.min(u16::from(CLASSES - 1)) as u8
 }
 
-/// Where a task waits: what its commit takes from the queue.
+/// Where a task waits in its host's queue; its commit removes it from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The priority class.
     pub class: u8,
-    /// The number given at admission, rising within the crawl.
+    /// The number assigned at admission, ascending within the crawl.
     pub sequence: u64,
-    /// The block in which it lies.
+    /// The block that contains it.
     pub block: InBlock,
-    /// No URL of this host and class below this number is waiting or in progress: the new head.
+    /// No URL of this host and class with a lower sequence is waiting or in progress; becomes the
+    /// new head.
     pub floor: u64,
 }
 
-/// Where a URL stands in its block.
+/// The position of a URL in its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InBlock {
-    /// The sequence under which the block is filed: none of its URLs has a higher one.
+    /// The sequence under which the block is stored: the highest of its URLs.
     pub last: u64,
-    /// Position in the block.
+    /// Position in the block, from 0.
     pub index: u8,
-    /// URLs of the block.
+    /// Number of URLs in the block.
     pub count: u8,
 }
 
-/// A block of which some URLs have left, and not all.
+/// A block that some of its URLs have left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The class in which it waits.
+    /// The priority class.
     pub class: u8,
-    /// The sequence under which it is filed.
+    /// The sequence under which the block is stored.
     pub last: u64,
-    /// A bit for each URL that has left, by its position.
+    /// The URLs that have left, one bit per position.
     pub gone: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Reading the frontier back from disk: the next hosts, and the next URLs of one host.
+//! Reads the frontier back from disk: the next hosts, and the next URLs of one host.
 //!
-//! Runs off the reactor. Only committed rows are seen; the schedule's cursors keep a URL that is
-//! in progress from being read twice.
+//! This runs off the reactor and sees committed rows only. The cursors of the schedule keep a URL
+//! that is in progress from being read twice.
 
 use super::host::{HostState, RobotsRow, RobotsState};
 use super::place::{CLASSES, InBlock};
@@ -13,17 +13,17 @@ use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
 use crate::url::{self, HostKey, Site, Url};
 
-/// Whether and for whom robots.txt is obeyed.
+/// Whether robots.txt is obeyed, and for which product token.
 #[derive(Debug, Clone)]
 pub enum RobotsPolicy {
-    /// Asked for and obeyed, as this product token.
+    /// It is fetched and obeyed as this product token.
     Obey(String),
-    /// Neither asked for nor obeyed.
+    /// It is neither fetched nor obeyed.
     Ignore,
 }
 
 impl RobotsPolicy {
-    /// What is done at a host with this mode.
+    /// The policy for a host with this mode.
     pub fn new(mode: RobotsMode, product_token: &str) -> Self {
         match mode {
             RobotsMode::Obey => Self::Obey(product_token.to_owned()),
@@ -32,63 +32,63 @@ impl RobotsPolicy {
     }
 }
 
-/// Asks for the next URLs of a host.
+/// A request for the next URLs of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefillRequest {
-    /// Whose.
+    /// The host.
     pub host: HostKey,
-    /// By class, the sequence to read from: everything below was read already.
+    /// For each class, the sequence to read from; everything below was read before.
     pub cursors: [u64; CLASSES as usize],
-    /// How many at most.
+    /// Maximum number of URLs.
     pub limit: usize,
 }
 
 /// Why URLs of a queue are given up without a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// By its robots.txt; in which words.
+    /// Its robots.txt forbids them; the reason in words.
     Robots(String),
-    /// Its host or domain had its share, by this setting.
+    /// The budget of its host or domain is exhausted; the name of the setting.
     Budget(&'static str),
 }
 
 /// The next URLs of a host.
 #[derive(Debug)]
 pub struct Refilled {
-    /// Whose.
+    /// The host.
     pub host: HostKey,
     /// Its pace as committed.
     pub pace: Pace,
-    /// Its robots.txt must be fetched before anything else; then no URLs were read.
+    /// Whether its robots.txt must be fetched before anything else. If so, no URLs were read.
     pub needs_robots: bool,
-    /// To be fetched, in order.
+    /// URLs to fetch, in order.
     pub allowed: Vec<Waiting>,
-    /// Not to be fetched, and to be given up.
+    /// URLs to give up without a visit.
     pub forbidden: Vec<Waiting>,
-    /// Why.
+    /// The reason for giving them up.
     pub forbidden_because: Refusal,
-    /// Where the next read begins.
+    /// For each class, the sequence where the next read begins.
     pub cursors: [u64; CLASSES as usize],
-    /// There may be more.
+    /// Whether there may be more URLs.
     pub more: bool,
 }
 
-/// A URL of a queue.
+/// A URL read from a queue.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// Its class.
+    /// Its priority class.
     pub class: u8,
-    /// Its number.
+    /// Its sequence.
     pub sequence: u64,
-    /// The block in which it lies.
+    /// Its position in its block.
     pub block: InBlock,
-    /// Its URL, parsed.
+    /// The parsed URL.
     pub url: Url,
-    /// As it was queued.
+    /// The row as it was queued.
     pub queued: QueuedUrl,
 }
 
-/// Reads the next URLs of a host and judges them by its robots.txt.
+/// Reads the next URLs of a host and checks them against its robots.txt and its budget.
 pub fn refill(
     store: &dyn Store,
     request: &RefillRequest,
@@ -116,7 +116,7 @@ pub fn refill(
         None => domain_spent(store, &Site::of(&request.host.url()))?.by_domain(budget),
     };
     let rules = match policy {
-        // Nothing is asked for any more.
+        // The budget is exhausted, so robots.txt is not needed.
         _ if spent_by.is_some() => Rules::disallow_all(),
         RobotsPolicy::Ignore => {
             refilled.pace.crawl_delay = None;
@@ -128,7 +128,7 @@ pub fn refill(
                 rules
             }
             None => {
-                // Nobody asks for the rules of a host that has nothing to be fetched.
+                // The rules of a host without URLs to fetch are not needed.
                 refilled.needs_robots = state.queued > 0;
                 refilled.more = state.queued > 0;
                 return Ok(refilled);
@@ -139,8 +139,8 @@ pub fn refill(
         refilled.forbidden_because = Refusal::Budget(by);
     }
     let mut left = request.limit;
-    // Above the highest class of which anything was ever read or done, no rows were taken away: one
-    // look at all of these classes is enough, and walks over nothing.
+    // No block above the highest class that was ever read or completed was deleted. There are no
+    // tombstones there, so all of these classes are read in one go.
     let untouched = (0..CLASSES)
         .rposition(|class| state.head(class) > 0 || request.cursors[usize::from(class)] > 0)
         .map_or(0, |class| class as u8 + 1);
@@ -186,10 +186,10 @@ pub fn refill(
     Ok(refilled)
 }
 
-/// A URL as it is taken from its block: class, sequence, place.
+/// A URL taken from its block: class, sequence, position, row.
 type Taken = (u8, u64, InBlock, QueuedUrl);
 
-/// Up to `limit` URLs of a queue in order, from the key `from` and the sequence `cursor` on.
+/// Takes up to `limit` URLs of a queue in order, starting at a key and at the sequence `cursor`.
 fn take(
     store: &dyn Store,
     state: &HostState,
@@ -197,7 +197,7 @@ fn take(
     cursor: u64,
     limit: usize,
 ) -> Result<Vec<Taken>> {
-    /// Blocks that are read at once: most have several URLs, some have one.
+    /// Number of blocks read at once. Most contain several URLs, some only one.
     const BLOCKS: usize = 8;
     let mut taken: Vec<Taken> = Vec::new();
     walk(
@@ -223,7 +223,7 @@ pub fn domain_spent(store: &dyn Store, domain: &Site) -> Result<Spent> {
     }
 }
 
-/// The host's rules, and why they forbid what they do, if they are known and not stale.
+/// The rules of the host and the reason for what they forbid; `None` if they are unknown or stale.
 fn known_rules(
     store: &dyn Store,
     name: &[u8],
@@ -253,24 +253,24 @@ pub fn path_and_query(url: &Url) -> String {
     }
 }
 
-/// What a row in `Due` holds if its host is parked; else nothing.
+/// The value of a row in `Due` whose host is parked; otherwise it is empty.
 pub const PARKED: &[u8] = b"p";
 
-/// Asks for the next hosts with URLs waiting.
+/// A request for the next hosts with URLs waiting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// Key in `Due` to read from.
+    /// The key in `Due` to read from.
     pub from: Vec<u8>,
-    /// How many at most.
+    /// Maximum number of hosts.
     pub limit: usize,
 }
 
 /// The next hosts with URLs waiting, by due time.
 #[derive(Debug)]
 pub struct Loaded {
-    /// When each may be visited; whether it is parked until then.
+    /// For each host, the earliest time of its next visit, and whether it is parked until then.
     pub hosts: Vec<(Moment, HostKey, bool)>,
-    /// Where to read on; `None` at the end of the table.
+    /// The key to continue from; `None` at the end of the table.
     pub next: Option<Vec<u8>>,
 }
 
@@ -324,8 +324,8 @@ mod tests {
     }
 
     proptest! {
-        /// Class after class, from the later of head and cursor on, no more than asked for, nothing
-        /// of another host and nothing that has left.
+        /// Reads class after class, each from the later of its head and its cursor; never more than
+        /// requested, nothing of another host, and nothing that has left.
         #[test]
         fn the_next_urls_are_read_in_their_order(
             rows in prop::collection::btree_set((0..CLASSES, 0..30_u64), 0..60),
@@ -346,12 +346,12 @@ mod tests {
                 let of_class: Vec<u64> = rows.iter().filter(|row| row.0 == class).map(|row| row.1).collect();
                 for sequences in of_class.chunks(size) {
                     let last = sequences[sequences.len() - 1];
-                    // What is below the head is gone.
+                    // Blocks below the head were deleted.
                     if last < head(class) {
                         continue;
                     }
                     put(host.as_str(), class, sequences, &mut batch);
-                    // Of others some have left, but not the last.
+                    // Some URLs of the others have left, but not the last one.
                     let gone = pattern.rotate_left(last as u32) & ((1 << (sequences.len() - 1)) - 1);
                     state.opened.extend((gone != 0).then_some(Opened { class, last, gone }));
                     let waiting = sequences.iter().enumerate().filter(|(index, sequence)| {

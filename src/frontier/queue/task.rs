@@ -9,61 +9,64 @@ use crate::frontier::{Moment, Pace};
 use crate::learn::Trail;
 use crate::url::{HostKey, Url, UrlId};
 
-/// What is expected of a URL.
+/// What a visit of a URL is expected to yield. Determines its priority.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expectation {
-    /// A page.
+    /// A page like any other.
     #[default]
     Usual,
-    /// Little: its host, or URLs like it, lost their budget. It is fetched after all others.
+    /// Little, because its host or its URL pattern is demoted. It is fetched after all others.
     Low,
-    /// Nothing new, by what was learned: it is fetched after all others, to check that.
+    /// Nothing new, according to a learned rule that it is to check. It is fetched after all
+    /// others.
     Check,
 }
 
-/// A URL as it waits in its host's queue.
+/// A URL that waits in its host's queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedUrl {
-    /// The form in which it was first seen: what is requested and judged by robots.txt.
+    /// The URL as first seen: what is requested and judged by robots.txt.
     pub url: String,
-    /// Its identity. Kept rather than computed again, so that a changed rule cannot part a URL
-    /// from the key under which it was admitted.
+    /// Its id. Stored rather than computed again, so that a changed rule cannot separate a URL from
+    /// the key under which it was admitted.
     pub id: UrlId,
-    /// The page on which it was found; its record names the URL.
+    /// The page on which it was found.
     pub via: Option<UrlId>,
-    /// Links followed from a seed.
+    /// Number of links followed from a seed.
     pub depth: u16,
-    /// Redirects followed in a row.
+    /// Number of redirects followed in a row.
     pub hops: u8,
-    /// Attempts made so far.
+    /// Number of attempts made so far.
     pub attempts: u8,
-    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I refresh or related,
-    /// M named by robots.txt or a sitemap.
+    /// One letter per hop from the seed: L link, R redirect, E embedded frame, I refresh or
+    /// related, M named by robots.txt or a sitemap.
     pub path: String,
-    /// It was visited before, and is to be compared with what was found then.
+    /// Whether it was visited before. If so, the answer is compared with the previous one.
     pub revisit: bool,
     /// Why it is fetched.
     pub purpose: Purpose,
     /// How far it is into something that may be a trap.
     pub trail: Trail,
-    /// What its server named its last answer by, if it is to be asked whether that still holds.
+    /// Validators of the previous response, to be sent as conditions; `None` for an unconditional
+    /// request.
     pub validators: Option<Validators>,
-    /// What is expected of it.
+    /// What the visit is expected to yield.
     pub expectation: Expectation,
 }
 
-/// What a server named an answer by (RFC 9110, section 8.8): sent back, they make it answer 304 as
-/// long as the page is the same.
+/// Validators of a response (RFC 9110, section 8.8): sent back, they make the server answer 304 if
+/// the page is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validators {
-    /// `ETag` as it came, with its quotes.
+    /// `ETag` as received, with its quotes.
     pub etag: Option<String>,
-    /// `Last-Modified` as it came.
+    /// `Last-Modified` as received.
     pub last_modified: Option<String>,
 }
 
 impl QueuedUrl {
-    /// A page that nobody links to and nobody has asked for yet, as a seed is queued.
+    /// A page with depth 0 that was neither found on another page nor attempted, as a seed is
+    /// queued.
     pub fn new(url: String, id: UrlId) -> Self {
         Self {
             url,
@@ -81,7 +84,7 @@ impl QueuedUrl {
         }
     }
 
-    /// Its priority class: by depth, and last what little is expected of.
+    /// Its priority class: by depth, except that URLs of which little is expected come last.
     pub fn class(&self) -> u8 {
         match self.expectation {
             Expectation::Usual => class_of(self.depth),
@@ -93,49 +96,51 @@ impl QueuedUrl {
 /// Why something is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
-    /// For its content and links.
+    /// For its content and its links.
     Page,
-    /// For the rules of its host.
+    /// For the robots.txt rules of its host.
     Robots,
     /// For the URLs that it lists.
     Sitemap {
-        /// Indexes that led to it.
+        /// Number of sitemap indexes that led to it.
         level: u8,
     },
 }
 
 impl Purpose {
-    /// Whether it is a sitemap.
+    /// Whether this is a sitemap.
     pub fn is_sitemap(self) -> bool {
         matches!(self, Self::Sitemap { .. })
     }
 }
 
-/// One visit to be made.
+/// A visit to be made.
 #[derive(Debug, Clone)]
 pub struct FetchTask {
-    /// What to request.
+    /// The URL to request.
     pub url: Url,
-    /// The host that it is for: scheme, name, port. Its own, but where a robots.txt is elsewhere.
+    /// The host for which the visit is made. Differs from the host of `url` only if a robots.txt
+    /// was redirected to another host.
     pub host: HostKey,
-    /// That host's pace when the task was handed out; exact, as a host has one visit at a time.
+    /// The pace of `host` when the task was handed out. It is current, because a host has one visit
+    /// at a time.
     pub pace: Pace,
-    /// Where a robots.txt was redirected to.
+    /// The redirect that is being followed, for a robots.txt.
     pub robots_redirect: Option<RobotsRedirect>,
-    /// The queue row, for a page; a robots.txt waits in none.
+    /// Where the task waits in the queue; `None` for a robots.txt, which is not queued.
     pub place: Option<Place>,
-    /// The row itself; for a robots.txt one made up for it.
+    /// The queued row; for a robots.txt a row made up for it.
     pub queued: QueuedUrl,
 }
 
-/// A visit of one host for another: its robots.txt is there.
+/// The redirect of one host's robots.txt to another host, which is visited for it.
 #[derive(Debug, Clone)]
 pub struct RobotsRedirect {
     /// The host that is visited.
     pub at: HostKey,
-    /// That one's pace when the task was handed out.
+    /// The pace of that host when the task was handed out.
     pub pace: Pace,
-    /// Redirects followed to it.
+    /// Number of redirects followed so far.
     pub hops: u8,
 }
 
@@ -158,10 +163,10 @@ pub struct Visited {
     pub pace: Pace,
     /// The address that answered; `None` if none did.
     pub address: Option<IpAddr>,
-    /// Nobody may visit that address before.
+    /// The earliest time of the next visit to that address.
     pub address_free_from: Moment,
-    /// The host for which it was, if that is another one, and the pace of that from now on.
+    /// The host for which the visit was made, if it is another one, and its pace from now on.
     pub for_host: Option<(HostKey, Pace)>,
-    /// Where to go on: a redirect of a robots.txt.
+    /// The next hop of a redirected robots.txt.
     pub next_hop: Option<FetchTask>,
 }

@@ -7,10 +7,10 @@ use super::task::QueuedUrl;
 use crate::store::{Result, Store, Table, keys};
 use crate::url::HostKey;
 
-/// Whether to go on after a URL.
+/// Whether to continue after a URL.
 pub type GoOn = bool;
 
-/// What is done with a URL that waits: its class, its sequence, where it stands, itself.
+/// Receives each waiting URL: its class, its sequence, its position and its row.
 pub type VisitWaiting<'a> = dyn FnMut(u8, u64, InBlock, QueuedUrl) -> Result<GoOn> + 'a;
 
 /// Visits the URLs that wait at a host, in the order in which they will be fetched.
@@ -20,7 +20,7 @@ pub fn for_each_waiting(
     state: &HostState,
     visit: &mut VisitWaiting<'_>,
 ) -> Result<()> {
-    /// Blocks that are read at once.
+    /// Number of blocks read at once.
     const CHUNK: usize = 100;
     for class in 0..CLASSES {
         let prefix = keys::queue_class(host.as_str(), class);
@@ -32,8 +32,8 @@ pub fn for_each_waiting(
     Ok(())
 }
 
-/// Visits the URLs that wait in the blocks under a prefix, from a key on, so many blocks read at
-/// once. Whether nobody stopped it.
+/// Visits the URLs that wait in the blocks under a prefix, starting at a key and reading `chunk`
+/// blocks at once. Returns false if `visit` stopped the walk.
 pub(super) fn walk(
     store: &dyn Store,
     state: &HostState,

@@ -1,61 +1,61 @@
-//! A host in the working window: its next URLs, what of it is on its way, what is known of it.
+//! A host in the working set: its next URLs, what is in progress, and what is known of it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use crate::frontier::{CLASSES, FetchTask, Moment, Pace, Waiting};
 
-/// A host in the window.
+/// A host in the working set.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is true or not whatever the others are"
 )]
 pub(super) struct ActiveHost {
     pub(super) pace: Pace,
-    /// Its pace in memory is newer than the committed one.
+    /// Whether its pace in memory is newer than the committed one.
     pub(super) visited: bool,
-    /// A visit is being made.
+    /// Whether it is being visited.
     pub(super) busy: bool,
-    /// The queue on disk may hold more.
+    /// Whether the queue on disk may hold more URLs.
     pub(super) more: bool,
     pub(super) reading: Reading,
     pub(super) robots: Robots,
     pub(super) address: AddressState,
     pub(super) buffer: VecDeque<Waiting>,
     pub(super) cursors: [u64; CLASSES as usize],
-    /// Handed out and not committed.
+    /// Tasks that were handed out and are not yet committed: class and sequence.
     pub(super) in_progress: BTreeSet<(u8, u64)>,
-    /// Its row was read, so its pace is known.
+    /// Whether its row was read, so that its pace is known.
     pub(super) known: bool,
-    /// Visits of it for other hosts, whose robots.txt is here.
+    /// Visits of this host for other hosts, whose robots.txt was redirected here.
     pub(super) robots_redirects: VecDeque<FetchTask>,
-    /// Such a visit was made: no commit tells of it.
+    /// Whether such a visit was made. No commit records its effect on the pace.
     pub(super) followed_redirects: bool,
-    /// URLs handed out since it came into the window.
+    /// Number of URLs handed out since the host entered the working set.
     pub(super) served: usize,
-    /// Its number among those that had their share; 0 if it has not.
+    /// Its key in `Schedule::over_quantum`; 0 if it is not there.
     pub(super) over_quantum: u64,
-    /// It had its share, and others wait: it hands out nothing more, and goes when it is at rest.
+    /// Whether it is to leave: it hands out nothing more, and leaves when it is at rest.
     pub(super) leaving: bool,
 }
 
 /// Whether the next URLs of a host are being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// They are not.
+    /// No read is wanted or in progress.
     No,
-    /// They are to be: the host is in `needs_refill`.
+    /// A read is wanted: the host is in `needs_refill`.
     Wanted,
-    /// They are.
+    /// A read is in progress.
     InProgress,
-    /// They are, and others arrived since, which the answer may not know.
+    /// A read is in progress, and URLs were queued since that it may have missed.
     Outdated,
 }
 
 /// What is known of a host's robots.txt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Robots {
-    /// Enough, or the next read tells.
+    /// It is known, or the next read will tell.
     Known,
     /// It must be fetched before anything else.
     Wanted,
@@ -66,11 +66,11 @@ pub(super) enum Robots {
 /// What is known of a host's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AddressState {
-    /// Nothing: it is asked for before the host is visited.
+    /// Nothing: it is resolved before the host is visited.
     Unknown,
-    /// It is being asked for.
+    /// It is being resolved.
     Asked,
-    /// This one; or that there is none to be had, or that it does not matter.
+    /// It is known; `None` if it could not be resolved or does not matter.
     Known(Option<IpAddr>),
 }
 
@@ -111,17 +111,17 @@ impl ActiveHost {
         }
     }
 
-    /// Nothing is waiting, in progress or being read.
+    /// Whether nothing is waiting, in progress or being read.
     pub(super) fn is_done(&self) -> bool {
         self.is_at_rest() && self.buffer.is_empty() && !self.more && self.robots == Robots::Known
     }
 
-    /// It is to give its place up: all that it has is on disk.
+    /// Whether it is to leave the working set now: everything it has is on disk.
     pub(super) fn is_to_leave(&self, now: Moment) -> bool {
         self.is_at_rest() && (self.leaving || self.pace.parked && self.pace.due > now)
     }
 
-    /// A visit set the host's pace; what its robots.txt asks for is read with its URLs.
+    /// Takes over the pace after a visit, except for the crawl delay, which is read with its URLs.
     pub(super) fn set_pace(&mut self, pace: &Pace) {
         self.visited = true;
         self.pace = Pace {
@@ -130,7 +130,7 @@ impl ActiveHost {
         };
     }
 
-    /// Nothing of it is in progress or being read.
+    /// Whether nothing is in progress or being read.
     pub(super) fn is_at_rest(&self) -> bool {
         self.in_progress.is_empty()
             && self.robots_redirects.is_empty()
@@ -140,7 +140,7 @@ impl ActiveHost {
             && !self.busy
     }
 
-    /// The lowest number of a class that is waiting here or in progress; what is still on disk is
+    /// The lowest sequence of a class that is waiting here or in progress. Everything on disk is
     /// higher.
     pub(super) fn floor(&self, class: u8) -> u64 {
         let in_progress = self

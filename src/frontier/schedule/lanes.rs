@@ -1,13 +1,13 @@
-//! Whose turn it is: idle hosts with something to fetch, by when each may be visited; one visit of
-//! an address at a time, but for those that drag on; and where more hosts are due than can be
-//! visited, fair between registrable domains. Pure: it is told the time.
+//! Whose turn it is among the idle hosts with something to fetch: ordered by when each may be
+//! visited, one visit to an address at a time (unless it takes long), and fair between registrable
+//! domains if more hosts are due than can be visited. Pure: it is told the time.
 //!
-//! Hosts of one address stand in one lane, a host whose address does not matter has its own. A lane
-//! waits by the time of its first host and of its address. When that has come it takes its place
-//! among those that are due by start-time fair queueing (Goyal, Vin, Cheng: Start-time Fair
-//! Queueing, 1996): each place of a domain is one share behind its last, and none is before the
-//! share being served. So a domain with a thousand hosts does not keep one with a single host
-//! waiting. Each step takes O(log n).
+//! Hosts that share an address share a lane; a host whose address does not matter has its own. A
+//! lane waits until its first host and its address may be visited. It then takes its place among
+//! the due lanes by start-time fair queueing (Goyal, Vin, Cheng: Start-time Fair Queueing, 1996):
+//! each place of a domain comes one share after its last one, and none comes before the share being
+//! served. A domain with a thousand hosts therefore does not keep a domain with one host waiting.
+//! Each step takes O(log n).
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -16,29 +16,29 @@ use std::time::Duration;
 use crate::frontier::Moment;
 use crate::url::{HostKey, Site};
 
-/// How long a visit keeps others from its address. One that takes longer waits for what one host
-/// sends, or does not send, and the others must not wait with it.
+/// How long a visit keeps others from its address. A visit that takes longer waits for what one
+/// host sends, or fails to send, and the others need not wait with it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Entries that may be out of date before they are looked through.
+/// Number of entries that may be out of date before all are checked.
 const SLACK: usize = 1_024;
 
-/// Idle hosts with something to fetch.
+/// The idle hosts with something to fetch.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     /// Lanes that may not be served yet, by when they may.
     later: BTreeSet<(Moment, Lane)>,
-    /// Lanes that may, by share and by when that was noticed.
+    /// Lanes that may be served, by share and by when they became due.
     due: BTreeSet<(u64, Moment, Lane)>,
-    /// Where each lane stands in one of the two.
+    /// The position of each lane in `later` or `due`.
     places: HashMap<Lane, Place>,
     hosts: HashMap<HostKey, Idle>,
     addresses: HashMap<IpAddr, Address>,
     /// The share that was served last.
     share: u64,
-    /// The next share of each domain that is ahead of that.
+    /// The next share of each domain that is ahead of `share`.
     domains: HashMap<Site, u64>,
-    /// Addresses and domains are looked through when there are so many.
+    /// Numbers of addresses and domains at which those out of date are dropped.
     look_through: (usize, usize),
 }
 
@@ -65,22 +65,22 @@ struct Idle {
 #[derive(Debug, Default)]
 struct Address {
     hosts: BTreeSet<(Moment, HostKey)>,
-    /// Nobody may visit it before.
+    /// The earliest time of its next visit.
     free_from: Moment,
-    /// Who visits it, and until when that keeps others from it.
+    /// The host that is visiting it, and until when that keeps others from it.
     visitor: Option<(HostKey, Moment)>,
 }
 
 impl Address {
-    /// Until when whoever visits it keeps others from it.
+    /// Until when the current visit keeps others from the address.
     fn held_until(&self) -> Moment {
         self.visitor.as_ref().map_or(Moment(0), |(_, until)| *until)
     }
 }
 
 impl Lanes {
-    /// A host may be visited from `due` on; at this address, if that matters. One that waits
-    /// already does so from now on.
+    /// Adds a host that may be visited from `due` on, at this address if it matters. Replaces the
+    /// entry of a host that waits already.
     pub(super) fn insert(&mut self, host: &HostKey, due: Moment, address: Option<IpAddr>) {
         let idle = Idle { due, address };
         if self.hosts.get(host) == Some(&idle) {
@@ -98,7 +98,7 @@ impl Lanes {
         }
     }
 
-    /// A host waits no longer.
+    /// Removes a host that no longer waits.
     pub(super) fn remove(&mut self, host: &HostKey) {
         let Some(idle) = self.hosts.remove(host) else {
             return;
@@ -114,8 +114,7 @@ impl Lanes {
         }
     }
 
-    /// The host that is to be visited now, if there is one; its address is being visited from now
-    /// on.
+    /// Takes out the host to visit now, if there is one, and marks its address as being visited.
     pub(super) fn pop(&mut self, now: Moment) -> Option<HostKey> {
         self.promote(now);
         let (share, _, lane) = self.due.pop_first()?;
@@ -135,7 +134,7 @@ impl Lanes {
         Some(host)
     }
 
-    /// When the next host may be visited; the past if it may be now.
+    /// When the next host may be visited; a time in the past if one may be visited now.
     pub(super) fn next(&self) -> Option<Moment> {
         match self.due.is_empty() {
             false => Some(Moment::default()),
@@ -143,23 +142,24 @@ impl Lanes {
         }
     }
 
-    /// A host's visit of an address ended; nobody may visit it before.
+    /// Records that a host's visit to an address ended, and that the address may be visited from
+    /// `free_from` on.
     pub(super) fn visited(&mut self, host: &HostKey, ip: IpAddr, free_from: Moment, now: Moment) {
         self.leave_alone(ip, free_from);
         self.release(host, ip, now);
     }
 
-    /// Nobody may visit an address before.
+    /// Records that an address may not be visited before `free_from`.
     pub(super) fn leave_alone(&mut self, ip: IpAddr, free_from: Moment) {
         let address = self.addresses.entry(ip).or_default();
         address.free_from = address.free_from.max(free_from);
         self.place(Lane::Address(ip));
     }
 
-    /// A host's visit did not go to the address that it was to go to.
+    /// Releases an address from a host, whose visit ended or went elsewhere.
     pub(super) fn release(&mut self, host: &HostKey, ip: IpAddr, now: Moment) {
         if let Some(address) = self.addresses.get_mut(&ip) {
-            // Another one may have come since, to whom the address belongs now.
+            // The address may have been given to another host since.
             address.visitor.take_if(|(visitor, _)| visitor == host);
             self.place(Lane::Address(ip));
         }
@@ -171,8 +171,8 @@ impl Lanes {
         }
     }
 
-    /// Hosts that are not to be visited before `far`, and those beyond the first `crowd` that wait
-    /// for one address: `most` at most.
+    /// Up to `most` hosts that may not be visited before `far`, or that wait for an address behind
+    /// `crowd` others.
     pub(super) fn far(&self, far: Moment, crowd: usize, most: usize) -> Vec<HostKey> {
         let late = |lane: &Lane| match lane {
             Lane::Host(host) => vec![host.clone()],
@@ -196,12 +196,12 @@ impl Lanes {
         found
     }
 
-    /// Addresses that are being visited, waited for, or left alone for now.
+    /// Number of addresses that are being visited, waited for, or left alone for now.
     pub(super) fn addresses(&self) -> usize {
         self.addresses.len()
     }
 
-    /// When a lane may be served; `None` if it has nobody.
+    /// When a lane may be served; `None` if it is empty.
     fn wanted(&self, lane: &Lane) -> Option<Moment> {
         match lane {
             Lane::Host(host) => self.hosts.get(host).map(|idle| idle.due),
@@ -213,7 +213,7 @@ impl Lanes {
         }
     }
 
-    /// Puts a lane where it belongs after a change.
+    /// Moves a lane to its position after a change.
     fn place(&mut self, lane: Lane) {
         let wanted = self.wanted(&lane);
         match (self.places.get(&lane), wanted) {
@@ -236,7 +236,7 @@ impl Lanes {
         }
     }
 
-    /// Gives the lanes whose time has come their shares.
+    /// Moves the lanes that have become due to `due` and assigns their shares.
     fn promote(&mut self, now: Moment) {
         while self.later.first().is_some_and(|(moment, _)| *moment <= now) {
             let Some((_, lane)) = self.later.pop_first() else {
@@ -259,7 +259,8 @@ impl Lanes {
             self.due.insert((share, now, lane));
         }
         if self.domains.len() > self.look_through.1 {
-            // Where new domains come without end, those that come again get on too.
+            // Advances even if new domains keep arriving, so that domains with a share get their
+            // turn.
             self.share += 1;
             let share = self.share;
             self.domains.retain(|_, next| *next > share);
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(lanes.next(), Some(Moment(50)));
         assert_eq!(popped(&mut lanes, 49), None);
         assert_eq!(popped(&mut lanes, 50).as_deref(), Some("b.example"));
-        // It went elsewhere: the address is as free as it was.
+        // The visit went elsewhere: the address is free again.
         lanes.release(&host("b.example"), ip(1), Moment(50));
         assert_eq!(popped(&mut lanes, 50).as_deref(), Some("c.example"));
     }
@@ -329,7 +330,7 @@ mod tests {
         assert_eq!(lanes.next(), Some(Moment(2_010)));
         assert_eq!(popped(&mut lanes, 2_009), None);
         assert_eq!(popped(&mut lanes, 2_010).as_deref(), Some("b.example"));
-        // Its end is not that of the visit that is made now.
+        // The end of an earlier visit does not release the address of the current one.
         lanes.visited(&host("a.example"), ip(1), Moment(2_100), Moment(2_050));
         assert_eq!(lanes.next(), Some(Moment(4_010)));
         lanes.visited(&host("b.example"), ip(1), Moment(2_300), Moment(2_200));
@@ -348,7 +349,7 @@ mod tests {
         lanes.insert(&host("www.other.test"), Moment(3), None);
         let first: Vec<String> = (0..4).filter_map(|_| popped(&mut lanes, 5)).collect();
         assert!(first.contains(&"www.other.test".to_owned()), "{first:?}");
-        // Whoever comes later is not before those who waited for the same share.
+        // A host that arrives later does not overtake those with the same share.
         lanes.insert(&host("late.test"), Moment(4), None);
         let next: Vec<String> = (0..3).filter_map(|_| popped(&mut lanes, 6)).collect();
         assert!(next.contains(&"late.test".to_owned()), "{next:?}");

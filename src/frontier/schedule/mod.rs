@@ -1,12 +1,12 @@
-//! The schedule: a pure state machine over the working window of hosts. It is told the time and
-//! what happened, and answers what to do next; it does no I/O and reads no clock.
+//! The schedule: a pure state machine over the working set of hosts. It is told the time and what
+//! happened, and answers what to do next. It does no I/O and reads no clock.
 //!
-//! Invariants: a host being fetched from is not in the lanes, so it has one visit at a time; a host
-//! is in the lanes exactly when it is idle, has something to fetch, and its address is known or
-//! does not matter; a task handed out stays in its slot's `in_progress` until its receipt, and a
-//! slot leaves the window only without any, so that no URL is read from disk twice. Memory: at most
-//! `window` slots of at most `buffer` URLs, and a slot for each robots.txt that is being looked for
-//! elsewhere.
+//! Invariants: a host that is being visited is not in the lanes, so it has one visit at a time. A
+//! host is in the lanes exactly if it is idle, has something to fetch, and its address is known or
+//! does not matter. A task that was handed out stays in its host's `in_progress` until its receipt,
+//! and a host leaves the working set only if it has none, so that no URL is read from disk twice.
+//! Memory: at most `window` hosts with at most `buffer` URLs each, plus one host for each
+//! redirected robots.txt that is being followed.
 
 mod active_host;
 mod lanes;
@@ -24,84 +24,86 @@ use crate::frontier::{
 };
 use crate::url::{HostKey, Identity};
 
-/// Size of the working window.
+/// Size of the working set.
 #[derive(Debug, Clone)]
 pub struct ScheduleOptions {
-    /// Hosts in memory at most.
+    /// Maximum number of hosts in memory.
     pub window: usize,
-    /// URLs of one host in memory at most.
+    /// Maximum number of URLs in memory per host.
     pub buffer: usize,
-    /// Pages to hand out at most; `None` for no limit.
+    /// Maximum number of pages to hand out; `None` for no limit.
     pub max_pages: Option<u64>,
-    /// When this run began, if others went before: which hosts were being visited when the last
-    /// one ended is not known, so each is left alone for its delay.
+    /// When this run began, if it resumes a crawl. Which hosts were being visited when the previous
+    /// run ended is not known, so each is left alone for its delay first.
     pub resumed: Option<Moment>,
 }
 
-/// What is to be done next.
+/// What to do next.
 #[derive(Debug)]
 pub enum Action {
-    /// Make this visit; its end is to be told by `visited`, its commit by `committed`.
+    /// Make this visit. Report its end with `visited` and its commit with `committed`.
     Fetch(FetchTask),
-    /// Give this URL up for this reason; its commit is to be told by `committed`.
+    /// Give this URL up for this reason. Report its commit with `committed`.
     Forbid(FetchTask, Refusal),
-    /// Read the next URLs of a host; the answer is to be given to `refilled`.
+    /// Read the next URLs of a host. Report them with `refilled`.
     Refill(RefillRequest),
-    /// Read the next hosts; the answer is to be given to `loaded`.
+    /// Read the next hosts. Report them with `loaded`.
     Load(LoadRequest),
-    /// Find out the address of a host; the answer is to be given to `resolved`.
+    /// Resolve the address of a host. Report it with `resolved`.
     Resolve(HostKey),
-    /// Nothing until then, or until something is told; `None` if only that can help.
+    /// Do nothing until this time or the next report; `None` to wait for a report only.
     Wait(Option<Moment>),
-    /// Nothing is left, and nothing is in progress.
+    /// Nothing is left and nothing is in progress.
     Drained,
     /// `max_pages` were handed out and none is in progress.
     Spent,
 }
 
-/// Reads in progress at once: each is some hundred microseconds of a blocking thread.
+/// Maximum number of reads in progress. Each occupies a blocking thread for some hundred
+/// microseconds.
 const MAX_READS: usize = 8;
-/// Addresses looked for at once.
+/// Maximum number of addresses being resolved.
 const MAX_RESOLVING: usize = 64;
-/// URLs of a host after which it has had its share of a full window.
+/// Number of URLs handed out after which a host makes room for others if the working set is full.
 const QUANTUM: usize = 64;
 
-/// The working window of hosts and what is to be done with them.
+/// The working set of hosts, and what is to be done with them.
 pub struct Schedule {
     options: ScheduleOptions,
     identity: Identity,
-    /// The time that it was told last.
+    /// The latest time it was told.
     clock: Moment,
     active_hosts: HashMap<HostKey, ActiveHost>,
     /// Idle hosts with something to fetch.
     lanes: Lanes,
-    /// Hosts whose buffer runs low, first come first served.
+    /// Hosts whose buffer runs low, in order of arrival.
     needs_refill: VecDeque<HostKey>,
-    /// Hosts whose address is to be found out.
+    /// Hosts whose address is to be resolved.
     unresolved: VecDeque<HostKey>,
     resolving: usize,
-    /// URLs in the slots' buffers.
+    /// Number of URLs in the buffers of the hosts.
     urls: usize,
-    /// Read, and not to be visited.
+    /// URLs that were read and are to be given up without a visit.
     forbidden: VecDeque<(FetchTask, Refusal)>,
-    /// When hosts that left the window may be visited again, where their rows do not say so.
+    /// When hosts that left the working set may be visited again, if their rows do not say so.
     recent: HashMap<HostKey, Moment>,
-    /// Hosts that had their share of the window, in that order.
+    /// Hosts that were handed out [`QUANTUM`] URLs, in that order.
     over_quantum: BTreeMap<u64, HostKey>,
     over_quantum_count: u64,
-    /// Hosts that leave the window as soon as they are at rest.
+    /// Number of hosts that leave the working set as soon as they are at rest.
     leaving: usize,
-    /// The earliest moment at which a host on disk that has no slot is worth reading; `None` if
-    /// there is no such host.
+    /// The earliest time at which some host on disk outside the working set is worth reading;
+    /// `None` if there is no such host.
     outside_from: Option<Moment>,
-    /// How far the pass over the hosts on disk came that is being made.
+    /// Where the current pass over the hosts on disk continues; `None` if none is under way.
     pass: Option<Vec<u8>>,
-    /// Where the last pass found no room and the next one goes on, so that each host has its turn.
+    /// Where the last pass ran out of room and the next one continues, so that each host gets its
+    /// turn.
     resume: Option<Vec<u8>>,
-    /// No host on disk is due before: where a pass begins, so that it does not walk over the
+    /// No host on disk is due earlier. A pass begins here, so that it does not walk over the
     /// tombstones of hosts that are done.
     lowest_due: Moment,
-    /// When it was last looked for hosts that wait long.
+    /// When hosts that wait long were last evicted.
     looked_far: Moment,
     loading: bool,
     reads: usize,
@@ -139,23 +141,22 @@ impl Schedule {
         }
     }
 
-    /// Hosts in the window.
+    /// Number of hosts in the working set.
     pub fn hosts(&self) -> usize {
         self.active_hosts.len()
     }
 
-    /// URLs of these in memory that are not handed out.
+    /// Number of their URLs in memory that were not handed out.
     pub fn urls(&self) -> usize {
         self.urls
     }
 
-    /// Addresses that are being visited, waited for, or left alone for now.
+    /// Number of addresses that are being visited, waited for, or left alone for now.
     pub fn addresses(&self) -> usize {
         self.lanes.addresses()
     }
 
-    /// Bytes of memory that all this takes, about: the text of a URL is taken to be a hundred
-    /// bytes.
+    /// Estimate of the memory used, in bytes, with a hundred bytes for the text of a URL.
     pub fn memory_bytes(&self) -> u64 {
         const TEXT: usize = 100;
         let url = std::mem::size_of::<Waiting>() + 3 * TEXT;
@@ -169,13 +170,13 @@ impl Schedule {
         !self.forbidden.is_empty() || self.lanes.next().is_some_and(|due| due <= now)
     }
 
-    /// Addresses being looked for.
+    /// Number of addresses being resolved.
     pub fn resolving(&self) -> usize {
         self.resolving
     }
 
-    /// Nothing is in the window or on its way there: what is left waits on disk, and not for long
-    /// reads.
+    /// Whether the working set is empty and nothing is on its way into it: whatever is left waits
+    /// on disk.
     pub fn is_idle(&self) -> bool {
         self.active_hosts.is_empty()
             && self.forbidden.is_empty()
@@ -183,13 +184,13 @@ impl Schedule {
             && !self.loading
     }
 
-    /// Whether all pages of this run are handed out; one that does not count gives its place back.
+    /// Whether all pages of this run were handed out. A page that does not count is added back.
     pub fn is_spent(&self) -> bool {
         self.pages_left == Some(0)
     }
 
-    /// What to do now. To be asked again after everything done or told. Without `may_visit` no
-    /// visit is handed out, because there is no place for it.
+    /// What to do now. Call it again after each action and each report. No visit is handed out
+    /// unless `may_visit`.
     pub fn next(&mut self, now: Moment, may_visit: bool) -> Action {
         self.clock = now.max(self.clock);
         if self.reads < MAX_READS
@@ -229,7 +230,7 @@ impl Schedule {
         }
     }
 
-    /// Nothing is in the window, nothing outside, and nobody is looking.
+    /// Whether no host is left in the working set or on disk, and none is being read.
     fn is_drained(&self) -> bool {
         self.active_hosts.is_empty()
             && self.outside_from.is_none()
@@ -237,7 +238,7 @@ impl Schedule {
             && !self.loading
     }
 
-    /// The URLs that `refill` read, and how gently their host is treated.
+    /// Reports the URLs that `refill` read. `politeness` applies to their host.
     pub fn refilled(&mut self, refilled: Refilled, politeness: &Politeness) {
         self.reads = self.reads.saturating_sub(1);
         let host = refilled.host;
@@ -247,14 +248,14 @@ impl Schedule {
         let outdated = active.reading == Reading::Outdated;
         active.reading = Reading::No;
         active.known = true;
-        // A live host's due time and failures in memory are newer than the committed ones.
+        // The due time and the failures of a host in memory are newer than the committed ones.
         active.pace.due = active.pace.due.max(refilled.pace.due);
         let (before, delay) = (
             politeness.delay(active.pace.crawl_delay),
             politeness.delay(refilled.pace.crawl_delay),
         );
         if active.visited {
-            // Its robots.txt may just have asked for a longer delay than it was given until now.
+            // Its robots.txt may just have asked for a longer delay than was applied so far.
             active.pace.due = active.pace.due.plus(delay.saturating_sub(before));
         } else {
             let (due, before) = (active.pace.due, active.pace.crawl_delay);
@@ -285,7 +286,7 @@ impl Schedule {
         self.settle(&host);
     }
 
-    /// The address of a host, if it has one and that matters.
+    /// Reports the address of a host; `None` if it has none or it does not matter.
     pub fn resolved(&mut self, host: &HostKey, address: Option<IpAddr>) {
         self.resolving = self.resolving.saturating_sub(1);
         if let Some(active) = self.active_hosts.get_mut(host) {
@@ -294,7 +295,7 @@ impl Schedule {
         self.settle(host);
     }
 
-    /// A visit ended.
+    /// Reports that a visit ended.
     pub fn visited(&mut self, visit: Visited) {
         let host = visit.host;
         if let Some(active) = self.active_hosts.get_mut(&host) {
@@ -312,7 +313,7 @@ impl Schedule {
                 }
             }
             if visit.address.is_none() {
-                // It may have moved.
+                // The host may have moved.
                 active.address = AddressState::Unknown;
             }
         }
@@ -328,7 +329,8 @@ impl Schedule {
         }
     }
 
-    /// A visit of another host than the one that it is for. The window may grow by that host.
+    /// Queues a visit at the host to which a robots.txt was redirected. The working set may grow by
+    /// that host.
     fn follow_robots_redirect(&mut self, task: FetchTask) {
         let at = task.visiting().0.clone();
         let due = self.recent.remove(&at).unwrap_or_default();
@@ -340,7 +342,8 @@ impl Schedule {
         self.settle(&at);
     }
 
-    /// A task was committed. `counted`: it counts towards `max_pages`.
+    /// Reports that a task was committed. `counted` is whether it counts towards `max_pages`,
+    /// `fetched` whether it was handed out as a visit.
     pub fn committed(
         &mut self,
         host: &HostKey,
@@ -363,14 +366,14 @@ impl Schedule {
             }
             None => {
                 active.robots = Robots::Known;
-                // What is known now is read with the next URLs.
+                // The rules are read together with the next URLs.
                 active.more = true;
             }
         }
         self.settle(host);
     }
 
-    /// URLs of this host were committed to its queue.
+    /// Reports that URLs were committed to the queue of a host.
     pub fn queued(&mut self, host: &HostKey, due: Moment) {
         self.lowest_due = self.lowest_due.min(due);
         if let Some(active) = self.active_hosts.get_mut(host) {
@@ -384,8 +387,8 @@ impl Schedule {
         }
     }
 
-    /// Rows of this host's queue were removed or changed: what was read and not handed out is read
-    /// again, if that is possible. If not, a few rows may be visited that are gone.
+    /// Reports that rows of a host's queue were removed or changed. URLs that were read and not
+    /// handed out are read again if possible; otherwise a few removed URLs may still be visited.
     pub fn reread(&mut self, host: &HostKey) {
         let Some(active) = self.active_hosts.get_mut(host) else {
             return;
@@ -395,8 +398,7 @@ impl Schedule {
             let cursor = &mut cursors[usize::from(waiting.class)];
             *cursor = waiting.sequence.min(*cursor);
         }
-        // What is in progress must not be read again, and an answer under way would set the
-        // cursors.
+        // URLs in progress must not be read again, and a read in progress would set the cursors.
         let is_behind = |(class, sequence): &(u8, u64)| *sequence < cursors[usize::from(*class)];
         let is_reading = matches!(active.reading, Reading::InProgress | Reading::Outdated);
         if is_reading || !active.in_progress.iter().all(is_behind) {
@@ -418,7 +420,7 @@ impl Schedule {
             self.leave(host);
             return;
         }
-        // What robots.txt forbids goes straight to `in_progress`: it must not pile up there.
+        // URLs forbidden by robots.txt go straight to `in_progress`; they must not pile up there.
         let low = active.buffer.len() * 4 <= self.options.buffer
             && active.in_progress.len() < self.options.buffer * 4;
         let idle =
@@ -446,7 +448,7 @@ impl Schedule {
             let Some(active) = self.active_hosts.get_mut(&host) else {
                 continue;
             };
-            // The host may have left the window and come back since it was put here.
+            // The host may have left the working set and returned since it was put here.
             if active.reading != Reading::Wanted {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! The schedule against a small world: a store in memory, a committer that takes its time, hosts
-//! that answer when they like, in every order that chance offers.
+//! Tests of the schedule in a small world: a store in memory, a committer that takes its time, and
+//! hosts that answer at any time. Chance chooses the order of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,11 +29,11 @@ enum Turn {
     Read,
     /// Time passes.
     Wait,
-    /// What was read of a host is read again.
+    /// Rows of a host's queue were changed and are read again.
     Reread,
 }
 
-/// Everything around a schedule.
+/// A schedule and everything around it.
 struct World {
     store: Memory,
     schedule: Schedule,
@@ -42,16 +42,16 @@ struct World {
     sequence: u64,
     /// Visits in progress.
     visiting: Vec<FetchTask>,
-    /// Visits that ended and wait for their commit, with their host's pace.
+    /// Visits that ended and wait for their commit, with the pace of their host.
     ended: Vec<(FetchTask, Option<Pace>)>,
     refills: Vec<Refilled>,
     loads: Vec<Loaded>,
-    /// URLs handed out or forbidden, and committed.
+    /// URLs that were handed out or forbidden, and committed.
     fetched: Vec<String>,
     forbidden: Vec<String>,
     /// When each host may be visited again.
     due: BTreeMap<HostKey, Moment>,
-    /// When each address may be.
+    /// When each address may be visited again.
     free: BTreeMap<IpAddr, Moment>,
     drained: bool,
 }
@@ -67,7 +67,7 @@ fn host(number: u8) -> HostKey {
     HostKey::parse(&format!("http://h{number}.example")).expect("a host")
 }
 
-/// Of every three hosts, two share an address and one has none that matters.
+/// Of every three hosts, two share an address and the address of one does not matter.
 fn address_of(host: &HostKey) -> Option<IpAddr> {
     let number = host.name().bytes().find(u8::is_ascii_digit).unwrap_or(0) % 3;
     (number < 2).then_some([10, 0, 0, 1].into())
@@ -103,7 +103,7 @@ impl World {
         self.queue_all(host, &[path.to_owned()], depth);
     }
 
-    /// Queues URLs in one block as the committer does; the caller tells the schedule.
+    /// Queues URLs in one block, as the committer does. The caller reports them to the schedule.
     fn queue_all(&mut self, host: &HostKey, paths: &[String], depth: u16) {
         let urls = paths.iter().map(|path| self.next_url(host, path, depth));
         let block = Block {
@@ -137,7 +137,7 @@ impl World {
         })
     }
 
-    /// Changes a host's row and its place in `Due`, with `batch`, at once.
+    /// Changes a host's row and its place in `Due` together with `batch`.
     fn change(&mut self, host: &HostKey, mut batch: Batch, change: impl FnOnce(&mut HostState)) {
         let key = host.as_str().as_bytes();
         let mut state = self.state(host);
@@ -207,7 +207,7 @@ impl World {
         panic!("the schedule never comes to rest");
     }
 
-    /// Lets something happen; `pick` chooses which of several.
+    /// Lets one thing happen; `pick` chooses among several.
     fn turn(&mut self, turn: Turn, pick: usize) {
         match turn {
             Turn::Visit if !self.visiting.is_empty() => {
@@ -312,7 +312,7 @@ impl World {
     }
 }
 
-/// A host's number, a page's and a depth.
+/// The numbers of a host and of a page, and a depth.
 type Found = (u8, u8, u16);
 
 fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<Found>)>> {
@@ -336,8 +336,8 @@ fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<Found>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever the order of events: every URL is handed out exactly once, no host is visited
-    /// early or twice at once, what robots.txt forbids is never fetched, and the schedule drains.
+    /// Whatever the order of events, every URL is handed out exactly once, no host is visited early
+    /// or twice at once, nothing that robots.txt forbids is fetched, and the schedule drains.
     #[test]
     fn every_url_is_visited_once_and_none_too_early(
         turns in turns(), window in 1..5_usize, buffer in 1..9_usize, obey: bool,
@@ -351,7 +351,7 @@ proptest! {
         for (turn, pick, found) in turns {
             if let Some((number, page, depth)) = found {
                 let host = host(number);
-                // Every fifth page is one that robots.txt forbids.
+                // Every fifth page is forbidden by robots.txt.
                 let no = if page % 5 == 0 { "no/" } else { "" };
                 let paths = (0..=page % 4).map(|part| format!("/{no}{page}-{part}"));
                 let paths: Vec<_> = paths
@@ -573,7 +573,8 @@ fn a_robots_redirect_is_followed_at_the_other_host_and_in_its_time() {
         world.visiting.pop()
     };
     let task = robots(&mut world).expect("its robots.txt is asked for");
-    // It is at a host that is not in the crawl, and then once more, before that one is due again.
+    // The robots.txt is redirected to a host outside the crawl, and then once more, before that
+    // host is due again.
     for hops in 1..3 {
         let mut next_hop = task.clone();
         next_hop.robots_redirect = Some(RobotsRedirect {

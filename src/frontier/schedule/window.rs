@@ -1,5 +1,5 @@
-//! Which hosts are in memory: hosts come in from disk by their time, and where there is no room,
-//! those that wait long and those that had their share make way.
+//! Which hosts are in the working set. Hosts are read from disk by due time. If there is no room,
+//! hosts that wait long and hosts that used up their quantum make room.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::frontier::{LoadRequest, Loaded, Moment};
 use crate::store::keys;
 use crate::url::HostKey;
 
-/// A host that may not be visited for so long gives its place in a full window to another.
+/// In a full working set, a host that may not be visited for this long makes room for another.
 const FAR: Duration = Duration::from_mins(1);
-/// How often it is looked for such hosts.
+/// Minimum time between two searches for such hosts.
 const LOOK_FAR: Duration = Duration::from_secs(1);
-/// Hosts that may wait for one address in a full window.
+/// Maximum number of hosts in a full working set that wait for one address.
 const CROWD: usize = 64;
-/// Hosts asked for in one read.
+/// Number of hosts read at once.
 const LOAD_LIMIT: usize = 512;
-/// Hosts remembered beyond the window before those that may be visited are forgotten.
+/// Number of hosts in `recent` beyond which those whose time has passed are forgotten.
 const MAX_RECENT: usize = 1_024;
 
 impl Schedule {
-    /// The hosts that `load` read, by due time.
+    /// Reports the hosts that `load` read, by due time.
     pub fn loaded(&mut self, loaded: Loaded, now: Moment) {
         self.clock = now.max(self.clock);
         self.loading = false;
@@ -34,7 +34,7 @@ impl Schedule {
                 continue;
             }
             if due > now.plus(FAR) {
-                // All that follow are due later still: the next pass finds them.
+                // All that follow are due later: the next pass finds them.
                 self.note_outside(due, parked);
                 self.pass = None;
                 return;
@@ -66,7 +66,7 @@ impl Schedule {
         self.settle(host);
     }
 
-    /// Takes a host out of the window that has nothing in progress.
+    /// Removes a host that has nothing in progress from the working set.
     pub(super) fn leave(&mut self, host: &HostKey) {
         self.lanes.remove(host);
         let Some(active) = self.active_hosts.remove(host) else {
@@ -87,12 +87,12 @@ impl Schedule {
         }
     }
 
-    /// Free places in the window.
+    /// Number of hosts for which there is room.
     fn room(&self) -> usize {
         self.options.window.saturating_sub(self.active_hosts.len())
     }
 
-    /// A host on disk has no slot. One that is parked is not read before its time.
+    /// Notes that a host is on disk only. A parked host is not read before its due time.
     fn note_outside(&mut self, due: Moment, parked: bool) {
         let near = match parked {
             true => due,
@@ -101,8 +101,8 @@ impl Schedule {
         self.outside_from = Some(self.outside_from.map_or(near, |from| from.min(near)));
     }
 
-    /// Reads hosts when one of those outside may soon be visited and there is room for several:
-    /// each pass walks over the hosts that are inside already.
+    /// Asks for the next hosts if one outside the working set may soon be visited and there is room
+    /// for several, because each pass walks over the hosts that are in memory already.
     pub(super) fn next_load(&mut self, now: Moment) -> Option<LoadRequest> {
         if self.loading {
             return None;
@@ -134,7 +134,7 @@ impl Schedule {
         })
     }
 
-    /// Hosts that wait long give their places up: somebody outside may be visited before.
+    /// Removes hosts that wait long, so that others may be visited before them.
     fn evict_far(&mut self, now: Moment) {
         if now < self.looked_far.plus(LOOK_FAR) {
             return;
@@ -151,7 +151,7 @@ impl Schedule {
         }
     }
 
-    /// Hosts that had their share give their places up, as many as are needed.
+    /// Removes hosts that used up their quantum, as many as are needed.
     fn rotate(&mut self, wanted: usize) {
         while self.room() + self.leaving < wanted {
             let Some((_, host)) = self.over_quantum.pop_first() else {

@@ -1,5 +1,5 @@
-//! Filters that a thread completes while the crawl goes on: to note a hundred million keys takes
-//! the better part of a minute, and a start that waited for it would fetch nothing meanwhile.
+//! Bloom filters that a thread fills while the crawl goes on. To add a hundred million keys takes
+//! most of a minute, and a start that waited for it would fetch nothing meanwhile.
 
 use std::io;
 use std::sync::Arc;
@@ -9,27 +9,28 @@ use std::thread::{self, JoinHandle};
 use super::filters::Filters;
 use crate::runs::KeysSince;
 
-/// Keys between two looks at whether the filters are still wanted: about two milliseconds.
+/// Number of keys, about two milliseconds' worth, after which the thread checks whether the filters
+/// are still wanted.
 const LOOK: usize = 4_096;
 
-/// A thread that notes keys in filters, and what it has to be told once it is done. Dropped, it has
-/// the thread stop soon, and does not wait for it: the thread only reads.
+/// A thread that adds keys to filters, and the keys to add when it is done. Dropping this stops the
+/// thread soon without waiting for it, because the thread only reads.
 pub(super) struct Filling {
-    /// `None` once its filters were taken.
+    /// `None` once the filters were taken.
     thread: Option<JoinHandle<Option<Filters>>>,
     shared: Arc<Shared>,
-    /// Keys that came after those that the thread notes.
+    /// Keys that arrived after those that the thread adds.
     later: Vec<u64>,
 }
 
 struct Shared {
     is_unwanted: AtomicBool,
-    /// Bytes of filters, and of the copy of keys that were in memory.
+    /// Bytes of the filters and of the copy of the keys that were in memory.
     bytes: AtomicU64,
 }
 
 impl Filling {
-    /// Has `keys` noted in `filters`, after `first` was done in the thread.
+    /// Starts a thread that runs `first` and then adds `keys` to `filters`.
     pub(super) fn start(
         mut filters: Filters,
         keys: KeysSince,
@@ -64,25 +65,25 @@ impl Filling {
         })
     }
 
-    /// Remembers a key that came later.
+    /// Remembers a key that arrived later.
     pub(super) fn note_later(&mut self, key: u64) {
         self.later.push(key);
     }
 
-    /// Whether [`take`](Self::take) would not have to wait.
+    /// Whether [`take`](Self::take) would return without waiting.
     pub(super) fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the thread; the filters, which have all keys that came meanwhile too, or none if
-    /// the thread panicked.
+    /// Waits for the thread and returns the filters with all keys, including those that arrived
+    /// meanwhile; `None` if the thread panicked.
     pub(super) fn take(&mut self) -> Option<Filters> {
         let mut filters = self.thread.take()?.join().ok().flatten()?;
         self.later.drain(..).for_each(|key| filters.note(key));
         Some(filters)
     }
 
-    /// Bytes held in memory, those of the thread included.
+    /// Bytes of memory used, including those of the thread.
     pub(super) fn bytes(&self) -> u64 {
         let later = self.later.capacity() * size_of::<u64>();
         self.shared.bytes.load(Ordering::Relaxed) + later as u64

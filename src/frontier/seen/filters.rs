@@ -1,10 +1,9 @@
-//! Bloom filters over the keys of URLs seen, as many as it takes, and the file in which they
-//! outlive the process.
+//! Bloom filters over the keys of the URLs seen, and the file in which they outlive the process.
 //!
-//! The file is a copy, and may be missing, old or damaged: the runs are read again instead, all of
-//! them or those that are newer. It is written a piece at a time between commits, while keys go on
-//! being noted: bits are only ever set, so every piece has at least what it had when the writing
-//! began, and that is what the file promises.
+//! The file is a copy and may be missing, old or damaged; then all keys, or those that are newer,
+//! are read from the runs. It is written piece by piece between commits while keys are added. Bits
+//! are only ever set, so every piece contains at least the keys that were there when writing began,
+//! and the file promises no more than that.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -14,38 +13,38 @@ use std::thread::{self, JoinHandle};
 use bloomfilter::Bloom;
 use crc32fast::Hasher;
 
-/// False positives of a full filter: each costs a search in the runs.
+/// Rate of false positives of a full filter. Each costs a search in the runs.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// Filters that grow by another one, twice the size of the last, when the last is full.
+/// A list of filters. When the last one is full, one of twice its size is added.
 pub(super) struct Filters {
-    /// The last one is being filled.
+    /// The filters. Keys are added to the last one.
     list: Vec<Filter>,
 }
 
 struct Filter {
     bloom: Bloom<u64>,
-    /// Keys that it is made for.
+    /// Number of keys that it is planned for.
     planned: u64,
-    /// Keys noted.
+    /// Number of keys added.
     count: u64,
 }
 
 impl Filters {
-    /// One empty filter for so many keys.
+    /// One empty filter for this many keys.
     pub(super) fn new(planned: u64) -> Self {
         Self {
             list: vec![Filter::new(planned)],
         }
     }
 
-    /// False is final, true may be wrong.
+    /// Whether the key may have been added. False is certain, true may be wrong.
     pub(super) fn check(&self, key: u64) -> bool {
-        // The last is the largest, and has what is recent.
+        // The last filter is the largest and contains the recent keys.
         self.list.iter().rev().any(|it| it.bloom.check(&key))
     }
 
-    /// Remembers a key, unless its bits are set already: then the filters are as good as with it.
+    /// Adds a key, unless all of its bits are set already.
     pub(super) fn note(&mut self, key: u64) {
         if self.check(key) {
             return;
@@ -60,7 +59,7 @@ impl Filters {
         }
     }
 
-    /// Bytes held in memory, and in a file.
+    /// Bytes used in memory, and in a file.
     pub(super) fn bytes(&self) -> u64 {
         self.list.iter().map(|it| it.bloom.len() / 8).sum()
     }
@@ -73,7 +72,8 @@ impl Filters {
 
 impl Filter {
     fn new(planned: u64) -> Self {
-        // The seed only spreads the bits; keys are hashed under the crawl's secret already.
+        // The seed only spreads the bits; the keys are already hashed under the secret of the
+        // crawl.
         let mut seed = [0; 32];
         for (n, byte) in seed.iter_mut().enumerate() {
             *byte = n as u8 ^ 0xa5;
@@ -89,30 +89,31 @@ impl Filter {
     }
 }
 
-/// The file of a crawl's filters. Layout, little-endian: magic and version (8 bytes), crawl, the
-/// delta that it covers, number of filters (8 bytes each), for each filter the keys planned, the
-/// keys noted and its bytes (8 bytes each), then the filters, then CRC-32 of all before it.
+/// The file of a crawl's filters. Layout, little-endian: magic and version (8 bytes); crawl, the
+/// delta that it covers, number of filters (8 bytes each); for each filter the keys planned, the
+/// keys added and its size in bytes (8 bytes each); then the filters; then the CRC-32 of everything
+/// before.
 pub(super) struct FilterFile {
     path: PathBuf,
-    /// Tells the crawl from others: another crawl's filters would make known URLs new.
+    /// Identifies the crawl. The filters of another crawl would make known URLs new.
     crawl: u64,
-    /// The last delta whose keys the file has for sure; 0 if there is no file.
+    /// The last delta whose keys are certain to be in the file; 0 if there is no file.
     through: u64,
     saving: Option<Saving>,
 }
 
-/// The act of writing it.
+/// A write of the file that is under way.
 enum Saving {
     Pieces {
         out: BufWriter<File>,
         hasher: Hasher,
-        /// Filters that there were when it began; later keys are not promised.
+        /// Number of filters when it began. Keys added later are not promised.
         filters: usize,
-        /// The filter, and the byte of it, from which to write on.
+        /// The filter to continue with, and the byte in it.
         next: (usize, usize),
         through: u64,
     },
-    /// Written whole; a thread waits for the disk and renames it.
+    /// The file is complete; a thread syncs and renames it.
     Sync {
         thread: JoinHandle<io::Result<()>>,
         through: u64,
@@ -120,14 +121,14 @@ enum Saving {
 }
 
 const MAGIC: [u8; 8] = *b"gleanbf1";
-/// Written at once: a fraction of a millisecond.
+/// Bytes written at once: a fraction of a millisecond.
 const PIECE: usize = 1 << 20;
-/// More than any crawl comes to: each is twice the size of the one before.
+/// More filters than any crawl needs, since each is twice the size of the one before.
 const MAX_FILTERS: u64 = 64;
 
 impl FilterFile {
-    /// Reads the file; without one, or with one that cannot be used, there are no filters, and the
-    /// second value says why if that is worth a word.
+    /// Reads the file. Returns no filters if there is none or it cannot be used; the last value
+    /// says why, if that is worth a warning.
     pub(super) fn open(path: PathBuf, crawl: u64) -> (Self, Option<Filters>, Option<String>) {
         let mut file = Self {
             path,
@@ -145,7 +146,7 @@ impl FilterFile {
         }
     }
 
-    /// The last delta whose keys the file has for sure; 0 if there is no file.
+    /// The last delta whose keys are certain to be in the file; 0 if there is no file.
     pub(super) fn through(&self) -> u64 {
         self.through
     }
@@ -154,7 +155,7 @@ impl FilterFile {
         self.saving.is_some()
     }
 
-    /// Begins to write the file, which will have all keys up to the delta `through`.
+    /// Begins to write the file, which will contain all keys up to the delta `through`.
     pub(super) fn begin(&mut self, filters: &Filters, through: u64) -> io::Result<()> {
         let mut head = MAGIC.to_vec();
         let mut put = |number: u64| head.extend_from_slice(&number.to_le_bytes());
@@ -180,7 +181,7 @@ impl FilterFile {
         Ok(())
     }
 
-    /// Does the next step, if one is to be done.
+    /// Performs the next step of a write, if one is under way.
     pub(super) fn step(&mut self, filters: &Filters) -> io::Result<()> {
         match self.saving.take() {
             None => Ok(()),
@@ -231,7 +232,7 @@ impl FilterFile {
         }
     }
 
-    /// Ends what was begun.
+    /// Completes or abandons the write that is under way.
     pub(super) fn finish(&mut self, filters: &Filters) -> io::Result<()> {
         while self.saving.is_some() {
             match self.saving.take() {
@@ -259,16 +260,16 @@ impl FilterFile {
 
 impl Drop for FilterFile {
     fn drop(&mut self) {
-        // What was not written whole is worth nothing; what was is waited for, so that nobody
-        // writes behind the back of whoever opens the directory next.
+        // An incomplete file is useless. A complete one is waited for, so that no thread writes
+        // after another process has opened the directory.
         if let Some(Saving::Sync { thread, .. }) = self.saving.take() {
             let _ = thread.join();
         }
     }
 }
 
-/// The filters in a file, and the delta that it covers; `None` if there is no file, or it is
-/// another crawl's.
+/// Reads the filters and the delta that they cover; `None` if there is no file or it belongs to
+/// another crawl.
 fn read(path: &Path, crawl: u64) -> io::Result<Option<(Filters, u64)>> {
     let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
     let file = match File::open(path) {
@@ -280,7 +281,7 @@ fn read(path: &Path, crawl: u64) -> io::Result<Option<(Filters, u64)>> {
     let mut input = BufReader::new(file);
     let mut hasher = Hasher::new();
     let mut take = |input: &mut BufReader<File>, length: u64| -> io::Result<Vec<u8>> {
-        // Nothing is reserved that the file cannot fill.
+        // Memory is reserved only for what the file can fill.
         left = left
             .checked_sub(length)
             .ok_or_else(|| damaged("it is cut off"))?;

@@ -1,9 +1,9 @@
-//! URLs seen: each is admitted once, and none is lost to a false positive.
+//! The URLs seen: each is admitted once, and none is lost to a false positive.
 //!
-//! Three layers, cheapest first: a cache of recent keys (most links of a page were on the page
-//! before), a Bloom filter in memory ("not in the filter" is final) and the exact sorted runs on
-//! disk, which alone decide that a URL is known. Owned by the committer; this file holds the first
-//! two, the runs are passed in.
+//! There are three layers, cheapest first: a cache of recent keys (most links of a page also stood
+//! on the page before), a Bloom filter in memory (a miss is certain), and the exact sorted runs on
+//! disk, which alone decide that a URL is known. The committer owns this set. This file holds the
+//! first two layers; the runs are passed in.
 
 mod filling;
 mod filters;
@@ -17,14 +17,15 @@ use filters::{FilterFile, Filters};
 use crate::runs::Runs;
 use crate::url::UrlId;
 
-/// The name of the runs that hold the keys of URLs seen.
+/// The name of the runs that hold the keys of the URLs seen.
 pub const SEEN: &str = "seen";
 
-/// How many URLs are planned for.
+/// Expected size of the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenOptions {
-    /// URLs that the first filter is made for, at 1 % false positives and 1.2 bytes a URL. A crawl
-    /// that exceeds the plan gets further filters, each twice the size of the one before.
+    /// Number of URLs that the first filter is planned for, at 1 % false positives and 1.2 bytes
+    /// per URL. A crawl that exceeds the plan gets further filters, each twice the size of the one
+    /// before.
     pub expected_urls: u64,
 }
 
@@ -36,34 +37,36 @@ impl Default for SeenOptions {
     }
 }
 
-/// Recent keys held: 4 MiB. Where repetitions are Zipf over recency, eight times as many as 64 Ki
-/// keep a quarter of the others from filters and files, which cost twenty times as much.
+/// Number of recent keys in the cache: 4 MiB. If the recency of repetitions follows Zipf's law, a
+/// cache eight times the size of 64 Ki keys keeps a quarter of the remaining lookups from filters
+/// and files, which cost twenty times as much.
 const RECENT: usize = 1 << 19;
 
-/// Keys noted at once at a start, half a second's worth; more are noted while the crawl goes on.
+/// Number of keys added during a start, half a second's worth. If there are more, a thread adds
+/// them while the crawl goes on.
 const AT_ONCE: u64 = 1_000_000;
 
-/// Cache and filters in front of the runs of URLs seen. Invariant: every key in the runs is in a
-/// filter, or filters are not consulted.
+/// The cache and the filters in front of the runs of URLs seen. Invariant: every key in the runs is
+/// in a filter, or the filters are not consulted.
 pub struct SeenSet {
-    /// Direct-mapped by the key's low bits; 0 is an empty cell (a URL whose key is 0 is merely
+    /// Direct-mapped by the low bits of the key; 0 marks an empty cell (a URL whose key is 0 is
     /// never cached).
     recent: Vec<u64>,
     front: Front,
     expected_urls: u64,
-    /// Where the filters are kept, if they are.
+    /// The file in which the filters are kept, if there is one.
     file: Option<FilterFile>,
 }
 
-/// What stands between cache and runs.
+/// What stands between the cache and the runs.
 enum Front {
     Filters(Filters),
-    /// Nothing yet: the runs are asked, which takes longer and is as exact.
+    /// No filter yet: the runs are searched directly, which is slower and just as exact.
     Filling(Filling),
 }
 
 impl SeenSet {
-    /// Builds the filters over what the runs hold.
+    /// Builds the filters from the keys in the runs.
     pub fn new(options: &SeenOptions, runs: &Runs) -> Self {
         Self {
             recent: vec![0; RECENT],
@@ -73,15 +76,15 @@ impl SeenSet {
         }
     }
 
-    /// Reads the filters from the file in which they are kept from now on, and adds what the runs
-    /// have that is newer; builds them where the file cannot be used, or is of another crawl than
-    /// `crawl`. Where that takes long, a thread does it, and a [`step`](Self::step) takes over what
-    /// it made.
+    /// Reads the filters from a file, which keeps them from now on, and adds newer keys from the
+    /// runs. Builds them anew if the file cannot be used or belongs to a crawl other than `crawl`.
+    /// If that takes long, a thread does it, and [`step`](Self::step) takes over the result.
     pub fn open(options: &SeenOptions, runs: &Runs, path: &Path, crawl: u64) -> Self {
         Self::open_with(options, runs, (path, crawl), AT_ONCE, || {})
     }
 
-    /// The same with so many keys noted at once at most, and something that the thread does first.
+    /// Like `open`, with the number of keys to add at once, and something for the thread to do
+    /// first.
     fn open_with(
         options: &SeenOptions,
         runs: &Runs,
@@ -119,7 +122,7 @@ impl SeenSet {
         }
     }
 
-    /// Whether the URL was admitted before. Exact, but for the 64-bit key itself.
+    /// Whether the URL was admitted before. Exact, up to collisions of the 64-bit key.
     pub fn contains(&mut self, id: UrlId, runs: &Runs) -> bool {
         let key = id.key();
         if self.is_recent(id) {
@@ -136,13 +139,13 @@ impl SeenSet {
         seen
     }
 
-    /// Whether the cache alone knows the URL.
+    /// Whether the URL is in the cache.
     pub fn is_recent(&self, id: UrlId) -> bool {
         let key = id.key();
         self.recent[key as usize % RECENT] == key && key != 0
     }
 
-    /// Remembers a URL; true if it was not known.
+    /// Adds a URL. Returns true if it was not known.
     pub fn insert(&mut self, id: UrlId, runs: &mut Runs) -> bool {
         if self.contains(id, runs) {
             return false;
@@ -151,7 +154,7 @@ impl SeenSet {
         true
     }
 
-    /// Remembers a key that a delta or a rebuild names; harmless if known.
+    /// Adds a key named by a delta or a rebuild. Harmless if it is known.
     pub fn restore(&mut self, key: u64, runs: &mut Runs) {
         runs.insert(key, 0);
         match &mut self.front {
@@ -161,12 +164,12 @@ impl SeenSet {
         self.recent[key as usize % RECENT] = key;
     }
 
-    /// Begins to write the filters to their file if a start would have to read much of the runs
-    /// without that: more than a tenth of them, and more than the filters themselves. All that was
-    /// committed up to the delta `sequence` must be in the set. The writing goes on with each
-    /// [`step`](Self::step).
+    /// Begins to write the filters to their file if a start without it would have to read much of
+    /// the runs: more than a tenth of them, and more than the size of the filters. The set must
+    /// contain all keys committed up to the delta `sequence`. Each [`step`](Self::step) continues
+    /// the write.
     pub fn save_if_due(&mut self, runs: &Runs, sequence: u64) {
-        /// Bytes of a key in the runs.
+        /// Bytes per key in the runs.
         const KEY: u64 = 8;
         let (Front::Filters(filters), Some(file)) = (&self.front, &mut self.file) else {
             return;
@@ -177,8 +180,8 @@ impl SeenSet {
         }
     }
 
-    /// Takes over filters that a thread has completed, and writes a further piece of the filters,
-    /// about a megabyte, if they are being written.
+    /// Takes over filters that a thread has completed, and continues a write that is under way by
+    /// about a megabyte.
     pub fn step(&mut self, runs: &Runs) {
         self.take_over_if_done(runs);
         if let (Front::Filters(filters), Some(file)) = (&self.front, &mut self.file) {
@@ -186,10 +189,9 @@ impl SeenSet {
         }
     }
 
-    /// For the end of a run: writes what is left to write, and then anew if that is due, because
-    /// what was begun promises only what was committed then. Filters that a thread has not
-    /// completed are not waited for: a stop is to be quick, and the next start can have them built
-    /// as well.
+    /// Completes the write at the end of a run, and writes once more if that is due, because a
+    /// write promises only the keys committed when it began. Filters that a thread has not
+    /// completed are not waited for: a stop is to be quick, and the next start can build them.
     pub fn finish_saving(&mut self, runs: &Runs, sequence: u64) {
         self.take_over_if_done(runs);
         self.write_rest();
@@ -209,7 +211,7 @@ impl SeenSet {
         }
     }
 
-    /// Consults from now on the filters that a thread completes, waiting for it if need be.
+    /// Takes over the filters from the thread, waiting for it if necessary.
     fn take_over(&mut self, runs: &Runs) {
         if let Front::Filling(filling) = &mut self.front {
             self.front = Front::Filters(filling.take().unwrap_or_else(|| {
@@ -222,7 +224,7 @@ impl SeenSet {
         }
     }
 
-    /// Bytes held in memory.
+    /// Bytes of memory used.
     pub fn memory_bytes(&self) -> u64 {
         let front = match &self.front {
             Front::Filters(filters) => filters.bytes(),
@@ -232,7 +234,7 @@ impl SeenSet {
     }
 }
 
-/// Filters for the plan, or for what the runs hold if that is more.
+/// Empty filters for the plan, or for the number of keys in the runs if that is higher.
 fn empty(expected_urls: u64, runs: &Runs) -> Filters {
     Filters::new(expected_urls.max(runs.len()))
 }
@@ -244,7 +246,7 @@ fn build(expected_urls: u64, runs: &Runs) -> Filters {
     filters
 }
 
-/// The file is a copy: what cannot be written costs time at the next start, nothing else.
+/// Logs a failed write. The file is a copy, so this only makes the next start slower.
 fn warn_of(written: io::Result<()>) {
     if let Err(error) = written {
         tracing::warn!(%error, "the filter of URLs seen cannot be written; the next start builds it");
@@ -301,7 +303,7 @@ mod tests {
         UrlId::from_bytes(bytes)
     }
 
-    /// A set over the numbers below 1,000 whose filters are being made by a thread that does
+    /// A set over the numbers below 1,000 whose filters are being built by a thread that runs
     /// `first` before.
     fn filling(directory: &Path, first: impl FnOnce() + Send + 'static) -> (Catalog, SeenSet) {
         let runs = [(SEEN, Options::default())];
@@ -332,14 +334,13 @@ mod tests {
             assert_eq!(seen.insert(id(number), &mut catalog[0]), number >= 1_000);
         }
         assert!(seen.memory_bytes() >= before + 500 * 8);
-        // What is not there is neither waited for nor saved; what is merged meanwhile loses
-        // nothing.
+        // Missing filters are neither waited for nor saved, and a merge meanwhile loses nothing.
         seen.finish_saving(&catalog[0], 2);
         seen.step(&catalog[0]);
         catalog.checkpoint(2).unwrap();
         assert!(matches!(seen.front, Front::Filling(_)));
         assert!(!directory.path().join("seen.filter").exists());
-        // Behind the back of the set, so that only runs that are asked have them.
+        // Added behind the back of the set, so that only a search of the runs finds them.
         for number in [5_000, 5_001] {
             catalog[0].insert(id(number).key(), 0);
         }
@@ -392,7 +393,7 @@ mod tests {
         assert_eq!(FilterFile::open(path, 1).0.through(), 2);
     }
 
-    /// What may befall the file of the filters while nobody has it open.
+    /// What may happen to the file of the filters while the crawl is stopped.
     fn befall(path: &Path, what: u8) {
         let Ok(mut bytes) = std::fs::read(path) else {
             return;
@@ -410,8 +411,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// Exact with filters that are saved piece by piece, old, lost or damaged, whatever was
-        /// merged and committed meanwhile, over kills at any moment.
+        /// The set is exact with filters that are saved piece by piece, old, lost or damaged,
+        /// whatever is merged and committed meanwhile, and across kills at any moment.
         #[test]
         fn filters_from_a_file_lose_nothing(
             steps in prop::collection::vec((0..9_u8, 0..5_u8, 0..400_u64, any::<bool>()), 1..60),
@@ -427,7 +428,7 @@ mod tests {
                 (catalog, seen)
             };
             let (mut catalog, mut seen) = open(false);
-            // What a crawl's deltas are: keys, and the commit that they belong to.
+            // The deltas of a crawl: each key with the commit that it belongs to.
             let mut deltas: Vec<(u64, u64)> = Vec::new();
             let mut model = std::collections::HashSet::new();
             let mut sequence = 0;
@@ -467,8 +468,7 @@ mod tests {
             }
         }
 
-        /// Exact, far beyond what the filter was planned for, with checkpoints and restarts
-        /// between.
+        /// The set is exact far beyond the planned size, with checkpoints and restarts in between.
         #[test]
         fn nothing_is_lost_and_nothing_is_made_up(
             numbers in prop::collection::vec(0..3_000_u64, 1..4_000),
