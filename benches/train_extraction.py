@@ -236,29 +236,29 @@ def write_trees(path, model):
         asked = ', '.join(f'({f}, {b})' for f, b in questions)
         rows.append(f'    Tree {{ questions: [{asked}], leaves: {leaves} }},')
     likelihoods = [round(10000 / (1 + math.exp(-i / 4))) for i in range(37)]
-    path.write_text(f'''//! What tells content from furniture, as trees. A table: it was made by
-//! `benches/train_extraction.py`, which says how; do not edit it by hand.
+    path.write_text(f'''//! The decision trees that tell content from everything else on a page. A generated table:
+//! `benches/train_extraction.py` makes it and explains how; do not edit it by hand.
 
-/// Questions of one tree.
+/// Number of questions per tree.
 pub(super) const DEPTH: usize = 5;
 
-/// One tree: `feature > border` for each question, and what the answers, read as a binary number
-/// with the first answer lowest, add to the log odds.
+/// One tree: `feature > border` for each question, and what the answers add to the log odds,
+/// indexed by the answers as a binary number with the first one lowest.
 pub(super) struct Tree {{
     pub(super) questions: [(u8, i16); DEPTH],
     pub(super) leaves: [i16; 1 << DEPTH],
 }}
 
-/// The log odds to begin with, in 1,024ths.
+/// The initial log odds, in units of 1/1,024.
 pub(super) const START: i32 = {round(SCALE * bias)};
 
-/// The logistic function of 0, 1/4, 2/4 and so on, in parts of 10,000.
+/// The logistic function of 0, 1/4, 2/4 and so on, in units of 1/10,000.
 #[rustfmt::skip]
 pub(super) const LIKELIHOODS: [u32; {len(likelihoods)}] = [
 {wrap(map(str, likelihoods))}
 ];
 
-/// The trees; leaves are in 1,024ths of log odds.
+/// The trees. Leaves are log odds in units of 1/1,024.
 #[rustfmt::skip]
 pub(super) static TREES: [Tree; {len(rows)}] = [
 {chr(10).join(rows)}

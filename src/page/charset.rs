@@ -1,39 +1,41 @@
-//! Bytes to text, and what kind of body the bytes are.
+//! Decodes bytes to text, and tells what kind of body they are.
 //!
-//! The encoding is found as browsers find it (Encoding and HTML standards): byte order mark, then
-//! the header, then what the first bytes declare, then a guess from the bytes, then windows-1252.
-//! Unlike there, a declaration that the bytes contradict is passed over: a reader of such a page
-//! would choose another encoding by hand. Decoding never fails; what cannot be decoded becomes
-//! U+FFFD.
+//! The encoding is determined as browsers do it (Encoding and HTML standards): byte order mark,
+//! then the header, then the declaration in the first bytes, then a guess from the bytes, then
+//! windows-1252. Unlike in browsers, a declaration that the bytes contradict is ignored: a reader
+//! of such a page would choose another encoding by hand. Decoding never fails; what cannot be
+//! decoded becomes U+FFFD.
 
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// Bytes searched for a declaration. The HTML standard asks for 1024; long heads put it later.
+/// Number of bytes searched for a declaration. The HTML standard requires 1024; long heads put it
+/// later.
 const PRESCAN_BYTES: usize = 4096;
 
-/// Bytes the guess is made from: more take longer and seldom change it.
+/// Number of bytes the guess is made from. More take longer and seldom change it.
 const DETECT_BYTES: usize = 64 * 1024;
 
-/// Bytes that tell UTF-16 without a byte order mark: half a doctype.
+/// Number of bytes from which UTF-16 without a byte order mark is recognized: half a doctype.
 const WIDE_BYTES: usize = 16;
 
-/// Bytes looked at to tell the kind of a body without a media type (MIME Sniffing standard, 5).
+/// Number of bytes examined to tell the kind of a body without a media type (MIME Sniffing
+/// standard, section 5).
 const SNIFF_BYTES: usize = 1445;
 
 /// A decoded body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// Borrowed when the bytes are valid UTF-8 as they stand.
+    /// The text. Borrowed if the bytes are valid UTF-8 as they are.
     pub text: Cow<'a, str>,
-    /// The encoding that the bytes were read in. Queries of the page's links are written in it.
+    /// The encoding of the bytes. The queries of the page's links are encoded in it.
     pub encoding: &'static Encoding,
 }
 
 impl<'a> From<&'a str> for Text<'a> {
-    /// Text that was none other than UTF-8.
+    /// Text that was UTF-8.
     fn from(text: &'a str) -> Self {
         Self {
             text: text.into(),
@@ -42,18 +44,18 @@ impl<'a> From<&'a str> for Text<'a> {
     }
 }
 
-/// What a body is to a crawler.
+/// What a body means to a crawler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BodyKind {
     /// HTML or XHTML: parsed for links and text.
     Html,
-    /// Plain text: no links.
+    /// Plain text: it has no links.
     Text,
-    /// Anything else, feeds and sitemaps too: kept, not read.
+    /// Anything else, including feeds and sitemaps: stored but not read as a page.
     Other,
 }
 
-/// Decodes `bytes`; `content_type` is the header's value.
+/// Decodes `bytes`. `content_type` is the value of the header.
 pub fn to_text<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Text<'a> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return decode(encoding, bytes.get(mark..).unwrap_or_default());
@@ -74,7 +76,7 @@ pub fn to_text<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Text<'a> {
     decode(declared.unwrap_or_else(|| detect(bytes)), bytes)
 }
 
-/// The kind of a body: by its media type, or without a usable one by its first bytes.
+/// The kind of a body, by its media type or, if that is missing or unusable, by its first bytes.
 pub fn kind(content_type: Option<&str>, body: &[u8]) -> BodyKind {
     let essence = content_type
         .unwrap_or_default()
@@ -85,7 +87,7 @@ pub fn kind(content_type: Option<&str>, body: &[u8]) -> BodyKind {
         "*/*" | "unknown/unknown" | "application/unknown" => return sniff(body),
         "text/html" | "application/xhtml+xml" | "application/vnd.wap.xhtml+xml" => BodyKind::Html,
         "text/plain" | "text/markdown" => BodyKind::Text,
-        // What is no media type says nothing.
+        // A malformed media type is ignored.
         other if !other.contains('/') => return sniff(body),
         _ => BodyKind::Other,
     };
@@ -95,8 +97,7 @@ pub fn kind(content_type: Option<&str>, body: &[u8]) -> BodyKind {
     }
 }
 
-/// Whether a body begins as no text does: pictures, archives and the like, which some servers call
-/// HTML.
+/// Whether a body begins as no text does, like pictures and archives that some servers label HTML.
 fn is_of_another_kind(body: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 15] = [
         b"\x89PNG\r\n",
@@ -124,7 +125,8 @@ fn decode<'a>(encoding: &'static Encoding, bytes: &'a [u8]) -> Text<'a> {
     Text { text, encoding }
 }
 
-/// UTF-16 that does not say so: every other byte of its beginning, which is ASCII, is zero.
+/// UTF-16 that does not declare itself, recognized by the zero in every other byte of its ASCII
+/// beginning.
 fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes.get(..bytes.len().min(WIDE_BYTES) & !1)?;
     let (even, odd) = (head.iter().step_by(2), head.iter().skip(1).step_by(2));
@@ -138,10 +140,10 @@ fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Whether the bytes can be in an encoding that they are declared to be in.
+/// Whether the bytes can be in the encoding that they are declared to be in.
 fn fits(encoding: &'static Encoding, bytes: &[u8]) -> bool {
     if encoding == REPLACEMENT {
-        // Browsers refuse these; a guess gives some of the text.
+        // Browsers refuse these encodings; a guess recovers some of the text.
         return false;
     }
     if encoding == UTF_8 {
@@ -154,7 +156,8 @@ fn fits(encoding: &'static Encoding, bytes: &[u8]) -> bool {
     if !is_utf_8(rest) {
         return true;
     }
-    // Letters that are UTF-8 are letters of other encodings too, but hardly ever words.
+    // Bytes that are letters in UTF-8 are letters in other encodings too, but hardly ever form
+    // words.
     let letters = rest.iter().filter(|byte| matches!(byte, 0xC2..));
     let enough = match encoding.is_single_byte() {
         true => 1,
@@ -167,7 +170,8 @@ fn is_wide(encoding: &'static Encoding) -> bool {
     encoding == UTF_16LE || encoding == UTF_16BE
 }
 
-/// Whether bytes are UTF-8; the last of several characters beyond ASCII may be cut.
+/// Whether the bytes are UTF-8. If there are several characters beyond ASCII, the last one may be
+/// cut.
 fn is_utf_8(bytes: &[u8]) -> bool {
     let Err(error) = std::str::from_utf8(bytes) else {
         return true;
@@ -175,7 +179,7 @@ fn is_utf_8(bytes: &[u8]) -> bool {
     error.error_len().is_none() && !bytes[..error.valid_up_to()].is_ascii()
 }
 
-/// Whether bytes have more characters of UTF-8 beyond ASCII than what is none.
+/// Whether the bytes contain more UTF-8 characters beyond ASCII than invalid ones.
 fn is_rather_utf_8(bytes: &[u8]) -> bool {
     if is_utf_8(bytes) {
         return true;
@@ -189,7 +193,7 @@ fn is_rather_utf_8(bytes: &[u8]) -> bool {
     errors <= letters
 }
 
-/// The part of bytes that a guess is made from: what is not ASCII, and a bit before it.
+/// The part of the bytes that a guess is made from: what is not ASCII, and a little before it.
 fn sample(bytes: &[u8]) -> &[u8] {
     let first = bytes.iter().position(|byte| !byte.is_ascii());
     let from = first.unwrap_or(0).saturating_sub(PRESCAN_BYTES);
@@ -197,7 +201,7 @@ fn sample(bytes: &[u8]) -> &[u8] {
     rest.get(..DETECT_BYTES).unwrap_or(rest)
 }
 
-/// A guess for bytes that nobody declared.
+/// A guess for bytes without a declaration.
 fn detect(bytes: &[u8]) -> &'static Encoding {
     if is_utf_8(bytes) {
         return UTF_8;
@@ -207,9 +211,9 @@ fn detect(bytes: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// The encoding that the first bytes declare, in a `<meta>` or an XML declaration.
+/// The encoding that the first bytes declare in a `<meta>` tag or an XML declaration.
 fn prescan(head: &[u8]) -> Option<&'static Encoding> {
-    // All the markup in question is ASCII; lower-casing and lossy reading change nothing in it.
+    // The markup in question is ASCII; lower-casing and lossy decoding change nothing in it.
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     if let Some(declaration) = head.trim_start().strip_prefix("<?xml") {
         let declaration = declaration.split("?>").next().unwrap_or_default();
@@ -234,7 +238,7 @@ fn prescan(head: &[u8]) -> Option<&'static Encoding> {
     None
 }
 
-/// The encoding that one meta tag declares; `meta` starts after the tag's name.
+/// The encoding that one meta tag declares; `meta` starts after the name of the tag.
 fn of_meta(meta: &str) -> Option<&'static Encoding> {
     let mut charset = None;
     let mut content = None;
@@ -250,8 +254,8 @@ fn of_meta(meta: &str) -> Option<&'static Encoding> {
     charset.or(content.filter(|_| is_pragma)).and_then(declared)
 }
 
-/// The encoding of a label found inside the bytes: having been read as ASCII they cannot be UTF-16
-/// (HTML standard, 13.2.3.2).
+/// The encoding with a label found inside the bytes. Since they were read as ASCII, it cannot be
+/// UTF-16 (HTML standard, section 13.2.3.2).
 fn declared(label: &str) -> Option<&'static Encoding> {
     match Encoding::for_label(label.as_bytes())? {
         encoding if is_wide(encoding) => Some(UTF_8),
@@ -268,7 +272,7 @@ fn attributes(tag: &str) -> impl Iterator<Item = (&str, &str)> {
         if rest.is_empty() || rest.starts_with('>') {
             return None;
         }
-        // A name may start with `=`, so that every step goes forward.
+        // A name may start with `=`, so that every step advances.
         let name_end = rest
             .char_indices()
             .skip(1)
@@ -312,7 +316,7 @@ fn sniff(body: &[u8]) -> BodyKind {
     sniff_narrow(head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head))
 }
 
-/// The same of what is ASCII where it matters.
+/// The kind of a body whose markup, if any, is ASCII.
 fn sniff_narrow(head: &[u8]) -> BodyKind {
     let start = head.trim_ascii_start();
     let has_binary = start
@@ -345,7 +349,7 @@ fn sniff_narrow(head: &[u8]) -> BodyKind {
     }
 }
 
-/// The tags with which a page may start (MIME Sniffing standard, 7.1, and a few more seen).
+/// The tags with which a page may start (MIME Sniffing standard, section 7.1, and a few more seen).
 const SNIFFED_TAGS: [&str; 20] = [
     "html", "head", "body", "title", "meta", "link", "base", "script", "style", "iframe", "div",
     "p", "a", "b", "br", "h1", "font", "table", "center", "section",
@@ -414,13 +418,13 @@ mod tests {
         let japanese = "<meta charset=shift_jis>春はあけぼの";
         let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(japanese);
         check(&bytes, utf_8, ("Shift_JIS", japanese));
-        // One wrong byte, or a cut, among many right ones contradicts nothing.
+        // One wrong byte, or a cut, among many correct ones contradicts nothing.
         let mut bytes = russian.as_bytes().to_vec();
         bytes.truncate(bytes.len() - 2);
         assert_eq!(to_text(&bytes, utf_8).encoding, UTF_8);
         bytes.insert(0, 0xFF);
         assert_eq!(to_text(&bytes, utf_8).encoding, UTF_8);
-        // What is right stays.
+        // A correct declaration is kept.
         let french = "d\u{e9}j\u{e0} vu";
         let (bytes, _, _) = WINDOWS_1252.encode(french);
         check(&bytes, latin, ("windows-1252", french));

@@ -1,8 +1,8 @@
-//! Cuts text to so many bytes, at a character.
+//! Cuts text to a number of bytes at a character boundary.
 
 use super::options::Note;
 
-/// The beginning of a page that is too long.
+/// The beginning of a page that is longer than `max_bytes`, which is noted.
 pub(crate) fn within<'a>(text: &'a str, max_bytes: usize, notes: &mut Vec<Note>) -> &'a str {
     if text.len() <= max_bytes {
         return text;
@@ -19,7 +19,7 @@ pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// `text` with its white space collapsed, cut to at most `max_bytes` at a character.
+/// `text` with its white space collapsed, cut to at most `max_bytes` at a character boundary.
 pub(crate) fn collapse(text: &str, max_bytes: usize) -> String {
     let mut collapsed = String::new();
     for word in text.split_whitespace() {

@@ -1,15 +1,16 @@
-//! The language a text is in, told by its script and by the small words that every sentence has.
+//! The language of a text, recognized by its script and by the function words that every sentence
+//! contains.
 //!
-//! Only what is nearly sure is said: short texts and mixtures have no language here.
+//! Only what is nearly certain is reported: short and mixed texts have no language here.
 
-/// Words that are looked at: the first sentences say enough.
+/// Maximum number of words examined; the first sentences are enough.
 const MAX_WORDS: usize = 80;
 
-/// Small words that must be found, and how many of a hundred words they must be.
+/// Minimum number of function words that must be found, and their minimum percentage of all words.
 const MIN_HITS: u32 = 4;
 const MIN_PERCENT: u32 = 8;
 
-/// The language of `text` as ISO 639-1 code, if it is one that is known here.
+/// The language of `text` as an ISO 639-1 code, if it is certain and one that is known here.
 pub(super) fn detect(text: &str) -> Option<&'static str> {
     let mut hits = [0_u32; LANGUAGES.len()];
     let mut scripts = [0_u32; SCRIPTS.len()];
@@ -40,7 +41,7 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
             }
         }
     }
-    // Japanese mixes Han with its own syllables; Han alone is Chinese.
+    // Japanese mixes Han with its own syllabaries; Han alone is Chinese.
     let of = |name: &str| -> u32 {
         let named = SCRIPTS
             .iter()
@@ -63,7 +64,7 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
     is_sure.then_some(*language)
 }
 
-/// Blocks of the Unicode standard, and the language that is written in them (nearly) alone.
+/// Unicode blocks in which (nearly) only one language is written.
 const SCRIPTS: [(char, char, &str); 9] = [
     ('\u{3040}', '\u{30FF}', "ja"),
     ('\u{4E00}', '\u{9FFF}', "zh"),
@@ -76,7 +77,7 @@ const SCRIPTS: [(char, char, &str); 9] = [
     ('\u{1F00}', '\u{1FFF}', "el"),
 ];
 
-/// Bytes of the longest word below.
+/// Length in bytes of the longest word below.
 const MAX_SMALL_WORD: usize = 10;
 
 /// Articles, prepositions and conjunctions: the words that sentences are made of.

@@ -1,12 +1,13 @@
-//! A decoded body as plain data: what a page says, where it points, and what it asks of robots.
+//! Turns a decoded body into plain data: what a page says, where it points, and what it asks of
+//! robots.
 //!
-//! Steps, each once: bytes to text ([`charset`]), text to tokens without what nobody reads
+//! Each step is made once: bytes to text ([`charset`]), text to tokens without what is never read
 //! (`html/tokens.rs`), tokens to a bounded tree (`html/tree.rs`), the tree to a flat outline
 //! (`html/outline.rs`), and from the outline the metadata, the links, the visible text and the main
-//! text (`content/main_text.rs`). The tree is dropped here; what leaves is owned and `Send`.
+//! text (`content/main_text.rs`). The tree is dropped here; the result is owned and `Send`.
 //!
-//! No I/O, no clock, and parsing never fails: a broken page gives what could be read of it, and
-//! [`Note`]s of what was cut.
+//! This room does no I/O and reads no clock, and parsing never fails: a broken page yields what
+//! could be read of it, and [`Note`]s of what was cut.
 
 pub mod charset;
 
@@ -40,34 +41,34 @@ use cut::within;
 use facts::{Base, links, metadata, wishes};
 use html::{Outline, parse};
 
-/// What one page holds.
+/// The contents of one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// `<title>`, else `og:title`, else the first `<h1>`; white space collapsed.
+    /// `<title>`, else `og:title`, else the first `<h1>`; white space is collapsed.
     pub title: Option<String>,
-    /// The declared language, lower-cased, such as `en` or `pt-br`.
+    /// The declared language in lower case, such as `en` or `pt-br`.
     pub language: Option<String>,
-    /// The language its main text is in, as far as that is sure: an ISO 639-1 code.
+    /// The language of the main text as an ISO 639-1 code; `None` if it is not certain.
     pub detected_language: Option<&'static str>,
-    /// The absolute URL the page calls its canonical one: a hint, never an identity.
+    /// The absolute URL that the page declares as its canonical one. A hint, never an identity.
     pub canonical: Option<String>,
-    /// What the page's own meta tags ask of robots.
+    /// What the meta tags of the page ask of robots.
     pub robots: Wishes,
-    /// What else it says about itself.
+    /// What else the page says about itself.
     pub metadata: Metadata,
-    /// The absolute URLs of the pages that it names as next and previous in its series.
+    /// The absolute URLs of the next and previous pages of its series.
     pub neighbours: Vec<String>,
-    /// Where the page points, each target once, in document order.
+    /// The links of the page, each target once, in document order.
     pub links: Vec<Link>,
-    /// The text the page is about, without navigation, advertisements and other furniture. It is
-    /// what is fingerprinted: the same article in another frame should give the same text.
+    /// The text the page is about, without navigation, advertisements and the like. This is what is
+    /// fingerprinted: the same article on another template should yield the same text.
     pub main_text: String,
     /// All visible text.
     pub full_text: String,
-    /// How much of it the main text is, per mille of the bytes. Little says that the page is a
-    /// frame with little in it, or that extraction failed.
+    /// The length of the main text in per mille of the visible text, by bytes. A low value means
+    /// that the page has little content or that the extraction failed.
     pub kept_permille: u16,
-    /// What it refuses, if it is no page but what a server sends in its place.
+    /// The kind of refusal, if the server sent one instead of the page.
     pub refusal: Option<Refusal>,
     /// The bounds that cut something.
     pub notes: Vec<Note>,
@@ -84,7 +85,8 @@ impl Page {
         Self::read(html.into(), url, identity, options, |_, _, _| ()).0
     }
 
-    /// The same, and the main text as Markdown, at most `max_text_bytes` of it.
+    /// Reads an HTML page like [`Self::parse_html`], and returns its main text as Markdown too, cut
+    /// to `max_text_bytes`.
     pub fn parse_html_to_markdown<'a>(
         html: impl Into<charset::Text<'a>>,
         url: &Url,
@@ -100,7 +102,7 @@ impl Page {
         )
     }
 
-    /// Reads a page, and makes something more of its main blocks while the tree is there.
+    /// Reads a page, and computes something more from its main blocks while the tree exists.
     fn read<T>(
         html: charset::Text<'_>,
         url: &Url,
@@ -145,7 +147,7 @@ impl Page {
         (page, more(&outline, &blocks, &base))
     }
 
-    /// A page that is plain text: all of it is main text, and it has no title and no links.
+    /// Reads a plain text page. All of it is main text; it has no title and no links.
     pub fn plain_text(text: &str, options: &PageOptions) -> Self {
         let mut notes = Vec::new();
         let text = within(text, options.max_bytes, &mut notes);
@@ -161,7 +163,7 @@ impl Page {
     }
 }
 
-/// How much of the visible text the main text is, by bytes.
+/// The length of the main text in per mille of the visible text, by bytes.
 fn kept_permille(main_text: &str, full_text: &str) -> u16 {
     (main_text.len() * 1000 / full_text.len().max(1)).min(1000) as u16
 }

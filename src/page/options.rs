@@ -2,32 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bounds on what one page may cost. They are counts, never times, so that a page always gives the
-/// same result.
+/// Bounds on what one page may cost. They are counts, never times, so that the same page always
+/// yields the same result.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PageOptions {
-    /// Bytes of a page's text that are read; what comes after is not. The largest of 661 sampled
+    /// Maximum number of bytes of a page's text; the rest is not read. The largest of 661 sampled
     /// pages had 1.5 MB.
     pub max_bytes: usize,
-    /// Elements open at once, counting open formatting elements twice. Start tags beyond are
-    /// dropped; of links, what they point at is kept. Browsers stop at 512 too; parsing is
-    /// quadratic in this number.
+    /// Maximum number of open elements, counting open formatting elements twice. Further start tags
+    /// are dropped, except that the targets of links are kept. Browsers stop at 512 too; the time
+    /// to parse is quadratic in this number.
     pub max_depth: usize,
-    /// Nodes of the tree; what comes after is not read. Comments, and what scripts, style sheets
-    /// and drawings hold, are no nodes of it. Of 661 sampled pages the median had 1,600 and the
-    /// largest 28,000.
+    /// Maximum number of nodes of the tree; the rest of the page is not read. Comments and the
+    /// contents of scripts, style sheets and drawings are not nodes. Of 661 sampled pages the
+    /// median had 1,600 nodes and the largest 28,000.
     pub max_nodes: usize,
-    /// Bytes within one tag or comment, in steps of 16 KiB; the rest of it is skipped. Comparing
-    /// attribute names is quadratic in this number.
+    /// Maximum number of bytes in one tag or comment, in steps of 16 KiB; the rest of it is
+    /// skipped. Comparing attribute names is quadratic in this number.
     pub max_tag_bytes: usize,
-    /// Links kept, after removing duplicates.
+    /// Maximum number of links, after removing duplicates.
     pub max_links: usize,
-    /// Bytes of one link's reference; longer ones are left out. Servers refuse longer URLs anyway.
+    /// Maximum length of a link's reference in bytes; longer ones are left out. Servers refuse
+    /// longer URLs anyway.
     pub max_url_bytes: usize,
-    /// Bytes of the visible text, and of the main text; both are cut there.
+    /// Maximum length of the visible text and of the main text in bytes; both are cut there.
     pub max_text_bytes: usize,
-    /// Bytes of the title; it is cut there, at a character.
+    /// Maximum length of the title in bytes; it is cut at a character boundary.
     pub max_title_bytes: usize,
 }
 

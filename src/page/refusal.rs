@@ -1,11 +1,12 @@
-//! Pages that a server sends in place of the one that was asked for, with status 200: tests that
-//! the visitor is no machine, refusals, questions for consent.
+//! Refusals: pages that a server sends with status 200 instead of the one requested, such as
+//! challenges, access denials and consent questions.
 //!
 //! Two things must come together: what such a page says, in a few words and in one of several
-//! languages, and how it is built: little text, hardly a link, the script or the form of a test. A
-//! page about CAPTCHAs says the same, and has neither; a page with a CAPTCHA in its form has links
-//! and text of its own. What is missed here is found when it repeats itself; what is taken wrongly
-//! is lost as an original, so doubt speaks for the page.
+//! languages, and how it is built: little text, hardly any links, and the script or form of a
+//! challenge. A page about CAPTCHAs says the same but is built differently, and a page with a
+//! CAPTCHA in its form has links and text of its own. A refusal that is missed here is found when
+//! it repeats itself, whereas a page that is taken for a refusal is lost as an original, so in
+//! doubt it counts as a page.
 
 use html5ever::local_name;
 use serde::{Deserialize, Serialize};
@@ -13,38 +14,38 @@ use serde::{Deserialize, Serialize};
 use super::cut::floor_char_boundary;
 use super::html::{Outline, Tag, attribute};
 
-/// What was sent in place of the page.
+/// What was sent instead of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// A CAPTCHA, or another test that the visitor is no machine.
+    /// A challenge: a CAPTCHA or another test that the visitor is human.
     Challenge,
-    /// A refusal.
+    /// An access denial.
     Denied,
-    /// A question for consent, to cookies or the like.
+    /// A question for consent, for example to cookies.
     Consent,
 }
 
-/// Characters of the visible text: of a test or refusal, of one that nothing but its headline gives
-/// away, of a bare refusal, of a question for consent.
+/// Maximum number of characters of visible text: of a challenge or denial, of one that only its
+/// headline gives away, of a bare denial, and of a consent question.
 const MAX_TEST: usize = 900;
 const MAX_UNMARKED_TEST: usize = 450;
 const MAX_BARE: usize = 80;
 const MAX_CONSENT: usize = 3_000;
 
-/// Links: a test may lead to its maker, a question for consent to its small print.
+/// Maximum number of links. A challenge may link to its vendor, a consent question to its terms.
 const MAX_TEST_LINKS: usize = 6;
 const MAX_UNMARKED_LINKS: usize = 1;
 const MAX_DENIED_LINKS: usize = 3;
 const MAX_CONSENT_LINKS: usize = 15;
 
-/// Bytes of the page that scripts are looked for in, which the tree has only the names of.
+/// Number of bytes of the page that are searched for scripts, of which the tree has only the names.
 const MAX_SEARCHED: usize = 64 << 10;
 
-/// Bytes of a script that are searched.
+/// Number of bytes of a script that are searched.
 const MAX_SCRIPT: usize = 4_096;
 
-/// What tests say.
+/// Phrases of challenges.
 const TEST: &str = "verify you are human | verify that you are human | verifying you are human | \
     verify you're human | verify you are not a robot | verify that you are not a robot | \
     confirm you are human | confirm that you are human | confirm you are not a robot | \
@@ -64,13 +65,14 @@ const TEST: &str = "verify you are human | verify that you are human | verifying
     что вы человек | проверка браузера | ロボットではありません | ロボットではない | 人間であることを確認 | 验证您是真人 | 确认您是真人 | \
     安全验证 | 人机验证 | 不是机器人";
 
-/// What belongs to tests, in addresses of scripts and frames, in scripts, in names of elements.
+/// Marks of challenges in the addresses of scripts and frames, in scripts and in the names of
+/// elements.
 const TEST_MARKS: &str = "/cdn-cgi/challenge-platform/ | _cf_chl_opt | challenges.cloudflare.com | cf-turnstile | \
     captcha-delivery.com | px-captcha | _pxappid | _incapsula_resource | hcaptcha | h-captcha | \
     recaptcha | geetest | arkoselabs.com | funcaptcha | awswaf | /_sec/cp_challenge | \
     perfdrive.com | sgcaptcha | captcha";
 
-/// How the headline of a refusal begins.
+/// Beginnings of headlines of access denials.
 const DENIED: &str = "access denied | access to this page has been denied | access to this page is denied | \
     access blocked | 403 forbidden | 403 - forbidden | error 403 | forbidden | \
     you have been blocked | sorry, you have been blocked | request blocked | request rejected | \
@@ -79,14 +81,14 @@ const DENIED: &str = "access denied | access to this page has been denied | acce
     toegang geweigerd | odmowa dostępu | dostęp zabroniony | доступ запрещен | доступ запрещён | \
     アクセスが拒否されました | 访问被拒绝 | 拒绝访问";
 
-/// What a refusal says besides: who was refused, and under what number.
+/// Other phrases of access denials: who was refused, and a reference number.
 const DENIED_MARKS: &str = "reference # | reference id | ray id | incident id | support id | request id | \
     reference number | event id | your ip | ip address | ihre ip | ip-adresse | adresse ip | \
     su ip | indirizzo ip | endereço ip | ip-adres | adres ip | ваш ip | don't have permission | \
     do not have permission | has been blocked | was blocked | you are unable to access | \
     keine berechtigung | n'avez pas la permission | no tiene permiso | non hai il permesso";
 
-/// How the headline of a question for consent begins.
+/// Beginnings of headlines of consent questions.
 const CONSENT: &str = "before you continue | we value your privacy | your privacy matters | \
     we care about your privacy | bevor sie fortfahren | bevor sie weitermachen | \
     bevor du fortfährst | ihre privatsphäre | deine privatsphäre | wir brauchen ihre zustimmung | \
@@ -96,7 +98,7 @@ const CONSENT: &str = "before you continue | we value your privacy | your privac
     a sua privacidade | voordat je verdergaat | voordat u verdergaat | jouw privacy | uw privacy | \
     zanim przejdziesz | szanujemy twoją prywatność | прежде чем продолжить | 続行する前に | 继续之前";
 
-/// What the button says that gives it.
+/// Labels of the button that gives consent.
 const ACCEPT: &str = "accept | agree | allow all | akzeptieren | zustimmen | einverstanden | accepter | j'accepte | \
     aceptar | acepto | accetta | accetto | aceitar | aceito | accepteren | akkoord | akceptuj | \
     zgadzam | zaakceptuj | принять | согласен | 同意 | 接受";
@@ -104,10 +106,10 @@ const ACCEPT: &str = "accept | agree | allow all | akzeptieren | zustimmen | ein
 /// What consent is asked for.
 const SUBJECT: &str = "cookie | cookies | クッキー | 数据 | データ";
 
-/// The visible text is looked at only if it has no more bytes: every character has four at most.
+/// Texts with more bytes than this are not examined: a character has four bytes at most.
 const MAX_BYTES: usize = 4 * MAX_CONSENT;
 
-/// What a page refuses, if that is what it does.
+/// The kind of refusal, if the page is one.
 pub(super) fn refusal(
     html: &str,
     outline: &Outline<'_>,
@@ -151,12 +153,12 @@ pub(super) fn refusal(
     (asks && says(SUBJECT) && can_accept(outline)).then_some(Refusal::Consent)
 }
 
-/// The phrases of a list, which bars part.
+/// The phrases of a list, which are separated by bars.
 fn phrases(list: &str) -> impl Iterator<Item = &str> {
     list.split('|').map(str::trim)
 }
 
-/// In lower case, with one kind of apostrophe and of space.
+/// The text in lower case, with one kind of apostrophe and of space.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -173,8 +175,8 @@ fn plain(text: &str) -> String {
     plain.trim_start().to_owned()
 }
 
-/// The beginnings of the page's scripts in lower case, with their tags: where they are from and
-/// what they say.
+/// The beginnings of the page's scripts in lower case, including their tags: where they come from
+/// and what they contain.
 fn scripts(html: &str) -> Vec<String> {
     let searched = &html[..floor_char_boundary(html, MAX_SEARCHED)];
     let searched = searched.to_ascii_lowercase();
@@ -187,7 +189,7 @@ fn scripts(html: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a script, a frame, a form or the name of an element belongs to a test.
+/// Whether a script, a frame, a form or the name of an element belongs to a challenge.
 fn has_marks(scripts: &[String], outline: &Outline<'_>) -> bool {
     let is_marked = |text: &str| phrases(TEST_MARKS).any(|mark| text.contains(mark));
     let has = |text: &str| is_marked(&text.to_ascii_lowercase());
@@ -200,7 +202,7 @@ fn has_marks(scripts: &[String], outline: &Outline<'_>) -> bool {
     ];
     scripts.iter().any(|script| is_marked(script))
         || outline.elements.iter().any(|item| {
-            // Links and pictures of CAPTCHAs belong to pages about them.
+            // Links to and pictures of CAPTCHAs belong to pages about them.
             !matches!(
                 item.tag,
                 Tag::A | Tag::Img | Tag::Html | Tag::Body | Tag::Meta | Tag::Link
@@ -212,12 +214,13 @@ fn has_marks(scripts: &[String], outline: &Outline<'_>) -> bool {
         })
 }
 
-/// Whether there is something that acts: a form, a script.
+/// Whether the page contains something that acts: a form or a script.
 fn is_operated(scripts: &[String], outline: &Outline<'_>) -> bool {
     !scripts.is_empty() || outline.elements.iter().any(|item| item.tag == Tag::Form)
 }
 
-/// Whether there is a form for more than the answer to a test: to write to somebody, to sign in.
+/// Whether there is a form for more than the answer to a challenge, such as one for messages or for
+/// signing in.
 fn has_own_form(outline: &Outline<'_>) -> bool {
     let is_answer = |element| {
         let name = attribute(element, &local_name!("name")).unwrap_or_default();
@@ -237,7 +240,7 @@ fn has_own_form(outline: &Outline<'_>) -> bool {
     fields.count() > 1
 }
 
-/// Whether there is a button that accepts.
+/// Whether there is a button that gives consent.
 fn can_accept(outline: &Outline<'_>) -> bool {
     let accepts = |text: &str| {
         let text = plain(text);
@@ -351,7 +354,7 @@ mod tests {
             ),
             None,
         );
-        // Short, and a picture of one in it.
+        // A short page with a picture of a CAPTCHA.
         check(
             "<title>CAPTCHA</title><h1>CAPTCHA</h1><p>A test such as \"Are you a robot?\", which asks \
              you to verify you are human.</p><img class='captcha' src='/captcha.png'>\

@@ -1,5 +1,5 @@
-//! Pages as a whole: what is read from them, that a frame does not change what they are about, and
-//! that no page is too hostile.
+//! Tests of whole pages: what is read from them, that the template does not change their main text,
+//! and that no page is too hostile.
 
 use std::fmt::Write as _;
 
@@ -80,7 +80,7 @@ fn a_link_is_vouched_for_if_one_reference_says_no_word_that_is_obeyed() {
     check("<a href=/a rel='ugc nofollow'>", &[Rel::NOFOLLOW], true);
     check("<a href=/a rel=sponsored>", &[Rel::SPONSORED], true);
     check("<a href=/a rel=sponsored>", &[], false);
-    // Each reference is obeyed for another reason, or one is not.
+    // Each reference is obeyed for another reason, or one is not obeyed.
     let two = "<a href=/a rel=ugc></a><a href=/a rel=sponsored></a>";
     check(two, &all, true);
     check(two, &[Rel::UGC], false);
@@ -266,7 +266,7 @@ fn article() -> String {
         <li>The school stays closed until the cellar is dry, and so does the town hall.</li></ul>"
 }
 
-/// The same article in frames that differ as those of one site do: the text is hashed to find
+/// The same article in templates that differ as those of one site do. The text is hashed to find
 /// duplicates, so it must not change with them.
 #[test]
 fn the_same_article_in_other_frames_is_the_same_text() {
@@ -327,7 +327,7 @@ fn the_same_article_in_other_frames_is_the_same_text() {
     assert!(first.kept_permille > 800 && first.kept_permille < 1000);
 }
 
-/// Servers that stream put late parts into hidden elements, which a script moves at once.
+/// Streaming servers put late parts into hidden elements, which a script moves at once.
 #[test]
 fn what_a_streaming_server_hides_is_seen() {
     let html = format!(
@@ -337,7 +337,7 @@ fn what_a_streaming_server_hides_is_seen() {
     assert!(page(&html).main_text.contains("three metres"));
 }
 
-/// A page without text of its own says what it is about in its head.
+/// A page without text of its own describes itself in its head.
 #[test]
 fn a_shell_is_read_by_what_it_says_about_itself() {
     let shell = "<title>t</title><meta property=og:description content='Short. And what else there is.'>\
@@ -413,9 +413,9 @@ fn the_end_of_an_enormous_page_is_not_read() {
     assert_eq!(text.notes, [Note::BytesCut]);
 }
 
-/// Hostile pages of about a megabyte: none may overflow the stack, take a quadratic time or make
-/// millions of nodes. The time is asserted only loosely, for slow machines and debug builds; a
-/// quadratic step takes minutes here.
+/// Hostile pages of about a megabyte. None may overflow the stack, take quadratic time or create
+/// millions of nodes. The time is asserted loosely, for slow machines and debug builds; a quadratic
+/// step takes minutes here.
 #[test]
 fn hostile_pages_are_cut_not_endured() {
     let attributes = |tag: &str| {
@@ -460,7 +460,7 @@ fn hostile_pages_are_cut_not_endured() {
             format!("{}{}", "<div>".repeat(500), "<p></p>".repeat(140_000)),
             None,
         ),
-        // What is read ahead, and then again.
+        // What is read ahead and then again.
         ("<!--".repeat(250_000), Some(Note::TagCut)),
         ("<p a='\0".repeat(140_000), Some(Note::TagCut)),
         ("<script><!--<script ".repeat(50_000), None),
@@ -555,7 +555,7 @@ fn what_follows_a_cut_tag_or_comment_is_read() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever the tags, a page is read without panic, twice alike, and within its bounds.
+    /// Whatever the tags, a page is read without panic, the same twice, and within its bounds.
     #[test]
     fn any_tag_soup_is_read(parts in proptest::collection::vec((0_usize..SOUP.len(), "[a-z <>&\"'=\0é-]{0,6}"), 0..120)) {
         let mut html = String::new();

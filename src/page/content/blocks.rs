@@ -1,7 +1,7 @@
-//! The page as a list of blocks, runs of text between two line breaks, and sums of them below every
-//! element: what the choice of the main text is made from.
+//! The page as a list of blocks (runs of text between two line breaks) and sums of them for every
+//! element, from which the main text is chosen.
 //!
-//! One pass over the texts and one backwards over the elements.
+//! Takes one pass over the texts and one backwards over the elements.
 
 use crate::page::html::{Break, Outline, Sight, Tag};
 
@@ -10,13 +10,13 @@ use crate::page::html::{Break, Outline, Sight, Tag};
 pub(crate) struct Block {
     /// Index of the nearest element that is laid out as a block.
     pub(super) owner: usize,
-    /// Index of the element that its first text stands in.
+    /// Index of the element that contains its first text.
     pub(super) inner: usize,
-    /// Its texts, as a range of their indices. Not all of them are seen.
+    /// The range of indices of its texts, not all of which are visible.
     pub(super) texts: (usize, usize),
     pub(super) sight: Option<Sight>,
     pub(super) tally: Tally,
-    /// Characters within links, and how many links.
+    /// Number of characters within links, and number of links.
     pub(super) link_chars: u32,
     pub(super) links: u32,
 }
@@ -24,20 +24,20 @@ pub(crate) struct Block {
 /// Counts over a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
-    /// Characters, white space aside.
+    /// Number of characters other than white space.
     pub(super) chars: u32,
     pub(super) words: u32,
-    /// Ends of sentences: `.`, `!`, `?` and their like in other scripts.
+    /// Number of sentence ends: `.`, `!`, `?` and their equivalents in other scripts.
     pub(super) stops: u32,
     pub(super) commas: u32,
     pub(super) digits: u32,
-    /// Words that begin with a capital.
+    /// Number of words that begin with a capital.
     pub(super) capitals: u32,
-    /// The last character's class.
+    /// The class of the last character.
     pub(super) last: Class,
 }
 
-/// What a character is to a tally.
+/// The class of a character in a tally.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Class {
     #[default]
@@ -51,11 +51,11 @@ pub(crate) enum Class {
     Other,
 }
 
-/// Characters from which a block counts as prose.
+/// Number of characters from which a block counts as prose.
 const MIN_PROSE_CHARS: u32 = 40;
 
 impl Block {
-    /// Characters that read like sentences.
+    /// Number of characters that read like sentences.
     pub(super) fn prose(&self) -> u32 {
         if self.tally.chars >= MIN_PROSE_CHARS && self.link_chars * 3 < self.tally.chars {
             self.tally.chars - 2 * self.link_chars
@@ -65,7 +65,7 @@ impl Block {
     }
 }
 
-/// Sums over the blocks that an element owns, its descendants' included.
+/// Sums over the blocks of an element, including its descendants.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) chars: u32,
@@ -87,11 +87,11 @@ impl Sums {
     }
 }
 
-/// The blocks of a page in document order, those that are never seen aside, and the sums of those
-/// that are shown, for every element.
+/// The blocks of a page in document order, except those that are never visible, and for every
+/// element the sums of the visible ones.
 pub(super) fn of(outline: &Outline<'_>) -> (Vec<Block>, Vec<Sums>) {
     let elements = &outline.elements;
-    // The nearest block and the nearest link, for every element.
+    // The nearest block and the nearest link of every element.
     let mut owners = vec![0; elements.len()];
     let mut links = vec![0; elements.len()];
     for (index, item) in elements.iter().enumerate() {
@@ -162,7 +162,7 @@ pub(super) fn of(outline: &Outline<'_>) -> (Vec<Block>, Vec<Sums>) {
             });
         }
     }
-    // Children stand after their parents, so one pass backwards adds up every subtree.
+    // Children follow their parents, so one pass backwards adds up every subtree.
     for index in (1..elements.len()).rev() {
         let below = sums[index];
         let parent = elements[index].parent;
@@ -191,7 +191,7 @@ impl Tally {
     }
 }
 
-/// Counts over one text node; words that go on in the next node count twice.
+/// Counts over one text node. Words that continue in the next node count twice.
 fn tally(text: &str) -> Tally {
     let mut tally = Tally::default();
     let mut before = Class::Space;
@@ -200,13 +200,13 @@ fn tally(text: &str) -> Tally {
         let class = if byte < 0x80 {
             CLASSES[usize::from(byte)]
         } else if byte & 0xC0 == 0x80 {
-            // The rest of a character that is counted already.
+            // A continuation byte of a character that was counted already.
             continue;
         } else {
             match (byte, bytes.get(at + 1), bytes.get(at + 2)) {
                 // No-break space; ideographic space.
                 (0xC2, Some(0xA0), _) | (0xE3, Some(0x80), Some(0x80)) => Class::Space,
-                // Ideographic full stop and comma; their full-width like.
+                // Ideographic full stop and comma, and their full-width equivalents.
                 (0xE3, Some(0x80), Some(0x82)) | (0xEF, Some(0xBC), Some(0x81 | 0x9F)) => {
                     Class::Stop
                 }

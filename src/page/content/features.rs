@@ -1,12 +1,12 @@
-//! What is known of each block, as small whole numbers: the input of the model that tells content
-//! from furniture (`model.rs`).
+//! The features of each block, as small integers: the input of the model that tells content from
+//! everything else on a page (`model.rs`).
 //!
-//! A block is described by itself, by what is around it and by how it stands to the elements that
-//! hold the page's prose, and not by its place from the top or its share of all text: those change
-//! with every link that is added to a sidebar, and the main text must not. Everything is integer
-//! arithmetic on counts and shares, so a page gives the same numbers everywhere, and everything is
-//! linear in the page: what a block owes to the elements above it is carried down in one pass.
-//! Numbers stand in columns, one a feature, because the model reads them so.
+//! A block is described by itself, by its surroundings and by its relation to the elements that
+//! contain the page's prose, but not by its distance from the top or its share of all text: those
+//! change with every link added to a sidebar, and the main text must not. All arithmetic is on
+//! integers, so that a page yields the same numbers everywhere, and all of it is linear in the
+//! page: what a block inherits from the elements above it is carried down in one pass. Numbers are
+//! stored in columns, one per feature, because the model reads them that way.
 
 use html5ever::local_name;
 
@@ -14,35 +14,34 @@ use super::blocks::{Block, Sums};
 use super::structure::{View, densest, repetitions, runs, spans, voted};
 use crate::page::html::{Outline, Sight, Tag, attribute, bit};
 
-/// The features, in the order of their columns.
+/// The features in the order of their columns.
 #[rustfmt::skip]
 pub(super) const NAMES: [&str; 89] = [
     // The block itself.
     "chars", "words", "link", "links", "stops", "capitals", "digits", "last", "inline", "tag", "heading", "depth",
     "repeated", "weight",
-    // What it stands in: elements, class words, runs of like elements.
+    // What it is in: elements, class words, runs of similar elements.
     "in_main", "in_table", "in_section", "in_p", "in_figure", "in_list", "in_quote", "in_aside", "in_article",
     "in_foot", "in_comments", "in_caption", "hidden", "run", "run_height",
     // Its neighbours.
     "before_chars", "before_heading", "before_like", "before_weight", "before2_chars",
     "after_chars", "after_like", "after_weight", "near_link", "near_weight", "heading_distance", "heading_level",
-    // The elements above it, each level larger than the one below.
+    // The elements above it, each larger than the one below.
     "a0_chars", "a0_link", "a0_blocks", "a0_prose", "a0_mean",
     "a1_chars", "a1_link", "a1_blocks", "a1_prose", "a1_mean",
     "a2_chars", "a2_link", "a2_blocks", "a2_prose", "a2_mean",
-    // Its place.
+    // Its position.
     "after_h1", "h1_levels", "narrow_levels", "narrow_place",
-    // The branch it is in, seen from the densest element, and from the one that paragraphs vote
-    // for.
+    // The branch it is in, seen from the densest element and from the one that paragraphs vote for.
     "d_levels", "d_chars", "d_link", "d_blocks", "d_prose", "d_of", "d_vs", "d_tag", "d_items", "d_before", "d_after",
     "v_levels", "v_chars", "v_link", "v_blocks", "v_prose", "v_of", "v_vs", "v_tag", "v_items", "v_before", "v_after",
     // The page.
     "d_total", "d_mean", "v_total", "page_paragraphs", "page_longest", "says_article", "says_product",
 ];
 
-/// The numbers of all blocks of a page.
+/// The features of all blocks of a page.
 pub(super) struct Columns {
-    /// Blocks.
+    /// Number of blocks.
     pub(super) rows: usize,
     values: Vec<i16>,
 }
@@ -57,7 +56,7 @@ impl Columns {
     }
 }
 
-/// Where a row is written, a column after the other.
+/// Writes one row, column after column.
 struct Cursor<'c> {
     values: &'c mut [i16],
     at: usize,
@@ -81,34 +80,35 @@ impl Cursor<'_> {
     }
 }
 
-/// A number that fits; more than fits is as much as fits.
+/// The number, clamped to the range of an `i32`.
 fn whole(number: impl TryInto<i32>) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }
 
-/// Per mille.
+/// The share in per mille.
 fn share(part: u32, whole: u32) -> i32 {
     self::whole(u64::from(part) * 1000 / u64::from(whole.max(1)))
 }
 
-/// What holds for an element because of itself and all above it.
+/// What an element has by itself or inherits from those above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Inherited {
     bits: u32,
     inside: u16,
     depth: u16,
-    /// The longest run of like siblings on the way, and how deep it is.
+    /// The longest run of similar siblings on the way from the root, and its depth.
     run: u16,
     run_depth: u16,
     weight: i16,
-    /// The next larger element: the nearest above that holds more blocks.
+    /// The next larger element: the nearest ancestor that contains more blocks.
     larger: usize,
 }
 
-/// How many bits [`inside`] has.
+/// Number of bits of [`inside`].
 const INSIDE: usize = 9;
 
-/// A bit for elements of which it matters whether a block is within one, in the order of [`NAMES`].
+/// The bit of an element type for which it matters whether a block is inside one, in the order of
+/// [`NAMES`].
 fn inside(tag: Tag) -> u16 {
     match tag {
         Tag::Main => 1,
@@ -124,7 +124,7 @@ fn inside(tag: Tag) -> u16 {
     }
 }
 
-/// Reads off the numbers of every block; a page without blocks has none.
+/// Computes the features of every block. A page without blocks has none.
 #[expect(
     clippy::too_many_lines,
     reason = "a list, one line a feature, in the order of NAMES"
@@ -148,7 +148,7 @@ pub(super) fn of(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> Colu
         h1.map(|h1| blocks.partition_point(|block| block.texts.0 < elements[h1].texts.0));
     let page = Page::of(outline, blocks);
     let repeated = repetitions(outline, blocks);
-    // Prose before each block.
+    // The amount of prose before each block.
     let mut prose = Vec::with_capacity(blocks.len() + 1);
     let mut prose_so_far = 0_u32;
     for block in blocks {
@@ -276,7 +276,7 @@ pub(super) fn of(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> Colu
     columns
 }
 
-/// Carries down what elements owe to those above them.
+/// Carries down what elements inherit from those above them.
 fn inherit(outline: &Outline<'_>, sums: &[Sums]) -> Vec<Inherited> {
     let elements = &outline.elements;
     let runs = runs(outline);
@@ -373,7 +373,7 @@ impl Page {
     }
 }
 
-/// Kinds of blocks as numbers; the model only asks which are below and above a border.
+/// Kinds of blocks as numbers. The model only asks which are below and above a border.
 fn block_code(tag: Tag) -> i32 {
     match tag {
         Tag::P => 0,
@@ -394,7 +394,7 @@ fn block_code(tag: Tag) -> i32 {
     }
 }
 
-/// Kinds of what a block's first text stands in.
+/// Kinds of elements that contain the first text of a block.
 fn inline_code(tag: Tag, owner: Tag) -> i32 {
     match tag {
         tag if tag == owner => 0,

@@ -1,13 +1,13 @@
-//! The main text: what a page is about, without the frame a site puts around it.
+//! The main text: what a page is about, without what the site puts around it.
 //!
-//! Steps: (1) the page as blocks, with sums below every element (`blocks.rs`); (2) numbers that
-//! describe each block (`features.rs`); (3) how likely each is content (`model.rs`); (4) the
-//! choice: the most likely blocks, as many as promise the best balance of what is kept and what is
-//! missed. From a shell that scripts would fill, what it says about itself as data is taken.
+//! Steps: (1) the page as blocks, with sums for every element (`blocks.rs`); (2) features of each
+//! block (`features.rs`); (3) the likelihood that each is content (`model.rs`); (4) the choice: the
+//! most likely blocks, as many as promise the best balance between what is kept and what is missed.
+//! Of a script shell, what it says about itself as data is taken.
 //!
-//! The choice adapts to the page. Where the model is sure, as in an article, the line falls where
-//! likelihood does; where all is doubtful, as in a list of links, the line is lower, so that a page
-//! with text never comes out empty.
+//! The choice adapts to the page. Where the model is certain, as in an article, the threshold lies
+//! where the likelihood drops; where everything is doubtful, as in a list of links, the threshold
+//! is lower, so that a page with text never comes out empty.
 
 use super::blocks::{self, Block};
 use super::features;
@@ -16,17 +16,17 @@ use super::text::Writer;
 use crate::page::facts::metadata::body_as_data;
 use crate::page::html::{Break, Outline, Sight};
 
-/// How much a block of furniture that is kept weighs against one of content that is lost, in
-/// percent: on pages that promise an F-measure of half or less, and on those that promise nine
-/// tenths or more. In between it rises evenly. Chosen on the training pages, by cross-validation.
+/// The weight of keeping a block that is not content relative to losing one that is, in percent: on
+/// pages that promise an F-measure of half or less, and on those that promise nine tenths or more.
+/// In between it rises linearly. Chosen by cross-validation on the training pages.
 const BOLD_PERCENT: u64 = 30;
 const CAUTIOUS_PERCENT: u64 = 160;
 
-/// Likelihoods on either side of the line are told apart in steps of so much: a small change
-/// elsewhere on the page must not move it.
+/// Likelihoods around the threshold are compared in steps of this size, so that a small change
+/// elsewhere on the page does not move it.
 const STEP: u32 = CERTAIN / 16;
 
-/// The chosen blocks, in document order.
+/// The chosen blocks in document order.
 pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
     let (blocks, sums) = blocks::of(outline);
     let columns = features::of(outline, &blocks, &sums);
@@ -39,9 +39,8 @@ pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
         .collect()
 }
 
-/// The text of the chosen blocks. `visible_bytes` is the length of all visible text: a page that
-/// says more about itself, as data, than is to be seen on it is a shell that scripts fill, and then
-/// what it says is taken.
+/// The text of the chosen blocks. `visible_bytes` is the length of all visible text: if the page
+/// says more than that about itself as data, it is a script shell, and the data is taken.
 pub(crate) fn main_text(
     outline: &Outline<'_>,
     blocks: &[Block],
@@ -57,7 +56,7 @@ pub(crate) fn main_text(
     writer.text
 }
 
-/// Writes the blocks as plain text, a block a line.
+/// Writes the blocks as plain text, one per line.
 fn render(outline: &Outline<'_>, blocks: &[Block], max_bytes: usize) -> String {
     let mut writer = Writer::new(max_bytes);
     for block in blocks {
@@ -67,7 +66,7 @@ fn render(outline: &Outline<'_>, blocks: &[Block], max_bytes: usize) -> String {
     writer.text
 }
 
-/// Writes the texts of one block that are seen as much as the block is.
+/// Writes the texts of one block that are as visible as the block.
 fn write(writer: &mut Writer, outline: &Outline<'_>, block: &Block) {
     let sight = block.sight.unwrap_or(Sight::Shown);
     let texts = outline.texts.get(block.texts.0..block.texts.1);
@@ -83,7 +82,7 @@ fn write(writer: &mut Writer, outline: &Outline<'_>, block: &Block) {
 ///
 /// With the blocks in order of likelihood, keeping the first k promises an F-measure of twice the
 /// content expected among them over what is kept plus all content expected (Nan et al., "Optimizing
-/// F-measure: a tale of two approaches", ICML 2012). The best k gives the line.
+/// F-measure: a tale of two approaches", ICML 2012). The best k gives the threshold.
 fn line(blocks: &[Block], likelihoods: &[u32]) -> u32 {
     let mut order: Vec<(u32, u32)> = blocks
         .iter()
@@ -100,7 +99,7 @@ fn line(blocks: &[Block], likelihoods: &[u32]) -> u32 {
             found += expected(block);
             kept += u64::from(block.1);
             let cost = kept * u64::from(CERTAIN) * caution_percent / 100 + total;
-            // One division of two whole numbers, which every machine rounds alike.
+            // One division of two integers, which every machine rounds alike.
             let promise = 2.0 * found as f64 / cost.max(1) as f64;
             if promise > best.0 {
                 best = (promise, block.0);
@@ -142,7 +141,7 @@ mod tests {
     fn the_line_is_where_keeping_more_costs_more_than_it_finds() {
         // An article: the doubtful block stays out.
         check(&[(9800, 300), (9700, 200), (3000, 100), (100, 50)], 9375);
-        // Nothing is likely: the line comes down, and something is kept.
+        // Nothing is likely: the threshold is lowered, and something is kept.
         check(&[(1500, 100), (1400, 100), (200, 100)], 1250);
         check(&[(3, 10)], 1);
         check(&[], CERTAIN);

@@ -1,8 +1,8 @@
-//! The main text with its form: headings, lists, tables, quotations, code and links as Markdown
-//! (`CommonMark`, and tables as `GitHub` writes them).
+//! The main text with its structure as Markdown (`CommonMark`, with tables as on `GitHub`):
+//! headings, lists, tables, quotations, code and links.
 //!
-//! Written from the same blocks as the plain text, so both say the same. Emphasis is left out: it
-//! is decoration more often than not.
+//! It is written from the same blocks as the plain text, so both say the same. Emphasis is left
+//! out, because it is usually decoration.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,10 @@ use crate::page::cut::floor_char_boundary;
 use crate::page::facts::Base;
 use crate::page::html::{self, Break, Outline, Sight, Tag, attribute};
 
-/// Levels of lists and quotations that are written; deeper ones count as these.
+/// Maximum depth of lists and quotations; deeper ones are written at this depth.
 const MAX_LEVELS: usize = 8;
 
-/// Writes `blocks` as Markdown; links are made absolute against `base`.
+/// Writes `blocks` as Markdown, with links made absolute against `base`.
 pub(crate) fn render(
     outline: &Outline<'_>,
     blocks: &[Block],
@@ -88,7 +88,7 @@ pub(crate) fn render(
     text
 }
 
-/// What a block stands in, by the index of the element.
+/// What a block is in, as indices of elements.
 struct Form {
     heading: u8,
     code: Option<usize>,
@@ -114,7 +114,7 @@ impl Form {
             match item.tag {
                 Tag::Pre => form.code = Some(up),
                 Tag::Tr => is_row = true,
-                // Only what is a row of its own is written as one; tables for layout are not.
+                // Only a row of its own is written as a row; layout tables are not.
                 Tag::Table if is_row && form.table.is_none() && block_is_row(outline, block) => {
                     form.table = Some(up);
                 }
@@ -140,7 +140,7 @@ fn block_is_row(outline: &Outline<'_>, block: &Block) -> bool {
         .is_some_and(|item| item.tag == Tag::Tr)
 }
 
-/// The number of every item of a numbered list, 0 for every other element.
+/// The number of every item of a numbered list; 0 for every other element.
 fn item_numbers(outline: &Outline<'_>) -> Vec<u32> {
     let elements = &outline.elements;
     let mut last = vec![0_u32; elements.len()];
@@ -154,7 +154,7 @@ fn item_numbers(outline: &Outline<'_>) -> Vec<u32> {
     numbers
 }
 
-/// Preformatted text as it stands.
+/// Preformatted text as it is.
 fn code(outline: &Outline<'_>, block: &Block) -> String {
     let mut writer = Writer::new(usize::MAX);
     for text in texts(outline, block.texts) {
@@ -172,7 +172,7 @@ fn texts<'o, 'a>(
     texts.iter().filter(|text| text.sight < Sight::Never)
 }
 
-/// Writes a row of a table, with the line below it that makes the first row a head.
+/// Writes a row of a table; the first row is followed by the line that makes it a header.
 fn row(outline: &Outline<'_>, block: &Block, base: &Base, out: &mut String, is_first: bool) {
     let cell_of = |at: usize| {
         let mut up = outline.texts.get(at).map_or(0, |text| text.parent);
@@ -207,7 +207,7 @@ fn row(outline: &Outline<'_>, block: &Block, base: &Base, out: &mut String, is_f
     }
 }
 
-/// What an inline text stands in, below its block.
+/// What an inline text is in, below its block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inline {
     Plain,
@@ -215,7 +215,7 @@ enum Inline {
     Link(usize),
 }
 
-/// Writes texts of one block in a line, with links and code.
+/// Writes texts of one block on one line, with links and code.
 fn inline(outline: &Outline<'_>, block: &Block, base: &Base, range: (usize, usize)) -> String {
     let mut writer = Writer::new(usize::MAX);
     let mut current = Inline::Plain;
@@ -268,7 +268,7 @@ fn place(outline: &Outline<'_>, block: &Block, parent: usize) -> Inline {
     place
 }
 
-/// Ends a link or code. The white space before the end moves behind it.
+/// Ends a link or code. White space before the end moves behind it.
 fn close(writer: &mut Writer, outline: &Outline<'_>, base: &Base, place: Inline) {
     match place {
         Inline::Plain => {}
@@ -288,7 +288,7 @@ fn close(writer: &mut Writer, outline: &Outline<'_>, base: &Base, place: Inline)
     }
 }
 
-/// Takes the meaning from characters that have one in Markdown.
+/// Escapes the characters that have a meaning in Markdown.
 fn escape(text: &str) -> std::borrow::Cow<'_, str> {
     const MARKS: [char; 6] = ['\\', '`', '*', '[', ']', '<'];
     if !text.contains(MARKS) {
@@ -310,7 +310,7 @@ mod tests {
     use crate::page::content::blocks;
     use crate::page::options::PageOptions;
 
-    /// The Markdown of a page all of whose blocks are content.
+    /// Checks the Markdown of a page all of whose blocks are content.
     fn check_markdown(html: &str, expected: &str) {
         let (tree, _) = html::parse(html, &PageOptions::default());
         let outline = Outline::of(&tree);

@@ -1,5 +1,5 @@
-//! From the outline to the main text: blocks, what is known of each, how likely each is content,
-//! and the chosen ones as plain text or Markdown.
+//! From the outline to the main text: blocks, the features of each, the likelihood that each is
+//! content, and the chosen ones as plain text or Markdown.
 
 mod main_text;
 

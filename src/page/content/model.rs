@@ -1,19 +1,18 @@
-//! How likely each block is content: the trees of `model_trees.rs`, added up.
+//! The likelihood that a block is content: the sum of the decision trees of `model_trees.rs`.
 //!
-//! Every tree asks five questions of a block, the same five for all, so a tree is a loop over
-//! columns without a branch. Sums are whole numbers: the same block gets the same answer
-//! everywhere.
+//! Every tree asks the same five questions of all blocks, so that it is a loop over columns without
+//! a branch. Sums are integers: the same block gets the same answer everywhere.
 
 use super::features::{Columns, NAMES};
 use super::model_trees::{LIKELIHOODS, START, TREES};
 
-/// What log odds are multiplied by.
+/// The factor of log odds.
 const SCALE: i32 = 1024;
 
-/// The likelihood of certainty.
+/// The likelihood that means certainty.
 pub(super) const CERTAIN: u32 = 10_000;
 
-/// How likely each block is content, in parts of [`CERTAIN`].
+/// The likelihood that each block is content, in units of 1/[`CERTAIN`].
 pub(super) fn likelihoods(columns: &Columns) -> Vec<u32> {
     let rows = columns.rows;
     let mut odds = vec![START; rows];
@@ -34,7 +33,7 @@ pub(super) fn likelihoods(columns: &Columns) -> Vec<u32> {
     odds.into_iter().map(likelihood).collect()
 }
 
-/// The logistic function, between whose tabled values it is taken as straight.
+/// The logistic function, interpolated linearly between tabulated values.
 fn likelihood(odds: i32) -> u32 {
     const STEP: u32 = SCALE as u32 / 4;
     let size = odds.unsigned_abs();

@@ -1,20 +1,20 @@
-//! What tells content from furniture, as trees. A table: it was made by
-//! `benches/train_extraction.py`, which says how; do not edit it by hand.
+//! The decision trees that tell content from everything else on a page. A generated table:
+//! `benches/train_extraction.py` makes it and explains how; do not edit it by hand.
 
-/// Questions of one tree.
+/// Number of questions per tree.
 pub(super) const DEPTH: usize = 5;
 
-/// One tree: `feature > border` for each question, and what the answers, read as a binary number
-/// with the first answer lowest, add to the log odds.
+/// One tree: `feature > border` for each question, and what the answers add to the log odds,
+/// indexed by the answers as a binary number with the first one lowest.
 pub(super) struct Tree {
     pub(super) questions: [(u8, i16); DEPTH],
     pub(super) leaves: [i16; 1 << DEPTH],
 }
 
-/// The log odds to begin with, in 1,024ths.
+/// The initial log odds, in units of 1/1,024.
 pub(super) const START: i32 = 0;
 
-/// The logistic function of 0, 1/4, 2/4 and so on, in parts of 10,000.
+/// The logistic function of 0, 1/4, 2/4 and so on, in units of 1/10,000.
 #[rustfmt::skip]
 pub(super) const LIKELIHOODS: [u32; 37] = [
     5000, 5622, 6225, 6792, 7311, 7773, 8176, 8520, 8808, 9047, 9241, 9399, 9526, 9627, 9707, 9770, 9820, 9859,
@@ -22,7 +22,7 @@ pub(super) const LIKELIHOODS: [u32; 37] = [
     9999,
 ];
 
-/// The trees; leaves are in 1,024ths of log odds.
+/// The trees. Leaves are log odds in units of 1/1,024.
 #[rustfmt::skip]
 pub(super) static TREES: [Tree; 300] = [
     Tree { questions: [(58, 0), (55, 30), (9, 8), (13, 7), (78, 1)], leaves: [-74, -59, 185, 13, 48, -92, 5, -47, 104, 34, 190, 100, 0, 0, 35, -2, -144, -201, 60, -151, -90, -174, -12, -176, 25, -142, 110, -20, -47, -124, 65, -126] },

@@ -1,19 +1,19 @@
-//! The shape of a page around its text: which elements hold it together, where all others stand as
-//! seen from those, and what repeats itself. Read by `features.rs`; everything is linear in the
-//! page.
+//! The structure of a page around its text: which elements hold it together, where all others are
+//! in relation to those, and what repeats itself. Read by `features.rs`. Everything is linear in
+//! the page.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::blocks::{Block, Sums};
 use crate::page::html::{Outline, Sight, Tag};
 
-/// The place of every element as seen from one of them.
+/// The position of every element in relation to one of them.
 pub(super) struct View {
-    /// From this element.
+    /// That element.
     pub(super) container: usize,
-    /// For every element: levels from the container up to the lowest element that holds both.
+    /// For every element, the number of levels from the container up to the lowest common ancestor.
     pub(super) levels: Vec<u16>,
-    /// The branch below that one in which the element is.
+    /// For every element, the branch below that ancestor that contains it.
     pub(super) branches: Vec<usize>,
 }
 
@@ -50,7 +50,8 @@ impl View {
     }
 }
 
-/// From the root down to the last element that holds so much of its parent's prose.
+/// Descends from the root to the last element that contains at least `percent` of its parent's
+/// prose.
 pub(super) fn densest(outline: &Outline<'_>, sums: &[Sums], percent: u64) -> usize {
     let elements = &outline.elements;
     let mut at = 0;
@@ -71,7 +72,8 @@ pub(super) fn densest(outline: &Outline<'_>, sums: &[Sums], percent: u64) -> usi
     }
 }
 
-/// The element that paragraphs vote for: each for the elements right above it, the nearer the more.
+/// The element that paragraphs vote for: each votes for the elements right above it, with more
+/// weight for nearer ones.
 pub(super) fn voted(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> usize {
     const MIN_CHARS: u32 = 25;
     let elements = &outline.elements;
@@ -110,7 +112,7 @@ pub(super) fn voted(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> u
     best.0
 }
 
-/// For every element, how many siblings in a row are like it, itself included.
+/// For every element, the number of similar siblings in a row, including itself.
 pub(super) fn runs(outline: &Outline<'_>) -> Vec<u16> {
     let elements = &outline.elements;
     let mut runs = vec![1_u16; elements.len()];
@@ -131,9 +133,9 @@ pub(super) fn runs(outline: &Outline<'_>) -> Vec<u16> {
     runs
 }
 
-/// For every element, its blocks as a range.
+/// For every element, the range of its blocks.
 pub(super) fn spans(outline: &Outline<'_>, blocks: &[Block]) -> Vec<(usize, usize)> {
-    // Starts rise with the index; ends are looked up by text.
+    // Starts ascend with the index; ends are looked up by text.
     let mut first_after = vec![blocks.len(); outline.texts.len() + 1];
     let mut next = blocks.len();
     let mut waiting = blocks.len();
@@ -154,10 +156,10 @@ pub(super) fn spans(outline: &Outline<'_>, blocks: &[Block]) -> Vec<(usize, usiz
         .collect()
 }
 
-/// Blocks of up to this many words are looked for elsewhere on the page.
+/// Maximum number of words in a block that is searched for elsewhere on the page.
 const MAX_REPEATED_WORDS: u32 = 40;
 
-/// How often the same text stood before, for every block.
+/// For every block, how often the same text occurred before it.
 pub(super) fn repetitions(outline: &Outline<'_>, blocks: &[Block]) -> Vec<u32> {
     let mut hashes: Vec<(u64, usize)> = Vec::with_capacity(blocks.len());
     for (at, block) in blocks.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! What the model is trained on: blocks with their features and the words that lead to them.
+//! The training data of the model: blocks with their features and the class words around them.
 //!
-//! For the training script in `benches/` alone; a crawl never comes here.
+//! Used by the training script in `benches/` only, never by a crawl.
 
 use super::text::Writer;
 use super::{blocks, features};
@@ -10,11 +10,11 @@ use crate::page::options::PageOptions;
 /// One block of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudiedBlock {
-    /// Its text, white space collapsed.
+    /// Its text with white space collapsed.
     pub text: String,
-    /// Its features, in the order of [`feature_names`].
+    /// Its features in the order of [`feature_names`].
     pub features: Vec<i16>,
-    /// The words of class, id, role and item property of all elements around it.
+    /// The words in class, id, role and item property of all elements around it.
     pub class_words: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub fn feature_names() -> &'static [&'static str] {
     &features::NAMES
 }
 
-/// The blocks of a page, in document order.
+/// The blocks of a page in document order.
 pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
     let (tree, _) = parse(html, options);
     let outline = Outline::of(&tree);

@@ -1,17 +1,19 @@
-//! Text as a reader sees it: blocks on lines, white space collapsed, words neither glued nor split.
+//! Text as a reader sees it: blocks on lines, white space collapsed, words neither joined nor
+//! split.
 //!
-//! Every text node carries the break that stands before it (`outline.rs`), so writing text is one
-//! walk over the chosen nodes; breaks of nodes left out are remembered for the next one kept.
+//! Every text node carries the break before it (`outline.rs`), so writing text is one walk over the
+//! chosen nodes; the breaks of nodes left out are applied to the next one kept.
 
 use crate::page::cut::floor_char_boundary;
 use crate::page::html::{Break, Outline, Sight};
 use crate::page::options::Note;
 
-/// Below this many bytes of shown text, what is hidden is taken as well if it is ten times as much:
-/// the page is one that scripts reveal, and `hidden` or `<noscript>` holds its content.
+/// If less visible text than this is found, in bytes, and there is ten times as much hidden text,
+/// the hidden text is taken as well: scripts reveal the page, and `hidden` or `<noscript>` holds
+/// its content.
 const MIN_SHOWN_BYTES: usize = 300;
 
-/// What counts as seen on this page.
+/// What counts as visible on this page.
 pub(crate) fn sight(outline: &Outline<'_>) -> Sight {
     let (mut shown, mut hidden) = (0, 0);
     for text in &outline.texts {
@@ -53,7 +55,7 @@ pub(crate) fn full(
     writer.text
 }
 
-/// Plain text with uniform line ends, without control characters.
+/// Plain text with uniform line ends and without control characters.
 pub(crate) fn plain(text: &str, max_bytes: usize, notes: &mut Vec<Note>) -> String {
     let mut writer = Writer::new(max_bytes);
     writer.push_preformatted(text);
@@ -83,7 +85,7 @@ impl Writer {
         }
     }
 
-    /// Asks for at least this break before the next word.
+    /// Requests at least this break before the next word.
     pub(crate) fn separate(&mut self, by: Break) {
         self.pending = self.pending.max(by);
     }
@@ -97,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// Writes a closing mark right behind the last word; a break that was asked for comes after it.
+    /// Writes a closing mark right after the last word; a break that was requested follows it.
     pub(crate) fn push_close(&mut self, mark: &str) {
         self.push_str(mark);
     }
@@ -106,7 +108,8 @@ impl Writer {
         if text.starts_with(char::is_whitespace) {
             self.separate(Break::Space);
         }
-        // Most texts are plain ASCII, where white space is found faster; \u{B} is none there.
+        // Most texts are plain ASCII, in which white space is found faster; \u{B} is not white
+        // space there.
         if text.bytes().all(|byte| byte.is_ascii() && byte != 0xB) {
             for word in text.split_ascii_whitespace() {
                 self.push_word(word);
@@ -182,13 +185,13 @@ impl Writer {
     }
 }
 
-/// Whether nothing of `word` can be seen.
+/// Whether nothing of `word` is visible.
 fn is_blank(word: &str) -> bool {
     word.chars().all(|c| is_dropped(c) || c.is_whitespace())
 }
 
-/// Characters without a form of their own, which some sites sprinkle over their words: they would
-/// make equal texts different. The joiners U+200C and U+200D carry meaning and stay.
+/// Whether this is an invisible character. Some sites sprinkle them over their words, which would
+/// make equal texts differ. The joiners U+200C and U+200D carry meaning and stay.
 fn is_dropped(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{200B}' | '\u{2060}' | '\u{FEFF}') || (c.is_control() && c != '\t')
 }

@@ -1,4 +1,4 @@
-//! What the references of a page are relative to.
+//! The base URL of a page.
 
 use encoding_rs::Encoding;
 use html5ever::local_name;
@@ -6,14 +6,14 @@ use html5ever::local_name;
 use crate::page::html::{Outline, Tag, attribute};
 use crate::url::{self, Url};
 
-/// What references are relative to, and in what encoding their queries are written.
+/// The URL that references are relative to, and the encoding of their queries.
 pub(crate) struct Base {
     url: Url,
     encoding: &'static Encoding,
 }
 
 impl Base {
-    /// The first `<base href>` if it is a usable one, else `url`.
+    /// The first usable `<base href>`, else `url`.
     pub(crate) fn of(outline: &Outline<'_>, url: &Url, encoding: &'static Encoding) -> Self {
         let declared = outline
             .declared(Tag::Base)
@@ -25,7 +25,7 @@ impl Base {
         }
     }
 
-    /// The absolute URL of a reference, if it is one to crawl.
+    /// The absolute URL of a reference, if it can be crawled.
     pub(crate) fn join(&self, reference: &str) -> Option<Url> {
         url::join_in(&self.url, reference, self.encoding).ok()
     }

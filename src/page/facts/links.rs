@@ -1,7 +1,8 @@
-//! Where a page points.
+//! The links of a page.
 //!
-//! References are resolved as the URL standard says (white space and control characters around and
-//! within them fall away there), against the first usable `<base href>`. Only http and https leave.
+//! References are resolved as in the URL standard (which removes white space and control characters
+//! around and within them) against the first usable `<base href>`. Only http and https URLs are
+//! returned.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,17 +19,17 @@ use crate::url::{Identity, UrlId};
 /// One target of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Absolute, without fragment, as first seen on the page: what is requested.
+    /// The absolute URL without fragment, as first seen on the page: what is requested.
     pub url: String,
-    /// Its identity in this crawl.
+    /// Its id in this crawl.
     pub id: UrlId,
-    /// By what it is pointed at, the first time.
+    /// The kind of its first reference.
     pub kind: LinkKind,
     /// What the references to it say by `rel`.
     pub rels: Rels,
 }
 
-/// By what a page points at something.
+/// The kind of reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkKind {
@@ -40,11 +41,11 @@ pub enum LinkKind {
     Frame,
     /// `<meta http-equiv=refresh>`.
     Refresh,
-    /// `<link rel>` of next, prev, canonical, or alternate in another language or as HTML.
+    /// `<link rel>` with next, prev, canonical, or alternate in another language or as HTML.
     Related,
 }
 
-/// All links, each target once, in document order.
+/// Collects all links, each target once, in document order.
 pub(crate) fn collect(
     outline: &Outline<'_>,
     base: &Base,
@@ -103,7 +104,7 @@ pub(crate) fn collect(
     links
 }
 
-/// The reference an element makes to another page.
+/// The reference of an element to another page.
 fn reference(element: &Element, tag: Tag) -> Option<(&str, LinkKind)> {
     let href = || attribute(element, &local_name!("href"));
     let (reference, kind) = match tag {

@@ -8,37 +8,38 @@ use super::base::Base;
 use crate::page::cut::{collapse, floor_char_boundary};
 use crate::page::html::{Outline, Tag, attribute, has_token};
 
-/// Bytes of a declared language that are read; BCP 47 (section 4.4.1) asks for 35.
+/// Maximum length of a declared language in bytes; BCP 47 (section 4.4.1) requires 35.
 const MAX_LANGUAGE_BYTES: usize = 35;
 
-/// What else a page says about itself, as it says it: dates are not parsed, names not checked.
+/// What else a page says about itself, as it is written: dates are not parsed and names are not
+/// checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Metadata {
     /// The first `<h1>`.
     pub h1: Option<String>,
-    /// A sentence or two on what it is about.
+    /// A sentence or two on what the page is about.
     pub description: Option<String>,
-    /// Who wrote it.
+    /// The author.
     pub author: Option<String>,
-    /// When it was published.
+    /// The date of publication.
     pub published: Option<String>,
-    /// When it was last changed.
+    /// The date of the last change.
     pub modified: Option<String>,
     /// The name of the site.
     pub site_name: Option<String>,
-    /// Its kind, as `OpenGraph` calls it (`og:type`): `article`, `website`, ...
+    /// The kind of page in terms of `OpenGraph` (`og:type`): `article`, `website`, ...
     pub kind: Option<String>,
     /// The same page in other languages: language and absolute URL.
     pub alternates: Vec<(String, String)>,
 }
 
-/// Bytes of each value of [`Metadata`]; it is cut there.
+/// Maximum length of each value of [`Metadata`] in bytes; it is cut there.
 const MAX_VALUE_BYTES: usize = 1024;
 
-/// Alternates that are kept: there are fewer languages than this in which sites are made.
+/// Maximum number of alternates. Sites are made in fewer languages than this.
 const MAX_ALTERNATES: usize = 256;
 
-/// Reads everything of [`Metadata`]. Meta tags come first, then JSON-LD.
+/// Reads all of [`Metadata`], from meta tags first and then from JSON-LD.
 pub(crate) fn metadata(outline: &Outline<'_>, base: &Base, max_url_bytes: usize) -> Metadata {
     let tags = tags(outline);
     let said = |names: &[&str]| {
@@ -100,7 +101,7 @@ fn alternates(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<(Stri
         .collect()
 }
 
-/// The pages that this one names as next and previous in its series, each the first so named.
+/// The next and previous pages of the series, each by the first link that declares it.
 pub(crate) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<String> {
     let pointers = outline.pointers.iter();
     let elements: Vec<&Element> = pointers
@@ -123,7 +124,7 @@ pub(crate) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -
         .collect()
 }
 
-/// The page's text as far as it says it as data: the article in JSON-LD, or the longest
+/// The text of the page as declared in its data: the article in JSON-LD, or the longest
 /// description.
 pub(crate) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
     let tags = tags(outline);
@@ -139,8 +140,8 @@ pub(crate) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
     data_string(outline, "articleBody").or_else(|| longest.map(str::to_owned))
 }
 
-/// The first non-empty string under `key` anywhere in the page's JSON-LD. It is searched for, not
-/// parsed: much of the JSON-LD on the web is broken somewhere.
+/// The first non-empty string under `key` anywhere in the page's JSON-LD. It is searched for rather
+/// than parsed, because much of the JSON-LD on the web is broken somewhere.
 fn data_string(outline: &Outline<'_>, key: &str) -> Option<String> {
     outline.data.iter().find_map(|data| string_after(data, key))
 }
@@ -161,10 +162,10 @@ fn string_after(data: &str, key: &str) -> Option<String> {
     })
 }
 
-/// Bytes behind `"author"` in which the author's name stands.
+/// Number of bytes after `"author"` in which the author's name is searched for.
 const AUTHOR_BYTES: usize = 400;
 
-/// The author by JSON-LD: a string, or an object with a name.
+/// The author according to JSON-LD: a string, or an object with a name.
 fn data_author(outline: &Outline<'_>) -> Option<String> {
     let author = outline.data.iter().find_map(|data| {
         string_after(data, "author").or_else(|| {
@@ -204,7 +205,7 @@ pub(crate) fn language(outline: &Outline<'_>) -> Option<String> {
     declared.or_else(|| meta_content(outline, "content-language").and_then(normalize_language))
 }
 
-/// A language tag, lower-cased, or nothing if it is none.
+/// The language tag in lower case; `None` if it is malformed.
 fn normalize_language(declared: &str) -> Option<String> {
     let first = declared.split([',', ';']).next().unwrap_or_default().trim();
     let tag = first.replace('_', "-").to_ascii_lowercase();
@@ -228,7 +229,7 @@ pub(crate) fn canonical(outline: &Outline<'_>, base: &Base, max_bytes: usize) ->
     })
 }
 
-/// The non-empty content of the first meta tag of that name, property or pragma.
+/// The non-empty content of the first meta tag with this name, property or pragma.
 fn meta_content<'a>(outline: &Outline<'a>, name: &str) -> Option<&'a str> {
     outline.metas().find_map(|element| {
         let named = [

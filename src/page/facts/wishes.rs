@@ -1,12 +1,12 @@
-//! What a page asks of robots: by meta tags, by `X-Robots-Tag` and other headers of its answer, and
-//! for single links by `rel`. Read as it is asked; what is done about it is the engine's business.
+//! What a page asks of robots: by meta tags, by `X-Robots-Tag` and other response headers, and for
+//! single links by `rel`. It is read as written; the engine decides what to obey.
 
 use html5ever::local_name;
 use serde::{Serialize, Serializer};
 
 use crate::page::html::{Outline, attribute, has_token};
 
-/// The name under which a page may speak to this crawler alone.
+/// The name by which a page may address this crawler alone.
 const PRODUCT_TOKEN: &str = "gleaner";
 
 /// Something that a page asks of robots.
@@ -21,14 +21,14 @@ pub enum Wish {
     Noarchive,
     /// Do not train models on it (a convention of image hosts since 2022, in no standard).
     Noai,
-    /// The same of its images.
+    /// Do not train models on its images.
     Noimageai,
     /// The rights of text and data mining are reserved (`TDMRep`, W3C community group, 2024).
     TdmReservation,
 }
 
 impl Wish {
-    /// Every wish with its name, as pages write it.
+    /// All wishes with their names, as pages write them.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::Noindex, "noindex"),
         (Self::Nofollow, "nofollow"),
@@ -39,7 +39,7 @@ impl Wish {
     ];
 }
 
-/// Name of the header, and of the meta tag.
+/// The name of the header and of the meta tag.
 const TDM_RESERVATION: &str = "tdm-reservation";
 
 /// A set of wishes.
@@ -48,7 +48,7 @@ pub struct Wishes(u8);
 
 impl Wishes {
     /// Reads the values of all `X-Robots-Tag` headers. A directive may be addressed to one crawler
-    /// (`otherbot: noindex, nofollow`); those for others than `product_token` are passed over.
+    /// (`otherbot: noindex, nofollow`); those for crawlers other than `product_token` are ignored.
     pub fn from_header_values<'a>(
         values: impl IntoIterator<Item = &'a str>,
         product_token: &str,
@@ -72,7 +72,7 @@ impl Wishes {
         wishes
     }
 
-    /// Reads the header `tdm-reservation`: `1` reserves.
+    /// Reads the header `tdm-reservation`; `1` means reserved.
     pub fn from_tdm_reservation(value: Option<&str>) -> Self {
         let mut wishes = Self::default();
         if value.is_some_and(|value| value.trim() == "1") {
@@ -81,18 +81,18 @@ impl Wishes {
         wishes
     }
 
-    /// Whether this is asked.
+    /// Whether the set contains a wish.
     pub fn has(self, wish: Wish) -> bool {
         self.0 & (1 << wish as u8) != 0
     }
 
-    /// What either asks.
+    /// The union of both sets.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The names of what is asked.
+    /// The names of the wishes in the set.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let all = Wish::ALL.into_iter();
         all.filter_map(move |(wish, name)| self.has(wish).then_some(name))
@@ -121,14 +121,14 @@ impl Wishes {
 }
 
 impl Serialize for Wishes {
-    /// Each name with whether it is asked.
+    /// Serializes each name with whether it is asked.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Wish::ALL.map(|(wish, name)| (name, self.has(wish))))
     }
 }
 
-/// Directives that have a value of their own after a colon, so that the word before the colon is
-/// not a crawler's name.
+/// Directives with a value after a colon, so that the word before the colon is not the name of a
+/// crawler.
 fn has_value(name: &str) -> bool {
     [
         "unavailable_after",
@@ -140,7 +140,8 @@ fn has_value(name: &str) -> bool {
     .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// What the meta tags named `robots`, or like this crawler, ask for, and that of the reservation.
+/// The wishes in the meta tags named `robots` or like this crawler, and in the tag of the
+/// reservation.
 pub(crate) fn of_page(outline: &Outline<'_>) -> Wishes {
     let mut wishes = Wishes::default();
     for element in outline.metas() {
@@ -158,17 +159,17 @@ pub(crate) fn of_page(outline: &Outline<'_>) -> Wishes {
     wishes
 }
 
-/// What a reference says of its target by `rel`: a set of the three words by which a site does not
-/// vouch for it.
+/// What a reference says about its target by `rel`: a set of the three words by which a site
+/// declines to vouch for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Rel(u8);
 
 impl Rel {
-    /// Not vouched for.
+    /// The target is not vouched for.
     pub const NOFOLLOW: Self = Self(1);
-    /// Written by a visitor.
+    /// The reference was written by a visitor.
     pub const UGC: Self = Self(2);
-    /// Paid for.
+    /// The reference was paid for.
     pub const SPONSORED: Self = Self(4);
 
     /// Reads the attribute.
@@ -182,15 +183,15 @@ impl Rel {
         said.fold(Self::default(), |all, (word, _)| all.with(word))
     }
 
-    /// Both together.
+    /// The union of both sets.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// What all references of a page to one target say of it: for each set of words whether one of them
-/// says just that.
+/// What all references of a page to one target say about it: for each set of words, whether a
+/// reference says exactly that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rels(u8);
 
@@ -203,7 +204,8 @@ impl Rels {
         self.0 |= 1 << rel.0;
     }
 
-    /// Whether every reference says one of these words: if one does not, the target is vouched for.
+    /// Whether every reference contains one of these words. If one does not, the target is vouched
+    /// for.
     pub fn all_say(self, obeyed: Rel) -> bool {
         (0..8).all(|said: u8| self.0 & (1 << said) == 0 || said & obeyed.0 != 0)
     }

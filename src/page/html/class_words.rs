@@ -4,10 +4,10 @@
 //! A weight is 64 times the change in the log odds that a block below is content. Every word stands
 //! on pages of at least four sites.
 
-/// What is known of `word`, lower-cased: bits of `traits::bit`, and its weight.
+/// What is known of `word` in lower case: bits of `traits::bit`, and its weight.
 pub(super) fn look_up(word: &str) -> Option<(u32, i16)> {
     let mut slot = hash(word.as_bytes()) % SLOTS.len();
-    // The table is sparse, so this ends at an empty slot soon.
+    // The table is sparse, so this soon ends at an empty slot.
     while let Some(index) = SLOTS.get(slot).copied().filter(|index| *index > 0) {
         let (known, bits, weight) = WORDS.get(usize::from(index) - 1)?;
         if *known == word {
@@ -28,7 +28,7 @@ const fn hash(word: &[u8]) -> usize {
     (hash ^ hash >> 15) as usize
 }
 
-/// For every hash the number of a word, from one; 0 is empty.
+/// For every hash the number of a word, starting at one; 0 is empty.
 static SLOTS: [u16; 4096] = {
     let mut slots = [0; 4096];
     let mut at = 0;

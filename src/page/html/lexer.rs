@@ -1,9 +1,9 @@
-//! The plain parts of HTML's syntax, read as html5ever's tokenizer reads them (HTML standard,
-//! section 13.2.5), but by looking for their ends instead of character by character.
+//! The simple parts of HTML's syntax, read as html5ever's tokenizer reads them (HTML standard,
+//! section 13.2.5), but by searching for their ends instead of character by character.
 //!
-//! Every function reads one thing that begins at a known place of a text with line feeds for line
-//! ends, and says where it ends. `None` means that it is not plain or not complete before `limit`;
-//! then the tokenizer itself has to read it. Says nothing about what a page means.
+//! Every function reads one thing that begins at a known position of a text whose line ends are
+//! line feeds, and returns where it ends. `None` means that it is not simple or not complete before
+//! `limit`; the tokenizer itself must then read it. This file knows nothing of what a page means.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 use html5ever::tendril::StrTendril;
 use memchr::{memchr, memchr_iter, memchr2};
 
-/// Where a tag ends, and whether with `/>`.
+/// Where a tag ends, and whether it ends with `/>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TagEnd {
     pub(super) at: usize,
@@ -25,9 +25,9 @@ pub(super) fn tag_name(text: &str, at: usize, limit: usize) -> Option<usize> {
     (bytes.get(at + length) != Some(&0)).then_some(at + length)
 }
 
-/// Reads attributes from behind a tag's name to its end, and hands over each name, as it is
-/// written, and the place of its value; it is for `each` to know that the first of one name counts,
-/// and to stop all with `None`.
+/// Reads attributes from the end of a tag's name to the end of the tag, and passes on each name as
+/// it is written and the range of its value. `each` must take the first of several attributes with
+/// one name, and may stop the reading with `None`.
 pub(super) fn attributes<'t>(
     text: &'t str,
     mut at: usize,
@@ -54,7 +54,7 @@ pub(super) fn attributes<'t>(
             0 => return None,
             _ => {
                 let start = at;
-                // The first character may be anything, also `=`.
+                // The first character may be anything, even `=`.
                 at += 1;
                 while !(ends_name(*bytes.get(at)?) || bytes[at] == b'=') {
                     at += 1;
@@ -106,7 +106,7 @@ pub(super) fn comment(text: &str, at: usize, limit: usize) -> Option<usize> {
     Some(begin + end + 1)
 }
 
-/// The place of the next `</name` from `at` on that ends an element of raw text.
+/// The position of the next `</name` from `at` on that ends an element of raw text.
 pub(super) fn raw_text_end(text: &str, at: usize, name: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let rest = bytes.get(at..)?;
@@ -118,8 +118,8 @@ pub(super) fn raw_text_end(text: &str, at: usize, name: &str) -> Option<usize> {
     Some(at + end)
 }
 
-/// Whether a script that ends at the first `</script` would not: one that opens a comment and in
-/// it another script (the standard's double escaped states).
+/// Whether a script does not end at the first `</script`, because it opens a comment and another
+/// script in it (the standard's double escaped states).
 pub(super) fn escapes_its_end(script: &str) -> bool {
     let Some(comment) = memchr::memmem::find(script.as_bytes(), b"<!--") else {
         return false;
@@ -128,7 +128,7 @@ pub(super) fn escapes_its_end(script: &str) -> bool {
     memchr_iter(b'<', rest).any(|place| begins_with_name(&rest[place + 1..], "script"))
 }
 
-/// Whether a tag of this name begins here, behind its `<` or `</`.
+/// Whether the text after a `<` or `</` begins with this tag name.
 fn begins_with_name(tag: &[u8], name: &str) -> bool {
     let Some((begin, rest)) = tag.split_at_checked(name.len()) else {
         return false;
@@ -137,7 +137,7 @@ fn begins_with_name(tag: &[u8], name: &str) -> bool {
         && matches!(rest.first(), Some(&byte) if is_space(byte) || byte == b'/' || byte == b'>')
 }
 
-/// An attribute's value, with the references in it resolved.
+/// The value of an attribute with its character references resolved.
 pub(super) fn value(page: &StrTendril, place: Range<usize>) -> Option<StrTendril> {
     let written = page.get(place.clone())?;
     if memchr2(b'&', 0, written.as_bytes()).is_none() {
@@ -167,14 +167,14 @@ pub(super) fn value(page: &StrTendril, place: Range<usize>) -> Option<StrTendril
 /// A character reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reference {
-    /// What it stands for; the second is often none.
+    /// The characters it stands for; there is seldom a second one.
     characters: (char, Option<char>),
-    /// Where it ends.
+    /// The position after it.
     pub(super) end: usize,
 }
 
 impl Reference {
-    /// Writes what it stands for.
+    /// Appends the characters it stands for.
     pub(super) fn push_to(&self, text: &mut StrTendril) {
         text.push_char(self.characters.0);
         if let Some(second) = self.characters.1 {
@@ -183,8 +183,8 @@ impl Reference {
     }
 }
 
-/// Reads the reference behind the `&` before `at`; `None` if the `&` is just that. The text must
-/// not be cut within a reference.
+/// Reads the reference after the `&` before `at`; `None` if it is only an `&`. The text must not be
+/// cut within a reference.
 pub(super) fn reference(text: &str, at: usize, in_attribute: bool) -> Option<Reference> {
     let rest = text.get(at..)?;
     match rest.as_bytes().first()? {
@@ -224,7 +224,7 @@ fn numeric_reference(rest: &str, at: usize) -> Option<Reference> {
 }
 
 fn named_reference(rest: &str, at: usize, in_attribute: bool) -> Option<Reference> {
-    // The longest name counts. The table has every beginning of a name as well.
+    // The longest name counts. The table also contains every prefix of a name.
     let mut found = None;
     for length in 1..=rest.len() {
         let Some(&(first, second)) = rest.get(..length).and_then(|name| NAMED_ENTITIES.get(name))
@@ -248,12 +248,12 @@ fn named_reference(rest: &str, at: usize, in_attribute: bool) -> Option<Referenc
     })
 }
 
-/// White space of the markup; line ends are line feeds by now.
+/// Whether this is white space in markup, where line ends are line feeds.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | 0xC)
 }
 
-/// What ends a name, or is no plain part of one.
+/// Whether this ends a name or requires the tokenizer.
 fn ends_name(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b'>' | b'/' | 0)
 }

@@ -1,9 +1,10 @@
-//! The tree as flat lists in document order: what metadata, links and texts are read from.
+//! The tree as flat lists in document order, from which metadata, links and texts are read.
 //!
-//! One walk over the tree, the only one: elements and texts in two vectors, a subtree is a range of
-//! each, and sums over subtrees are one pass backwards. Scripts, styles, templates and drawings are
-//! left out here, once; what they hold is mostly not in the tree (`unread.rs`). Invariant: a parent
-//! stands before its children, and the ranges of an element hold exactly its descendants.
+//! There is only one walk over the tree. It puts elements and texts into two vectors, so that a
+//! subtree is a range of each, and sums over subtrees take one pass backwards. Scripts, styles,
+//! templates and drawings are left out here; most of their contents are not in the tree to begin
+//! with (`unread.rs`). Invariant: a parent precedes its children, and the ranges of an element
+//! contain exactly its descendants.
 
 use html5ever::{LocalName, local_name, ns};
 use scraper::Html;
@@ -14,16 +15,16 @@ use super::traits::{self, Traits};
 use super::unread;
 use crate::page::cut::collapse;
 
-/// A page's elements and texts in document order.
+/// The elements and texts of a page in document order.
 #[derive(Default)]
 pub(crate) struct Outline<'a> {
     pub(crate) elements: Vec<Item<'a>>,
     pub(crate) texts: Vec<Text<'a>>,
-    /// Indices of `html`, `base`, `title`, `meta`, `link` and `h1`.
+    /// Indices of `html`, `base`, `title`, `meta`, `link` and `h1` elements.
     pub(crate) declarations: Vec<usize>,
-    /// Indices of everything that may point at another page.
+    /// Indices of all elements that may point at another page.
     pub(crate) pointers: Vec<usize>,
-    /// Texts of scripts that hold data: JSON-LD.
+    /// Texts of scripts that contain data (JSON-LD).
     pub(crate) data: Vec<&'a str>,
 }
 
@@ -33,43 +34,43 @@ pub(crate) struct Item<'a> {
     pub(crate) tag: Tag,
     /// Whether a reader sees it.
     pub(crate) sight: Sight,
-    /// Index of the parent; the root's is its own.
+    /// Index of the parent; the root is its own parent.
     pub(crate) parent: usize,
     /// Index after the last descendant.
     pub(crate) end: usize,
-    /// The texts below, as a range of their indices.
+    /// The range of indices of the texts below.
     pub(crate) texts: (usize, usize),
-    /// What its class, id and role say of it.
+    /// What its class, id and role say about it.
     pub(crate) traits: Traits,
 }
 
-/// Whether a reader sees an item, the most visible first.
+/// Whether a reader sees an element or text, the most visible first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sight {
-    /// Yes.
+    /// Visible.
     Shown,
-    /// Not as the page stands: `hidden`, `display: none`, `<noscript>`. Pages that scripts reveal
-    /// have all their text here.
+    /// Not visible as the page stands: `hidden`, `display: none`, `<noscript>`. Pages that scripts
+    /// reveal have all their text here.
     Hidden,
-    /// Never part of the text: the head, lists of options, fallback content of media.
+    /// Never part of the text: the head, option lists, fallback content of media.
     Never,
 }
 
 /// A text node.
 pub(crate) struct Text<'a> {
     pub(crate) characters: &'a str,
-    /// Index of the element it stands in.
+    /// Index of the element that contains it.
     pub(crate) parent: usize,
     /// Whether a reader sees it.
     pub(crate) sight: Sight,
-    /// What separates it from the text before it in the document.
+    /// What separates it from the previous text in the document.
     pub(crate) before: Break,
-    /// Whether its white space is kept.
+    /// Whether its white space is preserved.
     pub(crate) preformatted: bool,
 }
 
 impl<'a> Outline<'a> {
-    /// The outline of `tree`.
+    /// Builds the outline of `tree`.
     pub(crate) fn of(tree: &'a Html) -> Self {
         let mut builder = Builder::default();
         let mut next = tree.tree.root().first_child();
@@ -97,7 +98,7 @@ impl<'a> Outline<'a> {
                 }
                 builder.close();
             }
-            // On to the next sibling, or to that of the nearest ancestor that has one.
+            // Continue with the next sibling, or with that of the nearest ancestor that has one.
             let mut at = node;
             next = loop {
                 if let Some(sibling) = at.next_sibling() {
@@ -113,7 +114,7 @@ impl<'a> Outline<'a> {
         builder.outline
     }
 
-    /// The declarations of this name, in document order.
+    /// The declarations with this name, in document order.
     pub(crate) fn declared(&self, tag: Tag) -> impl Iterator<Item = (usize, &'a Element)> + '_ {
         self.declarations
             .iter()
@@ -133,7 +134,7 @@ impl<'a> Outline<'a> {
         self.texts.get(start..end).unwrap_or_default()
     }
 
-    /// The white space collapsed text within the element at `index`, cut to about `max_bytes`.
+    /// The text within the element at `index`, with white space collapsed, cut to `max_bytes`.
     pub(crate) fn inner_text(&self, index: usize, max_bytes: usize) -> String {
         let mut inner = String::new();
         for text in self.texts_of(index) {
@@ -149,7 +150,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The value of an attribute without namespace; of one that `unread.rs` does not leave out.
+/// The value of an attribute without namespace. It must be one that `unread.rs` keeps.
 pub(crate) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'a str> {
     debug_assert!(unread::read_attribute(name).is_some(), "{name} is left out");
     let found = element
@@ -159,7 +160,7 @@ pub(crate) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'
     found.map(|(_, value)| &**value)
 }
 
-/// Whether a list of words separated by white space has `token`, whatever its case.
+/// Whether a list of words separated by white space contains `token`, ignoring case.
 pub(crate) fn has_token(list: &str, token: &str) -> bool {
     list.split_ascii_whitespace()
         .any(|word| word.eq_ignore_ascii_case(token))
@@ -170,7 +171,7 @@ struct Builder<'a> {
     outline: Outline<'a>,
     /// Indices of the open elements.
     open: Vec<usize>,
-    /// How many of them keep white space.
+    /// Number of open elements that preserve white space.
     preformatted: usize,
     pending: Option<Break>,
 }
@@ -241,7 +242,7 @@ impl<'a> Builder<'a> {
         self.preformatted -= usize::from(tag == Tag::Pre);
     }
 
-    /// Keeps what a script says if it is data about the page.
+    /// Keeps the text of a script if it is data about the page.
     fn script(&mut self, element: &Element, content: Option<&'a Node>) {
         let is_data = attribute(element, &local_name!("type")).is_some_and(unread::is_data);
         if is_data && let Some(Node::Text(text)) = content {
@@ -250,12 +251,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Elements nothing is read from: their content is no text and no link of this page.
+/// Elements from which nothing is read: their contents are neither text nor links of this page.
 fn is_left_out(tag: Tag) -> bool {
     matches!(tag, Tag::Script | Tag::Style | Tag::Template | Tag::Svg)
 }
 
-/// What an element itself says about being seen.
+/// What an element by itself says about its visibility.
 fn sight(element: &Element, tag: Tag, traits: Traits) -> Sight {
     match tag {
         Tag::Head
@@ -269,7 +270,7 @@ fn sight(element: &Element, tag: Tag, traits: Traits) -> Sight {
         | Tag::Canvas
         | Tag::Rp => Sight::Never,
         Tag::Noscript | Tag::Noframes | Tag::Noembed => Sight::Hidden,
-        // Pages hide the whole of themselves until a script or a style sheet has come.
+        // Pages hide the whole of themselves until a script or a style sheet has loaded.
         Tag::Html | Tag::Body => Sight::Shown,
         Tag::Dialog if attribute(element, &local_name!("open")).is_none() => Sight::Hidden,
         _ if traits.is_hidden() => Sight::Hidden,

@@ -1,6 +1,7 @@
-//! The tree builder behind its budgets: drops start tags, attributes and nodes that are over them.
+//! The tree builder behind its budgets: drops the start tags, attributes and nodes that exceed
+//! them.
 //!
-//! Stands between the tokenizer and html5ever's tree builder. `tree.rs` says why.
+//! It stands between the tokenizer and html5ever's tree builder; `tree.rs` explains why.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,11 +12,11 @@ use scraper::{Html, HtmlTreeSink};
 
 use crate::page::options::{Note, PageOptions};
 
-/// Later `<html>` and `<body>` tags whose attributes are still merged into the first one. Each
-/// merge inserts into a sorted vector, so a page of nothing else would be quadratic.
+/// Number of further `<html>` and `<body>` tags whose attributes are merged into the first one.
+/// Each merge inserts into a sorted vector, so a page of nothing else would take quadratic time.
 const MERGED_TAGS: u32 = 16;
 
-/// Attributes kept of one element. Real elements have fewer than forty.
+/// Maximum number of attributes kept per element. Real elements have fewer than forty.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
 
 type HtmlBuilder = TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>;
@@ -32,36 +33,36 @@ pub(super) struct BoundedSink {
     notes: RefCell<Vec<Note>>,
 }
 
-/// The tree builder's stacks when they were last counted: open elements and the list of active
-/// formatting elements, which it also walks for many tags.
+/// The sizes of the tree builder's stacks when they were last counted: the open elements and the
+/// list of active formatting elements, which it also walks for many tags.
 #[derive(Clone, Copy, Default)]
 struct Depth {
     handles: usize,
     nodes: usize,
-    /// Whether an end tag came since, so that the stacks may be lower.
+    /// Whether an end tag arrived since, so that the stacks may be lower.
     stale: bool,
 }
 
-/// What becomes of a start tag.
+/// What happens to a start tag.
 enum Admission {
     /// Its element is opened.
     Opened,
-    /// Its element is put into the tree without what it holds: a link below the deepest level.
+    /// Its element is added to the tree without its contents: a link below the deepest level.
     Alone,
-    /// It is over budget.
+    /// It exceeds a budget.
     Dropped,
 }
 
-/// The last token of a piece, as far as it tells in what state the tokenizer is.
+/// The last token of a piece, as far as it reveals the state of the tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// None, or characters.
     Other,
     /// A comment.
     Comment,
-    /// A doctype or a tag that is followed by markup.
+    /// A doctype, or a tag that is followed by markup.
     Tag,
-    /// A tag that is followed by text without markup.
+    /// A tag that is followed by raw text.
     RawTextTag,
 }
 
@@ -93,12 +94,12 @@ impl BoundedSink {
         (self.builder.sink.finish(), self.notes.into_inner())
     }
 
-    /// Forgets the tokens of the piece before.
+    /// Forgets the tokens of the previous piece.
     pub(super) fn begin_piece(&self) {
         self.last.set(Last::Other);
     }
 
-    /// Tokens so far.
+    /// Number of tokens so far.
     pub(super) fn tokens(&self) -> u64 {
         self.tokens.get()
     }
@@ -108,7 +109,7 @@ impl BoundedSink {
         self.last.get() == Last::Comment
     }
 
-    /// Whether the last token was a tag, comment or doctype that markup follows.
+    /// Whether the last token was a tag, comment or doctype that is followed by markup.
     pub(super) fn has_ended_markup(&self) -> bool {
         matches!(self.last.get(), Last::Comment | Last::Tag)
     }
@@ -130,8 +131,8 @@ impl BoundedSink {
 
     /// Whether one more element may be opened.
     ///
-    /// Counting the stacks costs their length, so it is put off while it cannot matter: whatever is
-    /// pushed there is a node created before, on two stacks at most.
+    /// Counting the stacks takes time proportional to their length, so it is postponed while it
+    /// cannot matter: whatever is pushed onto them is a node created before, on two stacks at most.
     fn has_room(&self) -> bool {
         let nodes = self.nodes();
         let depth = self.depth.get();
@@ -151,9 +152,9 @@ impl BoundedSink {
         self.depth.get().handles < self.max_depth
     }
 
-    /// Elements whose content is not markup: dropping such a start tag would turn a script into
-    /// text. They hold no elements, so they cannot nest; in SVG they can, and there they are
-    /// dropped.
+    /// Whether the element's content is raw text: dropping such a start tag would turn a script
+    /// into text. Such elements contain no elements, so they cannot nest. In SVG they can, and
+    /// there they are dropped.
     fn is_raw_text(&self, tag: &Tag) -> bool {
         matches!(
             tag.name,
@@ -168,7 +169,7 @@ impl BoundedSink {
         ) && !self.is_foreign()
     }
 
-    /// Bounds the attributes of a start tag, and says what becomes of it.
+    /// Bounds the attributes of a start tag and decides what happens to it.
     fn admit(&self, tag: &mut Tag) -> Admission {
         if tag.attrs.len() > MAX_ATTRIBUTES {
             tag.attrs.truncate(MAX_ATTRIBUTES);
@@ -212,7 +213,7 @@ impl TokenSink for BoundedSink {
         });
         let token = match token {
             Token::EOFToken => token,
-            // Nobody reads comments here, and every one would be a node.
+            // Comments are never read, and each would be a node.
             Token::CommentToken(_) => return TokenSinkResult::Continue,
             _ if self.is_spent() => {
                 self.note(Note::NodesCut);
@@ -262,7 +263,7 @@ impl TokenSink for BoundedSink {
     }
 }
 
-/// Whether a tag points at another page, and its element holds nothing, or nothing that matters.
+/// Whether a tag points at another page and its element has no contents that matter.
 fn is_pointer(tag: &Tag) -> bool {
     matches!(
         tag.name,
@@ -274,7 +275,7 @@ fn is_pointer(tag: &Tag) -> bool {
     ) && !tag.attrs.is_empty()
 }
 
-/// Counts the handles the tree builder holds.
+/// Counts the handles that the tree builder holds.
 struct HandleCounter(Cell<usize>);
 
 impl Tracer for HandleCounter {

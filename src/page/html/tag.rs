@@ -1,9 +1,9 @@
-//! Element names as one byte: what the rest of the room asks of a name is a comparison of these.
-//! A list, so it is long. Says nothing about a page.
+//! Element names as one byte, so that questions about a name are comparisons. The file is long
+//! because it is a list. It knows nothing about pages.
 
 use html5ever::{LocalName, local_name};
 
-/// An element name that the reading of pages knows.
+/// The element names that matter when a page is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Tag {
@@ -100,9 +100,9 @@ pub(crate) enum Tag {
     Ul,
     Video,
     Xmp,
-    /// With a hyphen: a custom element.
+    /// A custom element: its name contains a hyphen.
     Custom,
-    /// Any other.
+    /// Any other element.
     Other,
 }
 
@@ -207,25 +207,25 @@ impl Tag {
         }
     }
 
-    /// Whether it is laid out as a block (HTML standard, section 15.3.3), or breaks a line.
+    /// Whether it is laid out as a block (HTML standard, section 15.3.3) or breaks a line.
     pub(crate) fn is_block(self) -> bool {
         self.edges() == Break::Line
     }
 
-    /// What an element's edges put between the texts on both sides.
+    /// What the edges of an element put between the texts on both sides.
     pub(crate) fn edges(self) -> Break {
         use Tag as T;
         match self {
             T::Td | T::Th | T::Button | T::Img | T::Select | T::Option | T::Optgroup | T::Textarea | T::Iframe | T::Object | T::Audio | T::Video | T::Canvas
-            // Unknown elements are inline by the standard; custom ones mostly frame blocks, and may
-            // stand between words.
+            // Unknown elements are inline according to the standard; custom ones mostly frame
+            // blocks, and may stand between words.
             | T::Custom => Break::Space,
             T::A | T::Area | T::B | T::Base | T::Code | T::Datalist | T::Em | T::Frame | T::I | T::Label | T::Link | T::Meta | T::Noembed | T::Noframes | T::Noscript | T::Q | T::Rp | T::Script | T::Small | T::Span | T::Strong | T::Style | T::Svg | T::Template | T::Time | T::U | T::Input | T::Other => Break::None,
             _ => Break::Line,
         }
     }
 
-    /// The level of a heading, 0 for everything else.
+    /// The level of a heading; 0 for everything else.
     pub(crate) fn heading(self) -> u8 {
         match self {
             Self::H1 => 1,
@@ -244,8 +244,8 @@ impl Tag {
 pub(crate) enum Break {
     /// Nothing: `un<b>divided</b>`.
     None,
-    /// Table cells and the like.
+    /// A space, as between table cells.
     Space,
-    /// A block's edge or `<br>`.
+    /// A line break: the edge of a block, or `<br>`.
     Line,
 }

@@ -1,12 +1,13 @@
-//! From text to tokens, the short way where a page is plain.
+//! From text to tokens, with a shortcut for simple markup.
 //!
-//! What is plain (`lexer.rs`) becomes tokens here, without what nobody reads (`unread.rs`). All
-//! else goes to html5ever's tokenizer, up to the end of the next tag or comment: doctypes,
-//! declarations, CDATA, scripts in comments in scripts, tags with NULs, whatever is not complete,
-//! and tags that are too long. Both ways give the same tree but for what is left out; a test
-//! compares them.
+//! Simple markup (`lexer.rs`) becomes tokens here, without what is never read (`unread.rs`).
+//! Everything else goes to html5ever's tokenizer, up to the end of the next tag or comment:
+//! doctypes, declarations, CDATA, scripts in comments in scripts, tags with NULs, incomplete
+//! markup, and tags that are too long. Apart from what is left out, both ways yield the same tree;
+//! a test compares them.
 //!
-//! Invariant: when something is read here, the tokenizer is in its data state and holds nothing.
+//! Invariant: whenever something is read here, the tokenizer is in its data state and holds
+//! nothing.
 
 #[cfg(test)]
 mod tests;
@@ -23,22 +24,22 @@ use super::{lexer, unread};
 use crate::page::cut::floor_char_boundary;
 use crate::page::options::Note;
 
-/// Bytes handed to the tokenizer at once, at most: the grain of `max_tag_bytes`.
+/// Maximum number of bytes passed to the tokenizer at once: the granularity of `max_tag_bytes`.
 const PIECE: usize = 16 * 1024;
 
-/// What ends a tag, a comment or a doctype in whatever state the tokenizer is: a double and a
-/// single quote end a quoted value, `-->` a comment, and its `>` everything else.
+/// Ends a tag, a comment or a doctype in any state of the tokenizer: the double and single quotes
+/// end a quoted value, `-->` a comment, and its `>` everything else.
 const TERMINATOR: &str = "\"'-->";
 
 /// Feeds `page`, whose line ends are line feeds, to the sink, until its end or the end of the node
-/// budget. Tags and comments of `max_tag_bytes` are cut.
+/// budget. Tags and comments longer than `max_tag_bytes` are cut.
 pub(super) fn feed(page: &StrTendril, sink: BoundedSink, max_tag_bytes: usize) -> BoundedSink {
     let mut reader = Reader::new(page, sink, max_tag_bytes);
     reader.read();
     reader.finish()
 }
 
-/// The same without any short way: what [`feed`] is compared with.
+/// Like [`feed`], but without the shortcut. Tests compare the two.
 #[cfg(test)]
 pub(super) fn feed_to_tokenizer(
     page: &StrTendril,
@@ -54,21 +55,22 @@ pub(super) fn feed_to_tokenizer(
 
 struct Reader<'t> {
     page: &'t StrTendril,
-    /// How far it is read.
+    /// The position up to which the page was read.
     at: usize,
     max_tag_bytes: usize,
     tokenizer: Tokenizer<BoundedSink>,
     names: Names<'t>,
-    /// For each kind of raw text, where its end was looked for last, and found.
+    /// For each kind of raw text, where its end was last searched for, and the result.
     ends: [Option<(usize, Option<usize>)>; KINDS],
-    /// Whether such an element did not become one, as in a frame set. Then none is read ahead.
+    /// Whether an element that should have raw text did not get it, as in a frame set. Then no raw
+    /// text is read ahead.
     is_without_raw_text: bool,
 }
 
-/// How many elements have raw text.
+/// Number of elements that have raw text.
 const KINDS: usize = 8;
 
-/// Elements whose content is not markup, but in SVG and `MathML`.
+/// Elements whose content is not markup, except in SVG and `MathML`.
 static RAW_TEXT: [LocalName; KINDS] = [
     local_name!("script"),
     local_name!("style"),
@@ -83,7 +85,7 @@ static RAW_TEXT: [LocalName; KINDS] = [
 impl<'t> Reader<'t> {
     fn new(page: &'t StrTendril, sink: BoundedSink, max_tag_bytes: usize) -> Self {
         let options = TokenizerOpts {
-            // It would drop a U+FEFF from the beginning of every piece.
+            // The tokenizer would drop a U+FEFF from the beginning of every piece.
             discard_bom: false,
             ..TokenizerOpts::default()
         };
@@ -125,34 +127,35 @@ impl<'t> Reader<'t> {
         &self.tokenizer.sink
     }
 
-    /// Hands a token to the tree builder; tells whether it wants raw text next.
+    /// Passes a token to the tree builder. Returns whether that expects raw text next.
     fn emit(&self, token: Token) -> bool {
-        // Lines are counted for error messages alone.
+        // Lines are counted for error messages only.
         let outcome = self.sink().process_token(token, 1);
         matches!(outcome, TokenSinkResult::RawData(_))
     }
 
-    /// Whether what is open now is SVG or `MathML`.
+    /// Whether the current element is SVG or `MathML`.
     fn is_foreign(&self) -> bool {
         self.sink()
             .adjusted_current_node_present_but_not_in_html_namespace()
     }
 
-    /// The end of what may be one tag or comment that begins at `at`; longer ones are cut.
+    /// The end of the range in which one tag or comment that begins at `at` may end; longer ones
+    /// are cut.
     fn limit(&self, at: usize) -> usize {
         at.saturating_add(self.max_tag_bytes)
             .saturating_add(PIECE)
             .min(self.page.len())
     }
 
-    /// Reads characters up to `end`, and the references in them.
+    /// Reads characters, and the references among them, up to `end`.
     fn read_characters(&mut self, end: usize) {
         let bytes = self.page.as_bytes();
         let mut from = self.at;
         while let Some(length) = memchr2(b'&', 0, &bytes[from..end]) {
             let place = from + length;
             let (token, after) = if bytes[place] == 0 {
-                // The first of several has the effect of all, but in SVG and MathML.
+                // The first of several NULs has the effect of all, except in SVG and MathML.
                 let is_foreign = self.is_foreign();
                 let more = bytes[place..end].iter().take_while(|byte| **byte == 0);
                 let length = if is_foreign { 1 } else { more.count() };
@@ -184,7 +187,7 @@ impl<'t> Reader<'t> {
         self.at = end;
     }
 
-    /// Reads the tag or comment that begins here; gives its end, or nothing if the tokenizer must
+    /// Reads the tag or comment that begins here. Returns its end, or `None` if the tokenizer must
     /// read it.
     fn read_markup(&mut self) -> Option<usize> {
         let bytes = self.page.as_bytes();
@@ -233,7 +236,7 @@ impl<'t> Reader<'t> {
             }
             Some(())
         })?;
-        // The sink cuts those that have more.
+        // The sink cuts tags that have more.
         if count > MAX_ATTRIBUTES {
             return None;
         }
@@ -292,7 +295,7 @@ impl<'t> Reader<'t> {
         Some(after.at)
     }
 
-    /// Where raw text ends; looked for once.
+    /// The end of raw text, which is searched for only once.
     fn raw_text_end(&mut self, kind: usize, at: usize) -> Option<usize> {
         if let Some((from, end)) = self.ends[kind]
             && from <= at
@@ -305,15 +308,15 @@ impl<'t> Reader<'t> {
         end
     }
 
-    /// Has the tokenizer read up to the end of a tag or comment after which it is in its data
-    /// state, or to the end.
+    /// Lets the tokenizer read up to the end of a tag or comment after which it is in its data
+    /// state, or up to the end.
     fn read_by_tokenizer(&mut self) {
         let mut silent_bytes = 0;
         while self.at < self.page.len() && !self.sink().is_spent() {
             let begin = self.at;
             let end = floor_char_boundary(self.page, begin + PIECE);
             let piece = &self.page.as_bytes()[begin..end];
-            // Tags and comments end with this character only.
+            // Tags and comments only end with this character.
             self.at = memchr(b'>', piece).map_or(end, |length| begin + length + 1);
             let length = self.at - begin;
             let tokens_before = self.sink().tokens();
@@ -341,7 +344,7 @@ impl<'t> Reader<'t> {
     fn cut(&mut self) {
         self.sink().note(Note::TagCut);
         self.feed_tokenizer(StrTendril::from_slice(TERMINATOR));
-        // What is left of a tag has most often no `>` before its own end (data: URLs do not).
+        // The rest of a tag seldom contains a `>` before its end; that of a data URL never does.
         let end = match self.sink().is_after_comment() {
             true => "-->",
             false => ">",
@@ -354,12 +357,12 @@ impl<'t> Reader<'t> {
         self.sink().begin_piece();
         let queue = BufferQueue::default();
         queue.push_back(piece);
-        // A script or an encoding hint only interrupts: there is nothing to run or to decode anew.
+        // A script or an encoding hint only interrupts: there is nothing to run or to decode again.
         while !matches!(self.tokenizer.feed(&queue), TokenizerResult::Done) {}
     }
 }
 
-/// Names of tags that were met lately: interning one takes longer than comparing it.
+/// Recently seen tag names: interning a name takes longer than comparing it.
 struct Names<'t>([Option<(&'t str, LocalName)>; 64]);
 
 impl Default for Names<'_> {
@@ -369,7 +372,7 @@ impl Default for Names<'_> {
 }
 
 impl<'t> Names<'t> {
-    /// The name that is written as `name`.
+    /// The interned form of `name`.
     fn get(&mut self, name: &'t str) -> LocalName {
         let bytes = name.as_bytes();
         let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());

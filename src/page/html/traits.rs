@@ -1,8 +1,8 @@
-//! What an element's attributes say of its place in a page: whether it is hidden, and what the
-//! words of its class, id, role and item property call it.
+//! What the attributes of an element say about its role in a page: whether it is hidden, and what
+//! the words of its class, id, role and item property suggest.
 //!
-//! Read once for each element, in the walk that makes the outline. Words are whole: `ad` is not in
-//! `header`. They are English because class names are, in every country.
+//! They are read once per element, in the walk that builds the outline. Words are matched whole:
+//! `ad` does not match `header`. They are English because class names are, in every country.
 
 use html5ever::{local_name, ns};
 use scraper::node::Element;
@@ -10,26 +10,26 @@ use scraper::node::Element;
 use super::class_words;
 use super::tag::Tag;
 
-/// What one element says of itself.
+/// What one element says about itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Traits {
-    /// Of [`bit`].
+    /// A set of the bits in [`bit`].
     pub(crate) bits: u32,
-    /// Sum of the weights of its words: above zero for content.
+    /// Sum of the weights of its words; positive for content.
     pub(crate) weight: i16,
-    /// Hash of the first word of its class: elements that are alike have the same.
+    /// Hash of the first word of its class. Similar elements have the same one.
     pub(crate) likeness: u32,
 }
 
-/// What [`Traits::bits`] mean. Which words set them is in `class_words.rs`.
+/// The bits of [`Traits::bits`]. `class_words.rs` lists which words set them.
 pub(crate) mod bit {
     /// What stands below a page: footers, legal notices.
     pub(crate) const BELOW: u32 = 1;
     /// Readers' comments.
     pub(crate) const COMMENTS: u32 = 1 << 1;
-    /// Captions and what they are under.
+    /// Captions and what they describe.
     pub(crate) const CAPTION: u32 = 1 << 2;
-    /// Rows, cards, cells: repeated things.
+    /// Repeated things: rows, cards, cells.
     pub(crate) const ITEMS: u32 = 1 << 3;
     /// Hidden by an attribute or an inline style.
     pub(crate) const HIDDEN: u32 = 1 << 4;
@@ -59,8 +59,8 @@ pub(crate) fn of(element: &Element, tag: Tag) -> Traits {
                 add_words(&mut traits, value);
             }
             local_name!("id") => {
-                // Servers that stream a page put its late parts into such elements, and a script
-                // moves them to their places at once.
+                // Streaming servers put the late parts of a page into such elements, and a script
+                // moves them into place at once.
                 streamed = value.starts_with("S:");
                 add_words(&mut traits, value);
             }
@@ -111,11 +111,11 @@ pub(crate) fn each_word_of(element: &Element, mut each: impl FnMut(&str)) {
     }
 }
 
-/// The longest word that is looked at; longer ones are hashes.
+/// Maximum length of a word; longer ones are hashes.
 const MAX_WORD: usize = 16;
 
-/// Calls `each` with every word of a class or id, lower-cased: words are parted by whatever is no
-/// letter, and by a capital after a small letter.
+/// Calls `each` with every word of a class or id in lower case. Words are separated by anything
+/// that is not a letter, and by a capital after a small letter.
 pub(crate) fn each_word(value: &str, mut each: impl FnMut(&str)) {
     let bytes = value.as_bytes();
     let mut word = [0_u8; MAX_WORD];
@@ -144,7 +144,7 @@ pub(crate) fn each_word(value: &str, mut each: impl FnMut(&str)) {
     finish(&word, length);
 }
 
-/// Whether an inline style takes the element out of sight.
+/// Whether an inline style hides the element.
 fn hides(style: &str) -> bool {
     style.split(';').any(|declaration| {
         let Some((property, value)) = declaration.split_once(':') else {

@@ -1,15 +1,14 @@
-//! What nobody reads of a page, and what therefore never becomes part of the tree: most attributes,
-//! scripts that are no data, style sheets, and what drawings are made of.
+//! What is never read of a page and therefore never becomes part of the tree: most attributes,
+//! scripts that are not data, style sheets, and the shapes of drawings.
 //!
-//! To leave something out must not change the rest of the tree. Where that is not certain, nothing
-//! is left out.
+//! Leaving something out must not change the rest of the tree. If that is not certain, it is kept.
 
 use html5ever::{Attribute, LocalName, local_name};
 
 use super::lexer;
 
-/// The name of an attribute that somebody reads: `links.rs`, `metadata.rs`, `traits.rs`,
-/// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, or the tree builder (`type` of
+/// The interned name of an attribute that is read: by `links.rs`, `metadata.rs`, `traits.rs`,
+/// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, or by the tree builder (`type` of
 /// `<input>`, `encoding` of `<annotation-xml>`; in `<font>` it reads more, see
 /// [`keeps_all_attributes`]).
 pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
@@ -45,9 +44,9 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
     })
 }
 
-/// Whether a tag stays as it is: the tree builder compares the attributes of formatting elements
-/// (HTML standard, section 13.2.4.3, "Noah's Ark clause"), and looks for three of `<font>`. Of
-/// `<a>` there is never more than one to compare.
+/// Whether a tag keeps all its attributes. The tree builder compares those of formatting elements
+/// (HTML standard, section 13.2.4.3, "Noah's Ark clause") and looks for three in `<font>`. There is
+/// never more than one `<a>` to compare.
 pub(super) fn keeps_all_attributes(tag: &LocalName) -> bool {
     matches!(
         *tag,
@@ -67,7 +66,7 @@ pub(super) fn keeps_all_attributes(tag: &LocalName) -> bool {
     )
 }
 
-/// Whether a script with these attributes holds data about the page. Others are not read.
+/// Whether a script with these attributes contains data about the page. Other scripts are not read.
 pub(super) fn is_data_script(attributes: &[Attribute]) -> bool {
     let mut types = attributes
         .iter()
@@ -77,28 +76,27 @@ pub(super) fn is_data_script(attributes: &[Attribute]) -> bool {
         .is_some_and(|attribute| is_data(&attribute.value))
 }
 
-/// Whether a script's type says that it is data about the page.
+/// Whether the type of a script marks it as data about the page.
 pub(super) fn is_data(media_type: &str) -> bool {
     media_type
         .trim()
         .eq_ignore_ascii_case("application/ld+json")
 }
 
-/// What an `<svg>` holds.
+/// The contents of an `<svg>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Drawing {
-    /// The place of its `</svg>`.
+    /// The position of its `</svg>`.
     pub(super) end: usize,
-    /// Whether there is any text in it. It forbids a later `<frameset>`, like all text.
+    /// Whether it contains text, which forbids a later `<frameset>` as all text does.
     pub(super) has_text: bool,
 }
 
-/// Levels of a drawing that is left out, far below those of
-/// [`crate::page::PageOptions::max_depth`].
+/// Maximum depth of a drawing that is left out, far below [`crate::page::PageOptions::max_depth`].
 const MAX_LEVELS: usize = 24;
 
-/// The drawing whose start tag ends before `at`, if it holds only known shapes, well nested: then
-/// the tree builder is after it as it was before it.
+/// Reads the drawing whose start tag ends before `at`, if it contains only known shapes that are
+/// properly nested, so that the tree builder is in the same state before and after it.
 pub(super) fn drawing(text: &str, mut at: usize, max_tag_bytes: usize) -> Option<Drawing> {
     let mut open = [""; MAX_LEVELS];
     let mut levels = 0_usize;
@@ -106,7 +104,7 @@ pub(super) fn drawing(text: &str, mut at: usize, max_tag_bytes: usize) -> Option
     loop {
         let length = memchr::memchr(b'<', text.as_bytes().get(at..)?)?;
         let characters = &text[at..at + length];
-        // References and NULs may be white space or vanish.
+        // References and NULs may turn out to be white space or nothing.
         if memchr::memchr2(b'&', 0, characters.as_bytes()).is_some() {
             return None;
         }
@@ -132,7 +130,7 @@ pub(super) fn drawing(text: &str, mut at: usize, max_tag_bytes: usize) -> Option
             byte if byte.is_ascii_alphabetic() => {
                 let end = lexer::tag_name(text, begin, limit)?;
                 let name = text.get(begin..end)?;
-                // What is in these is HTML again.
+                // The contents of these elements are HTML again.
                 let around = levels.checked_sub(1).map_or("", |level| open[level]);
                 let is_html = ["title", "desc"]
                     .iter()
@@ -152,8 +150,8 @@ pub(super) fn drawing(text: &str, mut at: usize, max_tag_bytes: usize) -> Option
     }
 }
 
-/// Elements of SVG that stay within the drawing whatever stands around them. Others may be names of
-/// HTML, which end it, or hold scripts or HTML.
+/// Elements of SVG that stay within the drawing in any context. Others may be names of HTML
+/// elements, which end it, or may contain scripts or HTML.
 fn is_shape(name: &str) -> bool {
     const SHAPES: [&str; 32] = [
         "path",

@@ -1,4 +1,4 @@
-//! What a sitemap or a feed says of one URL.
+//! What a sitemap or a feed says about one URL.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -6,27 +6,28 @@ use jiff::tz::TimeZone;
 
 use crate::url::Url;
 
-/// What a sitemap says of one URL. All but the URL are hints, which may be wrong or missing.
+/// What a sitemap says about one URL. Everything but the URL is a hint that may be wrong or
+/// missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SitemapEntry {
-    /// Where: as it was written, made absolute; never canonicalized.
+    /// The URL as it was written, made absolute and never canonicalized.
     pub url: Url,
-    /// What is there.
+    /// What the URL leads to.
     pub kind: EntryKind,
     /// `lastmod`, `pubDate`, `updated` or `dc:date`, as it is written.
     pub last_modified: Option<String>,
-    /// How often it is said to change.
+    /// How often the page is said to change.
     pub change_frequency: Option<ChangeFrequency>,
-    /// From 0 to 1, among the pages of the same site.
+    /// Its priority among the pages of the site, from 0 to 1.
     pub priority: Option<f32>,
     /// The same page in other languages.
     pub alternates: Vec<Alternate>,
 }
 
 impl SitemapEntry {
-    /// When it was last modified, as far as that is said and can be read: a date and time of W3C
-    /// (RFC 3339 or a part of it, in UTC if it names no zone; a date is its beginning) or of a feed
-    /// (RFC 2822).
+    /// When the page was last modified, if that is given and can be parsed: a date and time in the
+    /// W3C format (RFC 3339 or a part of it; UTC if there is no zone, the beginning of a date) or
+    /// in that of feeds (RFC 2822).
     pub fn modified(&self) -> Option<Timestamp> {
         modified(self.last_modified.as_deref()?.trim())
     }
@@ -37,7 +38,7 @@ pub(super) fn modified(text: &str) -> Option<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time);
     }
-    // A date of a year and perhaps a month.
+    // A year, perhaps with a month.
     if let [year, rest @ ..] = &*text.splitn(3, '-').collect::<Vec<_>>()
         && year.len() == 4
         && rest.len() < 2
@@ -86,7 +87,7 @@ impl ChangeFrequency {
         (Self::Never, "never"),
     ];
 
-    /// The word of the protocol.
+    /// The word used by the protocol.
     pub fn as_str(self) -> &'static str {
         let mut all = Self::ALL.into_iter();
         all.find(|(it, _)| *it == self).map_or("", |(_, word)| word)
@@ -102,8 +103,8 @@ impl ChangeFrequency {
 /// The same page in another language: `<xhtml:link rel="alternate" hreflang=... href=...>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternate {
-    /// The language tag, or `x-default`, as it is written.
+    /// The language tag or `x-default`, as it is written.
     pub language: String,
-    /// Where.
+    /// The URL.
     pub url: Url,
 }

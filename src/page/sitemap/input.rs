@@ -1,7 +1,7 @@
-//! Bytes of a sitemap to plain text, as a stream: gzip by content, encoding by byte order mark or
-//! declaration, UTF-8 otherwise, what cannot be decoded as U+FFFD. Holds a few buffers, whatever
-//! the file; counts bytes, in all and since the last piece of markup began. Never looks at markup
-//! beyond the declaration.
+//! Bytes of a sitemap to plain text, as a stream. Compression is detected by content; the encoding
+//! is taken from a byte order mark or declaration and is UTF-8 otherwise; what cannot be decoded
+//! becomes U+FFFD. Uses a few buffers, whatever the size of the file. Counts bytes in total and
+//! since the last piece of markup began. Looks at no markup beyond the declaration.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -10,32 +10,32 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::report::Problem;
 
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const CHUNK: usize = 16 * 1024;
 
-/// Bytes looked at to tell compression and encoding.
+/// Number of bytes examined to detect compression and encoding.
 const HEAD: u64 = 1024;
 
-/// Bytes of one tag, comment or text: what the parser holds at once. An entry with two hundred
-/// alternates has some 30 kB in all.
+/// Maximum number of bytes of one tag, comment or text, which the parser holds at once. An entry
+/// with two hundred alternates has some 30 kB in all.
 const MAX_PIECE: usize = 1024 * 1024;
 
 /// A file may be compressed, and its transfer once more.
 const MAX_LAYERS: usize = 2;
 
-/// A sitemap as UTF-8. What an error of it means is told by [`stop`](Self::stop).
+/// A sitemap as UTF-8. [`stop`](Self::stop) tells what its errors mean.
 pub(super) struct Input<'a> {
     source: Box<dyn BufRead + 'a>,
-    /// What befell the source while its head was looked at; told when the head is consumed.
+    /// An error that occurred while the head was examined; reported when the head is consumed.
     failure: Option<io::Error>,
     decoder: Decoder,
-    /// Decoded; what is not yet consumed begins at `consumed`.
+    /// Decoded text; the part not yet consumed begins at `consumed`.
     text: Vec<u8>,
     consumed: usize,
-    /// Bytes of the source that were decoded.
+    /// Number of bytes of the source that were decoded.
     read: u64,
     max_bytes: u64,
-    /// Bytes consumed since the last piece began.
+    /// Number of bytes consumed since the last piece began.
     piece: usize,
     has_ended: bool,
     is_too_large: bool,
@@ -87,12 +87,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// From here on a new piece is counted.
+    /// Starts counting a new piece.
     pub(super) fn begin_piece(&mut self) {
         self.piece = 0;
     }
 
-    /// What an error of this input means.
+    /// The meaning of an error of this input.
     pub(super) fn stop(&self, error: &io::Error) -> Stop {
         if self.is_too_large {
             Stop::TooLarge
@@ -106,7 +106,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Decodes what the source has next.
+    /// Decodes the next chunk of the source.
     fn decode_chunk(&mut self) -> io::Result<()> {
         let chunk = match self.source.fill_buf() {
             Ok([]) => match self.failure.take() {
@@ -123,7 +123,7 @@ impl<'a> Input<'a> {
         let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
         let chunk = &chunk[..chunk.len().min(allowed).min(CHUNK)];
         self.has_ended = chunk.is_empty();
-        // Enough for whatever the chunk decodes to, so all of it is taken.
+        // Enough for whatever the chunk decodes to, so all of it is consumed.
         let longest = self.decoder.max_utf8_buffer_length(chunk.len());
         self.text.resize(longest.unwrap_or(4 * CHUNK), 0);
         let (_, taken, written, _) =
@@ -162,15 +162,15 @@ impl BufRead for Input<'_> {
     }
 }
 
-/// The first bytes of a source, and what befell it meanwhile.
+/// The first bytes of a source, and the error that ended them early, if any.
 fn head_of(source: &mut dyn BufRead) -> (Vec<u8>, Option<io::Error>) {
     let mut head = Vec::new();
     let failure = source.take(HEAD).read_to_end(&mut head).err();
     (head, failure)
 }
 
-/// By the pattern of the first character, or by the declaration. A byte order mark has its way
-/// against both: the decoder sees to that.
+/// The encoding by the pattern of the first character, or by the declaration. A byte order mark
+/// overrides both; the decoder takes care of that.
 fn encoding(head: &[u8]) -> &'static Encoding {
     match head {
         [b'<', 0, ..] => return UTF_16LE,
@@ -186,7 +186,7 @@ fn encoding(head: &[u8]) -> &'static Encoding {
         let value = value.trim_start().strip_prefix('=')?.trim_start();
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
         let label = value[1..].split(quote).next()?;
-        // What declares UTF-16 and could be read thus far is something else.
+        // A file that declares UTF-16 and could be read this far is in another encoding.
         Encoding::for_label(label.as_bytes()).filter(|it| it.is_ascii_compatible())
     };
     declared().unwrap_or(UTF_8)

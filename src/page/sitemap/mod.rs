@@ -1,15 +1,15 @@
-//! Sitemaps and feeds as lists of URLs: what a site says it has, as a hint. Takes the bytes of a
-//! file, as received or from disk, and gives its entries one by one, so that memory does not grow
-//! with the file.
+//! Sitemaps and feeds as lists of URLs: what a site says it contains, as a hint. Takes the bytes of
+//! a file, as received or from disk, and yields its entries one by one, so that memory does not
+//! grow with the file.
 //!
-//! Read are the XML of sitemaps.org, with any namespace or none, and its index; lists of URLs in
-//! plain text; RSS 1 and 2; Atom. Each also compressed with gzip. The form is told from the
-//! content; names and media types lie too often.
+//! Supported are the XML format of sitemaps.org with any namespace or none, its index, lists of
+//! URLs in plain text, RSS 1 and 2, and Atom, each also compressed with gzip. The form is
+//! recognized by content, because names and media types are too often wrong.
 //!
 //! Steps: bytes to plain text (`input.rs`: gzip, encoding, bounds), then markup to entries
-//! (`xml.rs`) or a URL a line. Never fails: a broken file gives what could be read, and
-//! [`Problem`]s of what could not. Fetches nothing, neither entities nor schemas nor the sitemaps
-//! of an index; entities that a file defines stay as they are written.
+//! (`xml.rs`) or one URL per line. Reading never fails: a broken file yields what could be read,
+//! and [`Problem`]s for the rest. Nothing is fetched: neither entities nor schemas nor the sitemaps
+//! of an index. Entities that a file defines stay as they are written.
 
 mod entry;
 mod report;
@@ -27,8 +27,8 @@ use crate::url::Url;
 use input::{Input, Stop};
 use sink::{Draft, Sink};
 
-/// Reads a sitemap or a feed, and hands over its entries one by one, in order, repetitions too.
-/// Relative addresses are resolved against `base`, where the file came from; without one, and in
+/// Reads a sitemap or a feed and passes its entries to `each` one by one, in order, including
+/// repetitions. Relative URLs are resolved against `base`, the URL of the file; without it, and in
 /// plain text, they are problems.
 pub fn read_sitemap(
     source: impl Read,
@@ -55,8 +55,8 @@ pub fn read_sitemap(
     sink.report
 }
 
-/// The form of a file whose first element says that it is a sitemap or a feed, also of a compressed
-/// one. Looks at the beginning alone.
+/// The form of a file whose first element identifies it as a sitemap or a feed, also if it is
+/// compressed. Only the beginning is examined.
 pub fn recognize(body: &[u8]) -> Option<SitemapForm> {
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let is_markup = text.trim_ascii_start().first() == Some(&b'<');
@@ -72,10 +72,10 @@ pub fn recognize(body: &[u8]) -> Option<SitemapForm> {
     form.filter(|form| *form != SitemapForm::Text)
 }
 
-/// Bytes in which the first element is looked for: comments may stand before it.
+/// Number of bytes in which the first element is searched for; comments may precede it.
 const RECOGNIZED_BYTES: u64 = 16 * 1024;
 
-/// Whether a file begins like markup, possibly behind what a server's script let slip.
+/// Whether a file begins like markup, possibly after stray output of a server's script.
 fn looks_like_markup(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     text.trim_start().starts_with('<')
@@ -84,9 +84,10 @@ fn looks_like_markup(head: &[u8]) -> bool {
             .any(|mark| text.contains(mark))
 }
 
-/// A URL a line. Lines that cannot be crawled are problems; a file of nothing else is no sitemap.
+/// Reads one URL per line. Lines that cannot be crawled are problems; a file of nothing else is not
+/// a sitemap.
 fn read_lines(mut input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
-    // Against a base each line of any text would be a URL.
+    // With a base, any line of text would be a URL.
     sink.base = None;
     let mut line = Vec::new();
     loop {
@@ -96,7 +97,7 @@ fn read_lines(mut input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
         match read {
-            // What was read of the line is not all of it.
+            // The line is incomplete.
             Err(error) => return Some(input.stop(&error)),
             Ok(0) => break,
             Ok(_) if text.is_empty() => {}

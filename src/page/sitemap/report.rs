@@ -1,14 +1,13 @@
-//! Bounds on what one sitemap may cost, and what is told of it besides its entries.
+//! Bounds on what one sitemap may cost, and what is reported about it besides its entries.
 
-/// Bounds on what one sitemap may cost. Their defaults are those of the protocol at sitemaps.org,
-/// which asks nobody to read more.
+/// Bounds on what one sitemap may cost. The defaults are those of the protocol at sitemaps.org.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SitemapOptions {
-    /// Bytes read, after decompression.
+    /// Maximum number of bytes read, after decompression.
     pub max_bytes: u64,
-    /// Entries given.
+    /// Maximum number of entries.
     pub max_entries: usize,
-    /// Alternates kept of one entry.
+    /// Maximum number of alternates per entry.
     pub max_alternates: usize,
 }
 
@@ -22,14 +21,14 @@ impl Default for SitemapOptions {
     }
 }
 
-/// The form that a file was recognized by.
+/// The form of a file, by which it was recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SitemapForm {
     /// `<urlset>`: pages.
     UrlSet,
     /// `<sitemapindex>`: more sitemaps.
     Index,
-    /// A URL a line.
+    /// One URL per line.
     Text,
     /// RSS 2 or 0.9x.
     Rss,
@@ -58,60 +57,60 @@ impl SitemapForm {
 pub struct SitemapReport {
     /// The form, if it was recognized.
     pub form: Option<SitemapForm>,
-    /// Entries given.
+    /// Number of entries.
     pub entries: usize,
-    /// What was wrong, the first [`MAX_PROBLEMS`].
+    /// The first [`MAX_PROBLEMS`] problems.
     pub problems: Vec<Problem>,
-    /// How much was wrong, all counted.
+    /// Number of all problems.
     pub problem_count: usize,
 }
 
-/// Problems that are kept of one file; beyond, they are counted.
+/// Maximum number of problems kept per file; further ones are only counted.
 pub const MAX_PROBLEMS: usize = 50;
 
 /// Something that is wrong with a sitemap.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Neither a sitemap nor a feed.
+    /// The file is neither a sitemap nor a feed.
     #[error("this is no sitemap: {0}")]
     NoSitemap(String),
-    /// The file is not whole.
+    /// The file is incomplete.
     #[error("the file ends inside {0}")]
     Truncated(String),
-    /// Reading ended early: broken compression, or the disk.
+    /// Reading ended early because of broken compression or an I/O error.
     #[error("reading ended after {at} bytes: {reason}")]
     Unreadable {
-        /// Bytes read before, after decompression.
+        /// Number of bytes read before, after decompression.
         at: u64,
-        /// What the reader said.
+        /// The error of the reader.
         reason: String,
     },
-    /// Markup that is none.
+    /// Malformed markup.
     #[error("broken markup at byte {at}: {reason}")]
     Markup {
-        /// Where, in bytes after decompression, as UTF-8.
+        /// The position in bytes after decompression, as UTF-8.
         at: u64,
-        /// What the parser said.
+        /// The error of the parser.
         reason: String,
     },
-    /// An address that is none.
+    /// A malformed URL.
     #[error("not a URL that can be crawled: {text}: {reason}")]
     Url {
         /// Its first 200 characters.
         text: String,
-        /// Why it is none.
+        /// The error.
         reason: String,
     },
-    /// An entry without an address.
+    /// An entry without a URL.
     #[error("an entry without URL")]
     NoUrl,
-    /// More bytes than [`SitemapOptions::max_bytes`].
+    /// The file has more bytes than [`SitemapOptions::max_bytes`].
     #[error("only the first {0} bytes were read")]
     TooLarge(u64),
-    /// More entries than [`SitemapOptions::max_entries`].
+    /// The file has more entries than [`SitemapOptions::max_entries`].
     #[error("only the first {0} entries were read")]
     TooMany(usize),
-    /// One tag, comment or text as large as no honest one.
+    /// A tag, comment or text larger than any legitimate one.
     #[error("a single tag or text of more than {0} bytes")]
     PieceTooLarge(usize),
 }

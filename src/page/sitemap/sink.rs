@@ -1,10 +1,10 @@
-//! Where entries go: addresses are resolved and counted here, and what is wrong is noted.
+//! The sink for entries: resolves and counts URLs, and records problems.
 
 use super::entry::{Alternate, ChangeFrequency, EntryKind, SitemapEntry};
 use super::report::{MAX_PROBLEMS, Problem, SitemapOptions, SitemapReport};
 use crate::url::{self, Url};
 
-/// Where entries and problems go.
+/// Receives entries and problems.
 pub(super) struct Sink<'a> {
     pub(super) base: Option<&'a Url>,
     pub(super) options: &'a SitemapOptions,
@@ -12,7 +12,7 @@ pub(super) struct Sink<'a> {
     pub(super) report: SitemapReport,
 }
 
-/// An entry as it is read.
+/// An entry while it is being read.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) address: Option<String>,
@@ -20,7 +20,7 @@ pub(super) struct Draft {
     pub(super) change_frequency: Option<ChangeFrequency>,
     pub(super) priority: Option<f32>,
     pub(super) alternates: Vec<Alternate>,
-    /// What serves as an address if there is none.
+    /// Serves as the URL if there is none.
     pub(super) identifier: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Sink<'_> {
         }
     }
 
-    /// An address that is one, or a problem.
+    /// The URL of an address; records a problem if it is malformed.
     pub(super) fn url(&mut self, address: &str) -> Option<Url> {
         match self.resolve(address) {
             Ok(url) => Some(url),

@@ -1,4 +1,4 @@
-//! What is read from sitemaps and feeds, whole and broken.
+//! Tests of what is read from sitemaps and feeds, intact and broken.
 
 use std::io::Write as _;
 
@@ -22,8 +22,8 @@ fn read(source: &[u8], base: Option<&str>) -> (Vec<SitemapEntry>, SitemapReport)
     (entries, report)
 }
 
-/// The URLs that are read, with `-> ` before those of sitemaps, and after them the problems by
-/// the beginning of what they say.
+/// Checks the URLs that are read, with `-> ` before those of sitemaps, and then the beginnings of
+/// the problems.
 fn check(source: &[u8], urls: &[&str], problems: &[&str]) {
     let (entries, report) = read(source, None);
     let found: Vec<String> = entries
@@ -174,7 +174,7 @@ fn text_is_unescaped_once() {
         ("http://a.example/?q=&amp;amp;", "http://a.example/?q=&amp;"),
         ("http://a.example/&apos;&quot;", "http://a.example/'%22"),
         ("http://a.example/ü", "http://a.example/%C3%BC"),
-        // Not escaped as it should be; what is meant is plain.
+        // Incorrectly escaped, but unambiguous.
         ("http://a.example/?x=1&y=2", "http://a.example/?x=1&y=2"),
         ("http://a.example/?x=1&y;z", "http://a.example/?x=1&y;z"),
         ("http://a.example/?x&", "http://a.example/?x&"),
@@ -218,10 +218,10 @@ fn what_is_cut_gives_what_was_whole() {
         &["the file ends inside <urlset>"],
     );
     check(until("</url>"), &[A, B], &["the file ends inside <url>"]);
-    // The address may go on behind the cut.
+    // The address may continue after the cut.
     check(until("</loc>"), &[A], &["the file ends inside <loc>"]);
     check(until("oc></url>"), &[A], &["broken markup"]);
-    // So much of the compressed bytes that the beginning can be read.
+    // Enough compressed bytes for the beginning to be readable.
     let many: Vec<String> = (0..5_000)
         .map(|n| format!("<url><loc>{A}{n}</loc></url>"))
         .collect();
@@ -352,7 +352,7 @@ fn encodings_are_read() {
     let latin = format!("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><urlset><url><loc>{A}");
     let latin = [latin.as_bytes(), b"\xFC</loc></url></urlset>"].concat();
     check(&latin, &[expected], &[]);
-    // Wrongly declared or not at all: the replacement character rather than a wrong one.
+    // Wrongly declared or not at all: a replacement character rather than a wrong letter.
     let broken = [A.as_bytes(), b"\xFC"].concat();
     check(&broken, &["http://a.example/a%EF%BF%BD"], &[]);
 }
@@ -411,7 +411,7 @@ fn depth_costs_nothing() {
     assert_eq!(report.problem_count, 1_000);
 }
 
-/// The file arrives as it likes.
+/// A file that arrives in small pieces.
 struct Dribble<'a>(&'a [u8]);
 
 impl Read for Dribble<'_> {
@@ -429,7 +429,7 @@ proptest! {
         read(&source, Some("http://a.example/"));
     }
 
-    /// Pieces of sitemaps in any order, and the same byte by byte.
+    /// Pieces of sitemaps in any order read the same byte by byte.
     #[test]
     fn any_markup_is_read(pieces in proptest::collection::vec(proptest::sample::select(vec![
         "<urlset>", "</urlset>", "<url>", "</url>", "<loc>", "</loc>", "http://a.example/a", "<rss>", "<item>",
@@ -451,7 +451,7 @@ proptest! {
         prop_assert_eq!(report, slowly);
     }
 
-    /// Whatever URLs a site has, they come out in order.
+    /// Whatever URLs a site has, they are read in order.
     #[test]
     fn what_was_written_is_read(paths in proptest::collection::vec("[a-z0-9/?&=]{0,12}", 1..20), compress in any::<bool>()) {
         let urls: Vec<String> = paths.iter().map(|path| format!("http://a.example/{path}")).collect();

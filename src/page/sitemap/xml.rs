@@ -1,8 +1,8 @@
 //! Markup to entries: one pass over the events of a forgiving XML reader, with a stack of the open
-//! elements and one entry in the making. Elements are known by their local names and their place: a
-//! `loc` counts as a child of `url` under the same prefix, so that `image:loc` and what extensions
-//! will bring are no pages. End tags that are missing are taken for granted where the next tag
-//! says so. Defines no entities: those that a file declares stay as they are written.
+//! elements and one entry in progress. Elements are recognized by local name and position: a `loc`
+//! counts as a child of `url` with the same prefix, so that `image:loc` and future extensions are
+//! not pages. Missing end tags are implied by the next tag. Entities declared by a file stay as
+//! they are written.
 
 use std::borrow::Cow;
 
@@ -16,16 +16,16 @@ use super::input::{Input, Stop};
 use super::report::{Problem, SitemapForm};
 use super::sink::{Draft, Sink};
 
-/// Open elements that are known by name; those deeper are only counted. Sitemaps have 4.
+/// Maximum number of open elements known by name; deeper ones are only counted. Sitemaps have 4.
 const MAX_DEPTH: usize = 64;
 
-/// Bytes of a text that are kept; a longer one is no URL.
+/// Maximum length of a text in bytes; a longer one is not a URL.
 const MAX_TEXT: usize = crate::url::MAX_LEN + 1;
 
-/// Bytes of a hint.
+/// Maximum length of a hint in bytes.
 const MAX_HINT: usize = 100;
 
-/// Reads to the end, or to what ends reading early.
+/// Reads to the end of the file, or until reading stops early.
 pub(super) fn read(input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
     let mut reader = Reader::from_reader(input);
     let config = reader.config_mut();
@@ -89,11 +89,11 @@ pub(super) fn read(input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
     }
 }
 
-/// A field of an entry whose text is of interest.
+/// A field of an entry whose text is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Address,
-    /// RSS: an address, if nothing says otherwise and there is no other.
+    /// RSS: a URL, unless declared otherwise or another one is given.
     Guid,
     LastModified,
     ChangeFrequency,
@@ -110,9 +110,9 @@ struct Open {
 struct State {
     form: Option<SitemapForm>,
     open: Vec<Open>,
-    /// Open elements beyond [`MAX_DEPTH`].
+    /// Number of open elements beyond [`MAX_DEPTH`].
     deeper: u64,
-    /// The entry in the making, and how many elements are open with its own.
+    /// The entry in progress, and the number of open elements including its own.
     draft: Option<(EntryKind, usize, Draft)>,
     /// The text of the innermost element, if it is a field.
     text: String,
@@ -127,7 +127,7 @@ fn local(name: &str) -> &str {
 }
 
 impl State {
-    /// Returns whether reading goes on.
+    /// Returns whether to continue reading.
     fn start(&mut self, tag: &BytesStart<'_>, sink: &mut Sink<'_>) -> bool {
         let name = tag.name();
         let name: &str = name.as_ref();
@@ -138,7 +138,7 @@ impl State {
         if self.form.is_none() && !self.recognize(name, sink) {
             return false;
         }
-        // A text element that another tag follows was not closed.
+        // A text element followed by another tag was not closed.
         if self.open.last().is_some_and(|open| open.field.is_some()) {
             self.close(self.open.len() - 1, sink);
         }
@@ -163,7 +163,7 @@ impl State {
         true
     }
 
-    /// Takes the form from the first element that tells it.
+    /// Takes the form from the first element that reveals it.
     fn recognize(&mut self, name: &str, sink: &mut Sink<'_>) -> bool {
         self.form = match local(name).to_ascii_lowercase().as_str() {
             "urlset" | "url" => Some(SitemapForm::UrlSet),
@@ -181,7 +181,8 @@ impl State {
         self.form.is_some()
     }
 
-    /// Whether this element is an entry: known by its name, and no extension's within another.
+    /// Whether this element is an entry: it has the right name and is not an extension within
+    /// another entry.
     fn begins_entry(&self, name: &str) -> Option<EntryKind> {
         let kind = match (self.form?, local(name)) {
             (SitemapForm::UrlSet | SitemapForm::Index, "url")
@@ -192,14 +193,15 @@ impl State {
         };
         let root = self.open.first().map_or(name, |open| &open.name);
         let is_ours = match self.form? {
-            // The items of RDF have no prefix, its root has one.
+            // The items of RDF have no prefix, unlike its root.
             SitemapForm::Rdf => true,
             _ => prefix(root) == prefix(name),
         };
         is_ours.then_some(kind)
     }
 
-    /// Which field of the entry this element is. Those that say all in attributes are read here.
+    /// The field of the entry that this element is. Fields that consist of attributes are read
+    /// here.
     fn field(&mut self, name: &str, tag: &BytesStart<'_>, sink: &mut Sink<'_>) -> Option<Field> {
         let (_, depth, draft) = self.draft.as_mut()?;
         if self.open.len() != *depth {
@@ -267,7 +269,7 @@ impl State {
         }
     }
 
-    /// Closes the element at this place of the stack, and those within.
+    /// Closes the element at this position of the stack and those within it.
     fn close(&mut self, at: usize, sink: &mut Sink<'_>) {
         while self.open.len() > at {
             let Some(Open {
@@ -288,14 +290,14 @@ impl State {
         }
     }
 
-    /// An entry that is not closed ends where the next begins.
+    /// An entry that is not closed ends where the next one begins.
     fn end_entry(&mut self, sink: &mut Sink<'_>) {
         if let Some((_, depth, _)) = &self.draft {
             self.close(depth - 1, sink);
         }
     }
 
-    /// Takes a field's text into the entry.
+    /// Stores the text of a field in the entry.
     fn set(&mut self, field: Field) {
         let Some((_, _, draft)) = &mut self.draft else {
             return;
@@ -307,7 +309,7 @@ impl State {
         };
         match field {
             Field::Address if text.is_empty() => {}
-            // The first, and rather a link than a mere identifier.
+            // The first address counts, and a link is preferred to a mere identifier.
             Field::Address => {
                 draft.address.get_or_insert_with(|| text.to_owned());
             }
@@ -323,7 +325,7 @@ impl State {
         }
     }
 
-    /// Gives the entry in the making, if there is one.
+    /// Passes on the entry in progress, if there is one.
     fn entry(&mut self, sink: &mut Sink<'_>) {
         if let Some((kind, _, mut draft)) = self.draft.take() {
             draft.address = draft.address.or(draft.identifier.take());
@@ -331,8 +333,8 @@ impl State {
         }
     }
 
-    /// Gives the entry in the making if its address has been read. A text that was not closed may
-    /// have been cut and is dropped.
+    /// Passes on the entry in progress if its address was read. A text that was not closed may be
+    /// incomplete and is dropped.
     fn rescue(&mut self, sink: &mut Sink<'_>) {
         let has_address = |draft: &Draft| draft.address.is_some() || draft.identifier.is_some();
         if self
@@ -344,7 +346,7 @@ impl State {
         }
     }
 
-    /// The file has ended.
+    /// Handles the end of the file.
     fn finish(&mut self, sink: &mut Sink<'_>) {
         let inside = self.open.last().map(|open| format!("<{}>", open.name));
         self.rescue(sink);
@@ -356,7 +358,7 @@ impl State {
     }
 }
 
-/// What an `xhtml:link` says, if it is an alternate.
+/// The alternate declared by an `xhtml:link`, if it is one.
 fn alternate(tag: &BytesStart<'_>, sink: &mut Sink<'_>) -> Option<Alternate> {
     let language = attribute(tag, "hreflang").filter(|it| it.len() <= MAX_HINT)?;
     let rel = attribute(tag, "rel")?;

@@ -1,4 +1,5 @@
-//! The short way gives the tree that html5ever's tokenizer gives, but for what is left out.
+//! Tests that the shortcut yields the same tree as html5ever's tokenizer, apart from what is left
+//! out.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use super::*;
 use crate::page::PageOptions;
 use crate::page::html::tree::{parse, parse_all};
 
-/// A tree as text, without what is left out of one that is read the short way.
+/// A tree as text, without the parts that the shortcut leaves out.
 fn written(tree: &Html) -> String {
     let mut written = String::new();
     let mut open = vec![(tree.tree.root(), 0)];
@@ -73,7 +74,7 @@ fn what_is_not_read_is_not_in_the_tree() {
         "4 <xhtml b  data-l=\"m\">",
     ];
     assert_eq!(written(&tree).lines().skip(1).collect::<Vec<_>>(), expected);
-    // The document, the elements and texts above, and what stands for the text of the drawing.
+    // The document, the elements and texts above, and a placeholder for the text of the drawing.
     assert_eq!(tree.tree.values().len(), 1 + expected.len() + 1);
 }
 
@@ -108,7 +109,7 @@ const CASES: [&str; 92] = [
     "<a href=x/>y<a/href='x'class=\"y\"z>", "<p =x==y / id = \"\" id=z><p class=a\tid=b\nrole=c\u{c}>",
     "<P CLASS=X><dIV Id='&amp;&ampx=&amp=&amp;'></DiV x=y/></p/>", "<p class=a\0b><p\0><p id=\0></p\0>", "<é><p é=ü id=ö>",
     "<p id='a'id='b'>", "<p id>", "<p id=>", "<p id= >x", "<br/><img src='x'/ >", "</br></p></>", "</ x></3>< p><3>&<&#>",
-    // Ends in the middle.
+    // Incomplete markup.
     "<", "</", "<p", "<p ", "<p a", "<p a=", "<p a='", "<p a=''", "</p", "x&", "x&amp", "x&#", "x&#x", "x&#65", "<!", "<!-", "<!--", "<!--x-",
     "<script>x", "<script>x</script", "<script>x</script ", "<style>x</sty", "<title>x&lt", "<svg><g>", "<svg></svg", "<!doctype", "<![CDATA[x",
     // References.
@@ -127,10 +128,10 @@ const CASES: [&str; 92] = [
     "<svg><foreignObject><p>a</foreignObject></svg>b", "<svg><![CDATA[</svg>]]></svg>a", "<svg><script>a<b></script></svg>c", "<svg><font color=a>b</svg>c", "<svg><font>b</svg>c",
     "<svg/>a", "<svg><svg><g></g></svg></svg>a", "<math><svg><g></svg></math>a", "<math><annotation-xml encoding=text/html><svg><p>a</svg></math>b", "<table><svg><g>a</g></svg><tr><td>b",
     "<svg>a</svg><frameset>", "<svg> </svg><frameset>", "<svg>&#32;</svg><frameset>", "<svg><title>a</title></svg><frameset>", "<svg><!-- a --></svg><frameset>", "<select><svg><g>a</g></svg>b",
-    // What else attributes decide.
+    // Other decisions that depend on attributes.
     "<input type=hidden><frameset>", "<input type=text><frameset>", "<table><input type=hidden><input type=x></table>",
     "<p><b x=1><b x=2><b x=3><b x=3><b x=3><b x=3></p>a", "<p><a x=1><a x=2><a x=2><a x=2><a x=2></p>a", "<p><font x><font x><font x><font x y></p>a",
-    // Line ends, and what begins a page.
+    // Line ends, and the beginning of a page.
     "\u{feff}a\r\nb\rc\n\rd<p id='x\r\ny'\rclass\r=\r\nz>\u{feff}e", "<pre>\r\n\r\na</pre><pre>&#10;b</pre><pre><!-- c -->\nd</pre>", " \0 <!doctype html>\0a", "\0\0<p>\0a<table>\0b<svg>\0c", "a\0\0\0b<table>\0\0c<svg>\0\0\0d</svg><select>\0\0e",
     "<!DOCTYPE html PUBLIC \"-//W3C//DTD HTML 3.2//EN\"><p><table>a", "<p><table>a",
 ];
