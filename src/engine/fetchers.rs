@@ -18,8 +18,8 @@ use crate::fetch::{
     Conditions, Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
 use crate::frontier::{
-    Answer, FetchTask, Pace, Politeness, Purpose, Refusal, RobotsRedirect, SharedPolicies, Trouble,
-    Visited,
+    Answer, FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason,
+    Trouble, Visited,
 };
 use crate::robots::{self, Availability};
 use crate::url::HostKey;
@@ -99,12 +99,14 @@ impl Fetchers {
     pub(super) async fn forbid(
         self,
         task: FetchTask,
-        refusal: Refusal,
+        reason: SkipReason,
         permit: OwnedSemaphorePermit,
     ) {
-        let failure = match refusal {
-            Refusal::Robots(reason) => Failure::new(FailureClass::Robots, reason),
-            Refusal::Budget(by) => Failure::new(FailureClass::Budget, format!("{by} is reached")),
+        let failure = match reason {
+            SkipReason::Robots(reason) => Failure::new(FailureClass::Robots, reason),
+            SkipReason::Budget(by) => {
+                Failure::new(FailureClass::Budget, format!("{by} is reached"))
+            }
         };
         let fetched = Fetched {
             pace: task.pace,

@@ -33,7 +33,7 @@ pub use queue::block::{BLOCK, Block};
 pub use queue::host::{HostState, Leave, RobotsRow, RobotsState, RobotsVerdict};
 pub use queue::place::{CLASSES, InBlock, Opened, Place, class_of};
 pub use queue::refill::{
-    LoadRequest, Loaded, PARKED, RefillRequest, Refilled, Refusal, RobotsPolicy, Waiting,
+    LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, SkipReason, Waiting,
     domain_spent, load, path_and_query, refill,
 };
 pub use queue::task::{

@@ -220,9 +220,10 @@ impl Politeness {
         };
         let is_error = matches!(answer, Answer::Failed(Trouble::ServerError));
         let gives_up = failures >= patience && !is_error;
-        let parking = match gives_up {
-            true => doubled(self.park, failures - patience).min(self.max_park),
-            false => Duration::ZERO,
+        let parking = if gives_up {
+            doubled(self.park, failures - patience).min(self.max_park)
+        } else {
+            Duration::ZERO
         };
         Pace {
             due: finished.plus(wait.max(parking).max(delay)),
@@ -261,11 +262,10 @@ impl Politeness {
 
     /// The wait caused by an answer that took so long. Zero if the delay is zero.
     fn slowness(&self, took: Duration) -> Duration {
-        match self.delay.is_zero() {
-            true => Duration::ZERO,
-            false => {
-                (took.saturating_mul(u32::from(self.response_factor))).min(self.max_crawl_delay)
-            }
+        if self.delay.is_zero() {
+            Duration::ZERO
+        } else {
+            (took.saturating_mul(u32::from(self.response_factor))).min(self.max_crawl_delay)
         }
     }
 }

@@ -64,9 +64,10 @@ impl Twins {
     /// Counts a visit of an alias. Returns true if the host turns out not to be an alias.
     pub fn check(&mut self, is_equal: bool) -> bool {
         const FEW: u32 = 3;
-        match is_equal {
-            true => self.checked = self.checked.saturating_add(1),
-            false => self.differed = self.differed.saturating_add(1),
+        if is_equal {
+            self.checked = self.checked.saturating_add(1);
+        } else {
+            self.differed = self.differed.saturating_add(1);
         }
         self.differed >= FEW && self.differed > self.checked / (100 / (100 - EQUAL))
     }

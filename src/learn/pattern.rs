@@ -204,12 +204,13 @@ fn day_number(year: u32, month: u32, day: u32) -> u32 {
 /// Whether the text contains a run of digits whose length is wanted.
 fn has_digits(text: &str, is_wanted: impl Fn(usize) -> bool) -> bool {
     let mut digits = 0;
-    let found = text.bytes().any(|byte| match byte.is_ascii_digit() {
-        true => {
+    let found = text.bytes().any(|byte| {
+        if byte.is_ascii_digit() {
             digits += 1;
             false
+        } else {
+            is_wanted(std::mem::take(&mut digits))
         }
-        false => is_wanted(std::mem::take(&mut digits)),
     });
     found || is_wanted(digits)
 }

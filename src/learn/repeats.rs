@@ -16,13 +16,13 @@ const OTHERS: u32 = 3;
 /// Counts of the short texts of one host. Takes some hundred bytes at most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeats {
-    texts: Vec<Repeat>,
+    texts: Vec<RepeatedText>,
     /// Pages with a text other than these, as far as remembered.
     others: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Repeat {
+struct RepeatedText {
     text: u64,
     /// Number of paths for which it was sent.
     count: u32,
@@ -43,7 +43,7 @@ impl Repeats {
         }
         self.see_other();
         if self.texts.len() < TEXTS {
-            self.texts.push(Repeat {
+            self.texts.push(RepeatedText {
                 text,
                 count: 1,
                 path,

@@ -91,9 +91,10 @@ pub fn kind(content_type: Option<&str>, body: &[u8]) -> BodyKind {
         other if !other.contains('/') => return sniff(body),
         _ => BodyKind::Other,
     };
-    match is_of_another_kind(body) {
-        true => BodyKind::Other,
-        false => declared,
+    if is_of_another_kind(body) {
+        BodyKind::Other
+    } else {
+        declared
     }
 }
 
@@ -159,10 +160,7 @@ fn fits(encoding: &'static Encoding, bytes: &[u8]) -> bool {
     // Bytes that are letters in UTF-8 are letters in other encodings too, but hardly ever form
     // words.
     let letters = rest.iter().filter(|byte| matches!(byte, 0xC2..));
-    let enough = match encoding.is_single_byte() {
-        true => 1,
-        false => 8,
-    };
+    let enough = if encoding.is_single_byte() { 1 } else { 8 };
     letters.take(enough).count() < enough || (is_wide(encoding) && bytes.contains(&0))
 }
 
@@ -340,12 +338,12 @@ fn sniff_narrow(head: &[u8]) -> BodyKind {
             SNIFFED_TAGS.contains(&name)
         }
     });
-    match () {
-        () if is_tag => BodyKind::Html,
-        () if has_binary || is_of_another_kind(start) || start.starts_with(b"{\\rtf") => {
-            BodyKind::Other
-        }
-        () => BodyKind::Text,
+    if is_tag {
+        BodyKind::Html
+    } else if has_binary || is_of_another_kind(start) || start.starts_with(b"{\\rtf") {
+        BodyKind::Other
+    } else {
+        BodyKind::Text
     }
 }
 

@@ -36,7 +36,7 @@ pub use options::{Note, PageOptions};
 pub use refusal::Refusal;
 
 use crate::url::{Identity, Url};
-use content::{Block, main_blocks, main_text, markdown, text};
+use content::{TextBlock, main_blocks, main_text, markdown, text};
 use cut::within;
 use facts::{Base, links, metadata, wishes};
 use html::{Outline, parse};
@@ -108,7 +108,7 @@ impl Page {
         url: &Url,
         identity: &Identity,
         options: &PageOptions,
-        more: impl FnOnce(&Outline<'_>, &[Block], &Base) -> T,
+        more: impl FnOnce(&Outline<'_>, &[TextBlock], &Base) -> T,
     ) -> (Self, T) {
         let charset::Text {
             text: html,

@@ -28,17 +28,17 @@ pub struct Block {
 
 /// A block as it is stored.
 #[derive(Serialize, Deserialize)]
-struct Row<'a> {
+struct BlockRow<'a> {
     #[serde(borrow)]
-    shared: Vec<Shared<'a>>,
+    shared: Vec<SharedParts<'a>>,
     #[serde(borrow)]
-    urls: Vec<Entry<'a>>,
+    urls: Vec<PackedUrl<'a>>,
     removed: u64,
 }
 
 /// What the URLs found on one page have in common.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Shared<'a> {
+struct SharedParts<'a> {
     via: Option<UrlId>,
     depth: u16,
     hops: u8,
@@ -53,7 +53,7 @@ struct Shared<'a> {
 
 /// What distinguishes a URL from the others.
 #[derive(Serialize, Deserialize)]
-struct Entry<'a> {
+struct PackedUrl<'a> {
     /// The sequence of the block minus the sequence of the URL.
     below: u64,
     /// Index of its shared part.
@@ -68,14 +68,14 @@ struct Entry<'a> {
 impl Block {
     /// The row of a block whose highest sequence is `last`, under which it is stored.
     pub fn encode(&self, last: u64) -> Vec<u8> {
-        let mut row = Row {
+        let mut row = BlockRow {
             shared: Vec::new(),
             urls: Vec::with_capacity(self.urls.len()),
             removed: self.removed,
         };
         let mut before = "";
         for (sequence, queued) in &self.urls {
-            let shared = Shared::of(queued);
+            let shared = SharedParts::of(queued);
             // Links of one page are adjacent.
             let known = row.shared.iter().rposition(|it| *it == shared);
             let at = known.unwrap_or_else(|| {
@@ -83,7 +83,7 @@ impl Block {
                 row.shared.len() - 1
             });
             let kept = common_prefix(before, &queued.url);
-            row.urls.push(Entry {
+            row.urls.push(PackedUrl {
                 below: last.saturating_sub(*sequence),
                 shared: at as u8,
                 id: queued.id,
@@ -97,7 +97,7 @@ impl Block {
 
     /// Reads a block that is stored under the sequence `last`.
     pub fn decode(last: u64, row: &[u8]) -> Result<Self> {
-        let row: Row<'_> = decode(Table::Queue, row)?;
+        let row: BlockRow<'_> = decode(Table::Queue, row)?;
         let mut urls: Vec<(u64, QueuedUrl)> = Vec::with_capacity(row.urls.len());
         for entry in row.urls {
             let before = urls.last().map_or("", |(_, queued)| &queued.url);
@@ -157,7 +157,7 @@ impl Block {
     }
 }
 
-impl<'a> Shared<'a> {
+impl<'a> SharedParts<'a> {
     fn of(queued: &'a QueuedUrl) -> Self {
         Self {
             via: queued.via,

@@ -45,7 +45,7 @@ pub struct RefillRequest {
 
 /// Why URLs of a queue are given up without a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SkipReason {
     /// Its robots.txt forbids them; the reason in words.
     Robots(String),
     /// The budget of its host or domain is exhausted; the name of the setting.
@@ -66,7 +66,7 @@ pub struct Refilled {
     /// URLs to give up without a visit.
     pub forbidden: Vec<Waiting>,
     /// The reason for giving them up.
-    pub forbidden_because: Refusal,
+    pub forbidden_because: SkipReason,
     /// For each class, the sequence where the next read begins.
     pub cursors: [u64; CLASSES as usize],
     /// Whether there may be more URLs.
@@ -107,7 +107,7 @@ pub fn refill(
         needs_robots: false,
         allowed: Vec::new(),
         forbidden: Vec::new(),
-        forbidden_because: Refusal::Robots(String::new()),
+        forbidden_because: SkipReason::Robots(String::new()),
         cursors: request.cursors,
         more: true,
     };
@@ -124,7 +124,7 @@ pub fn refill(
         }
         RobotsPolicy::Obey(token) => match known_rules(store, name, &state, token, now)? {
             Some((rules, reason)) => {
-                refilled.forbidden_because = Refusal::Robots(reason);
+                refilled.forbidden_because = SkipReason::Robots(reason);
                 rules
             }
             None => {
@@ -136,7 +136,7 @@ pub fn refill(
         },
     };
     if let Some(by) = spent_by {
-        refilled.forbidden_because = Refusal::Budget(by);
+        refilled.forbidden_because = SkipReason::Budget(by);
     }
     let mut left = request.limit;
     // No block above the highest class that was ever read or completed was deleted. There are no
@@ -150,9 +150,10 @@ pub fn refill(
         }
         let cursor = refilled.cursors[usize::from(class)].max(state.head(class));
         let from = keys::queue(request.host.as_str(), class, cursor);
-        let prefix = match class < untouched {
-            true => keys::queue_class(request.host.as_str(), class),
-            false => keys::queue_host(request.host.as_str()),
+        let prefix = if class < untouched {
+            keys::queue_class(request.host.as_str(), class)
+        } else {
+            keys::queue_host(request.host.as_str())
         };
         let taken = take(store, &state, (&prefix, from), cursor, left)?;
         left -= taken.len();
@@ -187,7 +188,7 @@ pub fn refill(
 }
 
 /// A URL taken from its block: class, sequence, position, row.
-type Taken = (u8, u64, InBlock, QueuedUrl);
+type TakenUrl = (u8, u64, InBlock, QueuedUrl);
 
 /// Takes up to `limit` URLs of a queue in order, starting at a key and at the sequence `cursor`.
 fn take(
@@ -196,10 +197,10 @@ fn take(
     start: (&[u8], Vec<u8>),
     cursor: u64,
     limit: usize,
-) -> Result<Vec<Taken>> {
+) -> Result<Vec<TakenUrl>> {
     /// Number of blocks read at once. Most contain several URLs, some only one.
     const BLOCKS: usize = 8;
-    let mut taken: Vec<Taken> = Vec::new();
+    let mut taken: Vec<TakenUrl> = Vec::new();
     walk(
         store,
         state,

@@ -18,7 +18,7 @@ pub(super) struct ActiveHost {
     pub(super) busy: bool,
     /// Whether the queue on disk may hold more URLs.
     pub(super) more: bool,
-    pub(super) reading: Reading,
+    pub(super) reading: ReadState,
     pub(super) robots: Robots,
     pub(super) address: AddressState,
     pub(super) buffer: VecDeque<Waiting>,
@@ -41,7 +41,7 @@ pub(super) struct ActiveHost {
 
 /// Whether the next URLs of a host are being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum ReadState {
     /// No read is wanted or in progress.
     No,
     /// A read is wanted: the host is in `needs_refill`.
@@ -84,7 +84,7 @@ impl ActiveHost {
             visited: false,
             busy: false,
             more: true,
-            reading: Reading::No,
+            reading: ReadState::No,
             robots: Robots::Known,
             address: AddressState::Unknown,
             buffer: VecDeque::new(),
@@ -135,7 +135,7 @@ impl ActiveHost {
         self.in_progress.is_empty()
             && self.robots_redirects.is_empty()
             && self.robots != Robots::InProgress
-            && matches!(self.reading, Reading::No | Reading::Wanted)
+            && matches!(self.reading, ReadState::No | ReadState::Wanted)
             && self.address != AddressState::Asked
             && !self.busy
     }

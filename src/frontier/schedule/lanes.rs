@@ -31,7 +31,7 @@ pub(super) struct Lanes {
     /// Lanes that may be served, by share and by when they became due.
     due: BTreeSet<(u64, Moment, Lane)>,
     /// The position of each lane in `later` or `due`.
-    places: HashMap<Lane, Place>,
+    places: HashMap<Lane, LanePlace>,
     hosts: HashMap<HostKey, Idle>,
     addresses: HashMap<IpAddr, Address>,
     /// The share that was served last.
@@ -49,7 +49,7 @@ enum Lane {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LanePlace {
     Later(Moment),
     Due(u64, Moment),
 }
@@ -136,9 +136,10 @@ impl Lanes {
 
     /// When the next host may be visited; a time in the past if one may be visited now.
     pub(super) fn next(&self) -> Option<Moment> {
-        match self.due.is_empty() {
-            false => Some(Moment::default()),
-            true => self.later.first().map(|(moment, _)| *moment),
+        if self.due.is_empty() {
+            self.later.first().map(|(moment, _)| *moment)
+        } else {
+            Some(Moment::default())
         }
     }
 
@@ -217,22 +218,22 @@ impl Lanes {
     fn place(&mut self, lane: Lane) {
         let wanted = self.wanted(&lane);
         match (self.places.get(&lane), wanted) {
-            (Some(Place::Due(_, noticed)), Some(moment)) if moment <= *noticed => return,
-            (Some(Place::Later(at)), Some(moment)) if *at == moment => return,
+            (Some(LanePlace::Due(_, noticed)), Some(moment)) if moment <= *noticed => return,
+            (Some(LanePlace::Later(at)), Some(moment)) if *at == moment => return,
             _ => {}
         }
         match self.places.remove(&lane) {
-            Some(Place::Due(share, noticed)) => {
+            Some(LanePlace::Due(share, noticed)) => {
                 self.due.remove(&(share, noticed, lane.clone()));
             }
-            Some(Place::Later(at)) => {
+            Some(LanePlace::Later(at)) => {
                 self.later.remove(&(at, lane.clone()));
             }
             None => {}
         }
         if let Some(moment) = wanted {
             self.later.insert((moment, lane.clone()));
-            self.places.insert(lane, Place::Later(moment));
+            self.places.insert(lane, LanePlace::Later(moment));
         }
     }
 
@@ -255,7 +256,7 @@ impl Lanes {
             let next = self.domains.entry(domain).or_default();
             let share = self.share.max(*next);
             *next = share + 1;
-            self.places.insert(lane.clone(), Place::Due(share, now));
+            self.places.insert(lane.clone(), LanePlace::Due(share, now));
             self.due.insert((share, now, lane));
         }
         if self.domains.len() > self.look_through.1 {

@@ -15,12 +15,12 @@ mod window;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 
-use active_host::{ActiveHost, AddressState, Reading, Robots};
+use active_host::{ActiveHost, AddressState, ReadState, Robots};
 use lanes::Lanes;
 
 use crate::frontier::{
     FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl, RefillRequest,
-    Refilled, Refusal, Visited, Waiting,
+    Refilled, SkipReason, Visited, Waiting,
 };
 use crate::url::{HostKey, Identity};
 
@@ -44,7 +44,7 @@ pub enum Action {
     /// Make this visit. Report its end with `visited` and its commit with `committed`.
     Fetch(FetchTask),
     /// Give this URL up for this reason. Report its commit with `committed`.
-    Forbid(FetchTask, Refusal),
+    Forbid(FetchTask, SkipReason),
     /// Read the next URLs of a host. Report them with `refilled`.
     Refill(RefillRequest),
     /// Read the next hosts. Report them with `loaded`.
@@ -84,7 +84,7 @@ pub struct Schedule {
     /// Number of URLs in the buffers of the hosts.
     urls: usize,
     /// URLs that were read and are to be given up without a visit.
-    forbidden: VecDeque<(FetchTask, Refusal)>,
+    forbidden: VecDeque<(FetchTask, SkipReason)>,
     /// When hosts that left the working set may be visited again, if their rows do not say so.
     recent: HashMap<HostKey, Moment>,
     /// Hosts that were handed out [`QUANTUM`] URLs, in that order.
@@ -245,8 +245,8 @@ impl Schedule {
         let Some(active) = self.active_hosts.get_mut(&host) else {
             return;
         };
-        let outdated = active.reading == Reading::Outdated;
-        active.reading = Reading::No;
+        let outdated = active.reading == ReadState::Outdated;
+        active.reading = ReadState::No;
         active.known = true;
         // The due time and the failures of a host in memory are newer than the committed ones.
         active.pace.due = active.pace.due.max(refilled.pace.due);
@@ -378,8 +378,8 @@ impl Schedule {
         self.lowest_due = self.lowest_due.min(due);
         if let Some(active) = self.active_hosts.get_mut(host) {
             active.more = true;
-            if active.reading == Reading::InProgress {
-                active.reading = Reading::Outdated;
+            if active.reading == ReadState::InProgress {
+                active.reading = ReadState::Outdated;
             }
             self.settle(host);
         } else {
@@ -400,7 +400,7 @@ impl Schedule {
         }
         // URLs in progress must not be read again, and a read in progress would set the cursors.
         let is_behind = |(class, sequence): &(u8, u64)| *sequence < cursors[usize::from(*class)];
-        let is_reading = matches!(active.reading, Reading::InProgress | Reading::Outdated);
+        let is_reading = matches!(active.reading, ReadState::InProgress | ReadState::Outdated);
         if is_reading || !active.in_progress.iter().all(is_behind) {
             return;
         }
@@ -424,9 +424,9 @@ impl Schedule {
         let low = active.buffer.len() * 4 <= self.options.buffer
             && active.in_progress.len() < self.options.buffer * 4;
         let idle =
-            active.reading == Reading::No && active.robots == Robots::Known && !active.leaving;
+            active.reading == ReadState::No && active.robots == Robots::Known && !active.leaving;
         if low && active.more && idle {
-            active.reading = Reading::Wanted;
+            active.reading = ReadState::Wanted;
             self.needs_refill.push_back(host.clone());
         }
         if active.busy || !active.has_something_to_fetch() {
@@ -449,10 +449,10 @@ impl Schedule {
                 continue;
             };
             // The host may have left the working set and returned since it was put here.
-            if active.reading != Reading::Wanted {
+            if active.reading != ReadState::Wanted {
                 continue;
             }
-            active.reading = Reading::InProgress;
+            active.reading = ReadState::InProgress;
             self.reads += 1;
             return Some(RefillRequest {
                 limit: self

@@ -342,9 +342,10 @@ proptest! {
     fn every_url_is_visited_once_and_none_too_early(
         turns in turns(), window in 1..5_usize, buffer in 1..9_usize, obey: bool,
     ) {
-        let policy = match obey {
-            true => RobotsPolicy::Obey("gleaner".to_owned()),
-            false => RobotsPolicy::Ignore,
+        let policy = if obey {
+            RobotsPolicy::Obey("gleaner".to_owned())
+        } else {
+            RobotsPolicy::Ignore
         };
         let mut world = World::new(window, buffer, None, policy);
         let mut queued = BTreeSet::new();

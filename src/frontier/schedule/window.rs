@@ -94,9 +94,10 @@ impl Schedule {
 
     /// Notes that a host is on disk only. A parked host is not read before its due time.
     fn note_outside(&mut self, due: Moment, parked: bool) {
-        let near = match parked {
-            true => due,
-            false => Moment(due.0.saturating_sub(FAR.as_millis() as u64)),
+        let near = if parked {
+            due
+        } else {
+            Moment(due.0.saturating_sub(FAR.as_millis() as u64))
         };
         self.outside_from = Some(self.outside_from.map_or(near, |from| from.min(near)));
     }

@@ -18,12 +18,12 @@ const LOOK: usize = 4_096;
 pub(super) struct Filling {
     /// `None` once the filters were taken.
     thread: Option<JoinHandle<Option<Filters>>>,
-    shared: Arc<Shared>,
+    shared: Arc<Progress>,
     /// Keys that arrived after those that the thread adds.
     later: Vec<u64>,
 }
 
-struct Shared {
+struct Progress {
     is_unwanted: AtomicBool,
     /// Bytes of the filters and of the copy of the keys that were in memory.
     bytes: AtomicU64,
@@ -37,7 +37,7 @@ impl Filling {
         first: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let held = keys.memory_bytes();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(Progress {
             is_unwanted: AtomicBool::new(false),
             bytes: AtomicU64::new(filters.bytes() + held),
         });

@@ -197,9 +197,10 @@ impl FilterFile {
                     let piece = rest.get(..PIECE).unwrap_or(rest);
                     hasher.update(piece);
                     out.write_all(piece)?;
-                    next = match piece.len() < rest.len() {
-                        true => (next.0, next.1 + piece.len()),
-                        false => (next.0 + 1, 0),
+                    next = if piece.len() < rest.len() {
+                        (next.0, next.1 + piece.len())
+                    } else {
+                        (next.0 + 1, 0)
                     };
                     self.saving = Some(Saving::Pieces {
                         out,

@@ -7,7 +7,7 @@ use crate::page::html::{Break, Outline, Sight, Tag};
 
 /// A run of text without a line break inside.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Block {
+pub(crate) struct TextBlock {
     /// Index of the nearest element that is laid out as a block.
     pub(super) owner: usize,
     /// Index of the element that contains its first text.
@@ -34,12 +34,12 @@ pub(crate) struct Tally {
     /// Number of words that begin with a capital.
     pub(super) capitals: u32,
     /// The class of the last character.
-    pub(super) last: Class,
+    pub(super) last: CharClass,
 }
 
 /// The class of a character in a tally.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum CharClass {
     #[default]
     Space,
     Letter,
@@ -54,7 +54,7 @@ pub(crate) enum Class {
 /// Number of characters from which a block counts as prose.
 const MIN_PROSE_CHARS: u32 = 40;
 
-impl Block {
+impl TextBlock {
     /// Number of characters that read like sentences.
     pub(super) fn prose(&self) -> u32 {
         if self.tally.chars >= MIN_PROSE_CHARS && self.link_chars * 3 < self.tally.chars {
@@ -89,34 +89,35 @@ impl Sums {
 
 /// The blocks of a page in document order, except those that are never visible, and for every
 /// element the sums of the visible ones.
-pub(super) fn of(outline: &Outline<'_>) -> (Vec<Block>, Vec<Sums>) {
+pub(super) fn of(outline: &Outline<'_>) -> (Vec<TextBlock>, Vec<Sums>) {
     let elements = &outline.elements;
     // The nearest block and the nearest link of every element.
     let mut owners = vec![0; elements.len()];
     let mut links = vec![0; elements.len()];
     for (index, item) in elements.iter().enumerate() {
-        owners[index] = match item.tag.is_block() {
-            true => index,
-            false => owners[item.parent],
+        owners[index] = if item.tag.is_block() {
+            index
+        } else {
+            owners[item.parent]
         };
         links[index] = match item.tag {
             Tag::A => index,
             _ => links[item.parent],
         };
     }
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut block = Block::default();
+    let mut blocks: Vec<TextBlock> = Vec::new();
+    let mut block = TextBlock::default();
     let mut link = 0;
     for (index, text) in outline.texts.iter().enumerate() {
         let owner = owners.get(text.parent).copied().unwrap_or(0);
         let is_apart = owner != block.owner && text.before > Break::None;
         if text.before == Break::Line || is_apart {
             finish(&mut blocks, &block);
-            block = Block {
+            block = TextBlock {
                 owner,
                 inner: owner,
                 texts: (index, index),
-                ..Block::default()
+                ..TextBlock::default()
             };
         }
         block.texts.1 = index + 1;
@@ -173,7 +174,7 @@ pub(super) fn of(outline: &Outline<'_>) -> (Vec<Block>, Vec<Sums>) {
     (blocks, sums)
 }
 
-fn finish(blocks: &mut Vec<Block>, block: &Block) {
+fn finish(blocks: &mut Vec<TextBlock>, block: &TextBlock) {
     if block.tally.chars > 0 {
         blocks.push(*block);
     }
@@ -194,7 +195,7 @@ impl Tally {
 /// Counts over one text node. Words that continue in the next node count twice.
 fn tally(text: &str) -> Tally {
     let mut tally = Tally::default();
-    let mut before = Class::Space;
+    let mut before = CharClass::Space;
     let bytes = text.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {
         let class = if byte < 0x80 {
@@ -205,28 +206,28 @@ fn tally(text: &str) -> Tally {
         } else {
             match (byte, bytes.get(at + 1), bytes.get(at + 2)) {
                 // No-break space; ideographic space.
-                (0xC2, Some(0xA0), _) | (0xE3, Some(0x80), Some(0x80)) => Class::Space,
+                (0xC2, Some(0xA0), _) | (0xE3, Some(0x80), Some(0x80)) => CharClass::Space,
                 // Ideographic full stop and comma, and their full-width equivalents.
                 (0xE3, Some(0x80), Some(0x82)) | (0xEF, Some(0xBC), Some(0x81 | 0x9F)) => {
-                    Class::Stop
+                    CharClass::Stop
                 }
-                (0xE3, Some(0x80), Some(0x81)) | (0xEF, Some(0xBC), Some(0x8C)) => Class::Comma,
-                _ => Class::Letter,
+                (0xE3, Some(0x80), Some(0x81)) | (0xEF, Some(0xBC), Some(0x8C)) => CharClass::Comma,
+                _ => CharClass::Letter,
             }
         };
-        if class == Class::Space {
+        if class == CharClass::Space {
             before = class;
             continue;
         }
         tally.chars += 1;
-        if before == Class::Space {
+        if before == CharClass::Space {
             tally.words += 1;
-            tally.capitals += u32::from(class == Class::Capital);
+            tally.capitals += u32::from(class == CharClass::Capital);
         }
         match class {
-            Class::Stop => tally.stops += 1,
-            Class::Comma => tally.commas += 1,
-            Class::Digit => tally.digits += 1,
+            CharClass::Stop => tally.stops += 1,
+            CharClass::Comma => tally.commas += 1,
+            CharClass::Digit => tally.digits += 1,
             _ => {}
         }
         before = class;
@@ -236,19 +237,19 @@ fn tally(text: &str) -> Tally {
 }
 
 /// The class of every ASCII character.
-const CLASSES: [Class; 128] = {
-    let mut classes = [Class::Other; 128];
+const CLASSES: [CharClass; 128] = {
+    let mut classes = [CharClass::Other; 128];
     let mut byte = 0;
     while byte < 128 {
         classes[byte] = match byte as u8 {
-            0..=b' ' => Class::Space,
-            b'a'..=b'z' => Class::Letter,
-            b'A'..=b'Z' => Class::Capital,
-            b'0'..=b'9' => Class::Digit,
-            b'.' | b'!' | b'?' => Class::Stop,
-            b',' | b';' => Class::Comma,
-            b':' => Class::Colon,
-            _ => Class::Other,
+            0..=b' ' => CharClass::Space,
+            b'a'..=b'z' => CharClass::Letter,
+            b'A'..=b'Z' => CharClass::Capital,
+            b'0'..=b'9' => CharClass::Digit,
+            b'.' | b'!' | b'?' => CharClass::Stop,
+            b',' | b';' => CharClass::Comma,
+            b':' => CharClass::Colon,
+            _ => CharClass::Other,
         };
         byte += 1;
     }

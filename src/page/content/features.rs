@@ -10,7 +10,7 @@
 
 use html5ever::local_name;
 
-use super::blocks::{Block, Sums};
+use super::blocks::{Sums, TextBlock};
 use super::structure::{View, densest, repetitions, runs, spans, voted};
 use crate::page::html::{Outline, Sight, Tag, attribute, bit};
 
@@ -57,13 +57,13 @@ impl Columns {
 }
 
 /// Writes one row, column after column.
-struct Cursor<'c> {
+struct RowWriter<'c> {
     values: &'c mut [i16],
     at: usize,
     step: usize,
 }
 
-impl Cursor<'_> {
+impl RowWriter<'_> {
     fn put(&mut self, value: i32) {
         if let Some(slot) = self.values.get_mut(self.at) {
             *slot = value.clamp(-30_000, 30_000) as i16;
@@ -129,7 +129,7 @@ fn inside(tag: Tag) -> u16 {
     clippy::too_many_lines,
     reason = "a list, one line a feature, in the order of NAMES"
 )]
-pub(super) fn of(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> Columns {
+pub(super) fn of(outline: &Outline<'_>, blocks: &[TextBlock], sums: &[Sums]) -> Columns {
     let mut columns = Columns {
         rows: blocks.len(),
         values: vec![0; blocks.len() * NAMES.len()],
@@ -146,7 +146,7 @@ pub(super) fn of(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> Colu
     let h1_view = h1.map(|h1| View::from(outline, h1));
     let h1_block =
         h1.map(|h1| blocks.partition_point(|block| block.texts.0 < elements[h1].texts.0));
-    let page = Page::of(outline, blocks);
+    let page = PageFeatures::of(outline, blocks);
     let repeated = repetitions(outline, blocks);
     // The amount of prose before each block.
     let mut prose = Vec::with_capacity(blocks.len() + 1);
@@ -169,7 +169,7 @@ pub(super) fn of(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> Colu
         let item = &elements[block.owner];
         let own = inherited[block.inner];
         let tally = block.tally;
-        let mut row = Cursor {
+        let mut row = RowWriter {
             values: &mut columns.values,
             at,
             step: blocks.len(),
@@ -313,7 +313,7 @@ struct Window {
 }
 
 impl Window {
-    fn of(blocks: &[Block], at: usize, width: usize) -> Self {
+    fn of(blocks: &[TextBlock], at: usize, width: usize) -> Self {
         let start = at.saturating_sub(width);
         let end = (at + width + 1).min(blocks.len());
         let mut window = Self {
@@ -331,14 +331,14 @@ impl Window {
 }
 
 /// What is the same for all blocks of a page.
-struct Page {
+struct PageFeatures {
     longest: u32,
     says_article: i32,
     says_product: bool,
 }
 
-impl Page {
-    fn of(outline: &Outline<'_>, blocks: &[Block]) -> Self {
+impl PageFeatures {
+    fn of(outline: &Outline<'_>, blocks: &[TextBlock]) -> Self {
         let mut says_article = 0;
         let mut says_product = false;
         for (_, element) in outline.declared(Tag::Meta) {
@@ -360,13 +360,13 @@ impl Page {
             says_product |= data.contains("\"Product\"");
         }
         Self {
-            longest: blocks.iter().map(Block::prose).max().unwrap_or(0),
+            longest: blocks.iter().map(TextBlock::prose).max().unwrap_or(0),
             says_article,
             says_product,
         }
     }
 
-    fn put(&self, row: &mut Cursor<'_>) {
+    fn put(&self, row: &mut RowWriter<'_>) {
         row.count(self.longest);
         row.put(self.says_article);
         row.truth(self.says_product);

@@ -9,7 +9,7 @@
 //! where the likelihood drops; where everything is doubtful, as in a list of links, the threshold
 //! is lower, so that a page with text never comes out empty.
 
-use super::blocks::{self, Block};
+use super::blocks::{self, TextBlock};
 use super::features;
 use super::model::{self, CERTAIN};
 use super::text::Writer;
@@ -27,7 +27,7 @@ const CAUTIOUS_PERCENT: u64 = 160;
 const STEP: u32 = CERTAIN / 16;
 
 /// The chosen blocks in document order.
-pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
+pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<TextBlock> {
     let (blocks, sums) = blocks::of(outline);
     let columns = features::of(outline, &blocks, &sums);
     let likelihoods = model::likelihoods(&columns);
@@ -43,7 +43,7 @@ pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<Block> {
 /// says more than that about itself as data, it is a script shell, and the data is taken.
 pub(crate) fn main_text(
     outline: &Outline<'_>,
-    blocks: &[Block],
+    blocks: &[TextBlock],
     visible_bytes: usize,
     max_bytes: usize,
 ) -> String {
@@ -57,7 +57,7 @@ pub(crate) fn main_text(
 }
 
 /// Writes the blocks as plain text, one per line.
-fn render(outline: &Outline<'_>, blocks: &[Block], max_bytes: usize) -> String {
+fn render(outline: &Outline<'_>, blocks: &[TextBlock], max_bytes: usize) -> String {
     let mut writer = Writer::new(max_bytes);
     for block in blocks {
         writer.separate(Break::Line);
@@ -67,7 +67,7 @@ fn render(outline: &Outline<'_>, blocks: &[Block], max_bytes: usize) -> String {
 }
 
 /// Writes the texts of one block that are as visible as the block.
-fn write(writer: &mut Writer, outline: &Outline<'_>, block: &Block) {
+fn write(writer: &mut Writer, outline: &Outline<'_>, block: &TextBlock) {
     let sight = block.sight.unwrap_or(Sight::Shown);
     let texts = outline.texts.get(block.texts.0..block.texts.1);
     for text in texts.unwrap_or_default() {
@@ -83,7 +83,7 @@ fn write(writer: &mut Writer, outline: &Outline<'_>, block: &Block) {
 /// With the blocks in order of likelihood, keeping the first k promises an F-measure of twice the
 /// content expected among them over what is kept plus all content expected (Nan et al., "Optimizing
 /// F-measure: a tale of two approaches", ICML 2012). The best k gives the threshold.
-fn line(blocks: &[Block], likelihoods: &[u32]) -> u32 {
+fn line(blocks: &[TextBlock], likelihoods: &[u32]) -> u32 {
     let mut order: Vec<(u32, u32)> = blocks
         .iter()
         .zip(likelihoods)
@@ -127,9 +127,9 @@ mod tests {
                     words,
                     ..Tally::default()
                 };
-                let block = Block {
+                let block = TextBlock {
                     tally,
-                    ..Block::default()
+                    ..TextBlock::default()
                 };
                 (likelihood, block)
             })

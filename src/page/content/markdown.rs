@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use html5ever::local_name;
 
-use super::blocks::Block;
+use super::blocks::TextBlock;
 use super::text::Writer;
 use crate::page::cut::floor_char_boundary;
 use crate::page::facts::Base;
@@ -20,16 +20,16 @@ const MAX_LEVELS: usize = 8;
 /// Writes `blocks` as Markdown, with links made absolute against `base`.
 pub(crate) fn render(
     outline: &Outline<'_>,
-    blocks: &[Block],
+    blocks: &[TextBlock],
     base: &Base,
     max_bytes: usize,
 ) -> String {
     let numbers = item_numbers(outline);
     let mut text = String::new();
-    let mut before: Option<Form> = None;
+    let mut before: Option<BlockContext> = None;
     for block in blocks {
-        let form = Form::of(outline, block);
-        let same = |part: fn(&Form) -> Option<usize>| {
+        let form = BlockContext::of(outline, block);
+        let same = |part: fn(&BlockContext) -> Option<usize>| {
             before
                 .as_ref()
                 .is_some_and(|before| part(before).is_some() && part(before) == part(&form))
@@ -89,7 +89,7 @@ pub(crate) fn render(
 }
 
 /// What a block is in, as indices of elements.
-struct Form {
+struct BlockContext {
     heading: u8,
     code: Option<usize>,
     table: Option<usize>,
@@ -98,8 +98,8 @@ struct Form {
     quotes: usize,
 }
 
-impl Form {
-    fn of(outline: &Outline<'_>, block: &Block) -> Self {
+impl BlockContext {
+    fn of(outline: &Outline<'_>, block: &TextBlock) -> Self {
         let mut form = Self {
             heading: 0,
             code: None,
@@ -133,7 +133,7 @@ impl Form {
     }
 }
 
-fn block_is_row(outline: &Outline<'_>, block: &Block) -> bool {
+fn block_is_row(outline: &Outline<'_>, block: &TextBlock) -> bool {
     outline
         .elements
         .get(block.owner)
@@ -155,7 +155,7 @@ fn item_numbers(outline: &Outline<'_>) -> Vec<u32> {
 }
 
 /// Preformatted text as it is.
-fn code(outline: &Outline<'_>, block: &Block) -> String {
+fn code(outline: &Outline<'_>, block: &TextBlock) -> String {
     let mut writer = Writer::new(usize::MAX);
     for text in texts(outline, block.texts) {
         writer.separate(text.before);
@@ -167,13 +167,13 @@ fn code(outline: &Outline<'_>, block: &Block) -> String {
 fn texts<'o, 'a>(
     outline: &'o Outline<'a>,
     (start, end): (usize, usize),
-) -> impl Iterator<Item = &'o html::Text<'a>> {
+) -> impl Iterator<Item = &'o html::TextNode<'a>> {
     let texts = outline.texts.get(start..end).unwrap_or_default();
     texts.iter().filter(|text| text.sight < Sight::Never)
 }
 
 /// Writes a row of a table; the first row is followed by the line that makes it a header.
-fn row(outline: &Outline<'_>, block: &Block, base: &Base, out: &mut String, is_first: bool) {
+fn row(outline: &Outline<'_>, block: &TextBlock, base: &Base, out: &mut String, is_first: bool) {
     let cell_of = |at: usize| {
         let mut up = outline.texts.get(at).map_or(0, |text| text.parent);
         while let Some(item) = outline.elements.get(up) {
@@ -216,7 +216,7 @@ enum Inline {
 }
 
 /// Writes texts of one block on one line, with links and code.
-fn inline(outline: &Outline<'_>, block: &Block, base: &Base, range: (usize, usize)) -> String {
+fn inline(outline: &Outline<'_>, block: &TextBlock, base: &Base, range: (usize, usize)) -> String {
     let mut writer = Writer::new(usize::MAX);
     let mut current = Inline::Plain;
     for text in texts(outline, range) {
@@ -251,7 +251,7 @@ fn inline(outline: &Outline<'_>, block: &Block, base: &Base, range: (usize, usiz
     writer.text
 }
 
-fn place(outline: &Outline<'_>, block: &Block, parent: usize) -> Inline {
+fn place(outline: &Outline<'_>, block: &TextBlock, parent: usize) -> Inline {
     let mut up = parent;
     let mut place = Inline::Plain;
     while up > block.owner {

@@ -15,5 +15,5 @@ pub(super) mod text;
 
 pub mod study;
 
-pub(super) use blocks::Block;
+pub(super) use blocks::TextBlock;
 pub(super) use main_text::{main_blocks, main_text};

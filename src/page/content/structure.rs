@@ -4,7 +4,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::blocks::{Block, Sums};
+use super::blocks::{Sums, TextBlock};
 use crate::page::html::{Outline, Sight, Tag};
 
 /// The position of every element in relation to one of them.
@@ -74,7 +74,7 @@ pub(super) fn densest(outline: &Outline<'_>, sums: &[Sums], percent: u64) -> usi
 
 /// The element that paragraphs vote for: each votes for the elements right above it, with more
 /// weight for nearer ones.
-pub(super) fn voted(outline: &Outline<'_>, blocks: &[Block], sums: &[Sums]) -> usize {
+pub(super) fn voted(outline: &Outline<'_>, blocks: &[TextBlock], sums: &[Sums]) -> usize {
     const MIN_CHARS: u32 = 25;
     let elements = &outline.elements;
     let mut votes = vec![0_u32; elements.len()];
@@ -134,7 +134,7 @@ pub(super) fn runs(outline: &Outline<'_>) -> Vec<u16> {
 }
 
 /// For every element, the range of its blocks.
-pub(super) fn spans(outline: &Outline<'_>, blocks: &[Block]) -> Vec<(usize, usize)> {
+pub(super) fn spans(outline: &Outline<'_>, blocks: &[TextBlock]) -> Vec<(usize, usize)> {
     // Starts ascend with the index; ends are looked up by text.
     let mut first_after = vec![blocks.len(); outline.texts.len() + 1];
     let mut next = blocks.len();
@@ -160,7 +160,7 @@ pub(super) fn spans(outline: &Outline<'_>, blocks: &[Block]) -> Vec<(usize, usiz
 const MAX_REPEATED_WORDS: u32 = 40;
 
 /// For every block, how often the same text occurred before it.
-pub(super) fn repetitions(outline: &Outline<'_>, blocks: &[Block]) -> Vec<u32> {
+pub(super) fn repetitions(outline: &Outline<'_>, blocks: &[TextBlock]) -> Vec<u32> {
     let mut hashes: Vec<(u64, usize)> = Vec::with_capacity(blocks.len());
     for (at, block) in blocks.iter().enumerate() {
         if block.tally.words > MAX_REPEATED_WORDS {

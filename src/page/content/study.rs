@@ -34,7 +34,7 @@ pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
         let value = |feature| columns.column(feature).get(at).copied().unwrap_or_default();
         features.map(value).collect()
     };
-    let study = |(at, block): (usize, &blocks::Block)| {
+    let study = |(at, block): (usize, &blocks::TextBlock)| {
         let mut writer = Writer::new(options.max_text_bytes);
         for text in &outline.texts[block.texts.0..block.texts.1] {
             writer.separate(text.before);

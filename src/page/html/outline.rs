@@ -18,8 +18,8 @@ use crate::page::cut::collapse;
 /// The elements and texts of a page in document order.
 #[derive(Default)]
 pub(crate) struct Outline<'a> {
-    pub(crate) elements: Vec<Item<'a>>,
-    pub(crate) texts: Vec<Text<'a>>,
+    pub(crate) elements: Vec<OutlineElement<'a>>,
+    pub(crate) texts: Vec<TextNode<'a>>,
     /// Indices of `html`, `base`, `title`, `meta`, `link` and `h1` elements.
     pub(crate) declarations: Vec<usize>,
     /// Indices of all elements that may point at another page.
@@ -29,7 +29,7 @@ pub(crate) struct Outline<'a> {
 }
 
 /// One element.
-pub(crate) struct Item<'a> {
+pub(crate) struct OutlineElement<'a> {
     pub(crate) element: &'a Element,
     pub(crate) tag: Tag,
     /// Whether a reader sees it.
@@ -57,7 +57,7 @@ pub(crate) enum Sight {
 }
 
 /// A text node.
-pub(crate) struct Text<'a> {
+pub(crate) struct TextNode<'a> {
     pub(crate) characters: &'a str,
     /// Index of the element that contains it.
     pub(crate) parent: usize,
@@ -129,7 +129,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The texts below the element at `index`.
-    pub(crate) fn texts_of(&self, index: usize) -> &[Text<'a>] {
+    pub(crate) fn texts_of(&self, index: usize) -> &[TextNode<'a>] {
         let (start, end) = self.elements.get(index).map_or((0, 0), |item| item.texts);
         self.texts.get(start..end).unwrap_or_default()
     }
@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
             .elements
             .get(parent)
             .map_or(Sight::Shown, |item| item.sight);
-        self.outline.texts.push(Text {
+        self.outline.texts.push(TextNode {
             characters,
             parent,
             sight,
@@ -207,7 +207,7 @@ impl<'a> Builder<'a> {
         let inherited = elements.get(parent).map_or(Sight::Shown, |item| item.sight);
         let traits = traits::of(element, tag);
         let texts = self.outline.texts.len();
-        elements.push(Item {
+        elements.push(OutlineElement {
             element,
             tag,
             sight: sight(element, tag, traits).max(inherited),

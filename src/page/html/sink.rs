@@ -44,7 +44,7 @@ struct Depth {
 }
 
 /// What happens to a start tag.
-enum Admission {
+enum TagFate {
     /// Its element is opened.
     Opened,
     /// Its element is added to the tree without its contents: a link below the deepest level.
@@ -170,7 +170,7 @@ impl BoundedSink {
     }
 
     /// Bounds the attributes of a start tag and decides what happens to it.
-    fn admit(&self, tag: &mut Tag) -> Admission {
+    fn admit(&self, tag: &mut Tag) -> TagFate {
         if tag.attrs.len() > MAX_ATTRIBUTES {
             tag.attrs.truncate(MAX_ATTRIBUTES);
             self.note(Note::TagCut);
@@ -179,16 +179,17 @@ impl BoundedSink {
             let merged = self.merged_tags.get() + 1;
             self.merged_tags.set(merged);
             if merged > MERGED_TAGS {
-                return Admission::Dropped;
+                return TagFate::Dropped;
             }
         }
         if self.has_room() || self.is_raw_text(tag) {
-            return Admission::Opened;
+            return TagFate::Opened;
         }
         self.note(Note::DepthCut);
-        match is_pointer(tag) && !self.is_foreign() {
-            true => Admission::Alone,
-            false => Admission::Dropped,
+        if is_pointer(tag) && !self.is_foreign() {
+            TagFate::Alone
+        } else {
+            TagFate::Dropped
         }
     }
 
@@ -222,9 +223,9 @@ impl TokenSink for BoundedSink {
             Token::TagToken(mut tag) => {
                 if tag.kind == TagKind::StartTag {
                     match self.admit(&mut tag) {
-                        Admission::Opened => {}
-                        Admission::Dropped => return TokenSinkResult::Continue,
-                        Admission::Alone => {
+                        TagFate::Opened => {}
+                        TagFate::Dropped => return TokenSinkResult::Continue,
+                        TagFate::Alone => {
                             let name = tag.name.clone();
                             let outcome = self.builder.process_token(Token::TagToken(tag), line);
                             if name == local_name!("a") {

@@ -34,7 +34,7 @@ const TERMINATOR: &str = "\"'-->";
 /// Feeds `page`, whose line ends are line feeds, to the sink, until its end or the end of the node
 /// budget. Tags and comments longer than `max_tag_bytes` are cut.
 pub(super) fn feed(page: &StrTendril, sink: BoundedSink, max_tag_bytes: usize) -> BoundedSink {
-    let mut reader = Reader::new(page, sink, max_tag_bytes);
+    let mut reader = TokenReader::new(page, sink, max_tag_bytes);
     reader.read();
     reader.finish()
 }
@@ -46,20 +46,20 @@ pub(super) fn feed_to_tokenizer(
     sink: BoundedSink,
     max_tag_bytes: usize,
 ) -> BoundedSink {
-    let mut reader = Reader::new(page, sink, max_tag_bytes);
+    let mut reader = TokenReader::new(page, sink, max_tag_bytes);
     while reader.at < page.len() && !reader.sink().is_spent() {
         reader.read_by_tokenizer();
     }
     reader.finish()
 }
 
-struct Reader<'t> {
+struct TokenReader<'t> {
     page: &'t StrTendril,
     /// The position up to which the page was read.
     at: usize,
     max_tag_bytes: usize,
     tokenizer: Tokenizer<BoundedSink>,
-    names: Names<'t>,
+    names: TagNames<'t>,
     /// For each kind of raw text, where its end was last searched for, and the result.
     ends: [Option<(usize, Option<usize>)>; KINDS],
     /// Whether an element that should have raw text did not get it, as in a frame set. Then no raw
@@ -82,7 +82,7 @@ static RAW_TEXT: [LocalName; KINDS] = [
     local_name!("xmp"),
 ];
 
-impl<'t> Reader<'t> {
+impl<'t> TokenReader<'t> {
     fn new(page: &'t StrTendril, sink: BoundedSink, max_tag_bytes: usize) -> Self {
         let options = TokenizerOpts {
             // The tokenizer would drop a U+FEFF from the beginning of every piece.
@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
             at: 0,
             max_tag_bytes,
             tokenizer: Tokenizer::new(sink, options),
-            names: Names::default(),
+            names: TagNames::default(),
             ends: [None; KINDS],
             is_without_raw_text: false,
         }
@@ -270,9 +270,10 @@ impl<'t> Reader<'t> {
         let end = self.raw_text_end(kind, begin)?;
         let content = self.page.get(begin..end)?;
         let is_script = name == local_name!("script");
-        let is_read = match is_script {
-            true => unread::is_data_script(&tag.attrs),
-            false => name != local_name!("style"),
+        let is_read = if is_script {
+            unread::is_data_script(&tag.attrs)
+        } else {
+            name != local_name!("style")
         };
         if (is_script && lexer::escapes_its_end(content)) || (is_read && content.contains('\0')) {
             return None;
@@ -345,9 +346,10 @@ impl<'t> Reader<'t> {
         self.sink().note(Note::TagCut);
         self.feed_tokenizer(StrTendril::from_slice(TERMINATOR));
         // The rest of a tag seldom contains a `>` before its end; that of a data URL never does.
-        let end = match self.sink().is_after_comment() {
-            true => "-->",
-            false => ">",
+        let end = if self.sink().is_after_comment() {
+            "-->"
+        } else {
+            ">"
         };
         let rest = &self.page[self.at..];
         self.at += rest.find(end).map_or(rest.len(), |at| at + end.len());
@@ -363,15 +365,15 @@ impl<'t> Reader<'t> {
 }
 
 /// Recently seen tag names: interning a name takes longer than comparing it.
-struct Names<'t>([Option<(&'t str, LocalName)>; 64]);
+struct TagNames<'t>([Option<(&'t str, LocalName)>; 64]);
 
-impl Default for Names<'_> {
+impl Default for TagNames<'_> {
     fn default() -> Self {
         Self(std::array::from_fn(|_| None))
     }
 }
 
-impl<'t> Names<'t> {
+impl<'t> TagNames<'t> {
     /// The interned form of `name`.
     fn get(&mut self, name: &'t str) -> LocalName {
         let bytes = name.as_bytes();
@@ -382,9 +384,10 @@ impl<'t> Names<'t> {
         match slot {
             Some((known, local)) if *known == name => local.clone(),
             _ => {
-                let local = match bytes.iter().any(u8::is_ascii_uppercase) {
-                    true => LocalName::from(name.to_ascii_lowercase()),
-                    false => LocalName::from(name),
+                let local = if bytes.iter().any(u8::is_ascii_uppercase) {
+                    LocalName::from(name.to_ascii_lowercase())
+                } else {
+                    LocalName::from(name)
                 };
                 slot.insert((name, local)).1.clone()
             }

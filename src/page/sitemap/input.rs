@@ -24,7 +24,7 @@ const MAX_PIECE: usize = 1024 * 1024;
 const MAX_LAYERS: usize = 2;
 
 /// A sitemap as UTF-8. [`stop`](Self::stop) tells what its errors mean.
-pub(super) struct Input<'a> {
+pub(super) struct SitemapText<'a> {
     source: Box<dyn BufRead + 'a>,
     /// An error that occurred while the head was examined; reported when the head is consumed.
     failure: Option<io::Error>,
@@ -43,13 +43,13 @@ pub(super) struct Input<'a> {
 
 /// Why reading ended before the end of the file.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum EarlyEnd {
     TooLarge,
     PieceTooLarge,
     Unreadable { at: u64, reason: String },
 }
 
-impl Stop {
+impl EarlyEnd {
     pub(super) fn problem(self, max_bytes: u64) -> Problem {
         match self {
             Self::TooLarge => Problem::TooLarge(max_bytes),
@@ -59,7 +59,7 @@ impl Stop {
     }
 }
 
-impl<'a> Input<'a> {
+impl<'a> SitemapText<'a> {
     pub(super) fn new(source: impl Read + 'a, max_bytes: u64) -> Self {
         let mut source: Box<dyn BufRead + 'a> = Box::new(BufReader::with_capacity(CHUNK, source));
         let mut layers = 0;
@@ -93,13 +93,13 @@ impl<'a> Input<'a> {
     }
 
     /// The meaning of an error of this input.
-    pub(super) fn stop(&self, error: &io::Error) -> Stop {
+    pub(super) fn stop(&self, error: &io::Error) -> EarlyEnd {
         if self.is_too_large {
-            Stop::TooLarge
+            EarlyEnd::TooLarge
         } else if self.piece >= MAX_PIECE {
-            Stop::PieceTooLarge
+            EarlyEnd::PieceTooLarge
         } else {
-            Stop::Unreadable {
+            EarlyEnd::Unreadable {
                 at: self.read,
                 reason: error.to_string(),
             }
@@ -137,7 +137,7 @@ impl<'a> Input<'a> {
     }
 }
 
-impl Read for Input<'_> {
+impl Read for SitemapText<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let taken = self.fill_buf()?.read(buffer)?;
         self.consume(taken);
@@ -145,7 +145,7 @@ impl Read for Input<'_> {
     }
 }
 
-impl BufRead for Input<'_> {
+impl BufRead for SitemapText<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.piece >= MAX_PIECE {
             return Err(io::Error::other("a single tag or text without end"));

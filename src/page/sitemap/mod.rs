@@ -24,7 +24,7 @@ pub use entry::{Alternate, ChangeFrequency, EntryKind, SitemapEntry};
 pub use report::{MAX_PROBLEMS, Problem, SitemapForm, SitemapOptions, SitemapReport};
 
 use crate::url::Url;
-use input::{Input, Stop};
+use input::{EarlyEnd, SitemapText};
 use sink::{Draft, Sink};
 
 /// Reads a sitemap or a feed and passes its entries to `each` one by one, in order, including
@@ -42,7 +42,7 @@ pub fn read_sitemap(
         each,
         report: SitemapReport::default(),
     };
-    let mut input = Input::new(source, options.max_bytes);
+    let mut input = SitemapText::new(source, options.max_bytes);
     let is_markup = input.fill_buf().map(looks_like_markup);
     let stopped = match is_markup {
         Ok(true) => xml::read(input, &mut sink),
@@ -86,7 +86,7 @@ fn looks_like_markup(head: &[u8]) -> bool {
 
 /// Reads one URL per line. Lines that cannot be crawled are problems; a file of nothing else is not
 /// a sitemap.
-fn read_lines(mut input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
+fn read_lines(mut input: SitemapText<'_>, sink: &mut Sink<'_>) -> Option<EarlyEnd> {
     // With a base, any line of text would be a URL.
     sink.base = None;
     let mut line = Vec::new();

@@ -77,13 +77,14 @@ fn namespaces_do_not_matter() {
         ("<b>Notice: 17</b>", ""),
     ] {
         let body = format!("{open}<url><loc>{A}</loc></url><url><loc> {B}\n</loc></url>{close}");
-        match close.is_empty() {
-            true => check(
+        if close.is_empty() {
+            check(
                 body.as_bytes(),
                 &[],
                 &["this is no sitemap: it begins with <b>"],
-            ),
-            false => check(body.as_bytes(), &[A, B], &[]),
+            )
+        } else {
+            check(body.as_bytes(), &[A, B], &[])
         }
     }
     let prefixed = format!("<s:urlset xmlns:s='x'><s:url><s:loc>{A}</s:loc></s:url></s:urlset>");

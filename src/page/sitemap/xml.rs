@@ -12,7 +12,7 @@ use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
 
 use super::entry::{Alternate, ChangeFrequency, EntryKind};
-use super::input::{Input, Stop};
+use super::input::{EarlyEnd, SitemapText};
 use super::report::{Problem, SitemapForm};
 use super::sink::{Draft, Sink};
 
@@ -26,7 +26,7 @@ const MAX_TEXT: usize = crate::url::MAX_LEN + 1;
 const MAX_HINT: usize = 100;
 
 /// Reads to the end of the file, or until reading stops early.
-pub(super) fn read(input: Input<'_>, sink: &mut Sink<'_>) -> Option<Stop> {
+pub(super) fn read(input: SitemapText<'_>, sink: &mut Sink<'_>) -> Option<EarlyEnd> {
     let mut reader = Reader::from_reader(input);
     let config = reader.config_mut();
     config.allow_dangling_amp = true;
