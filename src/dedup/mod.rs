@@ -25,7 +25,9 @@ mod index;
 pub use document::{Document, DocumentId, Stored, StoredFor};
 pub use features::Features;
 pub use fingerprints::{Fingerprinter, Fingerprints};
-pub use index::{Asked, Documents, DocumentsDamage, Error, Index, Posting, postings, structures};
+pub use index::{
+    Asked, Documents, DocumentsDamage, Error, Index, Pending, Posting, postings, structures,
+};
 pub use methods::minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use methods::simhash::hamming;
 pub use methods::{Key, METHODS, Method, Signature};

@@ -8,7 +8,7 @@ use super::document::Document;
 use super::{Similarity, Tier};
 
 /// What became of a page.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing like it is stored: it is an original from now on.
     Unique,
@@ -88,7 +88,7 @@ impl Ineligible {
 }
 
 /// The stored page that a page repeats, and how closely.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeat {
     /// The stored page.
     pub original: Arc<Document>,

@@ -8,8 +8,8 @@ use arc_swap::ArcSwap;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::again::{PutBack, Retried, RetryCursor, RetryFilter, find};
 use super::messages::{Over, SeedsAdded};
-use super::retry::{PutBack, Retried, RetryCursor, RetryFilter, find};
 use super::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;

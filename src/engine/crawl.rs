@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::committer::Committer;
+use super::clock::Clock;
+use super::commit::Committer;
 use super::control::Command;
 use super::visit::{Entry, Seeds};
 use super::{
@@ -123,7 +124,8 @@ impl Crawl {
                 consent: true,
                 reply: None,
             };
-            self.committer.commit(vec![Entry::Seeds(seeds)])?;
+            let now = Clock::start().now();
+            self.committer.commit(vec![Entry::Seeds(seeds)], now)?;
             self.committer.checkpoint_if_due()?;
         }
         Ok(())

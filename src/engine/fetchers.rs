@@ -8,20 +8,19 @@
 use std::sync::Arc;
 
 use governor::DefaultDirectRateLimiter;
-use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::answer::answer;
 use super::clock::Clock;
 use super::event::Event;
 use super::visit::Fetched;
 use crate::fetch::{
-    Conditions, Cut, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
+    Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
 use crate::frontier::{
-    Answer, FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason,
-    Trouble, Visited,
+    FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason, Visited,
 };
-use crate::robots::{self, Availability};
+use crate::robots;
 use crate::url::HostKey;
 
 /// What a fetch needs besides its task.
@@ -163,48 +162,12 @@ impl Fetchers {
     }
 }
 
-/// What the answer is to be no longer, for its body to be sent.
+/// Validators for a conditional request: the server sends a body only if the page no longer matches
+/// them.
 fn conditions(task: &FetchTask) -> Conditions<'_> {
     let validators = task.queued.validators.as_ref();
     Conditions {
         etag: validators.and_then(|it| it.etag.as_deref()),
         last_modified: validators.and_then(|it| it.last_modified.as_deref()),
     }
-}
-
-/// How the visit went, as far as the host's pace is concerned.
-pub(super) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
-    let exchange = match outcome {
-        Outcome::Exchange(exchange) => exchange,
-        Outcome::Failed(failure) => {
-            return trouble(failure.class).map_or(Answer::NotAsked, Answer::Failed);
-        }
-    };
-    let overloaded = match is_robots {
-        true => Availability::of_status(exchange.status) == Availability::Unreachable,
-        false => exchange.asks_for_time(),
-    };
-    match exchange.cut {
-        _ if overloaded => Answer::Overloaded(exchange.retry_after(Timestamp::now())),
-        Some(Cut::Time) => Answer::Failed(Trouble::Timeout),
-        Some(Cut::Disconnect) => Answer::Failed(Trouble::Disconnect),
-        _ if exchange.status >= 500 => Answer::Failed(Trouble::ServerError),
-        _ => Answer::Fine(exchange.duration),
-    }
-}
-
-/// What a failure means for its host; nothing, if that was not asked.
-fn trouble(class: FailureClass) -> Option<Trouble> {
-    Some(match class {
-        FailureClass::Dns => Trouble::Dns,
-        FailureClass::Connect => Trouble::Connect,
-        FailureClass::Tls => Trouble::Tls,
-        FailureClass::Timeout => Trouble::Timeout,
-        FailureClass::Disconnect => Trouble::Disconnect,
-        FailureClass::Protocol => Trouble::Protocol,
-        FailureClass::Guard
-        | FailureClass::Robots
-        | FailureClass::Budget
-        | FailureClass::Internal => return None,
-    })
 }

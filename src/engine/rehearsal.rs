@@ -12,13 +12,12 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::DataDirectory;
+use super::admission::Origin;
 use super::analysts::Analysts;
 use super::clock::Clock;
-use super::committer::{Committer, SEEN_RUNS};
-use super::effects::Group;
-use super::follow::Origin;
+use super::commit::Committer;
 use super::reading::Reader;
-use super::visit::{Analysed, Entry, Fetched, Receipt};
+use super::visit::{Analysed, Entry, Fetched};
 use super::{Error, Options, open};
 use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
@@ -75,8 +74,8 @@ impl Rehearsal {
         let committer = open::open(&directory, options)?;
         Ok(Self {
             analysts: Analysts::new(
-                Reader::new(&committer.identity, options),
-                committer.policies.clone(),
+                Reader::new(&committer.gate.identity, options),
+                committer.gate.policies.clone(),
             ),
             committer,
             clock: Clock::start(),
@@ -98,22 +97,25 @@ impl Rehearsal {
     ) -> Result<u64, Error> {
         let committer = &mut self.committer;
         let before = committer.state.queue_sequence;
-        let mut group = Group::at(self.clock.now());
-        let mut receipt = Receipt::default();
-        for text in urls {
-            let Ok(url) = url::parse(text.as_ref()) else {
-                continue;
-            };
-            let id = committer.identity.id(&url);
-            let queued = QueuedUrl {
-                depth,
-                path: "L".to_owned(),
-                ..QueuedUrl::new(url.into(), id)
-            };
-            let class = class_of(depth);
-            committer.admit_in(class, queued, Origin::Link, None, &mut receipt, &mut group)?;
-        }
-        committer.write(group)?;
+        let set = committer.collect(self.clock.now(), |judge, group| {
+            for text in urls {
+                let Ok(url) = url::parse(text.as_ref()) else {
+                    continue;
+                };
+                let id = judge.gate.identity.id(&url);
+                let queued = QueuedUrl {
+                    depth,
+                    path: "L".to_owned(),
+                    ..QueuedUrl::new(url.into(), id)
+                };
+                let class = class_of(depth);
+                judge
+                    .gate
+                    .admit_in(class, queued, Origin::Link, None, group)?;
+            }
+            Ok(())
+        })?;
+        committer.write(set)?;
         committer.checkpoint_if_due()?;
         Ok(committer.state.queue_sequence - before)
     }
@@ -162,11 +164,13 @@ impl Rehearsal {
     /// Takes URLs out of their queues as one group, and leaves no trace of them but that they were seen:
     /// what the frontier costs without what a page costs. Makes a checkpoint if one is due.
     pub fn drop_taken(&mut self, taken: &[Taken]) -> Result<(), Error> {
-        let mut group = Group::at(self.clock.now());
-        for it in taken {
-            self.committer.leave_queue(&it.host, it.place, &mut group)?;
-        }
-        self.committer.write(group)?;
+        let set = self.committer.collect(self.clock.now(), |_, group| {
+            for it in taken {
+                group.set.leave_queue(&it.host, it.place)?;
+            }
+            Ok(())
+        })?;
+        self.committer.write(set)?;
         self.committer.checkpoint_if_due()
     }
 
@@ -208,7 +212,8 @@ impl Rehearsal {
     /// Commits visits as one group, and makes a checkpoint if one is due.
     pub fn commit(&mut self, visits: Vec<Prepared>) -> Result<(), Error> {
         let entries = visits.into_iter().map(|visit| Entry::Visit(visit.0));
-        self.committer.commit(entries.collect())?;
+        let now = self.clock.now();
+        self.committer.commit(entries.collect(), now)?;
         self.committer.checkpoint_if_due()
     }
 
@@ -222,9 +227,8 @@ impl Rehearsal {
         let Ok(url) = url::parse(url) else {
             return false;
         };
-        let id = self.committer.identity.id(&url);
-        let committer = &mut self.committer;
-        committer.seen.contains(id, &committer.catalog[SEEN_RUNS])
+        let id = self.committer.gate.identity.id(&url);
+        self.committer.lookups.is_seen(id)
     }
 
     /// URLs waiting, as the crawl counts them.
@@ -247,11 +251,10 @@ impl Rehearsal {
         let mut audit = Audit::default();
         let mut ids: HashSet<UrlId> = HashSet::new();
         let store = Arc::clone(&self.committer.store);
-        let committer = &mut self.committer;
+        let lookups = &mut self.committer.lookups;
         let mut count = |id: UrlId, audit: &mut Audit| {
             audit.doubled += u64::from(!ids.insert(id));
-            let seen = committer.seen.contains(id, &committer.catalog[SEEN_RUNS]);
-            audit.unseen += u64::from(!seen);
+            audit.unseen += u64::from(!lookups.is_seen(id));
         };
         for_each(&*store, Table::Hosts, &[], &mut |key, row| {
             let name = String::from_utf8_lossy(key);

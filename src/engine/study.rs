@@ -7,12 +7,13 @@ use std::path::Path;
 
 use super::DataDirectory;
 use super::clock::Clock;
-use super::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
-use super::effects::Group;
+use super::commit::{Committer, SEEN_RUNS};
 use super::{Error, Options, open};
-use crate::dedup::{Document, DocumentId, Features, Fingerprints, Stored, Verdict, postings};
+use crate::dedup::{
+    Asked, Document, DocumentId, Features, Fingerprints, Pending, Repeat, Stored, Verdict, postings,
+};
 use crate::rows::Rank;
-use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
+use crate::rows::{Duplicate, Fate, Judgement, PAGES, PageRecord};
 use crate::store::{Table, decode};
 use crate::url::UrlId;
 
@@ -51,57 +52,31 @@ impl Study {
     pub fn commit(&mut self, pages: Vec<MadeUp>) -> Result<usize, Error> {
         let committer = &mut self.committer;
         let now = Clock::start().now();
-        let mut group = Group::at(now);
-        for page in pages {
-            let seen = &mut committer.catalog[SEEN_RUNS];
-            if !committer.seen.insert(page.id, seen) {
-                continue;
-            }
-            group.delta.seen.push(page.id.key());
-            let asked = committer.asked(page.id, &page.url, &page.fingerprints);
-            let verdict = committer.answered(&asked, &group)?;
-            let (judgement, document) = match verdict {
-                Verdict::Duplicate(repeat) => {
-                    let duplicate = Duplicate {
-                        of: repeat.original.id,
-                        page: repeat.original.url_id,
-                        tier: repeat.tier,
-                        distance: repeat.distance,
-                        similarity: repeat.similarity,
-                        first_seen: now.micros(),
-                        last_checked: now.micros(),
-                        rank: Rank::unsettled(false),
-                    };
-                    (Judgement::Duplicate(duplicate), None)
+        let mut duplicates = 0;
+        let set = committer.collect(now, |judge, group| {
+            for page in pages {
+                if !group.see(page.id) {
+                    continue;
                 }
-                _ => (Judgement::Unique, Some(add(committer, &mut group, &page))),
-            };
-            let record = PageRecord {
-                url: page.url,
-                via: None,
-                depth: 1,
-                time: now.micros(),
-                last_seen: now.micros(),
-                attempts: 1,
-                fate: Fate::Answered {
-                    status: 200,
-                    mime: Some("text/html".to_owned()),
-                    size: 20_000,
-                    title: Some("A page that nobody has written".to_owned()),
-                    language: Some("en".to_owned()),
-                    canonical: None,
-                    judgement,
-                },
-                revisit: None,
-                validators: None,
-                document: None,
-                record: None,
-                stored_members: 0,
-            };
-            group.pages.push((page.id, record, document));
-        }
-        let duplicates = group.pages.len() - group.documents.len();
-        committer.write(group)?;
+                let verdict = group.judge(page.id, &page.url, &page.fingerprints, judge.rules)?;
+                let (judgement, document) = match verdict {
+                    Verdict::Duplicate(repeat) => {
+                        duplicates += 1;
+                        (Judgement::Duplicate(made_up(&repeat, now.micros())), None)
+                    }
+                    _ => {
+                        let id = committed(group.set.state.last_document + 1, &page, now.micros());
+                        (Judgement::Unique, Some(group.add_document(id)))
+                    }
+                };
+                let id = page.id;
+                group
+                    .set
+                    .put_page(id, record(page, judgement, now.micros()), document);
+            }
+            Ok(())
+        })?;
+        committer.write(set)?;
         committer.checkpoint_if_due()?;
         Ok(duplicates)
     }
@@ -112,9 +87,22 @@ impl Study {
         id: UrlId,
         fingerprints: &Fingerprints,
     ) -> Result<Option<DocumentId>, Error> {
-        let asked = self.committer.asked(id, "", fingerprints);
-        let verdict = self.committer.answered(&asked, &Group::default())?;
-        Ok(verdict.repeats().map(|repeats| repeats.original.id))
+        let lookups = &self.committer.lookups;
+        let asked = Asked {
+            page: id,
+            url: "",
+            fingerprints,
+            runs: lookups.dedup_runs(),
+            pending: &Pending::default(),
+            rules: &self.committer.rules,
+        };
+        let is_committed = |original: &Document| {
+            let page = PAGES.get(&*self.committer.store, original.url_id.as_bytes())?;
+            let own = page.and_then(|page| page.document);
+            Ok::<_, Error>(own.is_some_and(|own| own.id == original.id))
+        };
+        let verdict = lookups.index.judge(&asked, is_committed)?;
+        Ok(verdict.repeats().map(|repeat| repeat.original.id))
     }
 
     /// What is not there of a page: its record, its key among the URLs seen, its document or what leads
@@ -124,18 +112,18 @@ impl Study {
         let Some(row) = committer.store.get(Table::Pages, id.as_bytes())? else {
             return Ok(Some("its record"));
         };
-        if !committer.catalog[SEEN_RUNS].contains(id.key()) {
+        if !committer.lookups.catalog[SEEN_RUNS].contains(id.key()) {
             return Ok(Some("its key among the URLs seen"));
         }
         let page: PageRecord = decode(Table::Pages, &row)?;
         let Some(document) = page.document else {
             return Ok(None);
         };
-        let found = committer.index.documents().get(document.id)?;
+        let found = committer.lookups.index.documents().get(document.id)?;
         if found.as_deref() != Some(&document) {
             return Ok(Some("its document"));
         }
-        let runs = &committer.catalog[DEDUP_RUNS..];
+        let runs = committer.lookups.dedup_runs();
         let is_posted = postings(&document, &self.features).iter().all(|posting| {
             let mut pairs = runs[usize::from(posting.structure)].pairs(posting.key, posting.key);
             pairs.any(|(_, document)| document == posting.document)
@@ -155,12 +143,12 @@ impl Study {
 
     /// Waits until files are merged, so that the next checkpoint takes them in.
     pub fn settle(&mut self) -> Result<(), Error> {
-        Ok(self.committer.catalog.finish_merges()?)
+        Ok(self.committer.lookups.catalog.finish_merges()?)
     }
 
     /// Name, files, bytes mapped and bytes of memory of each structure of `runs`.
     pub fn runs(&self) -> impl Iterator<Item = (&'static str, usize, u64, usize)> {
-        self.committer.catalog.iter().map(|runs| {
+        self.committer.lookups.catalog.iter().map(|runs| {
             (
                 runs.name(),
                 runs.file_count(),
@@ -171,17 +159,55 @@ impl Study {
     }
 }
 
-/// Adds the document of a unique page: its position in the group.
-fn add(committer: &mut Committer, group: &mut Group, page: &MadeUp) -> usize {
-    let id = committer.state.last_document + 1;
+/// What is kept of a made-up page that repeats another.
+fn made_up(repeat: &Repeat, now: i64) -> Duplicate {
+    Duplicate {
+        of: repeat.original.id,
+        page: repeat.original.url_id,
+        tier: repeat.tier,
+        distance: repeat.distance,
+        similarity: repeat.similarity,
+        first_seen: now,
+        last_checked: now,
+        rank: Rank::unsettled(false),
+    }
+}
+
+/// The record of a made-up page.
+fn record(page: MadeUp, judgement: Judgement, now: i64) -> PageRecord {
+    PageRecord {
+        url: page.url,
+        via: None,
+        depth: 1,
+        time: now,
+        last_seen: now,
+        attempts: 1,
+        fate: Fate::Answered {
+            status: 200,
+            mime: Some("text/html".to_owned()),
+            size: 20_000,
+            title: Some("A page that nobody has written".to_owned()),
+            language: Some("en".to_owned()),
+            canonical: None,
+            judgement,
+        },
+        revisit: None,
+        validators: None,
+        document: None,
+        record: None,
+        stored_members: 0,
+    }
+}
+
+/// The document of a unique page, as if about 10,000 records were in each file of the archive.
+fn committed(id: DocumentId, page: &MadeUp, now: i64) -> Document {
     let mut record = [0; 16];
     record.copy_from_slice(&page.payload[..16]);
-    let document = Document {
+    Document {
         id,
         url_id: page.id,
         url: page.url.clone(),
-        fetched: group.now.micros(),
-        // About 10,000 records a file.
+        fetched: now,
         stored: Stored {
             record,
             segment: (id / 10_000) as u32,
@@ -191,6 +217,5 @@ fn add(committer: &mut Committer, group: &mut Group, page: &MadeUp) -> usize {
         stored_for: None,
         payload: page.payload,
         fingerprints: page.fingerprints.clone(),
-    };
-    committer.add_document(document, None, group)
+    }
 }

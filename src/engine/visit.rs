@@ -12,16 +12,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dedup::{Document, Fingerprints, Ineligible, Verdict};
-use crate::fetch::{Outcome, Reservation};
+use crate::dedup::{Document, Fingerprints, Ineligible, Signature, Tier, Verdict};
+use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
 use crate::page::sitemap::EntryKind;
 use crate::page::{Page, Wishes};
 use crate::url::{HostKey, Url, UrlId};
 
 use super::LiveOptions;
+use super::again::PutBack;
 use super::messages::SeedsAdded;
-use super::retry::PutBack;
 use crate::rows::PageRecord;
 use tokio::sync::oneshot;
 
@@ -103,9 +103,9 @@ pub struct Listed {
 
 /// A visit after judgement: the last step before it is written down.
 #[derive(Debug)]
-pub struct Judged {
+pub struct Judged<'a> {
     /// The visit.
-    pub analysed: Analysed,
+    pub analysed: &'a Analysed,
     /// Whether its page is stored already.
     pub verdict: Verdict,
     /// The document whose stored payload is this body, byte for byte.
@@ -119,7 +119,57 @@ pub struct Judged {
     pub must_be_whole: bool,
 }
 
-impl Judged {
+impl Analysed {
+    /// A number that equal answers share: of the main content, where there is one, because a page's
+    /// furniture changes without the page; else of the text, or of bytes and status.
+    pub(super) fn mark(&self) -> u64 {
+        let fingerprints = self.fingerprints.as_ref().ok();
+        let mut kinds = [Tier::Content, Tier::Normalized].into_iter();
+        let digest = kinds.find_map(|kind| match fingerprints?.get(kind)? {
+            Signature::Digest(digest) => Some(digest),
+            _ => None,
+        });
+        let status = match &self.fetched.outcome {
+            Outcome::Exchange(exchange) => u64::from(exchange.status),
+            Outcome::Failed(_) => 0,
+        };
+        let digest = digest.unwrap_or(&self.payload);
+        let leading = digest.first_chunk().copied().unwrap_or_default();
+        u64::from_be_bytes(leading) ^ status
+    }
+
+    /// When the visit was begun: microseconds since 1970.
+    pub(super) fn micros(&self) -> i64 {
+        match &self.fetched.outcome {
+            Outcome::Exchange(exchange) => exchange.started.as_microsecond(),
+            Outcome::Failed(_) => self.fetched.finished.micros(),
+        }
+    }
+
+    /// Turns the visit into a failure of ours: nothing of its answer is kept or followed. A robots.txt
+    /// keeps its rules, and loses the sitemaps that it names.
+    pub(super) fn fail_internally(&mut self, why: &str) {
+        tracing::error!(url = %self.fetched.task.url, why, "the visit is recorded as failed");
+        self.fingerprints = Err(Ineligible::Status);
+        if let Findings::Robots { sitemaps, .. } = &mut self.findings {
+            sitemaps.clear();
+            return;
+        }
+        self.findings = Findings::Nothing;
+        self.fetched.outcome = Outcome::Failed(Failure::new(FailureClass::Internal, why));
+        self.fetched.reservation = Reservation::default();
+    }
+
+    /// Entries of the sitemap that was visited.
+    pub(super) fn sitemap_entries(&self) -> u32 {
+        match &self.findings {
+            Findings::Sitemap(list) => list.entries,
+            _ => 0,
+        }
+    }
+}
+
+impl Judged<'_> {
     /// The server says that what it answered the last time still holds, and did not send it again.
     pub(super) fn is_not_modified(&self) -> bool {
         let fetched = &self.analysed.fetched;

@@ -1,9 +1,8 @@
 //! Admission: whether a URL that was found is queued.
 
-use super::{Policies, Scope, SeenSet};
+use super::{Policies, Scope};
 use crate::learn::{Trail, Trap, by_form};
-use crate::runs::Runs;
-use crate::url::{self, HostKey, Url, UrlId};
+use crate::url::{self, HostKey, Url};
 
 /// Limits of the crawl that are the same for all hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +22,6 @@ pub struct Limits {
 pub struct Candidate<'a> {
     /// The URL as first seen.
     pub url: &'a str,
-    /// Its id.
-    pub id: UrlId,
     /// Number of links followed from a seed.
     pub depth: u16,
     /// Number of redirects followed in a row.
@@ -76,6 +73,14 @@ pub enum Admission {
     Variant,
     /// Its host is an alias of another host.
     Alias,
+    /// The page, or the link, asks that it not be followed.
+    Nofollow,
+    /// The page has more links than are kept of one.
+    LinksCut,
+    /// Its host has had as many sitemaps as are read of one.
+    TooManySitemaps,
+    /// A sitemap behind more indexes than are followed.
+    TooManyIndexes,
 }
 
 impl Admission {
@@ -93,24 +98,22 @@ impl Admission {
             Admission::Trapped(trap) => trap.name(),
             Admission::Variant => "learned-rule",
             Admission::Alias => "host-alias",
+            Admission::Nofollow => "nofollow",
+            Admission::LinksCut => "links-cut",
+            Admission::TooManySitemaps => "too-many-sitemaps",
+            Admission::TooManyIndexes => "too-many-indexes",
         }
     }
 }
 
-/// Decides about a candidate by itself. What was learned about its host may still lead to its
-/// refusal.
+/// Decides about a candidate that is not known, by itself. What was learned about its host may still
+/// lead to its refusal.
 pub fn admit(
     candidate: &Candidate<'_>,
     scope: &Scope,
     limits: &Limits,
     policies: &Policies,
-    seen: &mut SeenSet,
-    runs: &Runs,
 ) -> Admission {
-    // The cheapest check first: nine out of ten links are known.
-    if !candidate.other_form && seen.contains(candidate.id, runs) {
-        return Admission::Known;
-    }
     if candidate.hops > limits.max_redirects {
         return Admission::TooManyRedirects;
     }
@@ -156,9 +159,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use crate::frontier::{Overrides, Policy, Politeness, SEEN, ScopeKind, SeenOptions};
-    use crate::runs::{Catalog, Options};
-    use crate::url::{Canonicalizer, Identity, Secret, UrlPatterns};
+    use crate::frontier::{Overrides, Policy, Politeness, ScopeKind};
+    use crate::url::UrlPatterns;
 
     fn limits() -> Limits {
         Limits {
@@ -194,43 +196,26 @@ mod tests {
         )
     }
 
-    /// A scope of two hosts, nothing seen, and a way to ask.
+    /// A scope of two hosts, and a way to ask.
     struct Gate {
-        _directory: tempfile::TempDir,
-        catalog: Catalog,
-        seen: SeenSet,
         scope: Scope,
         policies: Policies,
-        identity: Identity,
     }
 
     impl Gate {
         fn new() -> Self {
-            let directory = tempfile::tempdir().unwrap();
-            let (catalog, _) =
-                Catalog::open(directory.path(), &[(SEEN, Options::default())]).unwrap();
             let mut scope = Scope::new(ScopeKind::Host);
             scope.add_seed(&url::parse("http://a.example/").unwrap());
             scope.add_seed(&url::parse("http://d.example/").unwrap());
             Self {
-                _directory: directory,
-                seen: SeenSet::new(&SeenOptions { expected_urls: 10 }, &catalog[0]),
-                catalog,
                 scope,
                 policies: policies(),
-                identity: Identity::new(
-                    Canonicalizer::default(),
-                    Secret::from_bytes([1; Secret::LEN]),
-                ),
             }
         }
 
-        fn ask(&mut self, url: &str, change: impl FnOnce(&mut Candidate<'_>)) -> &'static str {
-            let id =
-                url::parse(url).map_or(UrlId::from_bytes([9; 16]), |url| self.identity.id(&url));
+        fn ask(&self, url: &str, change: impl FnOnce(&mut Candidate<'_>)) -> &'static str {
             let mut candidate = Candidate {
                 url,
-                id,
                 depth: 1,
                 hops: 0,
                 trail: Trail::default(),
@@ -239,33 +224,13 @@ mod tests {
                 other_form: false,
             };
             change(&mut candidate);
-            let runs = &mut self.catalog[0];
-            let (scope, policies) = (&self.scope, &self.policies);
-            let admission = admit(&candidate, scope, &limits(), policies, &mut self.seen, runs);
-            if let Admission::Admitted(..) = admission {
-                self.seen.insert(id, runs);
-            }
-            admission.name()
+            admit(&candidate, &self.scope, &limits(), &self.policies).name()
         }
     }
 
     #[test]
-    fn a_url_is_admitted_once_whatever_its_form() {
-        let mut gate = Gate::new();
-        assert_eq!(
-            gate.ask("http://a.example/x?utm_source=y", |_| {}),
-            "admitted"
-        );
-        assert_eq!(gate.ask("http://a.example/x", |_| {}), "known");
-        assert_eq!(
-            gate.ask("http://a.example/x/", |asked| asked.other_form = true),
-            "admitted"
-        );
-    }
-
-    #[test]
     fn patterns_choose_among_links() {
-        let mut gate = Gate::new();
+        let gate = Gate::new();
         let given = |asked: &mut Candidate<'_>| asked.provenance = Provenance::Given;
         let named = |asked: &mut Candidate<'_>| asked.provenance = Provenance::Named;
         let a = "http://a.example/private/x";
@@ -286,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_not_remembered() {
-        let mut gate = Gate::new();
+    fn depth_scope_redirects_and_form_are_asked_in_turn() {
+        let gate = Gate::new();
         assert_eq!(
             gate.ask("http://a.example/deep", |asked| asked.depth = 3),
             "too-deep"

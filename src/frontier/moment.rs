@@ -25,6 +25,11 @@ impl Moment {
         Duration::from_millis(later.0.saturating_sub(self.0))
     }
 
+    /// The moment of microseconds since 1970, as rows store them.
+    pub fn of_micros(micros: i64) -> Self {
+        Self(u64::try_from(micros / 1_000).unwrap_or_default())
+    }
+
     /// The moment in microseconds since 1970, as rows store it.
     pub fn micros(self) -> i64 {
         i64::try_from(self.0)

@@ -43,6 +43,15 @@ impl Scope {
 
     /// Adds a seed. Returns its new entries in their stored form, which [`Scope::restore`] reads.
     pub fn add_seed(&mut self, seed: &Url) -> Vec<Vec<u8>> {
+        let entries = self.new_entries(seed);
+        for entry in &entries {
+            self.restore(entry);
+        }
+        entries
+    }
+
+    /// The entries that a seed would add, in their stored form.
+    pub fn new_entries(&self, seed: &Url) -> Vec<Vec<u8>> {
         // Entries for every kind are stored, so that a crawl can be resumed with another kind.
         let path = seed.path();
         let directory = &path[..=path
@@ -56,10 +65,12 @@ impl Scope {
         ];
         entries
             .into_iter()
-            .filter_map(|(kind, text)| {
-                let entry = [&[kind], text.as_bytes()].concat();
-                self.restore(&entry).then_some(entry)
+            .filter(|(kind, text)| match (kind, self.kind) {
+                (b'h', ScopeKind::Host) | (b'd', ScopeKind::Domain) => !self.names.contains(text),
+                (b'p', ScopeKind::Prefix) => !self.prefixes.contains(text),
+                _ => true,
             })
+            .map(|(kind, text)| [&[kind], text.as_bytes()].concat())
             .collect()
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dedup::{Fingerprints, Text, Tier};
-use crate::engine::world::{
+use crate::engine::testing::{
     COPY, ORIGINAL, SHORT, World, edits, framed, html, likeness, three, words,
 };
 use crate::rows::Fate;

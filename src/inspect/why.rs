@@ -365,9 +365,10 @@ fn admission(
     let key = HostKey::of(url);
     let trap = match by_form {
         Some(trap) => Some(trap),
-        None => trap_of(url, &policy.traps, store)?,
+        None => trap_of(url, host, &policy.traps, store)?,
     };
-    let learned = host.map(|host| identity.with_learned(&key, rules_of(host.learned_rules.learned())));
+    let learned =
+        host.map(|host| identity.with_learned(&key, rules_of(host.learned_rules.learned())));
     let variant_of = learned
         .map(|learned| learned.canonical(url).to_string())
         .filter(|form| *form != identity.canonical(url).as_str());

@@ -1,9 +1,11 @@
 //! The index: from a page's signatures to the original it repeats.
 
 mod documents;
+mod pending;
 mod witness;
 
 pub use documents::{Documents, DocumentsDamage, Error};
+pub use pending::Pending;
 
 use std::sync::Arc;
 
@@ -65,6 +67,8 @@ pub struct Asked<'a> {
     pub fingerprints: &'a Fingerprints,
     /// Where documents are looked for.
     pub runs: &'a [Runs],
+    /// Documents of the same group, which are in no runs yet.
+    pub pending: &'a Pending,
     /// How pages are compared.
     pub rules: &'a Rules,
 }
@@ -153,7 +157,7 @@ impl Index {
         };
         let tier = method.tier();
         let mut best: Option<(Match, Arc<Document>)> = None;
-        for id in self.candidates(method, signature, rule, page.runs) {
+        for id in self.candidates(method, signature, rule, page) {
             // Most candidates of the near tier fail by their sketches: no need to read them whole.
             if let Some(witness) = self.documents.witness(id, tier)
                 && method.measure(signature, &witness).is_none_or(|found| {
@@ -162,7 +166,11 @@ impl Index {
             {
                 continue;
             }
-            let Some(document) = self.documents.get(id)? else {
+            let document = match page.pending.get(id) {
+                Some(document) => Some(Arc::clone(document)),
+                None => self.documents.get(id)?,
+            };
+            let Some(document) = document else {
                 continue;
             };
             let Some(other) = document.fingerprints.at(at) else {
@@ -190,25 +198,27 @@ impl Index {
         method: &dyn Method,
         signature: &Signature,
         rule: &Rule,
-        runs: &[Runs],
+        page: &Asked<'_>,
     ) -> Vec<DocumentId> {
         let mut keys = Vec::new();
         method.keys(signature, &self.features, &mut keys);
         let mut candidates: Vec<DocumentId> = Vec::new();
         // Ranges around one value are looked for together.
         for keys in keys.chunk_by(|a, b| a.structure == b.structure && a.value == b.value) {
-            let Some((key, runs)) = keys
+            let Some((key, at)) = keys
                 .first()
-                .and_then(|key| Some((key, find_runs(runs, key.structure)?)))
+                .and_then(|key| Some((key, position(page.runs, key.structure)?)))
             else {
                 continue;
             };
+            let runs = &page.runs[at];
             if key.structure == BANDS && rule.method == Finder::Simhash {
                 continue;
             }
             if key.low == key.high {
-                let pairs = runs.pairs(key.low, key.high).take(SAME_KEY);
-                candidates.extend(pairs.map(|(_, document)| document));
+                let stored = runs.pairs(key.low, key.high).map(|(_, document)| document);
+                let pending = page.pending.find(at, |it| it == key.low);
+                candidates.extend(stored.chain(pending).take(SAME_KEY));
                 continue;
             }
             let ranges: Vec<_> = keys.iter().map(|key| (key.low, key.high)).collect();
@@ -216,6 +226,12 @@ impl Index {
             runs.near(&ranges, key.value, reach, |_, document| {
                 candidates.push(document);
             });
+            candidates.extend(page.pending.find(at, |it| {
+                let is_in_range = ranges
+                    .iter()
+                    .any(|(low, high)| (*low..=*high).contains(&it));
+                is_in_range && (it ^ key.value).count_ones() <= reach
+            }));
         }
         candidates.sort_unstable();
         candidates.dedup();
@@ -229,8 +245,8 @@ impl Index {
         runs: &[Runs],
     ) -> Result<Option<Arc<Document>>, Error> {
         let mut candidates = Vec::new();
-        if let Some(runs) = find_runs(runs, PAYLOAD) {
-            runs.find(key_of(payload), &mut candidates);
+        if let Some(at) = position(runs, PAYLOAD) {
+            runs[at].find(key_of(payload), &mut candidates);
         }
         for id in candidates {
             if let Some(document) = self.documents.get(id)?
@@ -242,14 +258,9 @@ impl Index {
         Ok(None)
     }
 
-    /// Adds a document and posts its keys; the postings are to be kept with the commit.
-    pub fn insert(&mut self, document: Arc<Document>, runs: &mut [Runs]) -> Vec<Posting> {
-        let postings = postings(&document, &self.features);
-        for posting in &postings {
-            self.post(posting, runs);
-        }
-        self.documents.insert(document);
-        postings
+    /// What the fingerprints of the documents are made of.
+    pub fn features(&self) -> &Features {
+        &self.features
     }
 
     /// Adds a posting again that a delta kept.
@@ -285,8 +296,8 @@ pub fn postings(document: &Document, features: &Features) -> Vec<Posting> {
     postings
 }
 
-fn find_runs<'a>(runs: &'a [Runs], name: &str) -> Option<&'a Runs> {
-    runs.iter().find(|runs| runs.name() == name)
+fn position(runs: &[Runs], name: &str) -> Option<usize> {
+    runs.iter().position(|runs| runs.name() == name)
 }
 
 #[cfg(test)]
@@ -300,6 +311,9 @@ mod tests {
     struct World {
         index: Index,
         catalog: Catalog,
+        /// The same documents as a group has them that is not committed, and an index without any.
+        pending: Pending,
+        empty: (Index, Catalog),
         rules: Rules,
         by: Fingerprinter,
         next: DocumentId,
@@ -315,11 +329,19 @@ mod tests {
                 .into_iter()
                 .map(|name| (name, Options::default()))
                 .collect();
-            let (catalog, _) = Catalog::open(&directory.join("runs"), &names).unwrap();
-            let (documents, _) = Documents::open(&directory.join("documents"), 1 << 20, 0).unwrap();
+            let open = |name: &str| {
+                let directory = directory.join(name);
+                let (catalog, _) = Catalog::open(&directory.join("runs"), &names).unwrap();
+                let (documents, _) =
+                    Documents::open(&directory.join("documents"), 1 << 20, 0).unwrap();
+                (Index::new(documents, features.clone()), catalog)
+            };
+            let (index, catalog) = open("committed");
             Self {
-                index: Index::new(documents, features.clone()),
+                index,
                 catalog,
+                pending: Pending::default(),
+                empty: open("empty"),
                 rules,
                 by: Fingerprinter::new(features),
                 next: 1,
@@ -341,12 +363,24 @@ mod tests {
                 url: "http://example.org/",
                 fingerprints: &fingerprints,
                 runs: &self.catalog,
+                pending: &Pending::default(),
                 rules: &self.rules,
             };
             let verdict = self
                 .index
                 .judge::<Error>(&asked, |_| Ok(committed))
                 .unwrap();
+            let (empty, runs) = &self.empty;
+            let asked = Asked {
+                runs,
+                pending: &self.pending,
+                ..asked
+            };
+            let of_group = empty.judge::<Error>(&asked, |_| Ok(committed)).unwrap();
+            assert_eq!(
+                of_group, verdict,
+                "a group is compared as what is committed"
+            );
             if matches!(verdict, Verdict::Unique) {
                 self.next += 1;
                 let document = Document {
@@ -359,7 +393,11 @@ mod tests {
                     payload: [id as u8; 32],
                     fingerprints,
                 };
-                self.index.insert(Arc::new(document), &mut self.catalog);
+                for posting in postings(&document, self.index.features()) {
+                    self.index.post(&posting, &mut self.catalog);
+                }
+                self.pending.add(document.clone(), self.index.features());
+                self.index.documents_mut().insert(Arc::new(document));
             }
             verdict
         }

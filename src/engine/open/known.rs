@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use jiff::Timestamp;
@@ -16,18 +17,15 @@ use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
-use crate::dedup::{Document, Fingerprints, Ineligible, Stored, Verdict};
 use crate::engine::analysts::Analysts;
-use crate::engine::committer::{Committer, DEDUP_RUNS, SEEN_RUNS};
+use crate::engine::clock::Clock;
 use crate::engine::crawl::Crawl;
-use crate::engine::effects::Group;
 use crate::engine::error::Error;
 use crate::engine::messages::StopHandle;
 use crate::engine::reading::Reader;
 use crate::engine::visit::{Entry, Findings, KnownBody, KnownPage, KnownPages};
 use crate::fetch::{Cut, Exchange};
-use crate::rows::{Fate, PageRecord};
-use crate::store::{Table, decode, encode, keys};
+use crate::store::{Table, decode, keys};
 use crate::url;
 
 /// Records, and bytes of their blocks, that are worked on at once and share a commit.
@@ -72,8 +70,8 @@ impl Crawl {
             None => 0,
         };
         let analysts = Analysts::new(
-            Reader::new(&self.committer.identity, &self.options),
-            self.committer.policies.clone(),
+            Reader::new(&self.committer.gate.identity, &self.options),
+            Arc::clone(&self.committer.gate.policies),
         );
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut records = SegmentReader::open_at(file, from, Limits::default())?;
@@ -93,7 +91,8 @@ impl Crawl {
                 progress: progress.clone(),
                 through,
             };
-            self.committer.commit(vec![Entry::Known(known)])?;
+            let now = Clock::start().now();
+            self.committer.commit(vec![Entry::Known(known)], now)?;
             self.committer.checkpoint_if_due()?;
             if stop.is_stopped() {
                 return Ok(());
@@ -106,8 +105,8 @@ impl Crawl {
         let Some(url) = target(record) else {
             return false;
         };
-        let Committer { seen, catalog, .. } = &mut self.committer;
-        !seen.contains(analysts.reader.identity.id(&url), &catalog[SEEN_RUNS])
+        let id = analysts.reader.identity.id(&url);
+        !self.committer.lookups.is_seen(id)
     }
 }
 
@@ -234,86 +233,4 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
         });
     }
     Some(known)
-}
-
-impl Committer {
-    /// Takes what an earlier crawl knows.
-    pub(in crate::engine) fn know(
-        &mut self,
-        known: KnownPages,
-        group: &mut Group,
-    ) -> Result<(), Error> {
-        let (archive, progress, through) = (known.archive, known.progress, known.through);
-        for page in known.pages {
-            if !self.seen.insert(page.id, &mut self.catalog[SEEN_RUNS]) {
-                continue;
-            }
-            group.delta.seen.push(page.id.key());
-            self.state.counters.known += 1;
-            let document = match &page.body {
-                Some(body) => self.known_document(&page, body, group)?,
-                None => None,
-            };
-            let record = PageRecord {
-                validators: None,
-                url: page.url,
-                via: None,
-                depth: 0,
-                time: page.time,
-                attempts: 0,
-                fate: Fate::Known {
-                    status: page.status,
-                    mime: page.mime,
-                    archive: archive.clone(),
-                },
-                revisit: None,
-                document: None,
-                record: None,
-                stored_members: 0,
-                // By this crawl, however long ago the earlier one was there.
-                last_seen: group.now.micros(),
-            };
-            group.pages.push((page.id, record, document));
-        }
-        group.batch.put(Table::Meta, progress, encode(&through));
-        Ok(())
-    }
-
-    /// The document of a known page, if there is nothing like it yet: its position in the group.
-    fn known_document(
-        &mut self,
-        page: &KnownPage,
-        body: &KnownBody,
-        group: &mut Group,
-    ) -> Result<Option<usize>, Error> {
-        let is_page = !body.is_refusal || !self.rules.of(&page.url).refusals;
-        let verdict = match body.fingerprints.as_ref().filter(|_| is_page) {
-            Some(fingerprints) => {
-                let asked = self.asked(page.id, &page.url, fingerprints);
-                self.answered(&asked, group)?
-            }
-            None => Verdict::Ineligible(Ineligible::Status),
-        };
-        let runs = &self.catalog[DEDUP_RUNS..];
-        let fingerprints = match (&verdict, &body.fingerprints) {
-            (Verdict::Unique, Some(fingerprints)) => fingerprints.clone(),
-            _ if self.index.find_payload(&body.payload, runs)?.is_some() => return Ok(None),
-            _ => Fingerprints::default(),
-        };
-        let document = Document {
-            id: self.state.last_document + 1,
-            url_id: page.id,
-            url: page.url.clone(),
-            fetched: page.time,
-            stored: Stored {
-                record: body.record,
-                segment: Stored::ELSEWHERE,
-                ..Stored::default()
-            },
-            stored_for: None,
-            payload: body.payload,
-            fingerprints,
-        };
-        Ok(Some(self.add_document(document, None, group)))
-    }
 }

@@ -132,7 +132,7 @@ impl fmt::Display for MemoryPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::succession::tests::options;
+    use crate::engine::testing::options;
 
     fn plan(max_memory: u64, expected_urls: u64) -> MemoryPlan {
         let mut options = options();

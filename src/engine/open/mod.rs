@@ -15,18 +15,14 @@ mod refingerprint;
 mod standby;
 mod store;
 
-use std::path::Path;
-use std::sync::Arc;
-
 pub use directory::{DataDirectory, DirectoryError};
 pub use known::known_files;
 pub use memory::MemoryPlan;
 pub(super) use store::{open_store, read_secret};
 
 use super::Options;
-use super::committer::Committer;
+use super::commit::Committer;
 use super::error::Error;
-use crate::rows::{CrawlState, DiskState};
 use promote::{Shared, promote};
 use standby::Standby;
 use store::open_or_begin;
@@ -38,25 +34,5 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let rows = open_or_begin(directory, options, &mut failpoint)?;
     let shared = Shared::new(&*rows.0, &rows.1, options)?;
     let standby = Standby::open(path, rows, options, &mut failpoint)?;
-    promote(standby, path, options, failpoint, shared)
-}
-
-/// Opens a committer again from what its last commit left on disk: whatever else is in its memory
-/// is dropped first. The store stays open, and so does what the rest of the engine holds of the
-/// committer (policies, guard, counters). `path` is the data directory, whose lock the caller
-/// holds; `options` are those that hold now.
-pub(super) fn reopen(
-    committer: Committer,
-    path: &Path,
-    options: &Options,
-) -> Result<Committer, Error> {
-    let shared = Shared::of(&committer);
-    let store = Arc::clone(&committer.store);
-    let mut failpoint = committer.failpoint;
-    // Runs and documents are locked by whoever has them open; their threads end here.
-    drop(committer);
-    let state = CrawlState::read(&*store)?.unwrap_or_default();
-    let disk = DiskState::read(&*store)?.unwrap_or_default();
-    let standby = Standby::open(path, (store, state, disk), options, &mut failpoint)?;
     promote(standby, path, options, failpoint, shared)
 }

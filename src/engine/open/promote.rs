@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::watch;
 
@@ -11,12 +10,12 @@ use super::memory::MemoryPlan;
 use super::standby::Standby;
 use crate::archive::{WarcArchive, WarcOptions};
 use crate::engine::Options;
-use crate::engine::committer::{CheckpointLimits, Committer};
+use crate::engine::admission::Gate;
+use crate::engine::again::{Expiry, Revisits};
+use crate::engine::commit::{CheckpointLimits, Checkpoints, Committer};
 use crate::engine::error::Error;
-use crate::engine::expiry::Expiry;
 use crate::engine::failpoint::Failpoint;
 use crate::engine::observe::MemoryUse;
-use crate::engine::revisit::Revisits;
 use crate::engine::run_hosts::RunHosts;
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};
@@ -47,16 +46,6 @@ impl Shared {
             memory: watch::Sender::new(MemoryUse::default()),
         })
     }
-
-    /// That of a committer which will be opened again.
-    pub(super) fn of(committer: &Committer) -> Self {
-        Self {
-            policies: Arc::clone(&committer.policies),
-            guard: Arc::clone(&committer.guard),
-            counters: committer.counters.clone(),
-            memory: committer.memory.clone(),
-        }
-    }
 }
 
 /// Begins to write in the directory `path`.
@@ -73,9 +62,7 @@ pub(super) fn promote(
         identity,
         state,
         disk,
-        catalog,
-        seen,
-        index,
+        lookups,
         deltas,
     } = standby;
     let mut warc = WarcOptions::new(path.join("warc"));
@@ -104,39 +91,36 @@ pub(super) fn promote(
     } = shared;
     counters.send_replace(state.counters.clone());
 
-    let mut committer = Committer {
+    let limits = CheckpointLimits {
+        interval: options.checkpoint_interval,
+        keys: plan.keys,
+        delta_bytes: plan.delta_bytes,
+    };
+    let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
+    Ok(Committer {
         counters,
         memory,
         store,
         archive: Box::new(archive),
         log,
-        catalog,
-        seen,
-        index,
-        scope,
-        limits: options.limits.clone(),
-        policies,
+        lookups,
+        checkpoints: Checkpoints::new(limits, deltas),
+        gate: Gate {
+            scope,
+            limits: options.limits.clone(),
+            policies,
+            identity,
+        },
         rules: options.rules.clone(),
-        identity,
+        keep: options.archive.store,
+        revisits,
+        expiry: Expiry::new(options.expire_after),
         guard,
-        store_policy: options.archive.store,
         state,
         disk,
-        checkpoints: CheckpointLimits {
-            interval: options.checkpoint_interval,
-            keys: plan.keys,
-            delta_bytes: plan.delta_bytes,
-        },
         failpoint,
-        last_checkpoint: Instant::now(),
-        deltas,
-        begun: None,
         run_hosts: RunHosts::default(),
-        revisits: Revisits::none(),
-        expiry: Expiry::new(options.expire_after),
-    };
-    committer.revisit_by(options.revisit.clone())?;
-    Ok(committer)
+    })
 }
 
 /// The guard, and whose private addresses the user named as seeds.

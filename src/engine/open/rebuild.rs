@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use super::memory::MemoryPlan;
 use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage, Features};
-use crate::engine::committer::{DEDUP_RUNS, SEEN_RUNS};
+use crate::engine::Options;
+use crate::engine::again::is_mostly_dead;
+use crate::engine::commit::{DEDUP_RUNS, SEEN_RUNS};
 use crate::engine::error::Error;
-use crate::engine::{Options, expiry};
 use crate::frontier::{Block, RobotsRow, SEEN};
 use crate::rows::{CrawlState, DiskState, PageRecord};
 use crate::runs::{self, Catalog, Damage, Retired, Runs};
@@ -36,8 +37,8 @@ pub(super) fn open_documents(
         disk.documents_checkpointed = 0;
     }
     // sled does not give back the space of rows that were removed. What it had is in the store.
-    let is_mostly_dead = expiry::is_mostly_dead(disk.dead_rows, state.last_document, retired);
-    if is_mostly_dead && folder.exists() {
+    let is_dead = is_mostly_dead(disk.dead_rows, state.last_document, retired);
+    if is_dead && folder.exists() {
         tracing::info!(
             expired = disk.dead_rows,
             "the documents are built anew without those that expired"
@@ -47,7 +48,7 @@ pub(super) fn open_documents(
             source,
         })?;
     }
-    let expected = match is_mostly_dead {
+    let expected = match is_dead {
         true => 0,
         false => disk.documents_checkpointed,
     };

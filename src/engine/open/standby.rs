@@ -15,13 +15,13 @@ use super::rebuild::{open_documents, open_runs, repair_runs};
 use super::refingerprint::{self, Refingerprint};
 use super::store::{crawl_number, read_secret};
 use crate::dedup::Index;
-use crate::engine::committer::{DEDUP_RUNS, Deltas, SEEN_RUNS};
+use crate::engine::Options;
+use crate::engine::again::read_retired;
+use crate::engine::commit::{Deltas, Lookups, SEEN_RUNS};
 use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
-use crate::engine::{Options, expiry};
 use crate::frontier::SeenSet;
 use crate::rows::{CrawlState, Delta, DiskState};
-use crate::runs::Catalog;
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::Identity;
 
@@ -31,9 +31,7 @@ pub(in crate::engine) struct Standby {
     pub(super) identity: Identity,
     pub(super) state: CrawlState,
     pub(super) disk: DiskState,
-    pub(super) catalog: Catalog,
-    pub(super) seen: SeenSet,
-    pub(super) index: Index,
+    pub(super) lookups: Lookups,
     /// Deltas that no checkpoint covers.
     pub(super) deltas: Deltas,
 }
@@ -54,7 +52,7 @@ impl Standby {
             Refingerprint::new(&*store, path.join("warc"), &identity, options).run()?;
             Failpoint::reach(failpoint, Step::Refingerprinted);
         }
-        let retired = expiry::read_retired(&*store)?;
+        let retired = read_retired(&*store)?;
         // Both are read once as they are opened, which takes seconds where there are ten million.
         let (documents, opened) = thread::scope(|scope| {
             let opened = scope.spawn(|| open_runs(path));
@@ -69,18 +67,20 @@ impl Standby {
         let catalog = repair_runs(&*store, opened, features, states, retired, remaking)?;
         let filter = path.join("runs").join("seen.filter");
         let mut standby = Self {
-            seen: SeenSet::open(&options.seen, &catalog[SEEN_RUNS], &filter, crawl),
-            index: Index::new(documents, features.clone()),
+            lookups: Lookups {
+                seen: SeenSet::open(&options.seen, &catalog[SEEN_RUNS], &filter, crawl),
+                index: Index::new(documents, features.clone()),
+                catalog,
+            },
             store,
             identity,
             state,
             disk,
-            catalog,
             deltas: Deltas::default(),
         };
         standby.replay(remaking)?;
         if remaking {
-            standby.catalog.checkpoint(standby.state.sequence)?;
+            standby.lookups.catalog.checkpoint(standby.state.sequence)?;
             Failpoint::reach(failpoint, Step::Rebuilt);
             standby.disk.runs_checkpointed = standby.state.sequence;
             finish_remaking(&*standby.store, &standby.disk, &features.line())?;
@@ -112,21 +112,8 @@ impl Standby {
     /// Takes what the commit of number `sequence` added to runs and documents into memory. Applying
     /// a delta twice is harmless. `bytes` are those of its row.
     pub(super) fn apply(&mut self, sequence: u64, delta: Delta, bytes: usize) {
-        self.deltas.first.get_or_insert(sequence);
-        self.deltas.keys += delta.keys();
-        self.deltas.bytes += bytes;
-        for key in delta.seen {
-            self.seen.restore(key, &mut self.catalog[SEEN_RUNS]);
-        }
-        for posting in &delta.postings {
-            self.index.post(posting, &mut self.catalog[DEDUP_RUNS..]);
-        }
-        for document in delta.documents {
-            self.index.documents_mut().insert(Arc::new(document));
-        }
-        for id in delta.expired {
-            self.index.documents_mut().remove(id);
-        }
+        self.deltas.add(sequence, &delta, bytes);
+        self.lookups.apply(delta);
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::analysts::Analysts;
 use super::clock::Clock;
-use super::committer::Committer;
+use super::commit::Committer;
 use super::disk::Disk;
 use super::error::Error;
 use super::event::Event;
@@ -78,8 +78,8 @@ fn start(
     let (fetched, fetched_queue) = mpsc::channel(2 * cores);
     let (analysed, analysed_queue) = sync_channel(ENTRIES_WAITING);
 
-    let reader = Reader::new(&committer.identity, &options);
-    let analysts = Analysts::new(reader, Arc::clone(&committer.policies));
+    let reader = Reader::new(&committer.gate.identity, &options);
+    let analysts = Analysts::new(reader, Arc::clone(&committer.gate.policies));
     let waiting = analysts.waiting.clone();
     let curfew = analysts.curfew.clone();
     let analysts = analysts
@@ -91,11 +91,11 @@ fn start(
     let scheduler = Scheduler {
         schedule: Schedule::new(
             schedule_options(&options, limits, resumed.then(|| clock.now())),
-            committer.identity.clone(),
+            committer.gate.identity.clone(),
         ),
         fetchers: Fetchers {
             fetcher: Fetcher::new(options.fetch.clone(), Arc::clone(&committer.guard))?,
-            policies: Arc::clone(&committer.policies),
+            policies: Arc::clone(&committer.gate.policies),
             clock,
             guard: Arc::clone(&committer.guard),
             limiter: options.max_rate.map(limiter),

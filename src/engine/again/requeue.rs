@@ -7,20 +7,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::clock::Clock;
-use super::committer::Committer;
-use super::effects::Group;
-use super::follow::add_to_queue;
-use super::open;
-use super::visit::Receipt;
-use super::{DataDirectory, Error};
+use crate::engine::clock::Clock;
+use crate::engine::commit::WriteSet;
+use crate::engine::error::Error;
+use crate::engine::open::{DataDirectory, open_store};
 use crate::fetch::FailureClass;
-use crate::frontier::{HostState, QueuedUrl, Trouble};
-use crate::rows::{Counters, CrawlState, Fate, PageRecord};
+use crate::frontier::{HostState, Policies, QueuedUrl, Trouble};
+use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord};
 use crate::store::{Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, HostMap, HostPattern, UrlId};
 
@@ -87,29 +85,24 @@ pub struct PutBack {
     hosts: Vec<HostKey>,
     next: Option<RetryCursor>,
     /// Who waits.
-    pub(super) reply: Option<oneshot::Sender<Retried>>,
+    pub(in crate::engine) reply: Option<oneshot::Sender<Retried>>,
 }
 
 /// Puts failed URLs back; nobody may be crawling.
 pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
     let directory = DataDirectory::take_existing(path)?;
-    let store = open::open_store(&directory)?;
+    let store = open_store(&directory)?;
     let mut state = CrawlState::read(&*store)?.unwrap_or_default();
+    let mut disk = DiskState::read(&*store)?.unwrap_or_default();
     let mut done = Retried::default();
     loop {
         let part = find(&*store, filter, done.next.take())?;
-        let mut group = Group::at(Clock::start().now());
-        let mut receipt = Receipt::default();
-        done.add(put_back(
-            &part,
-            &*store,
-            &mut state,
-            &mut receipt,
-            &mut group,
-        )?);
-        state.sequence += 1;
-        let (batch, ..) = group.into_batch(&mut state);
-        store.commit(batch, Durability::Disk)?;
+        let mut set = WriteSet::new(Arc::clone(&store), state, disk, Clock::start().now());
+        done.add(part.put_back(&mut set)?);
+        set.state.sequence += 1;
+        let prepared = set.prepare();
+        store.commit(prepared.batch, Durability::Disk)?;
+        (state, disk) = (prepared.state, prepared.disk);
         if done.next.is_none() {
             return Ok(done);
         }
@@ -117,7 +110,7 @@ pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
 }
 
 /// Looks for a part of what is to be put back. Reads the store, so it blocks.
-pub(super) fn find(
+pub(in crate::engine) fn find(
     store: &dyn Store,
     filter: &RetryFilter,
     from: Option<RetryCursor>,
@@ -204,65 +197,93 @@ impl RetryFilter {
     }
 }
 
-/// Puts a part back, as far as it still holds.
-fn put_back(
-    part: &PutBack,
-    store: &dyn Store,
-    state: &mut CrawlState,
-    receipt: &mut Receipt,
-    group: &mut Group,
-) -> Result<Retried, Error> {
-    let mut done = Retried {
-        next: part.next.clone(),
-        ..Retried::default()
-    };
-    let now = group.now;
-    for id in &part.pages {
-        let Some(page) = group.page(store, *id)? else {
-            continue;
+impl PutBack {
+    /// Puts a part back, as far as it still holds.
+    pub(in crate::engine) fn put_back(&self, set: &mut WriteSet) -> Result<Retried, Error> {
+        let mut done = Retried {
+            next: self.next.clone(),
+            ..Retried::default()
         };
-        let Some(class) = part.filter.class_of(page) else {
-            continue;
+        for id in &self.pages {
+            if let Some(class) = self.requeue(*id, &mut done, set)? {
+                *done.urls.entry(class).or_default() += 1;
+            }
+        }
+        for host in &self.hosts {
+            if end_waits(&self.filter, host, set)? {
+                done.hosts += 1;
+                let state = set.host(host)?;
+                if state.queued > 0 {
+                    let due = state.due;
+                    set.receipt.queued.push((host.clone(), due));
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Queues a page again if it still is what was asked for; the class of its failure.
+    fn requeue(
+        &self,
+        id: UrlId,
+        done: &mut Retried,
+        set: &mut WriteSet,
+    ) -> Result<Option<String>, Error> {
+        let now = set.now;
+        let Some(page) = set.page(id)? else {
+            return Ok(None);
+        };
+        let Some(class) = self.filter.class_of(page) else {
+            return Ok(None);
         };
         let Ok(url) = url::parse(&page.url) else {
-            continue;
+            return Ok(None);
         };
         let is_answered = matches!(page.fate, Fate::Answered { .. });
+        if is_answered && page.revisit.is_some_and(|revisit| revisit.due <= now) {
+            // A daemon has queued it, or is about to.
+            return Ok(None);
+        }
         let queued = QueuedUrl {
             via: page.via,
             depth: page.depth,
             revisit: is_answered,
-            ..QueuedUrl::new(page.url.clone(), *id)
+            ..QueuedUrl::new(page.url.clone(), id)
         };
-        if is_answered && page.revisit.is_some_and(|revisit| revisit.due <= now) {
-            // A daemon has queued it, or is about to.
-            continue;
-        }
         let revisit = page.revisit.take();
         if let Fate::Failed { next, .. } = &mut page.fate {
             *next = Some(now);
-            no_longer_failed(&mut state.counters, &class);
+            no_longer_failed(&mut set.state.counters, &class);
         }
         if let Some(revisit) = revisit {
             let key = keys::revisit(revisit.due.0, id.as_bytes());
-            group.batch.delete(Table::Revisits, key);
+            set.batch.delete(Table::Revisits, key);
         }
         let host = HostKey::of(&url);
-        done.hosts += u64::from(end_waits(&part.filter, &host, store, group)?);
-        let class_in_queue = queued.class();
-        add_to_queue(state, store, class_in_queue, queued, host, receipt, group)?;
-        *done.urls.entry(class).or_default() += 1;
+        done.hosts += u64::from(end_waits(&self.filter, &host, set)?);
+        set.queue(queued, host)?;
+        Ok(Some(class))
     }
-    for host in &part.hosts {
-        if end_waits(&part.filter, host, store, group)? {
-            done.hosts += 1;
-            let state = group.host(store, host)?;
-            if state.queued > 0 {
-                receipt.queued.push((host.clone(), state.due));
-            }
+
+    /// Puts a part back in a crawl that runs. A host whose failures are forgotten is still visited
+    /// politely: what is due now is so after its delay.
+    pub(in crate::engine) fn put_back_politely(
+        &self,
+        policies: &Policies,
+        set: &mut WriteSet,
+    ) -> Result<Retried, Error> {
+        let done = self.put_back(set)?;
+        let mut queued = std::mem::take(&mut set.receipt.queued);
+        for (host, due) in &mut queued {
+            let state = set.host(host)?;
+            let delay = policies.of(host).politeness.delay(state.pace().crawl_delay);
+            state.due = state.due.max(state.last_visit.plus(delay));
+            *due = state.due;
         }
+        set.receipt.queued = queued;
+        set.end_receipt();
+        Ok(done)
     }
-    Ok(done)
 }
 
 fn no_longer_failed(counters: &mut Counters, class: &str) {
@@ -281,14 +302,9 @@ fn no_longer_failed(counters: &mut Counters, class: &str) {
 
 /// Forgets the failures of a host, so that it may be visited when it usually could be. False if it had
 /// none of these.
-fn end_waits(
-    filter: &RetryFilter,
-    host: &HostKey,
-    store: &dyn Store,
-    group: &mut Group,
-) -> Result<bool, Error> {
-    let now = group.now;
-    let state = group.host(store, host)?;
+fn end_waits(filter: &RetryFilter, host: &HostKey, set: &mut WriteSet) -> Result<bool, Error> {
+    let now = set.now;
+    let state = set.host(host)?;
     if !filter.is_held_up(host, state) {
         return Ok(false);
     }
@@ -298,30 +314,6 @@ fn end_waits(
     state.parked = false;
     state.due = state.due.min(now.max(state.last_visit.plus(crawl_delay)));
     Ok(true)
-}
-
-impl Committer {
-    /// Puts a part of what failed back.
-    pub(super) fn put_back(&mut self, mut part: PutBack, group: &mut Group) -> Result<(), Error> {
-        let mut receipt = Receipt::default();
-        let done = put_back(&part, &*self.store, &mut self.state, &mut receipt, group)?;
-        // Whose failures are forgotten is still polite: what is due now is so after its delay.
-        let policies = self.policies.load();
-        for (host, due) in &mut receipt.queued {
-            let state = group.host(&*self.store, host)?;
-            let delay = policies.of(host).politeness.delay(state.pace().crawl_delay);
-            state.due = state.due.max(state.last_visit.plus(delay));
-            *due = state.due;
-        }
-        if let Some(reply) = part.reply.take() {
-            group.replies.push(Box::new(move || {
-                // Whoever asked may have gone.
-                let _ = reply.send(done);
-            }));
-        }
-        group.receipts.push(receipt);
-        Ok(())
-    }
 }
 
 #[cfg(test)]

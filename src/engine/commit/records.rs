@@ -13,9 +13,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::visit::{Findings, Judged};
+use super::effects::{Places, TextPlace};
 use crate::archive::{Capture, Digest, Original, Record, RecordId, Relation, Truncation};
 use crate::dedup::{Document, Fingerprints, Repeat, Tier, Verdict};
+use crate::engine::visit::{Findings, Judged};
 use crate::fetch::{Cut, Exchange};
 
 /// Which bodies the archive keeps.
@@ -46,7 +47,7 @@ pub(super) struct Records {
 }
 
 /// The records of a visit that got an answer.
-pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> Records {
+pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) -> Records {
     let task = &judged.analysed.fetched.task;
     let capture = Capture {
         target: &task.queued.url,
@@ -132,8 +133,37 @@ pub(super) fn of(judged: &Judged, exchange: &Exchange, policy: StorePolicy) -> R
     records
 }
 
+impl Records {
+    /// Where the records of a visit are that its line names.
+    pub(super) fn places(&self, judged: &Judged<'_>) -> Places {
+        let place = |at: usize| self.all.get(at).map(|it| (it.kind(), at));
+        let own = |at: usize| place(at).map(|(kind, at)| TextPlace::Own(kind, at));
+        let same = judged.same_payload.as_ref();
+        let unchanged = match &judged.verdict {
+            Verdict::Unchanged(repeat) => Some(&repeat.original),
+            _ => None,
+        };
+        let text = match (&judged.analysed.findings, self.conversion) {
+            // A page, or what is not sent again because it is what it was.
+            (Findings::Nothing, _) if judged.is_not_modified() => {
+                unchanged.map(|of| TextPlace::Stored(of.stored))
+            }
+            (Findings::Page(_), Some(at)) => own(at),
+            (Findings::Page(_), None) => match self.response {
+                Some((at, _)) => own(at),
+                None => same.or(unchanged).map(|of| TextPlace::Stored(of.stored)),
+            },
+            _ => None,
+        };
+        Places {
+            main: self.main.and_then(place),
+            text,
+        }
+    }
+}
+
 /// The response with the bytes that a page still has, if it is stored, and the digest of these.
-fn stored(judged: &Judged) -> Option<(Original, Digest)> {
+fn stored(judged: &Judged<'_>) -> Option<(Original, Digest)> {
     let repeats = judged.verdict.repeats()?;
     let document = &repeats.original;
     let is_own = document.url_id == judged.analysed.fetched.task.queued.id;
@@ -157,7 +187,7 @@ fn original(document: &Document) -> Original {
 }
 
 /// The verdict and what it rests on, so that it can be checked without the body.
-fn fields(judged: &Judged, repeats: &Repeat) -> Vec<(&'static str, String)> {
+fn fields(judged: &Judged<'_>, repeats: &Repeat) -> Vec<(&'static str, String)> {
     let document = &repeats.original;
     let original = original(document);
     // The page that is repeated, whoever's the bytes are that are stored.

@@ -1,0 +1,115 @@
+//! What a visit leads to: its redirect, or the links of its page.
+
+use super::{Gate, Origin, extended};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::visit::{Findings, Judged};
+use crate::fetch::Exchange;
+use crate::frontier::{Admission, Expectation, FetchTask, Purpose, QueuedUrl, class_of};
+use crate::page::{Link, LinkKind, Note, Rel, Wish};
+
+/// Redirects in a row after which another form of the same URL is not tried any more.
+const MAX_FORMS: u8 = 4;
+
+impl Gate {
+    /// Admits what an answer points to. True if that is another form of the same URL.
+    pub(in crate::engine) fn follow(
+        &self,
+        judged: &Judged<'_>,
+        exchange: &Exchange,
+        group: &mut Group<'_>,
+    ) -> Result<bool, Error> {
+        let task = &judged.analysed.fetched.task;
+        if exchange.is_redirect() {
+            let target = exchange.redirect_target(&task.url);
+            let Some(target) = target else {
+                return Ok(false);
+            };
+            let id = self.identity.id(&target);
+            // To exactly itself it leads nowhere; to and fro between two forms neither.
+            let to_and_fro = task.queued.via == Some(id) && task.queued.hops >= MAX_FORMS;
+            let other_form = id == task.queued.id && target != task.url && !to_and_fro;
+            let queued = QueuedUrl {
+                url: target.into(),
+                id,
+                via: Some(task.queued.id),
+                depth: task.queued.depth,
+                hops: task.queued.hops.saturating_add(1),
+                attempts: 0,
+                path: extended(&task.queued.path, 'R'),
+                revisit: other_form && task.queued.revisit,
+                purpose: task.queued.purpose,
+                trail: task.queued.trail,
+                validators: None,
+                expectation: Expectation::Usual,
+            };
+            let origin = match task.queued.purpose {
+                _ if other_form => Origin::OtherForm,
+                // Where a sitemap was moved to belongs to whoever moved it.
+                Purpose::Sitemap { .. } => Origin::Manifest,
+                _ => Origin::Link,
+            };
+            let from = Some(&task.url);
+            let class = class_of(queued.depth);
+            let admitted = self.admit_in(class, queued, origin, from, group)?;
+            return Ok(admitted && other_form);
+        }
+        let Findings::Page(page) = &judged.analysed.findings else {
+            return Ok(false);
+        };
+        let policy = self.policies.load().of(&task.host);
+        let wishes = [
+            (policy.robots_meta, page.robots),
+            (policy.robots_header, judged.analysed.wishes),
+        ];
+        let asked = wishes
+            .into_iter()
+            .any(|(mode, wishes)| wishes.has(Wish::Nofollow) && policy.obeys(mode));
+        let words = [
+            (policy.rel_nofollow, Rel::NOFOLLOW),
+            (policy.rel_ugc, Rel::UGC),
+            (policy.rel_sponsored, Rel::SPONSORED),
+        ];
+        let obeyed = words.into_iter().filter(|(mode, _)| policy.obeys(*mode));
+        let obeyed = obeyed.fold(Rel::default(), |all, (_, rel)| all.with(rel));
+        if page.notes.contains(&Note::LinksCut) {
+            group.set.count_link(&Admission::LinksCut);
+        }
+        for link in &page.links {
+            if asked || link.rels.all_say(obeyed) {
+                group.set.count_link(&Admission::Nofollow);
+            } else {
+                self.follow_link(task, link, group)?;
+            }
+        }
+        Ok(false)
+    }
+
+    fn follow_link(
+        &self,
+        task: &FetchTask,
+        link: &Link,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        // Most links are known: ask before anything is copied.
+        if group.is_seen(link.id) {
+            group.set.count_link(&Admission::Known);
+            return Ok(());
+        }
+        let letter = match link.kind {
+            LinkKind::Anchor | LinkKind::Area => 'L',
+            LinkKind::Frame => 'E',
+            LinkKind::Refresh | LinkKind::Related => 'I',
+        };
+        let queued = QueuedUrl {
+            via: Some(task.queued.id),
+            depth: task.queued.depth.saturating_add(1),
+            path: extended(&task.queued.path, letter),
+            trail: task.queued.trail,
+            ..QueuedUrl::new(link.url.clone(), link.id)
+        };
+        let (class, from) = (class_of(queued.depth), Some(&task.url));
+        self.admit_in(class, queued, Origin::Link, from, group)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! What earlier crawls know, as it enters this one: each URL becomes seen and gets a record that says
+//! so; a page like no other becomes a document whose response is elsewhere.
+
+use crate::dedup::{Document, DocumentId, Fingerprints, Ineligible, Rules, Stored, Verdict};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::visit::{KnownBody, KnownPage, KnownPages};
+use crate::rows::{Fate, PageRecord};
+use crate::store::{Table, encode};
+
+/// Takes over what part of an earlier crawl's archive knows.
+pub(in crate::engine) fn know(
+    known: KnownPages,
+    rules: &Rules,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    for page in known.pages {
+        if !group.see(page.id) {
+            continue;
+        }
+        group.set.state.counters.known += 1;
+        let document = match &page.body {
+            Some(body) => known_document(&page, body, rules, group)?,
+            None => None,
+        };
+        let record = PageRecord {
+            validators: None,
+            url: page.url,
+            via: None,
+            depth: 0,
+            time: page.time,
+            attempts: 0,
+            fate: Fate::Known {
+                status: page.status,
+                mime: page.mime,
+                archive: known.archive.clone(),
+            },
+            revisit: None,
+            document: None,
+            record: None,
+            stored_members: 0,
+            // By this crawl, however long ago the earlier one was there.
+            last_seen: group.set.now.micros(),
+        };
+        group.set.put_page(page.id, record, document);
+    }
+    let through = encode(&known.through);
+    group.set.batch.put(Table::Meta, known.progress, through);
+    Ok(())
+}
+
+/// Adds the document of a known page, if there is nothing like it yet.
+fn known_document(
+    page: &KnownPage,
+    body: &KnownBody,
+    rules: &Rules,
+    group: &mut Group<'_>,
+) -> Result<Option<DocumentId>, Error> {
+    let is_page = !body.is_refusal || !rules.of(&page.url).refusals;
+    let verdict = match body.fingerprints.as_ref().filter(|_| is_page) {
+        Some(fingerprints) => group.judge(page.id, &page.url, fingerprints, rules)?,
+        None => Verdict::Ineligible(Ineligible::Status),
+    };
+    let fingerprints = match (&verdict, &body.fingerprints) {
+        (Verdict::Unique, Some(fingerprints)) => fingerprints.clone(),
+        _ if group.find_payload(&body.payload)?.is_some() => return Ok(None),
+        _ => Fingerprints::default(),
+    };
+    Ok(Some(group.add_document(Document {
+        id: 0,
+        url_id: page.id,
+        url: page.url.clone(),
+        fetched: page.time,
+        stored: Stored {
+            record: body.record,
+            segment: Stored::ELSEWHERE,
+            ..Stored::default()
+        },
+        stored_for: None,
+        payload: body.payload,
+        fingerprints,
+    })))
+}

@@ -1,0 +1,204 @@
+//! Forgetting what nobody has seen for long: documents whose page, and whose duplicates, were not met for
+//! longer than configured leave the index. What the archive keeps of them stays; a page like one of
+//! them is new when it is met again.
+//!
+//! The documents are looked through from the first to the last, some at a time, between commits. Who
+//! expires is in the same batch and in the same delta, so a kill forgets nothing by halves. The space
+//! comes back: rows of sled are removed and its folder is built anew at a start when more than half of
+//! it is gone; the witness column gives back the blocks of its file; run files leave out such
+//! keys whenever they are merged, and are all merged when half of the documents are gone.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::dedup::{Document, DocumentId};
+use crate::engine::Error;
+use crate::engine::commit::{DEDUP_RUNS, Lookups, WriteSet};
+use crate::engine::visit::Judged;
+use crate::frontier::{Moment, RobotsRow};
+use crate::rows::PageRecord;
+use crate::runs::{RETIRED_CHUNK, Retired};
+use crate::store::{Store, Table, decode, for_each, keys};
+use crate::url::{HostKey, parse};
+
+/// Documents looked at in one commit.
+const CHUNK: usize = 500;
+/// By this part of the time a last sight may be too early, and a pass too late: what is seen often is
+/// not written often.
+const GRAIN: u32 = 16;
+/// Fewer dead rows are not worth a rebuild.
+const FEW: u64 = 100;
+
+/// How far a run has looked for what expires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) struct Expiry {
+    /// How long nobody must have seen a document; `None`: none expires.
+    pub(in crate::engine) after: Option<Duration>,
+    /// When there is something to be looked at.
+    next: Moment,
+    /// The first document to look at then.
+    from: DocumentId,
+}
+
+impl Expiry {
+    pub(in crate::engine) fn new(after: Option<Duration>) -> Self {
+        Self {
+            after,
+            next: Moment(0),
+            from: 0,
+        }
+    }
+}
+
+/// Microseconds since 1970, so long before a moment.
+fn before(now: Moment, wait: Duration) -> i64 {
+    let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
+    now.micros().saturating_sub(wait)
+}
+
+impl Expiry {
+    /// How long nothing is to be done here.
+    pub(in crate::engine) fn until(&self, now: Moment) -> Duration {
+        match self.after {
+            Some(_) => now.until(self.next),
+            None => Duration::MAX,
+        }
+    }
+
+    /// Looks at some documents, and forgets those that nobody has seen for long.
+    pub(in crate::engine) fn advance(
+        &mut self,
+        lookups: &mut Lookups,
+        set: &mut WriteSet,
+    ) -> Result<(), Error> {
+        let Some(after) = self.after else {
+            return Ok(());
+        };
+        let ids = lookups.index.documents().ids(self.from, CHUNK)?;
+        let is_over = ids.len() < CHUNK;
+        self.from = match ids.last() {
+            Some(last) if !is_over => last + 1,
+            _ => 0,
+        };
+        if is_over {
+            let pause = (after / GRAIN).max(Duration::from_mins(1));
+            self.next = set.now.plus(pause);
+        }
+        let limit = before(set.now, after);
+        for id in ids {
+            // What no checkpoint has written is young.
+            if id <= set.disk.documents_checkpointed
+                && let Some(document) = lookups.index.documents().get(id)?
+                && forget(&document, limit, set)?
+            {
+                set.expired.push(id);
+            }
+        }
+        if !set.expired.is_empty() {
+            retire(lookups, set);
+        }
+        Ok(())
+    }
+
+    /// Notes on an original's record that a duplicate of it was seen.
+    pub(in crate::engine) fn see_original(
+        &self,
+        judged: &Judged<'_>,
+        set: &mut WriteSet,
+    ) -> Result<(), Error> {
+        let (Some(after), Some(repeat)) = (self.after, judged.verdict.repeats()) else {
+            return Ok(());
+        };
+        let id = repeat.original.url_id;
+        if id == judged.analysed.fetched.task.queued.id {
+            return Ok(());
+        }
+        let now = set.now;
+        let is_due = |page: &PageRecord| {
+            let is_it = |own: &Document| own.id == repeat.original.id;
+            page.last_seen < before(now, after / GRAIN) && page.original().is_some_and(is_it)
+        };
+        if set.committed_page(id)?.is_some_and(|page| is_due(&page))
+            && let Some(page) = set.page(id)?
+        {
+            page.last_seen = page.last_seen.max(now.micros());
+        }
+        Ok(())
+    }
+}
+
+/// Takes the documents that expire out of the runs, and purges these when half of all are gone.
+fn retire(lookups: &mut Lookups, set: &mut WriteSet) {
+    let catalog = &mut lookups.catalog;
+    catalog.retire(DEDUP_RUNS, set.expired.iter().copied());
+    let chunks: BTreeSet<u64> = set.expired.iter().map(|id| id / RETIRED_CHUNK).collect();
+    for chunk in chunks {
+        let key = keys::by_document(keys::meta::RETIRED, chunk);
+        set.batch
+            .put(Table::Meta, key, catalog.retired().chunk(chunk));
+    }
+    let count = set.expired.len() as u64;
+    tracing::debug!(count, "documents expired");
+    let (disk, last) = (&mut set.disk, set.state.last_document);
+    disk.unpurged += count;
+    disk.dead_rows += count;
+    if is_mostly_dead(disk.unpurged, last, catalog.retired()) {
+        disk.unpurged = 0;
+        disk.is_purging = true;
+        catalog.purge();
+    }
+}
+
+/// Takes a document out of the rows that carry it if it was not seen since `limit`; false if it was.
+fn forget(document: &Document, limit: i64, set: &mut WriteSet) -> Result<bool, Error> {
+    let page = set.committed_page(document.url_id)?;
+    let is_its = |page: &PageRecord| {
+        let own = page.document.as_ref();
+        own.is_some_and(|own| own.id == document.id)
+    };
+    if let Some(page) = page.filter(is_its) {
+        if page.last_seen >= limit {
+            return Ok(false);
+        }
+        if let Some(page) = set.page(document.url_id)? {
+            page.document = None;
+        }
+        return Ok(true);
+    }
+    if document.fetched >= limit {
+        return Ok(false);
+    }
+    // A robots.txt, or what a page was before it changed.
+    if let Ok(url) = parse(&document.url) {
+        let host = HostKey::of(&url);
+        let robots = set.store.get(Table::Robots, host.as_str().as_bytes())?;
+        if let Some(row) = robots {
+            let mut row: RobotsRow = decode(Table::Robots, &row)?;
+            let own = row.document.as_deref();
+            let own = own.and_then(|own| decode::<Document>(Table::Robots, own).ok());
+            if own.is_some_and(|own| own.id == document.id) {
+                row.document = None;
+                set.put_robots(&host, row, None);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Whether as many documents are dead as live.
+pub(in crate::engine) fn is_mostly_dead(dead: u64, last: DocumentId, retired: &Retired) -> bool {
+    dead >= FEW && dead >= last.saturating_sub(retired.len())
+}
+
+/// What expired in earlier runs.
+pub(in crate::engine) fn read_retired(store: &dyn Store) -> Result<Retired, Error> {
+    let mut retired = Retired::default();
+    let prefix = keys::meta::RETIRED;
+    for_each(store, Table::Meta, prefix, &mut |key, bytes| {
+        if let Some(chunk) = keys::parse_by_document(prefix, key) {
+            retired.restore(chunk, bytes);
+        }
+        Ok(())
+    })?;
+    Ok(retired)
+}

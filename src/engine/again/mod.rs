@@ -1,0 +1,15 @@
+//! Pages after their first visit: their records, when they are visited again, who follows a lost
+//! original, what is forgotten, and what a person has put back.
+
+mod expiry;
+mod membership;
+mod page_records;
+mod requeue;
+mod revisit;
+mod succession;
+
+pub(in crate::engine) use expiry::{Expiry, is_mostly_dead, read_retired};
+pub(in crate::engine) use page_records::{validators, write_page_record};
+pub(in crate::engine) use requeue::find;
+pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter, retry, retry_classes};
+pub(in crate::engine) use revisit::Revisits;

@@ -1,0 +1,177 @@
+//! The record of a page after a visit, first visit or not: what is kept of the one before, when the
+//! page is visited again, and the cluster that it is filed under.
+
+use std::time::Duration;
+
+use super::membership::{complete, file};
+use super::revisit::{Revisits, is_gone, millis};
+use super::succession;
+use crate::dedup::{DocumentId, Verdict};
+use crate::engine::Error;
+use crate::engine::commit::WriteSet;
+use crate::engine::visit::Judged;
+use crate::fetch::Outcome;
+use crate::frontier::{Finding, Validators};
+use crate::rows::{Fate, Judgement, PageRecord, Revisit};
+use crate::url::Identity;
+
+/// Writes the record of a visit that is over. `record` tells of this visit alone, and `document` is
+/// the one that it added.
+pub(in crate::engine) fn write_page_record(
+    judged: &Judged<'_>,
+    record: PageRecord,
+    document: Option<DocumentId>,
+    revisits: &Revisits,
+    identity: &Identity,
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    let task = &judged.analysed.fetched.task;
+    let id = task.queued.id;
+    let previous = judged.previous.as_deref();
+    let finding = finding(judged, previous);
+    if previous.is_some() && !task.queued.purpose.is_sitemap() {
+        let counts = &mut set.state.counters.revisits;
+        *counts.entry(finding.name().to_owned()).or_default() += 1;
+    }
+    let (mut record, document) = match previous {
+        Some(previous) => after_revisit(judged, previous, finding, record, document),
+        None => (record, document),
+    };
+    if finding != Finding::Unreachable && !judged.is_not_modified() {
+        complete(judged, previous, &mut record, identity);
+    }
+    file((id, &task.host), previous, &record, identity, set)?;
+    if let Some(previous) = previous {
+        let new = document.filter(|_| matches!(judged.verdict, Verdict::Unique));
+        let original = new.or_else(|| record.original().map(|document| document.id));
+        succession::note(id, previous, (&record, original), set)?;
+    }
+    record.revisit = next_revisit(judged, finding, &record, revisits, set);
+    if let Some(revisit) = record.revisit {
+        set.schedule_revisit(id, revisit.due);
+    }
+    set.put_page(id, record, document);
+    Ok(())
+}
+
+/// The record of a page that was visited before, and the document of the group that it carries.
+fn after_revisit(
+    judged: &Judged<'_>,
+    previous: &PageRecord,
+    finding: Finding,
+    mut record: PageRecord,
+    document: Option<DocumentId>,
+) -> (PageRecord, Option<DocumentId>) {
+    if judged.is_not_modified() {
+        // What is known stays known, and was seen to hold.
+        record = PageRecord {
+            time: record.time,
+            last_seen: record.last_seen,
+            attempts: record.attempts,
+            validators: record.validators,
+            revisit: None,
+            ..previous.clone()
+        };
+        if let Fate::Answered {
+            judgement: Judgement::Duplicate(duplicate),
+            ..
+        } = &mut record.fate
+        {
+            duplicate.last_checked = record.time;
+        }
+        return (record, document);
+    }
+    match (finding, &judged.verdict) {
+        // Nothing was learned: what is known stays known, and what is stored an original.
+        (Finding::Unreachable, _) => (previous.clone(), None),
+        (_, Verdict::Unchanged(_)) => {
+            // The original, or the duplicate, that it was.
+            if let (Fate::Answered { judgement, .. }, Fate::Answered { judgement: was, .. }) =
+                (&mut record.fate, &previous.fate)
+            {
+                *judgement = *was;
+            }
+            record.document.clone_from(&previous.document);
+            (record, None)
+        }
+        _ => (record, document),
+    }
+}
+
+/// When a page is visited again, if it is.
+fn next_revisit(
+    judged: &Judged<'_>,
+    finding: Finding,
+    record: &PageRecord,
+    revisits: &Revisits,
+    set: &WriteSet,
+) -> Option<Revisit> {
+    if matches!(record.fate, Fate::Failed { .. }) {
+        return None;
+    }
+    let last = judged.previous.as_deref().and_then(|page| page.revisit);
+    let interval = last.map(|last| Duration::from_millis(last.interval));
+    let interval = revisits.policy.next(interval, finding)?;
+    let due = judged.analysed.fetched.finished.plus(interval);
+    Some(Revisit {
+        // Where the clock was set back, too: what is before is not looked at any more.
+        due: due.max(set.state.revisits_from),
+        interval: millis(interval),
+        mark: match last {
+            Some(last) if judged.is_not_modified() || finding == Finding::Unreachable => last.mark,
+            _ => judged.analysed.mark(),
+        },
+    })
+}
+
+/// What a page may be asked by the next time: the validators of an answer that is whole and is
+/// a page. What a server names a 304 by is the page, too; what it leaves out holds as before.
+pub(in crate::engine) fn validators(judged: &Judged<'_>) -> Option<Validators> {
+    let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
+        return None;
+    };
+    let is_refusal = matches!(judged.verdict, Verdict::Ineligible(why) if why.is_refusal());
+    let is_whole = exchange.status == 200 && exchange.cut.is_none() && !is_refusal;
+    if !is_whole && !judged.is_not_modified() {
+        return None;
+    }
+    let of = exchange.conditions();
+    let sent = Validators {
+        etag: of.etag.map(str::to_owned),
+        last_modified: of.last_modified.map(str::to_owned),
+    };
+    if sent.etag.is_some() || sent.last_modified.is_some() {
+        return Some(sent);
+    }
+    let queued = &judged.analysed.fetched.task.queued;
+    queued.validators.clone().filter(|_| !is_whole)
+}
+
+/// What a visit found, compared with the one before.
+fn finding(judged: &Judged<'_>, previous: Option<&PageRecord>) -> Finding {
+    let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
+        return match previous {
+            Some(_) => Finding::Unreachable,
+            None => Finding::First,
+        };
+    };
+    match previous {
+        _ if judged.is_not_modified() => Finding::Unchanged,
+        _ if is_gone(exchange.status) => Finding::Gone,
+        None => Finding::First,
+        Some(_) if exchange.status >= 500 || exchange.asks_for_time() => Finding::Unreachable,
+        // A refusal says nothing of the page.
+        Some(_) if matches!(judged.verdict, Verdict::Ineligible(why) if why.is_refusal()) => {
+            Finding::Unreachable
+        }
+        Some(_) if matches!(judged.verdict, Verdict::Unchanged(_)) => Finding::Unchanged,
+        Some(page)
+            if page
+                .revisit
+                .is_some_and(|last| last.mark == judged.analysed.mark()) =>
+        {
+            Finding::Unchanged
+        }
+        Some(_) => Finding::Changed,
+    }
+}

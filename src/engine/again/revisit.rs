@@ -1,0 +1,264 @@
+//! Visiting pages again: from the record of a page to a row in `Revisits`, and from there, when it
+//! is due, to its host's queue. What a visit found decides the time to the next
+//! ([`RevisitPolicy`]); a visit that found nothing leaves the page's record as it was.
+//!
+//! Pages fetched before revisiting was enabled have no row yet; the first run that revisits gives
+//! them theirs, some at a time between commits.
+
+use std::time::Duration;
+
+use super::succession;
+use crate::engine::Error;
+use crate::engine::commit::WriteSet;
+use crate::frontier::{Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy};
+use crate::rows::{Fate, PAGES, Revisit};
+use crate::store::{Batch, Durability, Store, Table, encode, keys};
+use crate::url::{self, HostKey, UrlId};
+
+/// Rows read and queued in one commit.
+pub(super) const ROWS_PER_COMMIT: usize = 1_000;
+
+/// What a run knows of revisits besides its store.
+#[derive(Debug)]
+pub(in crate::engine) struct Revisits {
+    pub(in crate::engine) policy: RevisitPolicy,
+    /// When the next row is due, as far as is known: never later than it is.
+    next: Option<Moment>,
+    /// How far the pages that have no row were looked for; `None` if there are none.
+    adopting: Option<Vec<u8>>,
+    /// Some cluster may be without an original.
+    has_orphans: bool,
+}
+
+/// How a page is requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// With conditions: its body only if it has changed.
+    IfModified,
+    /// Without: its body.
+    Always,
+}
+
+impl Revisits {
+    /// Revisits by a policy, from what the store knows.
+    pub(in crate::engine) fn open(
+        policy: RevisitPolicy,
+        store: &dyn Store,
+        from: Moment,
+    ) -> Result<Self, Error> {
+        let mut revisits = Self {
+            policy: RevisitPolicy::off(),
+            next: None,
+            adopting: None,
+            has_orphans: true,
+        };
+        revisits.set_policy(policy, store, from)?;
+        Ok(revisits)
+    }
+
+    /// From now on pages are revisited by this policy; no row is due before `from`.
+    pub(in crate::engine) fn set_policy(
+        &mut self,
+        policy: RevisitPolicy,
+        store: &dyn Store,
+        from: Moment,
+    ) -> Result<(), Error> {
+        self.policy = policy;
+        let complete = store.get(Table::Meta, keys::meta::REVISITS)?.is_some();
+        if !self.is_on() {
+            self.adopting = None;
+            if complete {
+                // Pages that are visited meanwhile get no row.
+                let mut batch = Batch::new();
+                batch.delete(Table::Meta, keys::meta::REVISITS);
+                store.commit(batch, Durability::Disk)?;
+            }
+            return Ok(());
+        }
+        self.next = Some(from);
+        if !complete && self.adopting.is_none() {
+            self.adopting = Some(Vec::new());
+        }
+        Ok(())
+    }
+
+    fn is_on(&self) -> bool {
+        self.policy.mode != RevisitMode::Off
+    }
+
+    /// How long nothing is to be done here.
+    pub(in crate::engine) fn until(&self, now: Moment) -> Duration {
+        if !self.is_on() {
+            return Duration::MAX;
+        }
+        match (&self.adopting, self.next) {
+            _ if self.has_orphans => Duration::ZERO,
+            (Some(_), _) => Duration::ZERO,
+            (None, Some(next)) => now.until(next),
+            (None, None) => Duration::MAX,
+        }
+    }
+
+    /// Takes over what a committed group scheduled.
+    pub(in crate::engine) fn committed(&mut self, soonest: Option<Moment>, has_orphans: bool) {
+        self.has_orphans |= has_orphans;
+        if let Some(due) = soonest {
+            self.next = Some(self.next.map_or(due, |next| next.min(due)));
+        }
+    }
+
+    /// Does what is due at `set.now`: successors of lost originals first, then pages without a row,
+    /// then visits whose time has come.
+    pub(in crate::engine) fn advance(&mut self, set: &mut WriteSet) -> Result<(), Error> {
+        if self.has_orphans {
+            self.has_orphans = succession::advance(set)?;
+            if !set.batch.is_empty() {
+                set.end_receipt();
+                return Ok(());
+            }
+        }
+        if let Some(after) = self.adopting.take() {
+            self.adopt(&after, set)?;
+        }
+        let now = set.now;
+        let from = keys::revisit(set.state.revisits_from.0, &[0; 16]);
+        let store = &set.store;
+        let rows = store.range(Table::Revisits, &[], &from, ROWS_PER_COMMIT)?;
+        let whole = rows.len() == ROWS_PER_COMMIT;
+        self.next = None;
+        for (key, _) in rows {
+            let Some((due, id)) = keys::parse_revisit(&key) else {
+                continue;
+            };
+            if Moment(due) > now {
+                self.next = Some(Moment(due));
+                break;
+            }
+            set.state.revisits_from = Moment(due);
+            set.batch.delete(Table::Revisits, key);
+            queue_revisit(UrlId::from_bytes(id), Asking::IfModified, set)?;
+        }
+        if whole && self.next.is_none() {
+            self.next = Some(now);
+        }
+        if !set.batch.is_empty() {
+            set.end_receipt();
+        }
+        Ok(())
+    }
+
+    /// A site says that a page was changed after its last visit: its next one is due, but no sooner
+    /// than pages are ever visited again. One that waits already is left alone.
+    pub(in crate::engine) fn changed(
+        &self,
+        id: UrlId,
+        modified: Moment,
+        set: &mut WriteSet,
+    ) -> Result<(), Error> {
+        // What is said of the future is no news.
+        if !self.is_on() || modified > set.now {
+            return Ok(());
+        }
+        let (now, from) = (set.now, set.state.revisits_from);
+        let Some(page) = set.page(id)? else {
+            return Ok(());
+        };
+        let visited = Moment::of_micros(page.time);
+        let Some(revisit) = &mut page.revisit else {
+            return Ok(());
+        };
+        let soonest = visited.plus(self.policy.min_interval);
+        let due = soonest.max(now).max(from);
+        // A row that is due is being queued, or is queued.
+        if modified <= visited || revisit.due <= now || due >= revisit.due {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut revisit.due, due);
+        set.batch
+            .delete(Table::Revisits, keys::revisit(before.0, id.as_bytes()));
+        set.schedule_revisit(id, due);
+        Ok(())
+    }
+
+    /// Gives their rows to some pages that have none; the rest is for the next time.
+    fn adopt(&mut self, after: &[u8], set: &mut WriteSet) -> Result<(), Error> {
+        let store = &set.store;
+        let rows = store.range(Table::Pages, &[], after, ROWS_PER_COMMIT)?;
+        for (key, row) in &rows {
+            let mut page = PAGES.decode(row)?;
+            let (Fate::Answered { status, .. } | Fate::Sitemap { status, .. }, None, Ok(id)) =
+                (&page.fate, page.revisit, key.as_slice().try_into())
+            else {
+                continue;
+            };
+            let id = UrlId::from_bytes(id);
+            let finding = match is_gone(*status) {
+                true => Finding::Gone,
+                false => Finding::First,
+            };
+            let visited = Moment::of_micros(page.time);
+            let Some(interval) = self.policy.next(None, finding) else {
+                continue;
+            };
+            let due = visited.plus(interval).max(set.state.revisits_from);
+            page.revisit = Some(Revisit {
+                due,
+                interval: millis(interval),
+                // Nothing is known of its answer but its document.
+                mark: 0,
+            });
+            set.batch.put(Table::Pages, key.clone(), encode(&page));
+            set.schedule_revisit(id, due);
+        }
+        match rows.last() {
+            Some((key, _)) if rows.len() == ROWS_PER_COMMIT => {
+                self.adopting = Some([key, &[0][..]].concat());
+            }
+            _ => set.batch.put(Table::Meta, keys::meta::REVISITS, Vec::new()),
+        }
+        Ok(())
+    }
+}
+
+impl WriteSet {
+    /// Has a page visited again, not before `due`.
+    pub(super) fn schedule_revisit(&mut self, id: UrlId, due: Moment) {
+        let row = keys::revisit(due.0, id.as_bytes());
+        self.batch.put(Table::Revisits, row, Vec::new());
+        let soonest = self.soonest_revisit.map_or(due, |next| next.min(due));
+        self.soonest_revisit = Some(soonest);
+    }
+}
+
+/// Queues a page to be visited again.
+pub(super) fn queue_revisit(id: UrlId, asking: Asking, set: &mut WriteSet) -> Result<(), Error> {
+    let Some(page) = set.committed_page(id)? else {
+        return Ok(());
+    };
+    let Ok(url) = url::parse(&page.url) else {
+        return Ok(());
+    };
+    let purpose = match page.fate {
+        Fate::Sitemap { level, .. } => Purpose::Sitemap { level },
+        _ => Purpose::Page,
+    };
+    let queued = QueuedUrl {
+        via: page.via,
+        depth: page.depth,
+        revisit: true,
+        purpose,
+        validators: page.validators.filter(|_| asking == Asking::IfModified),
+        ..QueuedUrl::new(page.url, id)
+    };
+    set.queue(queued, HostKey::of(&url))
+}
+
+/// Whether a status says that there is no page any more.
+pub(super) fn is_gone(status: u16) -> bool {
+    matches!(status, 404 | 410)
+}
+
+/// An interval as rows have it.
+pub(super) fn millis(interval: Duration) -> u64 {
+    u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,168 @@
+//! Checkpoints: making durable what deltas hold for a replay, so that they can be forgotten.
+//!
+//! Documents are written between two commits; runs in the background, while commits go on. A
+//! checkpoint ends by installing the runs and deleting the deltas that it covers.
+
+use std::time::{Duration, Instant};
+
+use super::lookups::{Lookups, SEEN_RUNS};
+use crate::dedup::DocumentId;
+use crate::engine::error::Error;
+use crate::engine::failpoint::{Failpoint, Step};
+use crate::journal::FetchLog;
+use crate::rows::{CrawlState, Delta, DiskState};
+use crate::store::{Batch, Durability, Store, Table, encode, keys};
+
+/// Bytes that a key takes in memory until a checkpoint writes it, about.
+const BYTES_PER_KEY: usize = 30;
+
+/// How often a checkpoint that is being written is polled while nothing else happens.
+const POLL: Duration = Duration::from_millis(50);
+
+/// When a checkpoint is due.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine) struct CheckpointLimits {
+    pub(in crate::engine) interval: Duration,
+    pub(in crate::engine) keys: usize,
+    pub(in crate::engine) delta_bytes: usize,
+}
+
+/// What no checkpoint covers yet, and the checkpoint that is being written.
+#[derive(Debug)]
+pub(in crate::engine) struct Checkpoints {
+    limits: CheckpointLimits,
+    last: Instant,
+    /// Deltas that no checkpoint covers, not even the one that was begun.
+    deltas: Deltas,
+    begun: Option<Begun>,
+}
+
+/// Deltas since the last checkpoint.
+#[derive(Debug, Default, Clone, Copy)]
+pub(in crate::engine) struct Deltas {
+    /// The sequence of the first, if there is one.
+    pub(in crate::engine) first: Option<u64>,
+    pub(in crate::engine) keys: usize,
+    pub(in crate::engine) bytes: usize,
+}
+
+impl Deltas {
+    /// Counts the delta of one commit, with the length of its row.
+    pub(in crate::engine) fn add(&mut self, sequence: u64, delta: &Delta, bytes: usize) {
+        self.first.get_or_insert(sequence);
+        self.keys += delta.keys();
+        self.bytes += bytes;
+    }
+}
+
+/// A checkpoint whose runs are being written in the background.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    /// The first delta that it covers.
+    first: u64,
+    /// The last.
+    through: u64,
+    /// The last document that is written.
+    documents: DocumentId,
+}
+
+/// What a checkpoint writes, and where it may be made to die.
+pub(super) struct Site<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) lookups: &'a mut Lookups,
+    pub(super) state: &'a CrawlState,
+    pub(super) disk: &'a mut DiskState,
+    pub(super) log: &'a FetchLog,
+    pub(super) failpoint: &'a mut Option<Failpoint>,
+}
+
+impl Checkpoints {
+    /// The deltas that a start replayed are covered by the next checkpoint.
+    pub(in crate::engine) fn new(limits: CheckpointLimits, deltas: Deltas) -> Self {
+        Self {
+            limits,
+            last: Instant::now(),
+            deltas,
+            begun: None,
+        }
+    }
+
+    /// Counts the delta of a commit.
+    pub(super) fn add(&mut self, sequence: u64, delta: &Delta, bytes: usize) {
+        self.deltas.add(sequence, delta, bytes);
+    }
+
+    /// How long until there is something to be done here.
+    pub(super) fn until(&self) -> Duration {
+        let until = self.limits.interval.saturating_sub(self.last.elapsed());
+        match self.begun {
+            Some(_) => until.min(POLL),
+            None => until,
+        }
+    }
+
+    /// Bytes of memory that keys take which no checkpoint covers, about.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        (self.deltas.keys * BYTES_PER_KEY) as u64
+    }
+
+    /// Makes a checkpoint when it is time, or when there is much that a crash would have to replay.
+    pub(super) fn advance(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
+        let is_much =
+            self.deltas.keys >= self.limits.keys || self.deltas.bytes >= self.limits.delta_bytes;
+        // Memory is bounded: when there is much again and the last is not yet written, it is
+        // waited for.
+        if self.begun.is_some() && (is_much || site.lookups.catalog.is_written()) {
+            self.end(site)?;
+        }
+        let is_time = self.last.elapsed() >= self.limits.interval;
+        if self.begun.is_none() && (is_time || is_much) {
+            self.begin(site)?;
+        }
+        Ok(())
+    }
+
+    /// Makes documents durable, and has the runs written.
+    pub(super) fn begin(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
+        self.last = Instant::now();
+        site.log.sync()?;
+        let Some(first) = self.deltas.first else {
+            return Ok(());
+        };
+        site.lookups.index.documents_mut().checkpoint()?;
+        Failpoint::reach(site.failpoint, Step::DocumentsWritten);
+        site.lookups.catalog.begin(site.state.sequence)?;
+        self.begun = Some(Begun {
+            first,
+            through: site.state.sequence,
+            documents: site.state.last_document,
+        });
+        self.deltas = Deltas::default();
+        Ok(())
+    }
+
+    /// Installs the runs that were written, waiting for them if need be, and forgets the deltas
+    /// that they hold.
+    pub(super) fn end(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
+        let Some(begun) = self.begun else {
+            return Ok(());
+        };
+        let Lookups { catalog, seen, .. } = &mut *site.lookups;
+        catalog.finish()?;
+        self.begun = None;
+        Failpoint::reach(site.failpoint, Step::RunsInstalled);
+        site.disk.runs_checkpointed = begun.through;
+        site.disk.is_purging &= !catalog.is_settled();
+        site.disk.documents_checkpointed = begun.documents;
+        let mut batch = Batch::new();
+        for sequence in begun.first..=begun.through {
+            batch.delete(Table::Deltas, keys::delta(sequence));
+        }
+        batch.put(Table::Meta, keys::meta::DISK, encode(&*site.disk));
+        site.store.commit(batch, Durability::Disk)?;
+        Failpoint::reach(site.failpoint, Step::DeltasRemoved);
+        seen.save_if_due(&catalog[SEEN_RUNS], site.state.sequence);
+        tracing::debug!(sequence = begun.through, "checkpoint");
+        Ok(())
+    }
+}

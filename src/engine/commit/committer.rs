@@ -1,0 +1,453 @@
+//! From analysed to committed: the single writer, and the only place where a visit has effects.
+//!
+//! A group of visits is what arrived while the last group was being committed, 16 at most. Steps,
+//! in this order: judge each visit and collect its effects in the group's write set; append the
+//! records and the log lines; sync the archive; commit one batch to the store; take over in memory
+//! what it changed; tell the schedule. Memory is never ahead of the store: what fails before the
+//! commit, a panic included, leaves no trace.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+
+use tokio::sync::{mpsc, watch};
+
+use super::checkpoints::{Checkpoints, Site};
+use super::group::Group;
+use super::judge::Judge;
+use super::lookups::{Lookups, SEEN_RUNS};
+use super::placing::Placing;
+use super::records::StorePolicy;
+use super::write_set::WriteSet;
+use crate::archive::Archive;
+use crate::dedup::Rules;
+use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know};
+use crate::engine::again::{Expiry, PutBack, Revisits};
+use crate::engine::clock::Clock;
+use crate::engine::error::Error;
+use crate::engine::event::Event;
+use crate::engine::failpoint::{Failpoint, Step};
+use crate::engine::observe::MemoryUse;
+use crate::engine::options::LiveOptions;
+use crate::engine::run_hosts::RunHosts;
+use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds};
+use crate::fetch::{Guard, Outcome};
+use crate::frontier::{Moment, Scope};
+use crate::journal::FetchLog;
+use crate::rows::{Counters, CrawlState, DiskState};
+use crate::store::{Durability, Store, Table, for_each};
+
+/// Visits that share one sync. Larger groups gain nothing and take more memory.
+const MAX_GROUP: usize = 16;
+
+/// URLs whose blocks take some megabytes: fewer that have left are not worth a rewriting.
+const MIN_RECLAIMED: u64 = 200_000;
+/// Amortizes the rewriting of queues: at most one URL is rewritten per four that have left.
+const LEFT_PER_REWRITTEN: u64 = 4;
+
+/// The single writer of store, archive, log, runs and documents.
+pub(in crate::engine) struct Committer {
+    pub(in crate::engine) store: Arc<dyn Store>,
+    pub(in crate::engine) archive: Box<dyn Archive>,
+    pub(in crate::engine) log: FetchLog,
+    pub(in crate::engine) state: CrawlState,
+    pub(in crate::engine) disk: DiskState,
+    pub(in crate::engine) lookups: Lookups,
+    pub(in crate::engine) checkpoints: Checkpoints,
+    pub(in crate::engine) gate: Gate,
+    pub(in crate::engine) rules: Rules,
+    pub(in crate::engine) keep: StorePolicy,
+    pub(in crate::engine) revisits: Revisits,
+    pub(in crate::engine) expiry: Expiry,
+    pub(in crate::engine) guard: Arc<Guard>,
+    pub(in crate::engine) failpoint: Option<Failpoint>,
+    pub(in crate::engine) counters: watch::Sender<Counters>,
+    pub(in crate::engine) memory: watch::Sender<MemoryUse>,
+    /// The hosts of this run, for its summary.
+    pub(in crate::engine) run_hosts: RunHosts,
+}
+
+/// What collecting the changes of a group came to.
+enum Collected {
+    Changes(WriteSet),
+    /// It panicked, and changed nothing.
+    Panicked,
+}
+
+impl Committer {
+    /// Commits what arrives until nothing more can arrive, then makes everything durable.
+    pub(in crate::engine) fn run(
+        &mut self,
+        entries: &Receiver<Entry>,
+        events: &mpsc::Sender<Event>,
+        clock: Clock,
+    ) -> Result<(), Error> {
+        loop {
+            let now = clock.now();
+            let patience = self
+                .checkpoints
+                .until()
+                .min(self.revisits.until(now))
+                .min(self.expiry.until(now));
+            match entries.recv_timeout(patience) {
+                Ok(first) => {
+                    let mut group = vec![first];
+                    group.extend(entries.try_iter().take(MAX_GROUP - 1));
+                    let receipts = self.commit(group, clock.now())?;
+                    // The scheduler is gone only when the run is ending.
+                    let _ = events.blocking_send(Event::Committed(receipts));
+                    Failpoint::reach(&mut self.failpoint, Step::Applied);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.checkpoint(),
+            }
+            let queued = self.visit_again(clock.now())?;
+            if !queued.is_empty() {
+                let _ = events.blocking_send(Event::Committed(queued));
+            }
+            self.expire(clock.now())?;
+            self.checkpoint_if_due()?;
+        }
+    }
+
+    /// Commits what arrived, in its order: visits that follow one another as one group, all or
+    /// nothing, anything else by itself. `now` is the time of what is no visit.
+    pub(in crate::engine) fn commit(
+        &mut self,
+        entries: Vec<Entry>,
+        now: Moment,
+    ) -> Result<Vec<Receipt>, Error> {
+        let mut receipts = Vec::new();
+        let mut visits = Vec::new();
+        for entry in entries {
+            if let Entry::Visit(visit) = entry {
+                visits.push(*visit);
+                continue;
+            }
+            receipts.extend(self.commit_visits(std::mem::take(&mut visits))?);
+            receipts.extend(match entry {
+                Entry::Visit(_) => Vec::new(),
+                Entry::Seeds(seeds) => self.commit_seeds(seeds, now)?,
+                Entry::Known(known) => self.commit_known(known, now)?,
+                Entry::PutBack(part) => self.put_back(*part, now)?,
+                Entry::Settings(settings, reply) => {
+                    self.change(*settings)?;
+                    // Whoever asked may have gone.
+                    let _ = reply.send(());
+                    Vec::new()
+                }
+            });
+        }
+        receipts.extend(self.commit_visits(visits)?);
+        Ok(receipts)
+    }
+
+    /// Commits visits as one group. If judging them panics, each is committed by itself, and the one
+    /// that panics again as a failure: it costs itself, and is never met again.
+    fn commit_visits(&mut self, mut visits: Vec<Analysed>) -> Result<Vec<Receipt>, Error> {
+        let mut receipts = Vec::new();
+        for visit in &mut visits {
+            // Before anything of the group is judged: what sitemaps list is committed by itself.
+            receipts.extend(self.commit_listed(visit)?);
+        }
+        if visits.is_empty() {
+            return Ok(receipts);
+        }
+        match self.judge(&visits)? {
+            Collected::Changes(set) => receipts.extend(self.write(set)?),
+            Collected::Panicked if visits.len() > 1 => {
+                for visit in visits {
+                    receipts.extend(self.commit_visits(vec![visit])?);
+                }
+                return Ok(receipts);
+            }
+            Collected::Panicked => {
+                for visit in &mut visits {
+                    visit.fail_internally("judging the visit panicked");
+                }
+                match self.judge(&visits)? {
+                    Collected::Changes(set) => receipts.extend(self.write(set)?),
+                    Collected::Panicked => {
+                        let url = visits.first().map(|it| it.fetched.task.queued.url.as_str());
+                        return Err(Error::Internal(format!(
+                            "recording the failure of {} panicked",
+                            url.unwrap_or_default()
+                        )));
+                    }
+                }
+            }
+        }
+        for visit in &visits {
+            if let Outcome::Exchange(exchange) = &visit.fetched.outcome {
+                let size = exchange.body.len() as u64;
+                let host = &visit.fetched.task.host;
+                self.run_hosts.answered(host, exchange.duration, size);
+            }
+        }
+        Ok(receipts)
+    }
+
+    /// Judges visits. Changes nothing but the write set that it gives.
+    fn judge(&mut self, visits: &[Analysed]) -> Result<Collected, Error> {
+        let now = latest(visits);
+        self.guarded(now, |judge, group| {
+            judge.gate.sweep(visits, group)?;
+            for visit in visits {
+                judge.visit(visit, group)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Queues what a sitemap lists, before the visit that ends it, in commits of its own: one may
+    /// list more than a group should hold. Cut off in between, the sitemap is read again, and what
+    /// was queued is known.
+    fn commit_listed(&mut self, visit: &mut Analysed) -> Result<Vec<Receipt>, Error> {
+        let mut receipts = Vec::new();
+        let Findings::Sitemap(list) = &mut visit.findings else {
+            return Ok(receipts);
+        };
+        let listed = std::mem::take(&mut list.listed);
+        let now = visit.fetched.finished;
+        let task = visit.fetched.task.clone();
+        for part in listed.chunks(LISTED_PER_COMMIT) {
+            let judged = self.guarded(now, |judge, group| {
+                let revisits = judge.revisits;
+                judge.gate.queue_listed(&task, part, revisits, group)
+            })?;
+            match judged {
+                Collected::Changes(set) => receipts.extend(self.write(set)?),
+                Collected::Panicked => {
+                    visit.fail_internally("reading the sitemap's entries panicked");
+                    break;
+                }
+            }
+        }
+        Ok(receipts)
+    }
+
+    /// A write set over what is committed.
+    fn write_set(&self, now: Moment) -> WriteSet {
+        let store = Arc::clone(&self.store);
+        WriteSet::new(store, self.state.clone(), self.disk.clone(), now)
+    }
+
+    /// Collects changes in a write set over what is committed. A panic is caught, and takes the set
+    /// with it.
+    fn guarded(
+        &mut self,
+        now: Moment,
+        collect: impl FnOnce(&Judge<'_>, &mut Group<'_>) -> Result<(), Error>,
+    ) -> Result<Collected, Error> {
+        let set = self.write_set(now);
+        let judge = Judge {
+            gate: &self.gate,
+            rules: &self.rules,
+            keep: self.keep,
+            revisits: &self.revisits,
+            expiry: &self.expiry,
+        };
+        let mut group = Group::new(set, &mut self.lookups);
+        // Nothing that outlives the panic is half changed: what judging writes to is the set, and
+        // the cache of recent keys, of which each cell is whole.
+        match catch_unwind(AssertUnwindSafe(|| collect(&judge, &mut group))) {
+            Ok(collected) => collected.map(|()| Collected::Changes(group.set)),
+            Err(_) => Ok(Collected::Panicked),
+        }
+    }
+
+    /// Collects changes that do not come from strangers' pages.
+    pub(in crate::engine) fn collect(
+        &mut self,
+        now: Moment,
+        collect: impl FnOnce(&Judge<'_>, &mut Group<'_>) -> Result<(), Error>,
+    ) -> Result<WriteSet, Error> {
+        match self.guarded(now, collect)? {
+            Collected::Changes(set) => Ok(set),
+            Collected::Panicked => Err(Error::Internal("the committer panicked".to_owned())),
+        }
+    }
+
+    /// Admits seeds. What they add to the scope holds from this commit on, for their own URLs too.
+    fn commit_seeds(&mut self, seeds: Seeds, now: Moment) -> Result<Vec<Receipt>, Error> {
+        let scope = &self.gate.scope;
+        let entries = seeds.urls.iter().flat_map(|seed| scope.new_entries(seed));
+        let entries: Vec<_> = entries.collect();
+        let mut added = None;
+        let mut set = self.collect(now, |judge, group| {
+            added = Some(judge.gate.seeds(&seeds, group)?);
+            Ok(())
+        })?;
+        for entry in entries {
+            set.batch.put(Table::Scope, entry, Vec::new());
+        }
+        let receipts = self.write(set)?;
+        for seed in &seeds.urls {
+            self.gate.scope.add_seed(seed);
+            if seeds.consent
+                && let Some(authority) = Guard::consent_of(seed)
+            {
+                self.guard.consent(authority);
+            }
+        }
+        if let (Some(reply), Some(added)) = (seeds.reply, added) {
+            // Whoever asked may have gone.
+            let _ = reply.send(added);
+        }
+        Ok(receipts)
+    }
+
+    /// Takes over what part of an earlier crawl's archive knows.
+    fn commit_known(&mut self, known: KnownPages, now: Moment) -> Result<Vec<Receipt>, Error> {
+        let set = self.collect(now, |judge, group| know(known, judge.rules, group))?;
+        self.write(set)
+    }
+
+    /// Puts a part of what failed back.
+    fn put_back(&mut self, mut part: PutBack, now: Moment) -> Result<Vec<Receipt>, Error> {
+        let mut done = None;
+        let set = self.collect(now, |judge, group| {
+            let policies = judge.gate.policies.load();
+            done = Some(part.put_back_politely(&policies, &mut group.set)?);
+            Ok(())
+        })?;
+        let receipts = self.write(set)?;
+        if let (Some(reply), Some(done)) = (part.reply.take(), done) {
+            // Whoever asked may have gone.
+            let _ = reply.send(done);
+        }
+        Ok(receipts)
+    }
+
+    /// Queues the pages whose time to be visited again has come.
+    pub(in crate::engine) fn visit_again(&mut self, now: Moment) -> Result<Vec<Receipt>, Error> {
+        if !self.revisits.until(now).is_zero() {
+            return Ok(Vec::new());
+        }
+        let mut set = self.write_set(now);
+        self.revisits.advance(&mut set)?;
+        if set.batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.write(set)
+    }
+
+    /// Forgets some documents that nobody has seen for long.
+    pub(in crate::engine) fn expire(&mut self, now: Moment) -> Result<(), Error> {
+        if !self.expiry.until(now).is_zero() {
+            return Ok(());
+        }
+        let mut set = self.write_set(now);
+        self.expiry.advance(&mut self.lookups, &mut set)?;
+        if !set.expired.is_empty() {
+            self.write(set)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a group changes, all or nothing, and takes it over in memory.
+    pub(in crate::engine) fn write(&mut self, mut set: WriteSet) -> Result<Vec<Receipt>, Error> {
+        Failpoint::reach(&mut self.failpoint, Step::Judged);
+        let records = std::mem::take(&mut set.records);
+        let locations = if records.is_empty() {
+            Vec::new()
+        } else {
+            self.archive.append(&records)?
+        };
+        let archived = locations.iter().map(|location| location.length);
+        set.state.counters.archived_bytes += archived.sum::<u64>();
+        let placing = Placing::of(&set.visits, &records, &locations);
+        set.place(&placing)?;
+        let lines = set.lines(&placing)?;
+        set.disk.log = self.log.append(&lines)?;
+        Failpoint::reach(&mut self.failpoint, Step::Appended);
+        if !locations.is_empty() {
+            set.disk.archive = self.archive.sync()?;
+        }
+        Failpoint::reach(&mut self.failpoint, Step::Synced);
+        set.state.sequence += 1;
+        let receipts = std::mem::take(&mut set.receipts);
+        let (soonest_revisit, has_orphans) = (set.soonest_revisit, set.has_orphans);
+        let prepared = set.prepare();
+        self.store.commit(prepared.batch, Durability::Disk)?;
+        Failpoint::reach(&mut self.failpoint, Step::Committed);
+        (self.state, self.disk) = (prepared.state, prepared.disk);
+        self.log.acknowledge()?;
+        if prepared.delta_bytes > 0 {
+            let (delta, bytes) = (&prepared.delta, prepared.delta_bytes);
+            self.checkpoints.add(self.state.sequence, delta, bytes);
+        }
+        self.lookups.apply(prepared.delta);
+        self.revisits.committed(soonest_revisit, has_orphans);
+        self.counters.send_replace(self.state.counters.clone());
+        self.memory.send_replace(MemoryUse {
+            urls_seen: self.lookups.seen.memory_bytes(),
+            new_keys: self.checkpoints.memory_bytes(),
+            ..MemoryUse::default()
+        });
+        Ok(receipts)
+    }
+
+    /// Goes on under other settings.
+    fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
+        let mut scope = Scope::new(settings.scope);
+        for_each(&*self.store, Table::Scope, &[], &mut |entry, _| {
+            scope.restore(entry);
+            Ok(())
+        })?;
+        self.gate.scope = scope;
+        self.gate.limits = settings.limits;
+        self.gate.policies.store(Arc::new(settings.policies));
+        self.rules = settings.rules;
+        let from = self.state.revisits_from;
+        self.revisits
+            .set_policy(settings.revisit, &*self.store, from)
+    }
+
+    /// Makes a checkpoint if one is due, and gives back the space of queues that have drained.
+    pub(in crate::engine) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
+        self.lookups.seen.step(&self.lookups.catalog[SEEN_RUNS]);
+        self.reclaim_if_due();
+        let (checkpoints, mut site) = self.site();
+        checkpoints.advance(&mut site)
+    }
+
+    /// Makes a checkpoint of all that was committed, and waits for it.
+    pub(in crate::engine) fn checkpoint(&mut self) -> Result<(), Error> {
+        let (checkpoints, mut site) = self.site();
+        checkpoints.end(&mut site)?;
+        checkpoints.begin(&mut site)?;
+        checkpoints.end(&mut site)?;
+        let Lookups { catalog, seen, .. } = &mut self.lookups;
+        seen.finish_saving(&catalog[SEEN_RUNS], self.state.sequence);
+        Ok(())
+    }
+
+    fn site(&mut self) -> (&mut Checkpoints, Site<'_>) {
+        let site = Site {
+            store: &*self.store,
+            lookups: &mut self.lookups,
+            state: &self.state,
+            disk: &mut self.disk,
+            log: &self.log,
+            failpoint: &mut self.failpoint,
+        };
+        (&mut self.checkpoints, site)
+    }
+
+    /// Gives the space of queues back where most of what they ever held has left.
+    fn reclaim_if_due(&mut self) {
+        let waiting = self.state.counters.queued;
+        let enough = MIN_RECLAIMED.max(waiting.saturating_mul(LEFT_PER_REWRITTEN));
+        if self.disk.left_queues >= enough {
+            self.disk.left_queues = 0;
+            self.store.reclaim(Table::Queue);
+        }
+    }
+}
+
+/// When the last of the visits ended.
+fn latest(visits: &[Analysed]) -> Moment {
+    let finished = visits.iter().map(|visit| visit.fetched.finished);
+    finished.max().unwrap_or_default()
+}

@@ -1,0 +1,221 @@
+//! What a visit's page is compared with: what it was at the visit before, and the originals that are
+//! stored; whether it can be compared at all, and whether what it repeats still stands.
+
+use std::sync::Arc;
+
+use super::group::Group;
+use crate::dedup::{Fingerprints, Ineligible, Repeat, Rules, Similarity, Tier, Verdict};
+use crate::engine::Error;
+use crate::engine::learned::refusals;
+use crate::engine::visit::{Analysed, Findings, Judged};
+use crate::fetch::Outcome;
+use crate::frontier::QueuedUrl;
+use crate::page::Refusal;
+use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
+
+/// The verdict on a visit, with what it rests on.
+pub(super) fn compare<'a>(
+    analysed: &'a Analysed,
+    rules: &Rules,
+    group: &mut Group<'_>,
+) -> Result<Judged<'a>, Error> {
+    let mut judged = Judged {
+        analysed,
+        verdict: Verdict::Ineligible(Ineligible::Status),
+        same_payload: None,
+        keep: None,
+        previous: previous(&analysed.fetched.task.queued, group)?,
+        must_be_whole: false,
+    };
+    let Outcome::Exchange(_) = &analysed.fetched.outcome else {
+        return Ok(judged);
+    };
+    if judged.is_not_modified() {
+        match not_modified(judged.previous.as_deref(), group)? {
+            Some(verdict) => judged.verdict = verdict,
+            None => judged.must_be_whole = true,
+        }
+        return Ok(judged);
+    }
+    judged.verdict = match eligible(analysed, rules) {
+        Err(reason) => Verdict::Ineligible(reason),
+        Ok(fingerprints) => {
+            let verdict = verdict(&judged, fingerprints, rules, group)?;
+            refusals::unless_repeated(verdict, &judged, rules, group)?
+        }
+    };
+    let same = group.find_payload(&analysed.payload)?;
+    judged.same_payload = same.filter(|stored| group.is_archived(stored));
+    judged.keep = match &judged.verdict {
+        Verdict::Ineligible(Ineligible::Kind) => Some(false),
+        Verdict::Duplicate(repeat) => {
+            let is_new = judged.same_payload.is_none();
+            has_room(repeat, analysed, is_new, rules, group)?
+        }
+        _ => None,
+    };
+    Ok(judged)
+}
+
+/// What is known of a page that is visited again.
+fn previous(queued: &QueuedUrl, group: &Group<'_>) -> Result<Option<Box<PageRecord>>, Error> {
+    if !queued.revisit {
+        return Ok(None);
+    }
+    Ok(group.set.committed_page(queued.id)?.map(Box::new))
+}
+
+/// The signatures of a page that can be an original or a duplicate, or why it cannot.
+fn eligible<'a>(analysed: &'a Analysed, rules: &Rules) -> Result<&'a Fingerprints, Ineligible> {
+    let fingerprints = analysed.fingerprints.as_ref().map_err(|reason| *reason)?;
+    if let Findings::Page(page) = &analysed.findings
+        && let Some(refusal) = page.refusal
+        && rules.of(&analysed.fetched.task.queued.url).refusals
+    {
+        return Err(match refusal {
+            Refusal::Challenge => Ineligible::Challenge,
+            Refusal::Denied => Ineligible::Denied,
+            Refusal::Consent => Ineligible::Consent,
+        });
+    }
+    Ok(fingerprints)
+}
+
+/// The verdict on a page that can be an original or a duplicate.
+fn verdict(
+    judged: &Judged<'_>,
+    fingerprints: &Fingerprints,
+    rules: &Rules,
+    group: &Group<'_>,
+) -> Result<Verdict, Error> {
+    if let Some(repeat) = unchanged(judged, group)? {
+        return Ok(Verdict::Unchanged(repeat));
+    }
+    let queued = &judged.analysed.fetched.task.queued;
+    let verdict = group.judge(queued.id, &queued.url, fingerprints, rules)?;
+    let Some(before) = judged.previous.as_deref().and_then(PageRecord::duplicate) else {
+        return Ok(verdict);
+    };
+    with_hysteresis(verdict, before, (&queued.url, fingerprints), rules, group)
+}
+
+/// A page that is what it was when it was visited last: the original that it is, or a duplicate of
+/// an original that still stands.
+fn unchanged(judged: &Judged<'_>, group: &Group<'_>) -> Result<Option<Repeat>, Error> {
+    let analysed = judged.analysed;
+    let (Some(previous), Ok(own)) = (judged.previous.as_deref(), &analysed.fingerprints) else {
+        return Ok(None);
+    };
+    let Fate::Answered { judgement, .. } = &previous.fate else {
+        return Ok(None);
+    };
+    match (judgement, &previous.document) {
+        (Judgement::Unique, Some(stored)) => {
+            let kind = own.same_as(&stored.fingerprints);
+            Ok(kind.map(|kind| Repeat::exact(Arc::new(stored.clone()), kind)))
+        }
+        (Judgement::Duplicate(duplicate), _)
+            if previous
+                .revisit
+                .is_some_and(|it| it.mark == analysed.mark()) =>
+        {
+            still_repeated(duplicate, group)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The verdict on a page that is, by its server's word, what it was; `None` if what it was does not
+/// stand any more, so that its body is needed.
+fn not_modified(
+    previous: Option<&PageRecord>,
+    group: &Group<'_>,
+) -> Result<Option<Verdict>, Error> {
+    let Some(previous) = previous else {
+        return Ok(None);
+    };
+    let judgement = match &previous.fate {
+        Fate::Answered { judgement, .. } => judgement,
+        // What it lists was queued then.
+        Fate::Sitemap { .. } => return Ok(Some(Verdict::Ineligible(Ineligible::Status))),
+        Fate::Failed { .. } | Fate::Known { .. } => return Ok(None),
+    };
+    let repeat = match judgement {
+        Judgement::Ineligible(reason) => return Ok(Some(Verdict::Ineligible(*reason))),
+        Judgement::Unique => {
+            let stored = previous.document.clone();
+            stored.map(|stored| Repeat::exact(Arc::new(stored), Tier::Raw))
+        }
+        Judgement::Duplicate(duplicate) => still_repeated(duplicate, group)?,
+    };
+    Ok(repeat.map(Verdict::Unchanged))
+}
+
+/// What a page was found to repeat, if that still stands.
+fn still_repeated(duplicate: &Duplicate, group: &Group<'_>) -> Result<Option<Repeat>, Error> {
+    let Some(original) = group.document(duplicate.of)? else {
+        return Ok(None);
+    };
+    let stands = group.is_live_original(&original)?;
+    Ok(stands.then(|| Repeat {
+        original,
+        tier: duplicate.tier,
+        distance: duplicate.distance,
+        similarity: duplicate.similarity,
+    }))
+}
+
+/// The verdict on a page that was a duplicate and has changed: it leaves its cluster only if it is
+/// clearly another page by now, or exactly one that is stored.
+fn with_hysteresis(
+    verdict: Verdict,
+    before: &Duplicate,
+    (url, fingerprints): (&str, &Fingerprints),
+    rules: &Rules,
+    group: &Group<'_>,
+) -> Result<Verdict, Error> {
+    let is_better = verdict
+        .repeats()
+        .is_some_and(|repeat| repeat.tier != Tier::Near || repeat.original.id == before.of);
+    if is_better {
+        return Ok(verdict);
+    }
+    let Some(original) = group.document(before.of)? else {
+        return Ok(verdict);
+    };
+    let rule = rules.of(url).and(&rules.of(&original.url));
+    match fingerprints.stays_near(&original.fingerprints, &rule) {
+        Some(found) if group.is_live_original(&original)? => Ok(Verdict::Duplicate(Repeat {
+            original,
+            tier: Tier::Near,
+            distance: found.distance,
+            similarity: Similarity::of(found.similarity),
+        })),
+        _ => Ok(verdict),
+    }
+}
+
+/// Whether the cluster may store another body, by the `stored_members` of both rules; `None` if
+/// neither has one. Counts the body if it may.
+fn has_room(
+    repeat: &Repeat,
+    analysed: &Analysed,
+    is_new: bool,
+    rules: &Rules,
+    group: &mut Group<'_>,
+) -> Result<Option<bool>, Error> {
+    let own = rules.of(&analysed.fetched.task.queued.url);
+    let Some(most) = own.and(&rules.of(&repeat.original.url)).stored_members else {
+        return Ok(None);
+    };
+    // The bytes of one that is stored take no room.
+    if !is_new {
+        return Ok(Some(false));
+    }
+    let Some(page) = group.set.page(repeat.original.url_id)? else {
+        return Ok(Some(false));
+    };
+    let has_room = page.stored_members < most;
+    page.stored_members += u32::from(has_room);
+    Ok(Some(has_room))
+}

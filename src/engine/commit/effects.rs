@@ -1,0 +1,49 @@
+//! What one visit changes besides rows of the store: its records in the archive, its line in the
+//! log, and where the two refer to each other.
+
+use crate::archive::RecordKind;
+use crate::dedup::Stored;
+use crate::journal::{LogLine, PageLine};
+use crate::url::UrlId;
+
+/// The effects of one visit.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct VisitEffects {
+    /// The page whose record the visit wrote anew, if it did.
+    pub(in crate::engine) page: Option<UrlId>,
+    /// How many of the group's records are its own.
+    pub(in crate::engine) records: usize,
+    /// Which of them stand for the visit and for its text.
+    pub(in crate::engine) places: Places,
+    /// Its line in the log.
+    pub(in crate::engine) line: Option<LogLine>,
+    /// What the line says of an answered page; its places are filled in when they are known.
+    pub(in crate::engine) page_line: Option<PageLine>,
+    /// The page on which the URL was found, to be named in the line.
+    pub(in crate::engine) via: Option<UrlId>,
+}
+
+/// Which records belong to a visit, by their positions among its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::engine) struct Places {
+    /// Kind and position of the record that stands for the visit.
+    pub(in crate::engine) main: Option<(RecordKind, usize)>,
+    /// Where its main text is.
+    pub(in crate::engine) text: Option<TextPlace>,
+}
+
+/// Where a page's main text is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine) enum TextPlace {
+    /// In a record of the visit.
+    Own(RecordKind, usize),
+    /// In the body of a response that was stored before and says the same.
+    Stored(Stored),
+}
+
+impl Places {
+    /// Whether the archive keeps the body.
+    pub(in crate::engine) fn keep_body(&self) -> bool {
+        matches!(self.main, Some((RecordKind::Response, _)))
+    }
+}

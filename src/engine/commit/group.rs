@@ -1,0 +1,128 @@
+//! A group of visits while it is judged: its write set over what is committed, and the lookups that
+//! both are asked through.
+//!
+//! Judging changes the write set and nothing else. What memory holds changes when the set is
+//! committed, so a group that fails leaves no trace.
+
+use std::sync::Arc;
+
+use super::lookups::Lookups;
+use super::write_set::WriteSet;
+use crate::dedup::{Asked, Document, DocumentId, Fingerprints, Rules, Verdict};
+use crate::engine::Error;
+use crate::rows::PAGES;
+use crate::url::UrlId;
+
+/// Visits that are judged together.
+pub(in crate::engine) struct Group<'a> {
+    pub(in crate::engine) set: WriteSet,
+    lookups: &'a mut Lookups,
+}
+
+impl<'a> Group<'a> {
+    /// A group that changes nothing yet.
+    pub(in crate::engine) fn new(set: WriteSet, lookups: &'a mut Lookups) -> Self {
+        Self { set, lookups }
+    }
+
+    /// Whether a URL was admitted, by an earlier commit or by this group.
+    pub(in crate::engine) fn is_seen(&mut self, id: UrlId) -> bool {
+        self.set.has_seen(id) || self.lookups.is_seen(id)
+    }
+
+    /// Notes that a URL is admitted; true if it was not before.
+    pub(in crate::engine) fn see(&mut self, id: UrlId) -> bool {
+        let is_new = !self.is_seen(id);
+        if is_new {
+            self.set.note_seen(id);
+        }
+        is_new
+    }
+
+    /// A document by its number.
+    pub(in crate::engine) fn document(
+        &self,
+        id: DocumentId,
+    ) -> Result<Option<Arc<Document>>, Error> {
+        match self.set.documents.get(id) {
+            Some(document) => Ok(Some(Arc::clone(document))),
+            None => Ok(self.lookups.index.documents().get(id)?),
+        }
+    }
+
+    /// The verdict of the index on a page, by its rule: the original that it repeats must stand.
+    pub(in crate::engine) fn judge(
+        &self,
+        page: UrlId,
+        url: &str,
+        fingerprints: &Fingerprints,
+        rules: &Rules,
+    ) -> Result<Verdict, Error> {
+        let asked = Asked {
+            page,
+            url,
+            fingerprints,
+            runs: self.lookups.dedup_runs(),
+            pending: &self.set.documents,
+            rules,
+        };
+        let is_original = |original: &Document| self.is_live_original(original);
+        self.lookups.index.judge(&asked, is_original)
+    }
+
+    /// The document whose stored payload has this digest.
+    pub(in crate::engine) fn find_payload(
+        &self,
+        payload: &[u8; 32],
+    ) -> Result<Option<Arc<Document>>, Error> {
+        let runs = self.lookups.dedup_runs();
+        Ok(match self.lookups.index.find_payload(payload, runs)? {
+            Some(document) => Some(document),
+            None => self.set.documents.find_payload(payload).cloned(),
+        })
+    }
+
+    /// Whether a document is an original: its page is committed as that document, or will be with
+    /// this group.
+    pub(in crate::engine) fn is_live_original(&self, document: &Document) -> Result<bool, Error> {
+        if self.set.documents.get(document.id).is_some() {
+            return Ok(true);
+        }
+        if self.set.withdrawn.iter().any(|it| it.id == document.id) {
+            return Ok(false);
+        }
+        let page = PAGES.get(&*self.set.store, document.url_id.as_bytes())?;
+        let own = page.and_then(|page| page.document);
+        Ok(own.is_some_and(|own| own.id == document.id))
+    }
+
+    /// Whether the response of a document is in the archive, or will be with this group.
+    pub(in crate::engine) fn is_archived(&self, document: &Document) -> bool {
+        let (stored, tail) = (&document.stored, &self.set.disk.archive);
+        self.set.documents.get(document.id).is_some()
+            || stored.is_elsewhere()
+            || (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
+    }
+
+    /// Adds the next document of the crawl: its number.
+    pub(in crate::engine) fn add_document(&mut self, mut document: Document) -> DocumentId {
+        self.set.state.last_document += 1;
+        document.id = self.set.state.last_document;
+        let features = self.lookups.index.features();
+        self.set.documents.add(document, features);
+        self.set.state.last_document
+    }
+
+    /// Takes the fingerprints of a document, so that nothing repeats it any more. Gives it as it is
+    /// then.
+    pub(in crate::engine) fn withdraw(&mut self, document: &Document) -> Document {
+        let withdrawn = Document {
+            fingerprints: Fingerprints::default(),
+            ..document.clone()
+        };
+        if !self.set.documents.withdraw(document.id) {
+            self.set.withdrawn.push(withdrawn.clone());
+        }
+        withdrawn
+    }
+}

@@ -1,0 +1,479 @@
+//! Judging a visit: what it changes, step by step, in the order of arrival.
+//!
+//! A page ends in its record, its place in the archive and what it leads to; a robots.txt in its
+//! host's state; both in the acknowledgement, with which the task leaves its queue. Nothing but the
+//! group's write set changes here.
+
+use std::time::Duration;
+
+use super::compare::compare;
+use super::effects::{Places, VisitEffects};
+use super::group::Group;
+use super::lines::{log_line, page_line};
+use super::records::{self, StorePolicy};
+use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
+use crate::engine::Error;
+use crate::engine::admission::Gate;
+use crate::engine::again::{Expiry, Revisits, validators, write_page_record};
+use crate::engine::answer::answer;
+use crate::engine::learned::traps::count_spent;
+use crate::engine::visit::{Analysed, Done, Findings, Judged};
+use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
+use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
+use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank};
+
+/// How long a robots.txt holds (RFC 9309, section 2.4: a day at most).
+const ROBOTS_TTL: Duration = Duration::from_hours(24);
+
+/// What visits are judged by.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct Judge<'a> {
+    pub(in crate::engine) gate: &'a Gate,
+    pub(in crate::engine) rules: &'a Rules,
+    pub(in crate::engine) keep: StorePolicy,
+    pub(in crate::engine) revisits: &'a Revisits,
+    pub(in crate::engine) expiry: &'a Expiry,
+}
+
+/// Why a URL is fetched once more before its visit counts.
+enum Retry {
+    /// It failed in a way that another attempt may mend.
+    Failed(Trouble, String),
+    /// What its conditional request was based on does not stand any more.
+    Unconditionally,
+}
+
+/// What became of a task, for its queue and for the schedule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Done,
+    /// It is in its queue again.
+    Again,
+}
+
+impl Judge<'_> {
+    /// Judges a visit and collects its effects.
+    pub(in crate::engine) fn visit(
+        &self,
+        analysed: &Analysed,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        #[cfg(test)]
+        poison::meet(analysed);
+        let judged = compare(analysed, self.rules, group)?;
+        let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
+            (Purpose::Robots, _) => (self.robots(&judged, group)?, End::Done),
+            (_, Some(retry)) => (self.try_again(&judged, retry, group)?, End::Again),
+            (_, None) => (self.page(&judged, group)?, End::Done),
+        };
+        acknowledge(&judged, effects, end, group)
+    }
+
+    /// A page, or a sitemap, whose entries were queued before.
+    fn page(&self, judged: &Judged<'_>, group: &mut Group<'_>) -> Result<VisitEffects, Error> {
+        let mut effects = VisitEffects::default();
+        let mut line = log_line(judged);
+        let mut document = None;
+        let fate = match &judged.analysed.fetched.outcome {
+            Outcome::Failed(failure) => {
+                line.verdict = verdict_of_failure(failure).to_owned();
+                if judged.previous.is_none() {
+                    count_failure(failure, &mut group.set.state.counters);
+                }
+                Some(Fate::Failed {
+                    class: failure.class.name().to_owned(),
+                    message: failure.message.clone(),
+                    next: None,
+                })
+            }
+            Outcome::Exchange(exchange) => {
+                document = self.archive(judged, exchange, &mut effects, group);
+                let is_elsewhere = self.gate.follow(judged, exchange, group)?;
+                if judged.previous.is_none() {
+                    self.learn(judged, document, group)?;
+                }
+                if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
+                    "sitemap".clone_into(&mut line.verdict);
+                }
+                // The URL itself goes on waiting, in another form.
+                (!is_elsewhere).then(|| answered(judged, exchange, &effects.places, group))
+            }
+        };
+        if let Some(fate) = fate {
+            if matches!(fate, Fate::Answered { .. }) {
+                effects.page_line = Some(page_line(judged, &self.gate.identity));
+            }
+            self.expiry.see_original(judged, &mut group.set)?;
+            let record = record(judged, fate);
+            let (revisits, identity) = (self.revisits, &self.gate.identity);
+            write_page_record(judged, record, document, revisits, identity, &mut group.set)?;
+            effects.page = Some(judged.analysed.fetched.task.queued.id);
+        }
+        effects.line = Some(line);
+        Ok(effects)
+    }
+
+    /// Adds the records of an answer, and its document if something new is stored or judged unique.
+    fn archive(
+        &self,
+        judged: &Judged<'_>,
+        exchange: &Exchange,
+        effects: &mut VisitEffects,
+        group: &mut Group<'_>,
+    ) -> Option<DocumentId> {
+        group.set.state.counters.bytes += exchange.body.len() as u64;
+        let records = records::of(judged, exchange, self.keep);
+        effects.places = records.places(judged);
+        effects.records = records.all.len();
+        let response = records.response;
+        group.set.records.extend(records.all);
+        let document = document(judged, response.map(|(_, id)| *id.as_bytes()))?;
+        Some(group.add_document(document))
+    }
+
+    /// Takes a page's first answer into account, and admits what was deferred and may be by now.
+    fn learn(
+        &self,
+        judged: &Judged<'_>,
+        document: Option<DocumentId>,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        let policies = self.gate.policies.load();
+        let learning = self.gate.learning(&policies);
+        learning.take_in(judged, document, group)?;
+        self.gate.reopen(group)
+    }
+
+    /// A robots.txt ends in its host's state and names sitemaps.
+    fn robots(&self, judged: &Judged<'_>, group: &mut Group<'_>) -> Result<VisitEffects, Error> {
+        let mut effects = VisitEffects::default();
+        let fetched = &judged.analysed.fetched;
+        let task = &fetched.task;
+        let Findings::Robots {
+            verdict,
+            crawl_delay,
+            sitemaps,
+        } = &judged.analysed.findings
+        else {
+            return Ok(effects);
+        };
+        let mut document = None;
+        if let Outcome::Exchange(exchange) = &fetched.outcome {
+            let counters = &mut group.set.state.counters;
+            counters.robots += 1;
+            match verdict {
+                Some(_) => document = self.archive(judged, exchange, &mut effects, group),
+                None => counters.bytes += exchange.body.len() as u64,
+            }
+        }
+        // One that could not be had is asked for again before anything else, when its host is due
+        // again: until then nothing is allowed (RFC 9309, section 2.3.1.4), and nothing is given up.
+        if let Some(verdict) = verdict.clone() {
+            let row = RobotsRow {
+                verdict,
+                document: None,
+            };
+            group.set.put_robots(&task.host, row, document);
+            let host = group.set.host(&task.host)?;
+            host.robots = RobotsState::Until(fetched.finished.plus(ROBOTS_TTL));
+            host.crawl_delay =
+                crawl_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        }
+        if let Some(RobotsVerdict::AllowAll | RobotsVerdict::Text(_)) = verdict {
+            self.gate.queue_sitemaps(task, sitemaps, group)?;
+        }
+        let mut line = log_line(judged);
+        "robots".clone_into(&mut line.verdict);
+        effects.line = Some(line);
+        Ok(effects)
+    }
+
+    /// Whether a URL is to be fetched once more, and why.
+    fn retry(&self, judged: &Judged<'_>) -> Option<Retry> {
+        let fetched = &judged.analysed.fetched;
+        let politeness = self.gate.policies.load().of(&fetched.task.host).politeness;
+        if attempts(judged) < politeness.attempts
+            && let Some((trouble, message)) = trouble(&fetched.outcome)
+            && politeness.retry.has(trouble)
+        {
+            return Some(Retry::Failed(trouble, message));
+        }
+        judged.must_be_whole.then_some(Retry::Unconditionally)
+    }
+
+    /// Puts a URL into its queue again; its record says what failed.
+    fn try_again(
+        &self,
+        judged: &Judged<'_>,
+        retry: Retry,
+        group: &mut Group<'_>,
+    ) -> Result<VisitEffects, Error> {
+        let fetched = &judged.analysed.fetched;
+        let task = &fetched.task;
+        group.set.state.counters.retries += 1;
+        let mut queued = task.queued.clone();
+        match retry {
+            Retry::Unconditionally => queued.validators = None,
+            Retry::Failed(trouble, message) => {
+                queued.attempts = attempts(judged);
+                if !task.queued.revisit {
+                    let fate = Fate::Failed {
+                        class: trouble.name().to_owned(),
+                        message,
+                        next: Some(fetched.pace.due),
+                    };
+                    let record = record(judged, fate);
+                    group.set.put_page(task.queued.id, record, None);
+                }
+            }
+        }
+        group.set.queue(queued, task.host.clone())?;
+        let mut line = log_line(judged);
+        "retry".clone_into(&mut line.verdict);
+        Ok(VisitEffects {
+            line: Some(line),
+            ..VisitEffects::default()
+        })
+    }
+}
+
+/// The acknowledgement: the task leaves its queue, the host keeps its pace.
+fn acknowledge(
+    judged: &Judged<'_>,
+    mut effects: VisitEffects,
+    end: End,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    let fetched = &judged.analysed.fetched;
+    let task = &fetched.task;
+    let set = &mut group.set;
+    let (is_answered, was_asked, was_handed_out) = match &fetched.outcome {
+        Outcome::Exchange(_) => (true, true, true),
+        Outcome::Failed(failure) => {
+            let is_refused = matches!(failure.class, FailureClass::Robots | FailureClass::Budget);
+            (false, failure.asked(), !is_refused)
+        }
+    };
+    let host = set.host(&task.host)?;
+    if was_asked && fetched.finished >= host.last_visit {
+        host.keep_pace(&fetched.pace);
+        host.last_visit = fetched.finished;
+    }
+    if let Outcome::Exchange(exchange) = &fetched.outcome {
+        host.visits += 1;
+        host.bytes += exchange.body.len() as u64;
+        host.millis += u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
+        count_spent(&task.host, exchange, set)?;
+    }
+    if let Some(place) = task.place {
+        set.leave_queue(&task.host, place)?;
+    }
+    set.receipt.visit = Some(Done {
+        host: task.host.clone(),
+        place: task.place,
+        handed_out: was_handed_out,
+        counted: is_answered && end == End::Done && task.queued.purpose == Purpose::Page,
+    });
+    set.end_receipt();
+    if let Some(line) = &effects.line {
+        tracing::debug!(
+            url = line.url,
+            status = line.status,
+            verdict = line.verdict,
+            depth = task.queued.depth,
+            annotation = line.annotation,
+            "visit"
+        );
+    }
+    effects.via = task.queued.via;
+    set.visits.push(effects);
+    Ok(())
+}
+
+/// The document that a visit adds: of a response that is stored with it, or of a unique page whose
+/// bytes were stored before. `response` is the id of the stored response.
+fn document(judged: &Judged<'_>, response: Option<[u8; 16]>) -> Option<Document> {
+    let is_unique = matches!(judged.verdict, Verdict::Unique);
+    let (stored, stored_for) = match (&judged.same_payload, response) {
+        // The bytes have a document already.
+        (Some(_), _) if !is_unique => return None,
+        (_, Some(record)) => {
+            let stored = Stored {
+                record,
+                ..Stored::default()
+            };
+            (stored, None)
+        }
+        (Some(same), None) => {
+            let of_same = || StoredFor {
+                url: same.url.clone(),
+                fetched: same.fetched,
+            };
+            let stored_for = same.stored_for.clone();
+            (
+                same.stored,
+                stored_for.or_else(|| Some(Box::new(of_same()))),
+            )
+        }
+        (None, None) => return None,
+    };
+    let analysed = judged.analysed;
+    let queued = &analysed.fetched.task.queued;
+    Some(Document {
+        id: 0,
+        url_id: queued.id,
+        url: queued.url.clone(),
+        fetched: analysed.micros(),
+        stored,
+        stored_for,
+        payload: analysed.payload,
+        fingerprints: match &analysed.fingerprints {
+            Ok(fingerprints) if is_unique => fingerprints.clone(),
+            _ => Fingerprints::default(),
+        },
+    })
+}
+
+/// What became of a URL that was answered, counted if this is its first visit.
+fn answered(
+    judged: &Judged<'_>,
+    exchange: &Exchange,
+    places: &Places,
+    group: &mut Group<'_>,
+) -> Fate {
+    if judged.previous.is_none() {
+        count_answer(judged, exchange, &mut group.set.state.counters);
+    }
+    let size = exchange.body.len() as u64;
+    if let Purpose::Sitemap { level } = judged.analysed.fetched.task.queued.purpose {
+        return Fate::Sitemap {
+            status: exchange.status,
+            level,
+            entries: judged.analysed.sitemap_entries(),
+            size,
+        };
+    }
+    let page = match &judged.analysed.findings {
+        Findings::Page(page) => Some(page),
+        _ => None,
+    };
+    Fate::Answered {
+        status: exchange.status,
+        mime: exchange.header("content-type").map(str::to_owned),
+        size,
+        title: page.and_then(|page| page.title.clone()),
+        language: page.and_then(|page| page.language.clone()),
+        canonical: page.and_then(|page| page.canonical.clone()),
+        judgement: judgement(judged, places),
+    }
+}
+
+/// A verdict as it is kept.
+fn judgement(judged: &Judged<'_>, places: &Places) -> Judgement {
+    match &judged.verdict {
+        // An unchanged page is the original that it was.
+        Verdict::Unique | Verdict::Unchanged(_) => Judgement::Unique,
+        Verdict::Ineligible(reason) => Judgement::Ineligible(*reason),
+        Verdict::Duplicate(repeat) => Judgement::Duplicate(Duplicate {
+            of: repeat.original.id,
+            page: repeat.original.url_id,
+            tier: repeat.tier,
+            distance: repeat.distance,
+            similarity: repeat.similarity,
+            first_seen: judged.analysed.micros(),
+            last_checked: judged.analysed.micros(),
+            rank: Rank::unsettled(places.keep_body()),
+        }),
+    }
+}
+
+/// The record of a page that tells of this visit alone.
+fn record(judged: &Judged<'_>, fate: Fate) -> PageRecord {
+    let queued = &judged.analysed.fetched.task.queued;
+    PageRecord {
+        url: queued.url.clone(),
+        via: queued.via,
+        depth: queued.depth,
+        time: judged.analysed.micros(),
+        last_seen: judged.analysed.micros(),
+        attempts: attempts(judged),
+        fate,
+        revisit: None,
+        validators: validators(judged),
+        document: None,
+        record: None,
+        stored_members: 0,
+    }
+}
+
+/// Attempts made at a URL, this one included.
+fn attempts(judged: &Judged<'_>) -> u8 {
+    let queued = &judged.analysed.fetched.task.queued;
+    queued.attempts.saturating_add(1)
+}
+
+fn verdict_of_failure(failure: &Failure) -> &'static str {
+    match failure.class {
+        FailureClass::Robots => "forbidden",
+        _ => "failed",
+    }
+}
+
+fn count_failure(failure: &Failure, counters: &mut Counters) {
+    if failure.class == FailureClass::Robots {
+        counters.forbidden += 1;
+    } else {
+        counters.failed += 1;
+        let class = failure.class.name().to_owned();
+        *counters.failures.entry(class).or_default() += 1;
+    }
+}
+
+fn count_answer(judged: &Judged<'_>, exchange: &Exchange, counters: &mut Counters) {
+    if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
+        counters.sitemaps += 1;
+        counters.sitemap_entries += u64::from(judged.analysed.sitemap_entries());
+        return;
+    }
+    counters.pages += 1;
+    *counters.statuses.entry(exchange.status / 100).or_default() += 1;
+    let verdict = judged.verdict.name().to_owned();
+    *counters.verdicts.entry(verdict).or_default() += 1;
+    if let Verdict::Ineligible(reason) = judged.verdict {
+        let reason = reason.name().to_owned();
+        *counters.ineligible.entry(reason).or_default() += 1;
+    }
+}
+
+/// What would speak for another attempt: the class of failure, and what happened. A body that took
+/// too long is not asked for again: it would again.
+fn trouble(outcome: &Outcome) -> Option<(Trouble, String)> {
+    let trouble = answer(false, outcome).trouble()?;
+    match outcome {
+        Outcome::Failed(failure) => Some((trouble, failure.message.clone())),
+        Outcome::Exchange(exchange) => match trouble {
+            Trouble::Timeout => None,
+            Trouble::Disconnect => Some((trouble, "the answer broke off".to_owned())),
+            _ => Some((trouble, format!("status {}", exchange.status))),
+        },
+    }
+}
+
+/// Visits that make the judge panic, as a mistake of ours would; for tests of the guard.
+#[cfg(test)]
+mod poison {
+    use super::{Analysed, Outcome};
+
+    /// Panics at an answered page whose URL asks for it.
+    pub(super) fn meet(analysed: &Analysed) {
+        let is_answered = matches!(analysed.fetched.outcome, Outcome::Exchange(_));
+        let url = &analysed.fetched.task.url;
+        assert!(
+            !is_answered || !url.path().ends_with("/poison"),
+            "a poison page"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

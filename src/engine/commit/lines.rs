@@ -1,0 +1,114 @@
+//! What the fetch log says of a visit, and, of an answered page, who it is and how it was judged.
+
+use crate::dedup::{Ineligible, Tier, Verdict};
+use crate::engine::visit::{Findings, Judged};
+use crate::fetch::Outcome;
+use crate::journal::{Digests, LogLine, PageLine};
+use crate::rows::Fate;
+use crate::url::{Identity, Url};
+
+/// The line of a visit; the page that its URL was found on is named later.
+pub(super) fn log_line(judged: &Judged<'_>) -> LogLine {
+    let fetched = &judged.analysed.fetched;
+    let time = jiff::Timestamp::from_microsecond(judged.analysed.micros()).unwrap_or_default();
+    let mut line = LogLine {
+        time: format!("{time:.3}"),
+        url: fetched.task.queued.url.clone(),
+        path: fetched.task.queued.path.clone(),
+        verdict: judged.verdict.name().to_owned(),
+        ..LogLine::default()
+    };
+    match &fetched.outcome {
+        Outcome::Exchange(exchange) => {
+            line.status = exchange.status;
+            line.size = exchange.body.len() as u64;
+            line.mime = exchange.header("content-type").map(str::to_owned);
+            line.duration_ms = u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
+        }
+        Outcome::Failed(_) => {}
+    }
+    if let Some(repeat) = judged.verdict.repeats() {
+        let is_itself = matches!(judged.verdict, Verdict::Unchanged(_))
+            && repeat.original.url_id == fetched.task.queued.id;
+        line.original = (!is_itself).then(|| repeat.original.url.clone());
+    }
+    let notes = notes(judged);
+    line.annotation = (!notes.is_empty()).then(|| notes.join("; "));
+    line
+}
+
+/// What was odd about a visit.
+fn notes(judged: &Judged<'_>) -> Vec<String> {
+    let mut notes = judged.analysed.notes.clone();
+    if let Outcome::Failed(failure) = &judged.analysed.fetched.outcome {
+        notes.push(format!("{}: {}", failure.class.name(), failure.message));
+    }
+    if judged.is_not_modified() {
+        notes.push("not-modified".to_owned());
+    }
+    if let Some(repeat) = judged.verdict.repeats() {
+        if matches!(judged.verdict, Verdict::Unchanged(_)) && !judged.is_not_modified() {
+            notes.push(format!("unchanged:{}", repeat.tier.name()));
+        }
+        if repeat.distance > 0 {
+            notes.push(format!("distance:{}", repeat.distance));
+        }
+    }
+    if let Verdict::Ineligible(reason) = judged.verdict
+        && (reason.is_refusal() || reason == Ineligible::Kind)
+    {
+        notes.push(format!("ineligible:{}", reason.name()));
+    }
+    notes
+}
+
+/// What the line of an answered page says of it; the places of its records are filled in later.
+pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
+    let page = match &judged.analysed.findings {
+        Findings::Page(page) => Some(page),
+        _ => None,
+    };
+    let fingerprints = judged.analysed.fingerprints.as_ref().ok();
+    let task = &judged.analysed.fetched.task;
+    let of_headers = judged.analysed.wishes;
+    let wishes = page.map_or(of_headers, |page| page.robots.merge(of_headers));
+    let repeat = match &judged.verdict {
+        Verdict::Duplicate(repeat) => Some(repeat),
+        _ => None,
+    };
+    // What was not sent again is as it was.
+    let known = (judged.previous.as_deref()).filter(|_| judged.is_not_modified());
+    let [title, language, canonical] = match known.map(|known| &known.fate) {
+        Some(Fate::Answered {
+            title,
+            language,
+            canonical,
+            ..
+        }) => [title, language, canonical].map(Clone::clone),
+        _ => [const { None }; 3],
+    };
+    PageLine {
+        canonical: other_form(&task.url, &task.queued.url, identity),
+        canonical_hint: page.map_or(canonical, |page| page.canonical.clone()),
+        title: page.map_or(title, |page| page.title.clone()),
+        language: page.map_or(language, |page| page.language.clone()),
+        robots: wishes.names().map(str::to_owned).collect(),
+        words: page
+            .and(fingerprints)
+            .map(|fingerprints| fingerprints.words),
+        digests: fingerprints.map(Digests::of).unwrap_or_default(),
+        simhash: fingerprints
+            .and_then(|fingerprints| fingerprints.get(Tier::Near)?.simhash())
+            .map(|bits| format!("{bits:016x}")),
+        distance: repeat.map(|repeat| repeat.distance),
+        similarity: repeat.map(|repeat| repeat.similarity),
+        record: None,
+        text: None,
+    }
+}
+
+/// The canonical form of a URL, if it is another than what was requested.
+fn other_form(url: &Url, requested: &str, identity: &Identity) -> Option<String> {
+    let canonical = identity.canonical(url).to_string();
+    (canonical != requested).then_some(canonical)
+}

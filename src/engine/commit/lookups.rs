@@ -1,0 +1,58 @@
+//! What every visit asks and the store does not answer fast enough: which URLs were seen, and which
+//! documents are like a page.
+//!
+//! All of it follows from the store. It changes in one way only, by a [`Delta`]: after the commit
+//! that wrote it, or at a start that replays it.
+
+use std::sync::Arc;
+
+use crate::dedup::Index;
+use crate::frontier::SeenSet;
+use crate::rows::Delta;
+use crate::runs::{Catalog, Runs};
+use crate::url::UrlId;
+
+/// Position of the runs of URLs seen in the catalog; those of deduplication follow.
+pub(in crate::engine) const SEEN_RUNS: usize = 0;
+/// Position of the first of deduplication's runs.
+pub(in crate::engine) const DEDUP_RUNS: usize = 1;
+
+/// URLs seen, documents, and the keys that lead to them.
+pub(in crate::engine) struct Lookups {
+    pub(in crate::engine) catalog: Catalog,
+    pub(in crate::engine) seen: SeenSet,
+    pub(in crate::engine) index: Index,
+}
+
+impl Lookups {
+    /// Whether a URL was admitted, by what is committed.
+    pub(in crate::engine) fn is_seen(&mut self, id: UrlId) -> bool {
+        self.seen.contains(id, &self.catalog[SEEN_RUNS])
+    }
+
+    /// The runs that deduplication looks documents up in.
+    pub(in crate::engine) fn dedup_runs(&self) -> &[Runs] {
+        &self.catalog[DEDUP_RUNS..]
+    }
+
+    /// Takes over the URLs that a delta adds.
+    pub(in crate::engine) fn see(&mut self, delta: &Delta) {
+        for key in &delta.seen {
+            self.seen.restore(*key, &mut self.catalog[SEEN_RUNS]);
+        }
+    }
+
+    /// Takes over what a commit changed. Doing it twice changes nothing.
+    pub(in crate::engine) fn apply(&mut self, delta: Delta) {
+        self.see(&delta);
+        for posting in &delta.postings {
+            self.index.post(posting, &mut self.catalog[DEDUP_RUNS..]);
+        }
+        for document in delta.documents {
+            self.index.documents_mut().insert(Arc::new(document));
+        }
+        for id in delta.expired {
+            self.index.documents_mut().remove(id);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Between archive and batch: once the records of a group are appended, its documents, page records
+//! and log lines learn where these stand.
+
+use std::collections::HashMap;
+
+use super::effects::{Places, TextPlace, VisitEffects};
+use super::write_set::WriteSet;
+use crate::archive::{Location, Record, RecordKind};
+use crate::dedup::Stored;
+use crate::engine::Error;
+use crate::journal::{LogLine, PageLine, RecordPlace};
+use crate::rows::PAGES;
+use crate::store::Table;
+
+/// Where the records of a group stand.
+pub(super) struct Placing {
+    /// For each visit, those of its records, in their order.
+    visits: Vec<Vec<Location>>,
+    /// Those of the responses, by the id of the record.
+    responses: HashMap<[u8; 16], Location>,
+}
+
+impl Placing {
+    /// Combines what a group appended with where the archive put it.
+    pub(super) fn of(visits: &[VisitEffects], records: &[Record], locations: &[Location]) -> Self {
+        let mut rest = locations.iter().copied();
+        let of_visits = visits
+            .iter()
+            .map(|it| rest.by_ref().take(it.records).collect());
+        let responses = records
+            .iter()
+            .zip(locations)
+            .filter(|(record, _)| record.kind() == RecordKind::Response)
+            .map(|(record, location)| (*record.id().as_bytes(), *location));
+        Self {
+            visits: of_visits.collect(),
+            responses: responses.collect(),
+        }
+    }
+
+    /// Kind and place of the record that stands for a visit.
+    fn main(&self, visit: usize, places: &Places) -> Option<(RecordKind, Location)> {
+        let (kind, at) = places.main?;
+        Some((kind, *self.visits.get(visit)?.get(at)?))
+    }
+
+    /// Where a response is stored, also if that was not known before this group.
+    fn stored(&self, stored: &Stored) -> Stored {
+        match self.responses.get(&stored.record) {
+            Some(location) => Stored {
+                segment: location.segment,
+                offset: location.offset,
+                length: location.length,
+                ..*stored
+            },
+            None => *stored,
+        }
+    }
+
+    /// A page's line with the places of its records.
+    fn complete(&self, visit: usize, places: &Places, page: &PageLine) -> PageLine {
+        let own = |at: usize| self.visits.get(visit)?.get(at);
+        PageLine {
+            record: self
+                .main(visit, places)
+                .map(|(kind, location)| RecordPlace::of(kind, &location)),
+            text: match places.text {
+                Some(TextPlace::Own(kind, at)) => own(at).map(|it| RecordPlace::of(kind, it)),
+                Some(TextPlace::Stored(stored)) => RecordPlace::of_stored(&self.stored(&stored)),
+                None => None,
+            },
+            ..page.clone()
+        }
+    }
+}
+
+impl WriteSet {
+    /// Tells documents and page records where their records stand.
+    pub(super) fn place(&mut self, placing: &Placing) -> Result<(), Error> {
+        for at in 0..self.visits.len() {
+            let visit = &self.visits[at];
+            let main = placing.main(at, &visit.places);
+            // A visit that learned nothing left the row as it was.
+            if let Some(id) = visit.page
+                && main.is_some()
+                && let Some(page) = self.page(id)?
+                && page.record.is_none()
+            {
+                page.record = main;
+            }
+        }
+        for document in self.documents.documents_mut() {
+            document.stored = placing.stored(&document.stored);
+        }
+        Ok(())
+    }
+
+    /// The lines of the log, with the pages on which their URLs were found.
+    pub(super) fn lines(&self, placing: &Placing) -> Result<Vec<LogLine>, Error> {
+        let found_on: Vec<&[u8]> = self
+            .visits
+            .iter()
+            .filter(|visit| visit.line.is_some())
+            .filter_map(|visit| visit.via.as_ref())
+            .map(|via| &via.as_bytes()[..])
+            .collect();
+        let mut pages = self.store.get_many(Table::Pages, &found_on)?.into_iter();
+        let mut lines = Vec::with_capacity(self.visits.len());
+        for (at, visit) in self.visits.iter().enumerate() {
+            let Some(mut line) = visit.line.clone() else {
+                continue;
+            };
+            if visit.via.is_some()
+                && let Some(row) = pages.next().flatten()
+            {
+                line.via = Some(PAGES.decode(&row)?.url);
+            }
+            let page = visit.page_line.as_ref();
+            line.page = page.map(|page| Box::new(placing.complete(at, &visit.places, page)));
+            lines.push(line);
+        }
+        Ok(lines)
+    }
+}

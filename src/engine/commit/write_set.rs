@@ -1,0 +1,435 @@
+//! Everything that a group of visits changes in the store, collected while they are judged and
+//! written by one commit.
+//!
+//! Reads go through it: a row that the group has changed is seen changed, any other one as it is
+//! committed. Each host, domain, page and learned row is read once per group and written once.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::effects::VisitEffects;
+use super::queues::{QueuedRow, file_by_due_time, put_queued};
+use crate::archive::Record;
+use crate::dedup::{Document, DocumentId, Pending};
+use crate::engine::Error;
+use crate::engine::visit::Receipt;
+use crate::frontier::{HostState, Moment, RobotsRow, domain_spent};
+use crate::learn::Spent;
+use crate::rows::{CrawlState, Delta, DiskState, PAGES, PageRecord};
+use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
+use crate::url::{HostKey, Site, UrlId};
+
+/// What a group changes.
+pub(in crate::engine) struct WriteSet {
+    /// The store that is read where the group has changed nothing.
+    pub(in crate::engine) store: Arc<dyn Store>,
+    /// The crawl's state as the group leaves it.
+    pub(in crate::engine) state: CrawlState,
+    /// How far the files of this disk are, as the group leaves them.
+    pub(in crate::engine) disk: DiskState,
+    /// When the last of the visits ended.
+    pub(in crate::engine) now: Moment,
+    /// Rows that are final already.
+    pub(in crate::engine) batch: Batch,
+    /// Documents of the group, whose places in the archive are known when their records are.
+    pub(in crate::engine) documents: Pending,
+    /// Documents committed before that the group changes.
+    pub(in crate::engine) withdrawn: Vec<Document>,
+    /// Documents that expire with the group.
+    pub(in crate::engine) expired: Vec<DocumentId>,
+    /// Records to append to the archive, visit by visit.
+    pub(in crate::engine) records: Vec<Record>,
+    /// What each visit changes besides rows, in the order in which they arrived.
+    pub(in crate::engine) visits: Vec<VisitEffects>,
+    /// What the schedule is told of the visit, or the seeds, being judged.
+    pub(in crate::engine) receipt: Receipt,
+    pub(in crate::engine) receipts: Vec<Receipt>,
+    /// Blocks of queues from which URLs are taken unvisited, by key, with all that were removed.
+    pub(in crate::engine) swept: BTreeMap<Vec<u8>, u64>,
+    /// Hosts at which URLs were deferred that may be admitted now, and under which tags.
+    pub(in crate::engine) reopened: Vec<(HostKey, [u8; 8])>,
+    /// When the earliest page that the group scheduled is to be visited again.
+    pub(in crate::engine) soonest_revisit: Option<Moment>,
+    /// A cluster may be without an original.
+    pub(in crate::engine) has_orphans: bool,
+    /// Keys of URLs that the group admits, in order, and to look them up by.
+    seen: Vec<u64>,
+    seen_keys: HashSet<u64>,
+    pages: BTreeMap<UrlId, PageRow>,
+    robots: BTreeMap<HostKey, RobotsAnswer>,
+    hosts: Vec<HostRow>,
+    host_places: HashMap<HostKey, usize>,
+    domains: Vec<DomainRow>,
+    domain_places: HashMap<Site, usize>,
+    /// Rows of `Learned` as they were read and as they will be; `None` where there is none.
+    learned: BTreeMap<Vec<u8>, LearnedRow>,
+    /// URLs and hosts that were parked before.
+    parked: Parked,
+    /// Hosts that had no row.
+    new_hosts: u64,
+}
+
+/// A page record, and the document of the group that it will carry.
+struct PageRow {
+    record: PageRecord,
+    document: Option<DocumentId>,
+}
+
+/// A robots.txt, and the document of the group that holds its response.
+struct RobotsAnswer {
+    row: RobotsRow,
+    document: Option<DocumentId>,
+}
+
+/// A host while a group lasts.
+struct HostRow {
+    host: HostKey,
+    state: HostState,
+    /// It has a row, or will have one.
+    is_known: bool,
+    is_changed: bool,
+    /// URLs to be put into its queue.
+    queued: Vec<QueuedRow>,
+    /// Position of its domain among the group's, once somebody asked.
+    domain: Option<usize>,
+}
+
+/// What was spent on a domain, while a group lasts.
+struct DomainRow {
+    domain: Site,
+    spent: Spent,
+    is_changed: bool,
+}
+
+/// A row of `Learned` while a group lasts.
+struct LearnedRow {
+    row: Option<Vec<u8>>,
+    is_changed: bool,
+}
+
+/// URLs that wait at parked hosts, and those hosts.
+#[derive(Debug, Default, Clone, Copy)]
+struct Parked {
+    urls: u64,
+    hosts: u64,
+}
+
+impl Parked {
+    fn add(&mut self, host: &HostState) {
+        if host.parked && host.queued > 0 {
+            self.urls += host.queued;
+            self.hosts += 1;
+        }
+    }
+}
+
+/// A write set that is ready to be committed, and what memory takes over afterwards.
+pub(in crate::engine) struct Prepared {
+    pub(in crate::engine) batch: Batch,
+    pub(in crate::engine) state: CrawlState,
+    pub(in crate::engine) disk: DiskState,
+    pub(in crate::engine) delta: Delta,
+    /// Bytes of the delta's row; 0 if the group adds nothing.
+    pub(in crate::engine) delta_bytes: usize,
+}
+
+impl WriteSet {
+    /// An empty set over a store and its states, for visits the last of which ended at `now`.
+    pub(in crate::engine) fn new(
+        store: Arc<dyn Store>,
+        state: CrawlState,
+        disk: DiskState,
+        now: Moment,
+    ) -> Self {
+        Self {
+            store,
+            state,
+            disk,
+            now,
+            batch: Batch::new(),
+            documents: Pending::default(),
+            withdrawn: Vec::new(),
+            expired: Vec::new(),
+            records: Vec::new(),
+            visits: Vec::new(),
+            receipt: Receipt::default(),
+            receipts: Vec::new(),
+            swept: BTreeMap::new(),
+            reopened: Vec::new(),
+            soonest_revisit: None,
+            has_orphans: false,
+            seen: Vec::new(),
+            seen_keys: HashSet::new(),
+            pages: BTreeMap::new(),
+            robots: BTreeMap::new(),
+            hosts: Vec::new(),
+            host_places: HashMap::new(),
+            domains: Vec::new(),
+            domain_places: HashMap::new(),
+            learned: BTreeMap::new(),
+            parked: Parked::default(),
+            new_hosts: 0,
+        }
+    }
+
+    /// Closes the receipt of the visit, or the seeds, that were judged.
+    pub(in crate::engine) fn end_receipt(&mut self) {
+        let receipt = std::mem::take(&mut self.receipt);
+        self.receipts.push(receipt);
+    }
+
+    /// Notes that a URL is admitted.
+    pub(in crate::engine) fn note_seen(&mut self, id: UrlId) {
+        if self.seen_keys.insert(id.key()) {
+            self.seen.push(id.key());
+        }
+    }
+
+    /// Whether the group admitted a URL.
+    pub(in crate::engine) fn has_seen(&self, id: UrlId) -> bool {
+        self.seen_keys.contains(&id.key())
+    }
+
+    /// The state of a host, to be changed.
+    pub(in crate::engine) fn host(&mut self, host: &HostKey) -> Result<&mut HostState, Error> {
+        Ok(&mut self.host_row(host)?.state)
+    }
+
+    /// The state of a host, if it has one.
+    pub(in crate::engine) fn known_host(
+        &mut self,
+        host: &HostKey,
+    ) -> Result<Option<&HostState>, Error> {
+        let at = self.place_of_host(host)?;
+        let row = &self.hosts[at];
+        Ok(row.is_known.then_some(&row.state))
+    }
+
+    /// Puts a URL into the queue of a host, whose state it gives.
+    pub(super) fn enqueue(
+        &mut self,
+        host: &HostKey,
+        queued: QueuedRow,
+    ) -> Result<&mut HostState, Error> {
+        let row = self.host_row(host)?;
+        row.queued.push(queued);
+        Ok(&mut row.state)
+    }
+
+    fn host_row(&mut self, host: &HostKey) -> Result<&mut HostRow, Error> {
+        let at = self.place_of_host(host)?;
+        let row = &mut self.hosts[at];
+        self.new_hosts += u64::from(!row.is_known);
+        row.is_known = true;
+        row.is_changed = true;
+        Ok(row)
+    }
+
+    fn place_of_host(&mut self, host: &HostKey) -> Result<usize, Error> {
+        if let Some(at) = self.host_places.get(host) {
+            return Ok(*at);
+        }
+        let row = self.store.get(Table::Hosts, host.as_str().as_bytes())?;
+        let is_known = row.is_some();
+        let state = row.map_or(Ok(HostState::default()), |row| decode(Table::Hosts, &row))?;
+        self.parked.add(&state);
+        self.hosts.push(HostRow {
+            host: host.clone(),
+            state,
+            is_known,
+            is_changed: false,
+            queued: Vec::new(),
+            domain: None,
+        });
+        self.host_places.insert(host.clone(), self.hosts.len() - 1);
+        Ok(self.hosts.len() - 1)
+    }
+
+    /// What was spent on the domain of a host.
+    pub(in crate::engine) fn spent(&mut self, host: &HostKey) -> Result<Spent, Error> {
+        let at = self.place_of_domain(host)?;
+        Ok(self.domains[at].spent)
+    }
+
+    /// What was spent on the domain of a host, to be changed.
+    pub(in crate::engine) fn spend(&mut self, host: &HostKey) -> Result<&mut Spent, Error> {
+        let at = self.place_of_domain(host)?;
+        self.domains[at].is_changed = true;
+        Ok(&mut self.domains[at].spent)
+    }
+
+    fn place_of_domain(&mut self, host: &HostKey) -> Result<usize, Error> {
+        let host_at = self.place_of_host(host)?;
+        if let Some(at) = self.hosts[host_at].domain {
+            return Ok(at);
+        }
+        let domain = Site::of(&host.url());
+        let at = match self.domain_places.get(&domain) {
+            Some(at) => *at,
+            None => {
+                self.domains.push(DomainRow {
+                    spent: domain_spent(&*self.store, &domain)?,
+                    domain: domain.clone(),
+                    is_changed: false,
+                });
+                self.domain_places.insert(domain, self.domains.len() - 1);
+                self.domains.len() - 1
+            }
+        };
+        self.hosts[host_at].domain = Some(at);
+        Ok(at)
+    }
+
+    /// The record of a page as it is committed, whatever the group changes.
+    pub(in crate::engine) fn committed_page(
+        &self,
+        page: UrlId,
+    ) -> Result<Option<PageRecord>, Error> {
+        Ok(PAGES.get(&*self.store, page.as_bytes())?)
+    }
+
+    /// The record of a page, to be changed; `None` if the page has none.
+    pub(in crate::engine) fn page(
+        &mut self,
+        page: UrlId,
+    ) -> Result<Option<&mut PageRecord>, Error> {
+        if !self.pages.contains_key(&page) {
+            let Some(record) = self.committed_page(page)? else {
+                return Ok(None);
+            };
+            self.put_page(page, record, None);
+        }
+        Ok(self.pages.get_mut(&page).map(|row| &mut row.record))
+    }
+
+    /// Writes the record of a page, with the document of this group that it will carry.
+    pub(in crate::engine) fn put_page(
+        &mut self,
+        page: UrlId,
+        record: PageRecord,
+        document: Option<DocumentId>,
+    ) {
+        self.pages.insert(page, PageRow { record, document });
+    }
+
+    /// Writes what a host's robots.txt says, with the document of this group that holds it.
+    pub(in crate::engine) fn put_robots(
+        &mut self,
+        host: &HostKey,
+        row: RobotsRow,
+        document: Option<DocumentId>,
+    ) {
+        self.robots
+            .insert(host.clone(), RobotsAnswer { row, document });
+    }
+
+    /// A row of `Learned`.
+    pub(in crate::engine) fn learned(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(learned) = self.learned.get(key) {
+            return Ok(learned.row.clone());
+        }
+        let row = self.store.get(Table::Learned, key)?;
+        let learned = LearnedRow {
+            row: row.clone(),
+            is_changed: false,
+        };
+        self.learned.insert(key.to_vec(), learned);
+        Ok(row)
+    }
+
+    /// Writes a row of `Learned`.
+    pub(in crate::engine) fn learn(&mut self, key: Vec<u8>, row: Vec<u8>) {
+        self.set_learned(key, Some(row));
+    }
+
+    /// Removes a row of `Learned`.
+    pub(in crate::engine) fn unlearn(&mut self, key: Vec<u8>) {
+        self.set_learned(key, None);
+    }
+
+    fn set_learned(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
+        let is_changed = true;
+        self.learned.insert(key, LearnedRow { row, is_changed });
+    }
+
+    /// The rows of `Learned` under a prefix, in key order. For prefixes with a bounded number of
+    /// rows.
+    pub(in crate::engine) fn learned_rows(&self, prefix: &[u8]) -> Result<Vec<Row>, Error> {
+        let mut rows = BTreeMap::new();
+        for_each(&*self.store, Table::Learned, prefix, &mut |key, row| {
+            rows.insert(key.to_vec(), row.to_vec());
+            Ok(())
+        })?;
+        let changed = self.learned.range(prefix.to_vec()..);
+        for (key, learned) in changed.take_while(|(key, _)| key.starts_with(prefix)) {
+            match &learned.row {
+                Some(row) => rows.insert(key.clone(), row.clone()),
+                None => rows.remove(key),
+            };
+        }
+        Ok(rows.into_iter().collect())
+    }
+
+    /// Everything as one batch, the state last.
+    pub(in crate::engine) fn prepare(self) -> Prepared {
+        let (mut batch, mut state, disk) = (self.batch, self.state, self.disk);
+        for (id, mut row) in self.pages {
+            if let Some(document) = row.document.and_then(|id| self.documents.get(id)) {
+                row.record.document = Some(document.as_ref().clone());
+            }
+            PAGES.put(&mut batch, *id.as_bytes(), &row.record);
+        }
+        for (host, mut answer) in self.robots {
+            let document = answer.document.and_then(|id| self.documents.get(id));
+            answer.row.document = document.map(|document| encode(document.as_ref()));
+            batch.put(Table::Robots, host.as_str(), encode(&answer.row));
+        }
+        let mut parked = Parked::default();
+        for mut row in self.hosts {
+            parked.add(&row.state);
+            if row.is_changed {
+                put_queued(&row.host, row.queued, &mut batch);
+                file_by_due_time(&row.host, &mut row.state, &mut batch);
+                batch.put(Table::Hosts, row.host.as_str(), encode(&row.state));
+            }
+        }
+        for row in self.domains.into_iter().filter(|row| row.is_changed) {
+            let key = keys::domain(row.domain.as_str());
+            batch.put(Table::Learned, key, encode(&row.spent));
+        }
+        for (key, learned) in self.learned.into_iter().filter(|(_, it)| it.is_changed) {
+            match learned.row {
+                Some(row) => batch.put(Table::Learned, key, row),
+                None => batch.delete(Table::Learned, key),
+            }
+        }
+        let counters = &mut state.counters;
+        counters.hosts += self.new_hosts;
+        counters.parked = (counters.parked + parked.urls).saturating_sub(self.parked.urls);
+        counters.parked_hosts =
+            (counters.parked_hosts + parked.hosts).saturating_sub(self.parked.hosts);
+        let (mut documents, postings) = self.documents.into_parts();
+        documents.splice(0..0, self.withdrawn);
+        let delta = Delta {
+            seen: self.seen,
+            postings,
+            documents,
+            expired: self.expired,
+        };
+        let mut delta_bytes = 0;
+        if delta.keys() > 0 || !delta.documents.is_empty() {
+            let row = encode(&delta);
+            delta_bytes = row.len();
+            batch.put(Table::Deltas, keys::delta(state.sequence), row);
+        }
+        batch.put(Table::Meta, keys::meta::STATE, encode(&state));
+        batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
+        Prepared {
+            batch,
+            state,
+            disk,
+            delta,
+            delta_bytes,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What a server sends instead of pages, told by its repetition: a short text under many URLs of a
+//! host whose other pages differ. Its pages are no originals, and the first of them, which became one
+//! before anybody could know, is one no longer.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dedup::{Document, Ineligible, Repeat, Rules, Signature, Tier, Verdict};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::visit::{Analysed, Findings, Judged};
+use crate::rows::{Fate, Judgement, PageRecord};
+use crate::url::{self, HostKey};
+
+/// Bytes of a visible text that is short enough to stand in place of pages.
+const MAX_TEXT: usize = 1_000;
+
+/// The verdict on a page, unless its host repeats its text: then it is ineligible, and the original
+/// of that text is withdrawn if it is from there too.
+pub(in crate::engine) fn unless_repeated(
+    verdict: Verdict,
+    judged: &Judged<'_>,
+    rules: &Rules,
+    group: &mut Group<'_>,
+) -> Result<Verdict, Error> {
+    if !is_repeated(judged, rules, group)? {
+        return Ok(verdict);
+    }
+    if let Verdict::Duplicate(repeat) = &verdict {
+        withdraw(repeat, judged.analysed, group)?;
+    }
+    Ok(Verdict::Ineligible(Ineligible::Repeated))
+}
+
+/// Whether a page's text is one that its host repeats. A page that is new is counted.
+fn is_repeated(judged: &Judged<'_>, rules: &Rules, group: &mut Group<'_>) -> Result<bool, Error> {
+    let task = &judged.analysed.fetched.task;
+    if !rules.of(&task.queued.url).refusals {
+        return Ok(false);
+    }
+    let is_new = judged.previous.is_none();
+    let text = short_text(judged.analysed);
+    if text.is_none() && !is_new {
+        return Ok(false);
+    }
+    let repeats = &mut group.set.host(&task.host)?.repeats;
+    let Some(text) = text else {
+        repeats.see_other();
+        return Ok(false);
+    };
+    if is_new {
+        repeats.see(text, xxh3_64(task.url.path().as_bytes()));
+    }
+    Ok(repeats.is_repeated(text))
+}
+
+/// Withdraws the original of a text that its host repeats, if that is from there too.
+fn withdraw(repeat: &Repeat, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
+    let is_from_there = url::parse(&repeat.original.url)
+        .is_ok_and(|url| HostKey::of(&url) == analysed.fetched.task.host);
+    if repeat.tier == Tier::Near || !is_from_there {
+        return Ok(());
+    }
+    let document = group.withdraw(&repeat.original);
+    if let Some(page) = group.set.page(document.url_id)? {
+        make_repeated(page, &document);
+    }
+    Ok(())
+}
+
+/// The record of a page whose document is no original any more.
+fn make_repeated(page: &mut PageRecord, document: &Document) {
+    if let Fate::Answered { judgement, .. } = &mut page.fate {
+        *judgement = Judgement::Ineligible(Ineligible::Repeated);
+    }
+    // That of a page of this group is filled in later, from the document.
+    if let Some(own) = &mut page.document {
+        own.clone_from(document);
+    }
+}
+
+/// What tells a page's visible text from another, if that is short: the digest of its normal form.
+fn short_text(analysed: &Analysed) -> Option<u64> {
+    let Findings::Page(page) = &analysed.findings else {
+        return None;
+    };
+    let fingerprints = analysed.fingerprints.as_ref().ok()?;
+    match fingerprints.get(Tier::Normalized)? {
+        Signature::Digest(digest) if page.full_text.len() <= MAX_TEXT => {
+            Some(u64::from_be_bytes(*digest.first_chunk()?))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,59 @@
+//! URLs that are deferred: not admitted for a reason that may go away, and kept so that they can be
+//! admitted then.
+
+use crate::engine::Error;
+use crate::engine::commit::WriteSet;
+use crate::frontier::QueuedUrl;
+use crate::store::{Table, decode, encode, keys};
+use crate::url::HostKey;
+
+/// URLs of one host that are deferred; what comes after is refused for good.
+const MAX_DEFERRED: u32 = 1_000;
+
+/// A URL that was deferred.
+pub(in crate::engine) struct Deferred {
+    pub(in crate::engine) queued: QueuedUrl,
+    /// It was in its queue when it was deferred.
+    pub(in crate::engine) was_queued: bool,
+}
+
+/// The rows of what was deferred at a host under one tag.
+fn prefix(host: &HostKey, tag: [u8; 8]) -> Vec<u8> {
+    keys::learned(host.as_str(), keys::learned::DEFERRED, &tag)
+}
+
+/// Defers a URL under the tag of its reason.
+pub(in crate::engine) fn defer(
+    deferred: &Deferred,
+    host: &HostKey,
+    tag: [u8; 8],
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    let key = [&prefix(host, tag), &deferred.queued.id.as_bytes()[..]].concat();
+    if set.learned(&key)?.is_some() {
+        return Ok(());
+    }
+    let state = set.host(host)?;
+    if state.shelved < MAX_DEFERRED {
+        state.shelved += 1;
+        set.learn(key, encode(&(deferred.was_queued, &deferred.queued)));
+    }
+    Ok(())
+}
+
+/// Takes out what was deferred at a host under one tag.
+pub(in crate::engine) fn take(
+    host: &HostKey,
+    tag: [u8; 8],
+    set: &mut WriteSet,
+) -> Result<Vec<Deferred>, Error> {
+    let mut taken = Vec::new();
+    for (key, row) in set.learned_rows(&prefix(host, tag))? {
+        set.unlearn(key);
+        let state = set.host(host)?;
+        state.shelved = state.shelved.saturating_sub(1);
+        let (was_queued, queued): (bool, QueuedUrl) = decode(Table::Learned, &row)?;
+        taken.push(Deferred { queued, was_queued });
+    }
+    Ok(taken)
+}

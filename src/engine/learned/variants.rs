@@ -1,0 +1,407 @@
+//! What is learned of a host's URLs, and what follows: from verdicts to evidence, from evidence to
+//! learned rules, from these to URLs that are not admitted. The rules are pure (`learn/variants.rs`);
+//! here are their rows, read and written with the group.
+//!
+//! A learned rule changes no identity. Under it a URL has a second key beside its id: the id of its
+//! form under the rule, salted with the rules' generation. A URL whose second key is in the set of
+//! URLs seen is a variant of one that was admitted; it is deferred, and admitted if the rule is
+//! revoked.
+
+use super::Learning;
+use super::shelf::{Deferred, defer};
+use crate::dedup::{DocumentId, Repeat, Tier, Verdict};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::visit::Judged;
+use crate::fetch::Outcome;
+use crate::frontier::{Expectation, FetchTask, QueuedUrl};
+use crate::learn::{Class, Evidence, LearnedRules, MAX_SUBJECTS, Stage, Subject, rules_of};
+use crate::rows::{Fate, Judgement, PAGES, PageRecord};
+use crate::store::{Table, decode, encode, keys};
+use crate::url::{self, HostKey, Identity, Url, UrlId};
+
+/// Visited URLs of one host that are kept in order to know their variants.
+const MAX_VISITED: u32 = 10_000;
+
+/// Under which name variants of this host are left aside.
+pub(in crate::engine) fn tag(generation: u32) -> [u8; 8] {
+    let [a, b, c, d] = generation.to_be_bytes();
+    [b'l', b'e', b's', b's', a, b, c, d]
+}
+
+fn evidence_key(host: &HostKey, subject: &Subject) -> Vec<u8> {
+    [
+        keys::learned::RULES,
+        host.as_str().as_bytes(),
+        &[0],
+        subject.describe().as_bytes(),
+    ]
+    .concat()
+}
+
+fn evidence(host: &HostKey, subject: &Subject, group: &mut Group<'_>) -> Result<Evidence, Error> {
+    Ok(match group.set.learned(&evidence_key(host, subject))? {
+        Some(row) => decode(Table::Learned, &row)?,
+        None => Evidence::new(host.as_str(), subject.clone()),
+    })
+}
+
+/// The identity of URLs under what was learned of their host, and the generation of that.
+pub(in crate::engine) fn under_lessons(
+    identity: &Identity,
+    host: &HostKey,
+    lessons: &LearnedRules,
+) -> Option<(Identity, u32)> {
+    let generation = lessons.generation;
+    let learned = || identity.with_learned(host, rules_of(lessons.learned()));
+    lessons.any().then(|| (learned(), generation))
+}
+
+/// What a page is known to have answered.
+fn class_of_record(record: &PageRecord) -> Option<Class> {
+    match (&record.fate, &record.document) {
+        (Fate::Failed { .. } | Fate::Sitemap { .. } | Fate::Known { .. }, _) => None,
+        (
+            Fate::Answered {
+                judgement, status, ..
+            },
+            document,
+        ) => match judgement {
+            Judgement::Unique => document.as_ref().map(|it| Class::Document(it.id)),
+            Judgement::Duplicate(duplicate) if duplicate.tier == Tier::Near => Some(Class::Other),
+            Judgement::Duplicate(duplicate) => Some(Class::Document(duplicate.of)),
+            Judgement::Ineligible(_) => no_page(*status),
+        },
+    }
+}
+
+/// What a visit answered.
+fn class_of_visit(judged: &Judged<'_>, document: Option<DocumentId>) -> Option<Class> {
+    match &judged.verdict {
+        Verdict::Unique => document.map(Class::Document),
+        Verdict::Duplicate(Repeat {
+            tier: Tier::Near, ..
+        }) => Some(Class::Other),
+        Verdict::Duplicate(Repeat { original, .. }) => Some(Class::Document(original.id)),
+        Verdict::Unchanged(_) => None,
+        Verdict::Ineligible(_) => match &judged.analysed.fetched.outcome {
+            Outcome::Exchange(exchange) => no_page(exchange.status),
+            Outcome::Failed(_) => None,
+        },
+    }
+}
+
+/// A status that says that there is no page at this URL, and not that there is none now or that it
+/// is elsewhere.
+fn no_page(status: u16) -> Option<Class> {
+    (matches!(status, 400..=499) && status != 429).then_some(Class::NoPage)
+}
+
+/// Whether a URL has something that may turn out not to matter.
+fn may_have_variants(url: &Url) -> bool {
+    let path = url.path();
+    let file = path.rsplit('/').next().unwrap_or_default();
+    url.query().is_some()
+        || path.bytes().any(|byte| byte.is_ascii_uppercase())
+        || file.starts_with("index.")
+        || file.starts_with("default.")
+}
+
+impl Learning<'_> {
+    /// Whether a URL that is not known is a variant of one that is, by what was learned of its host. If
+    /// it is none, it is remembered as one of which others are variants.
+    pub(in crate::engine) fn is_variant(
+        &self,
+        url: &Url,
+        id: UrlId,
+        host: &HostKey,
+        group: &mut Group<'_>,
+    ) -> Result<bool, Error> {
+        let state = group.set.known_host(host)?;
+        let learned = state.and_then(|it| under_lessons(&self.identity, host, &it.learned_rules));
+        let Some((identity, generation)) = learned else {
+            return Ok(false);
+        };
+        Ok(Self::is_known_form(identity.id(url), generation, id, group))
+    }
+
+    /// Whether a URL of this form was admitted; if not, one is from now on.
+    pub(in crate::engine) fn is_known_form(
+        form: UrlId,
+        generation: u32,
+        id: UrlId,
+        group: &mut Group<'_>,
+    ) -> bool {
+        if form != id && group.is_seen(form) {
+            return true;
+        }
+        !group.see(form.salted(generation))
+    }
+
+    /// Defers a variant; true if it is to be visited instead, in order to check the rule.
+    pub(in crate::engine) fn suppress(
+        &self,
+        queued: &QueuedUrl,
+        host: &HostKey,
+        group: &mut Group<'_>,
+    ) -> Result<bool, Error> {
+        let state = group.set.host(host)?;
+        if state.learned_rules.suppress() {
+            return Ok(true);
+        }
+        let tag = tag(state.learned_rules.generation);
+        let deferred = Deferred {
+            queued: queued.clone(),
+            was_queued: false,
+        };
+        defer(&deferred, host, tag, &mut group.set)?;
+        Ok(false)
+    }
+
+    /// Takes a page's first answer into account.
+    pub(in crate::engine) fn learn(
+        &self,
+        judged: &Judged<'_>,
+        document: Option<DocumentId>,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        let task = &judged.analysed.fetched.task;
+        if !self.policies.of(&task.host).learn.parameters {
+            return Ok(());
+        }
+        if task.queued.expectation == Expectation::Check {
+            return self.check(judged, group);
+        }
+        let Some(class) = class_of_visit(judged, document) else {
+            return Ok(());
+        };
+        self.note_visited(&task.url, task.queued.id, &task.host, group)?;
+        let lessons = group.set.host(&task.host)?.learned_rules.clone();
+        let is_duplicate = matches!(judged.verdict, Verdict::Duplicate(_));
+        if task.url.query().is_none() && lessons.subjects.is_empty() && !is_duplicate {
+            return Ok(());
+        }
+        let identity = match under_lessons(&self.identity, &task.host, &lessons) {
+            Some((identity, _)) => identity,
+            None => self.identity.clone(),
+        };
+        let Ok(canonical) = url::parse(identity.canonical(&task.url).as_str()) else {
+            return Ok(());
+        };
+        for subject in lessons.learned() {
+            // A variant that was on its way when this was learned may contradict it yet.
+            let others = lessons.learned().filter(|other| *other != subject);
+            let identity = self.identity.with_learned(&task.host, rules_of(others));
+            if let Ok(canonical) = url::parse(identity.canonical(&task.url).as_str()) {
+                let visit = (&identity, &canonical, class, None);
+                self.note(&task.host, subject, visit, group)?;
+            }
+        }
+        let mut subjects: Vec<(Subject, Option<Class>)> = Subject::of_parameters(&canonical)
+            .into_iter()
+            .map(|subject| (subject, None))
+            .collect();
+        if let Verdict::Duplicate(Repeat { original, tier, .. }) = &judged.verdict
+            && *tier != Tier::Near
+            && let Ok(original_url) = url::parse(&original.url)
+            && HostKey::of(&original_url) == task.host
+            && let Ok(other) = url::parse(identity.canonical(&original_url).as_str())
+            && let Some(subject) = Subject::between(&canonical, &other)
+            && !has_part_that_matters(&subject, &lessons)
+        {
+            subjects.retain(|(it, _)| *it != subject);
+            subjects.push((subject, Some(Class::Document(original.id))));
+        }
+        let others = lessons
+            .subjects
+            .iter()
+            .map(|(subject, _)| (subject.clone(), None));
+        let others: Vec<_> = others
+            .filter(|(it, _)| subjects.iter().all(|(own, _)| own != it))
+            .collect();
+        subjects.extend(others);
+        for (subject, variant) in subjects {
+            let watched = matches!(lessons.stage(&subject), None | Some(Stage::Watched));
+            if watched {
+                let visit = (&identity, &canonical, class, variant);
+                self.note(&task.host, &subject, visit, group)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a visit to the evidence on one subject.
+    fn note(
+        &self,
+        host: &HostKey,
+        subject: &Subject,
+        (identity, canonical, class, variant): (&Identity, &Url, Class, Option<Class>),
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        let known = &group.set.host(host)?.learned_rules;
+        let all = rules_of(known.learned().chain([subject]));
+        let form = self.identity.with_learned(host, all).id(canonical);
+        let has_effect = form != identity.id(canonical);
+        if !has_effect && variant.is_none() {
+            return Ok(());
+        }
+        let known_stage = known.stage(subject);
+        if known_stage.is_none() {
+            if known.subjects.len() >= MAX_SUBJECTS {
+                return Ok(());
+            }
+            let lessons = &mut group.set.host(host)?.learned_rules;
+            lessons.subjects.push((subject.clone(), Stage::Watched));
+        }
+        let variant = match variant {
+            Some(class) => Some(class),
+            None => PAGES
+                .get(&*group.set.store, form.as_bytes())?
+                .and_then(|page| class_of_record(&page)),
+        };
+        let mut evidence = evidence(host, subject, group)?;
+        let page = form.key() as u32;
+        let changed = evidence.note(
+            canonical,
+            page,
+            class,
+            variant,
+            self.policies.of(host).learn,
+        );
+        group
+            .set
+            .learn(evidence_key(host, subject), encode(&evidence));
+        if changed {
+            let (agreed, what) = (evidence.agreed, subject.describe());
+            match evidence.stage {
+                Stage::Learned => {
+                    tracing::info!("host {host}: {what} changes nothing, by {agreed} visits");
+                }
+                _ if known_stage == Some(Stage::Learned) => {
+                    tracing::warn!("host {host}: {what} matters after all, by {canonical}");
+                }
+                _ => {}
+            }
+            self.apply_rule_change(host, subject, evidence.stage, group)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a visited URL: others may turn out to be its variants.
+    fn note_visited(
+        &self,
+        url: &Url,
+        id: UrlId,
+        host: &HostKey,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        let lessons = &mut group.set.host(host)?.learned_rules;
+        if may_have_variants(url) && lessons.visited < MAX_VISITED {
+            lessons.visited += 1;
+            let key = keys::learned(host.as_str(), keys::learned::VISITED, id.as_bytes());
+            group.set.learn(key, url.as_str().as_bytes().to_vec());
+        }
+        Ok(())
+    }
+
+    /// A visit that was made to check what was learned: something new contradicts it.
+    fn check(&self, judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+        let task = &judged.analysed.fetched.task;
+        let host = &task.host;
+        let is_new = match &judged.verdict {
+            // As long as the plain form waits nobody knows what it will answer.
+            Verdict::Unique if self.plain_form_waits(task, group)? => return Ok(()),
+            Verdict::Unique => true,
+            Verdict::Duplicate(_) => false,
+            Verdict::Unchanged(_) | Verdict::Ineligible(_) => return Ok(()),
+        };
+        let lessons = &group.set.host(host)?.learned_rules;
+        let concerned = |subject: &&Subject| {
+            let form = self
+                .identity
+                .with_learned(host, subject.rules())
+                .id(&task.url);
+            form != task.queued.id
+        };
+        let concerned: Vec<Subject> = lessons.learned().filter(concerned).cloned().collect();
+        for subject in concerned {
+            let mut evidence = evidence(host, &subject, group)?;
+            if is_new {
+                evidence.contradict();
+                let (url, subject) = (&task.url, subject.describe());
+                tracing::warn!("host {host}: {subject} matters after all, by {url}");
+            } else {
+                evidence.checked = evidence.checked.saturating_add(1);
+            }
+            group
+                .set
+                .learn(evidence_key(host, &subject), encode(&evidence));
+            if is_new {
+                self.apply_rule_change(host, &subject, evidence.stage, group)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the form of a URL without all that was learned not to matter was admitted and not
+    /// visited yet.
+    fn plain_form_waits(&self, task: &FetchTask, group: &mut Group<'_>) -> Result<bool, Error> {
+        let lessons = &group.set.host(&task.host)?.learned_rules;
+        let Some((identity, _)) = under_lessons(&self.identity, &task.host, lessons) else {
+            return Ok(false);
+        };
+        let form = identity.id(&task.url);
+        Ok(form != task.queued.id
+            && group.is_seen(form)
+            && group
+                .set
+                .store
+                .get(Table::Pages, form.as_bytes())?
+                .is_none())
+    }
+
+    /// Applies a rule that was learned or revoked: re-admits deferred URLs, and indexes visited ones
+    /// under their new form.
+    fn apply_rule_change(
+        &self,
+        host: &HostKey,
+        subject: &Subject,
+        stage: Stage,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        let queued = group.set.state.queue_sequence;
+        let lessons = &mut group.set.host(host)?.learned_rules;
+        let (before, had_any) = (lessons.generation, lessons.any());
+        lessons.change(subject, stage, queued);
+        if !lessons.any() && !had_any {
+            return Ok(());
+        }
+        let lessons = lessons.clone();
+        if let Some((identity, generation)) = under_lessons(&self.identity, host, &lessons) {
+            let prefix = keys::learned(host.as_str(), keys::learned::VISITED, &[]);
+            for (_, row) in group.set.learned_rows(&prefix)? {
+                let url = String::from_utf8(row).ok();
+                if let Some(url) = url.and_then(|url| url::parse(&url).ok()) {
+                    // Also where its plain form waits: that is a variant of what was visited.
+                    group.see(identity.id(&url).salted(generation));
+                }
+            }
+        }
+        if had_any {
+            group.set.reopened.push((host.clone(), tag(before)));
+        }
+        Ok(())
+    }
+}
+
+/// Whether one of several parameters is known to matter by itself.
+fn has_part_that_matters(subject: &Subject, lessons: &LearnedRules) -> bool {
+    let Subject::Parameters(names) = subject else {
+        return false;
+    };
+    names.len() > 1
+        && names.iter().any(|name| {
+            let alone = Subject::Parameters(vec![name.clone()]);
+            lessons.stage(&alone) == Some(Stage::Matters)
+        })
+}
