@@ -1,10 +1,10 @@
 //! `log/acknowledged`: how far the fetch log is committed, for processes that read it while another
 //! one crawls and has the store locked.
 //!
-//! Written after each commit, so it is never ahead of the store; a kill between the two leaves it a
-//! group behind, which the next start mends. It is one line of fixed length, overwritten in place: a
-//! rename at every commit would cost more than the commit's own sync. Its checksum tells a reader
-//! that it came in the middle of a write.
+//! The file is written after each commit, so it is never ahead of the store; a kill between the two
+//! leaves it a group behind, which the next start repairs. It is one line of fixed length,
+//! overwritten in place: a rename at every commit would cost more than the commit's own sync. The
+//! checksum tells a reader that it read during a write.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,24 +13,23 @@ use std::path::{Path, PathBuf};
 
 use super::fetch_log::LogTail;
 
-/// The name of the file in the directory of the log.
+/// Name of the file in the log's directory.
 const NAME: &str = "acknowledged";
 
-/// How often a line that does not agree with its checksum is read again: its writer needs
-/// microseconds.
+/// How often a line with a wrong checksum is read again; writing it takes microseconds.
 const ATTEMPTS: usize = 50;
 
-/// How far the log is committed, and by whom.
+/// How far the log is committed, and whether it is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Acknowledged {
     /// The end of the committed log.
     pub tail: LogTail,
-    /// A process has the log open, or was killed with it open.
+    /// Set if a process has the log open, or was killed with it open.
     pub open: bool,
 }
 
 impl Acknowledged {
-    /// What the file in a log's directory says; `None` if there is none that can be read.
+    /// Reads the file in a log's directory; `None` if there is none that can be read.
     pub fn read(directory: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             match fs::read_to_string(path(directory)) {
@@ -59,7 +58,7 @@ impl Acknowledged {
         })
     }
 
-    /// The line, of the same length whatever it says.
+    /// Returns the line, whose length is always the same.
     fn line(self) -> String {
         let LogTail { rotated, bytes } = self.tail;
         let state = if self.open { "open" } else { "done" };
@@ -79,7 +78,7 @@ impl AcknowledgedFile {
         options.open(path(directory)).map(Self)
     }
 
-    /// Replaces what it says.
+    /// Overwrites the contents.
     pub fn write(&self, acknowledged: Acknowledged) -> io::Result<()> {
         self.0.write_all_at(acknowledged.line().as_bytes(), 0)
     }

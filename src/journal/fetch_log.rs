@@ -1,10 +1,10 @@
 //! `log/fetch.jsonl`: one line per visit, for people and their tools.
 //!
-//! The log is written before the commit and its end is part of it, like the archive's: lines of
-//! visits that were never acknowledged are cut off at the next start, so each visit has one line
-//! also after a kill. Whoever follows the log reads up to what `acknowledged` says, never further.
-//! It is synced at checkpoints only: after a power cut its last lines may be missing, which costs
-//! those who read it, not the crawl.
+//! The log is written before the commit, and its end is part of the commit, like the archive's.
+//! Lines of visits that were never acknowledged are cut off at the next start, so each visit has
+//! exactly one line even after a kill. Readers read up to what `acknowledged` says, never further.
+//! The log is synced at checkpoints only: after a power cut its last lines may be missing, which
+//! affects its readers but not the crawl.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -20,38 +20,38 @@ use super::page_line::PageLine;
 pub struct LogTail {
     /// Number of full files before the current one.
     pub rotated: u32,
-    /// Bytes of the current file.
+    /// Length of the current file, in bytes.
     pub bytes: u64,
 }
 
 /// One line: one visit.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LogLine {
-    /// When the request was begun (RFC 3339).
+    /// Time at which the request began (RFC 3339).
     pub time: String,
-    /// HTTP status, or 0 if there was no answer.
+    /// HTTP status; 0 if there was no response.
     pub status: u16,
     /// Bytes of the body as received.
     pub size: u64,
-    /// The URL as it was requested.
+    /// The URL as requested.
     pub url: String,
-    /// One letter a hop from the seed: L link, R redirect, E embedded frame, I implied, P robots.txt,
-    /// M named by robots.txt or a sitemap.
+    /// One letter per hop from the seed: L link, R redirect, E embedded frame, I implied, P
+    /// robots.txt, M named by robots.txt or a sitemap.
     pub path: String,
     /// The page on which the URL was found.
     pub via: Option<String>,
     /// Media type as declared.
     pub mime: Option<String>,
-    /// From the request to the last byte.
+    /// Time from the request to the last byte, in milliseconds.
     pub duration_ms: u64,
-    /// unique, raw, normalized, content, near or ineligible; `failed`, `retry`, `forbidden` or
-    /// `robots` or `sitemap` for what was not judged.
+    /// `unique`, `raw`, `normalized`, `content`, `near` or `ineligible`; `failed`, `retry`,
+    /// `forbidden`, `robots` or `sitemap` for what was not judged.
     pub verdict: String,
     /// URL of the original, for a duplicate.
     pub original: Option<String>,
-    /// What was odd: class and message of a failure, bounds that cut something.
+    /// What was unusual: class and message of a failure, bounds that cut something.
     pub annotation: Option<String>,
-    /// What is known of the page, if the URL is one that was answered.
+    /// What is known of the page, if the URL was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<Box<PageLine>>,
 }
@@ -66,7 +66,7 @@ pub struct FetchLog {
     acknowledged_file: AcknowledgedFile,
 }
 
-/// The name of the current file; full ones get a number.
+/// Name of the current file; full ones have a number.
 const CURRENT: &str = "fetch.jsonl";
 
 impl FetchLog {
@@ -77,7 +77,8 @@ impl FetchLog {
             source,
         };
         fs::create_dir_all(directory).map_err(fail)?;
-        // A rotation that was not acknowledged is undone: its full file is the current one.
+        // A rotation that was not acknowledged is undone: its full file becomes the current one
+        // again.
         let mut extra = rotated_path(directory, tail.rotated + 1);
         let current = directory.join(CURRENT);
         while extra.exists() {
@@ -109,12 +110,12 @@ impl FetchLog {
         Ok(log)
     }
 
-    /// Puts what was appended on stable storage.
+    /// Makes what was appended durable.
     pub fn sync(&self) -> Result<(), LogError> {
         self.file.sync_data().map_err(|error| self.failed(error))
     }
 
-    /// Shows what was appended to whoever reads the log: its end is committed.
+    /// Makes what was appended visible to readers: its end is committed.
     pub fn acknowledge(&mut self) -> Result<(), LogError> {
         if self.acknowledged == self.tail {
             return Ok(());
@@ -172,7 +173,7 @@ impl FetchLog {
 }
 
 impl Drop for FetchLog {
-    /// Tells readers that nothing more is to come. A process that is killed cannot.
+    /// Tells readers that nothing more will come. A process that is killed cannot.
     fn drop(&mut self) {
         if let Err(error) = self.tell(false) {
             tracing::warn!(%error, "cannot tell readers of the fetch log that it has ended");
@@ -180,12 +181,12 @@ impl Drop for FetchLog {
     }
 }
 
-/// The file of the log that has `before` full ones before it, if it is full itself.
+/// Returns the path of the full file that has `before` full files before it.
 pub fn full_path(directory: &Path, before: u32) -> PathBuf {
     rotated_path(directory, before.saturating_add(1))
 }
 
-/// The file that is being written.
+/// Returns the path of the file that is being written.
 pub fn current_path(directory: &Path) -> PathBuf {
     directory.join(CURRENT)
 }
@@ -198,9 +199,9 @@ fn rotated_path(directory: &Path, number: u32) -> PathBuf {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the fetch log in {path}: {source}")]
 pub struct LogError {
-    /// The directory of the log.
+    /// Directory of the log.
     pub path: PathBuf,
-    /// Why.
+    /// The underlying error.
     pub source: io::Error,
 }
 

@@ -1,5 +1,5 @@
-//! The fetch log and what it names: one line per visit, how far the log is committed, and the texts
-//! that its lines lead to in the archive.
+//! The fetch log: one line per visit, how far the log is committed, and the texts in the archive
+//! that its lines refer to.
 //!
 //! Written by the committer; read by whoever follows a crawl, also from another process.
 

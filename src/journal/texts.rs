@@ -1,6 +1,6 @@
-//! The main text of a page, read back from the archive: kept as a conversion record, or extracted
-//! again from the response. Extraction reads no clock and no settings but its bounds, so it gives
-//! what the crawl saw.
+//! The main text of a page, read back from the archive: either stored as a conversion record, or
+//! extracted again from the response. Extraction reads no clock and no settings except its bounds,
+//! so it gives what the crawl saw.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::fetch::{self, DecodeBounds};
 use crate::page::{self, BodyKind, Page, PageOptions, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret};
 
-/// Where texts are read from.
+/// Reads texts from an archive.
 pub struct Texts {
     directory: PathBuf,
     options: PageOptions,
@@ -19,13 +19,13 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The texts of the crawl in a data directory, within bounds. A page that the crawl cut at
-    /// narrower ones has more text here.
+    /// Reads the texts of the crawl in a data directory, within bounds. A page that the crawl cut
+    /// at narrower bounds has more text here.
     pub fn of(data: &Path, bounds: &PageOptions, decoding: DecodeBounds) -> Self {
         Self {
             directory: data.join("warc"),
             options: PageOptions {
-                // They cost time, and nobody asks for them.
+                // Links take time and are not needed.
                 max_links: 0,
                 ..bounds.clone()
             },
@@ -37,8 +37,8 @@ impl Texts {
         }
     }
 
-    /// The main text of a page that was requested as `url`; `None` if it has none: it is no text,
-    /// or no success.
+    /// Returns the main text of a page that was requested as `url`, or `None` if it has none
+    /// because it is not text or not a success.
     pub fn read(&self, url: &str, page: &PageLine) -> Result<Option<String>, archive::Error> {
         let Some(place) = &page.text else {
             return Ok(None);
@@ -50,7 +50,8 @@ impl Texts {
         let Some((head, payload)) = record.http_parts() else {
             return Ok(None);
         };
-        // The bytes are another page's, but the headers that tell how to read them are its own.
+        // The bytes are those of another page, but the headers that say how to read them are its
+        // own.
         let revisit = match &page.record {
             Some(own) if own.kind == RecordKind::Revisit => Some(self.record(own)?),
             _ => None,

@@ -1,12 +1,13 @@
-//! Clusters of duplicates: who belongs to which original, and which URL a cluster is best called by.
+//! Clusters of duplicates: which pages belong to which original, and which URL of a cluster is
+//! canonical.
 //!
-//! A cluster is named by its original's document. Its members are keys in `Clusters`, best first, written
-//! in the batch that writes their records; what is kept of a duplicate is in its record, once. The
-//! original has no row there.
+//! A cluster is named by its original's document. Its members are keys in `Clusters`, best first,
+//! written in the same batch as their records; what is kept of a duplicate is in its record only.
+//! The original has no row in `Clusters`.
 //!
-//! The original is the earliest, and stays it: it is what new pages are compared with and what
-//! revisit records refer to, so a better URL that comes later must not change either. Which member
-//! is canonical is decided when somebody asks, from what its members say by then.
+//! The original is the earliest page and stays it: new pages are compared with it and revisit
+//! records refer to it, so a better URL that comes later must not change either. Which URL is
+//! canonical is computed when it is asked for, from what the members say at that time.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,37 +19,38 @@ use crate::dedup::{Document, DocumentId};
 use crate::store::{Result, Store, Table, keys};
 use crate::url::{Identity, UrlId};
 
-/// Words of members about who is canonical that are heard; there may be a million of them.
-const MAX_NAMINGS: usize = 256;
+/// Maximum number of `rel=canonical` votes counted per cluster, which may have a million members.
+const MAX_CANONICAL_VOTES: usize = 256;
 
-/// The original of a cluster, as its page stands now.
+/// The original of a cluster, as its page is now.
 pub struct Head {
-    /// Its page.
+    /// Id of its URL.
     pub id: UrlId,
-    /// Its record.
+    /// Its page record.
     pub page: PageRecord,
     cluster: DocumentId,
 }
 
 impl Head {
-    /// The original that a member of the cluster names; `None` if its page is not known.
+    /// Reads the original of a cluster, by its document and the id of its URL. Returns `None` if
+    /// there is no page record.
     pub fn read(store: &dyn Store, cluster: DocumentId, id: UrlId) -> Result<Option<Self>> {
         let page = PAGES.get(store, id.as_bytes())?;
         Ok(page.map(|page| Self { id, page, cluster }))
     }
 
-    /// The document, while the page still is what the members repeat.
+    /// Returns the document, if the page still is what the members repeat.
     pub fn document(&self) -> Option<&Document> {
         let document = self.page.original();
         document.filter(|document| document.id == self.cluster)
     }
 
-    /// The URL that its cluster is best called by: the one that most members name as canonical, else the
-    /// best by rank. Only who belongs to the cluster counts.
+    /// Returns the canonical URL of the cluster: the one that most members name with
+    /// `rel=canonical`, else the best by rank. Only pages that belong to the cluster count.
     pub fn canonical(&self, store: &dyn Store, identity: &Identity) -> Result<String> {
         let mut votes: BTreeMap<UrlId, usize> = BTreeMap::new();
         let prefix = keys::canonical_votes(self.cluster);
-        for (key, _) in store.range(Table::Clusters, &prefix, &prefix, MAX_NAMINGS)? {
+        for (key, _) in store.range(Table::Clusters, &prefix, &prefix, MAX_CANONICAL_VOTES)? {
             if let Some(named) = keys::parse_canonical_vote(&key) {
                 *votes.entry(UrlId::from_bytes(named)).or_default() += 1;
             }
@@ -73,7 +75,7 @@ impl Head {
         if let Some(original) = self.member(store, identity, self.id)? {
             offer(0, original);
         }
-        // A record may have moved on since its row was read.
+        // A record may have changed since its row was read.
         let prefix = keys::members(self.cluster);
         for (key, _) in store.range(Table::Clusters, &prefix, &prefix, 4)? {
             if let Some((_, id)) = keys::parse_member(&key)
@@ -85,7 +87,7 @@ impl Head {
         Ok(best.map_or_else(|| self.page.url.clone(), |(_, url)| url))
     }
 
-    /// Rank and URL of a page, if it belongs to the cluster.
+    /// Returns rank and URL of a page if it belongs to the cluster.
     fn member(
         &self,
         store: &dyn Store,

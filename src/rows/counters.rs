@@ -1,4 +1,4 @@
-//! What a crawl has done so far, in numbers.
+//! The counters of a crawl.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 /// What was done since the crawl began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// URLs waiting.
+    /// URLs queued.
     pub queued: u64,
-    /// Those of them whose hosts are parked.
+    /// Queued URLs whose hosts are parked.
     #[serde(default)]
     pub parked: u64,
-    /// Hosts that are parked with URLs waiting.
+    /// Parked hosts with queued URLs.
     #[serde(default)]
     pub parked_hosts: u64,
     /// URLs given by the user.
     pub seeds: u64,
-    /// URLs whose server answered.
+    /// URLs whose server responded.
     pub pages: u64,
-    /// URLs given up without an answer, robots.txt aside.
+    /// URLs given up without a response, except for robots.txt.
     pub failed: u64,
     /// URLs that robots.txt forbids.
     pub forbidden: u64,
-    /// Answers to requests for robots.txt.
+    /// Responses to requests for robots.txt.
     pub robots: u64,
-    /// Answers to requests for sitemaps.
+    /// Responses to requests for sitemaps.
     #[serde(default)]
     pub sitemaps: u64,
-    /// Entries that these had.
+    /// Entries of these sitemaps.
     #[serde(default)]
     pub sitemap_entries: u64,
     /// Bytes of bodies received.
     pub bytes: u64,
-    /// Attempts that will be made again.
+    /// Attempts that will be repeated.
     pub retries: u64,
     /// Hosts with a row.
     pub hosts: u64,
@@ -43,23 +43,23 @@ pub struct Counters {
     pub ineligible: BTreeMap<String, u64>,
     /// Pages by first digit of their status.
     pub statuses: BTreeMap<u16, u64>,
-    /// URLs given up, by class of failure.
+    /// URLs given up, by failure class.
     pub failures: BTreeMap<String, u64>,
-    /// Links by what admission said.
+    /// Links by admission.
     pub links: BTreeMap<String, u64>,
-    /// How often a host, or a pattern of its URLs, lost its budget for duplicates.
+    /// How often a host, or one of its URL patterns, was demoted for duplicates.
     pub demoted: u64,
     /// Bytes of archive files.
     pub archived_bytes: u64,
-    /// URLs that are known from earlier crawls.
+    /// URLs known from earlier crawls.
     pub known: u64,
-    /// Further visits of pages, by what they found. Pages, verdicts and statuses count first
-    /// visits only, so that they are numbers of URLs.
+    /// Revisits by result. Pages, verdicts and statuses count first visits only, so that they are
+    /// numbers of URLs.
     pub revisits: BTreeMap<String, u64>,
 }
 
 impl Counters {
-    /// URLs that are finished.
+    /// Returns the number of URLs that are finished.
     pub fn done(&self) -> u64 {
         self.pages + self.failed + self.forbidden
     }

@@ -1,10 +1,10 @@
-//! `Deltas`: what one commit added to runs and documents, until a checkpoint holds it.
+//! `Deltas`: what a commit added to runs and documents, until a checkpoint covers it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::dedup::{Document, DocumentId, Posting};
 
-/// What one commit added to runs and documents: the row in `Deltas`, replayed after a crash.
+/// What one commit added to runs and documents: a row in `Deltas`, replayed after a crash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
     /// Keys of URLs seen.
@@ -18,7 +18,7 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Keys in this delta.
+    /// Returns the number of keys in the delta.
     pub fn keys(&self) -> usize {
         self.seen.len() + self.postings.len() + self.expired.len()
     }

@@ -1,9 +1,8 @@
-//! What the rows of the store mean: the types that a commit writes and every reader decodes.
+//! The rows of the store: the types that a commit writes and every reader decodes.
 //!
-//! [`PageRecord`] says what happened to a URL, [`CrawlState`] how far the crawl is,
-//! [`DiskState`] how far the files of this disk are, [`Delta`] what a
-//! commit added to runs and documents. [`cluster`] reads the members of a cluster. Rows of hosts and
-//! queues belong to the frontier.
+//! [`PageRecord`] says what happened to a URL, [`CrawlState`] how far the crawl is, [`DiskState`]
+//! how far the files of this disk are, and [`Delta`] what a commit added to runs and documents.
+//! [`cluster`] reads the members of a cluster. Rows of hosts and queues belong to the frontier.
 
 pub mod cluster;
 mod counters;
@@ -20,8 +19,8 @@ pub use rank::{Claim, Merits, Rank, cluster_rows};
 
 use crate::store::{Table, Typed};
 
-/// Pages by the id of their URL.
+/// Page records by URL id.
 pub const PAGES: Typed<PageRecord> = Typed::of(Table::Pages);
 
-/// Deltas by the number of their commit.
+/// Deltas by the sequence of their commit.
 pub const DELTAS: Typed<Delta> = Typed::of(Table::Deltas);

@@ -1,4 +1,4 @@
-//! `Pages`: one row per URL whose visit is over, with what came of it.
+//! `Pages`: one row per visited URL, with the result of the visit.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,49 +11,48 @@ use crate::url::UrlId;
 /// What happened to a URL: the row in `Pages`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRecord {
-    /// The URL as it was requested.
+    /// The URL as requested.
     pub url: String,
-    /// The page on which it was found.
+    /// The page on which the URL was found.
     pub via: Option<UrlId>,
-    /// Links from a seed.
+    /// Number of links followed from a seed.
     pub depth: u16,
-    /// When: microseconds since 1970.
+    /// Time of the visit, in microseconds since 1970.
     pub time: i64,
-    /// The last visit that found it, or a duplicate of it, as it is: microseconds since 1970. Up to a
-    /// sixteenth of the time after which it expires too early.
+    /// Last time this page or a duplicate of it was seen, in microseconds since 1970. May lag by up
+    /// to a sixteenth of `expire_after`.
     pub last_seen: i64,
-    /// Attempts made, this one included.
+    /// Attempts made, including this one.
     pub attempts: u8,
-    /// What came of it.
+    /// Result of the visit.
     pub fate: Fate,
-    /// When it will be visited again, if it will.
+    /// When the page is visited again, if it is.
     pub revisit: Option<Revisit>,
-    /// What its server named the answer by that is described here, if it may be asked whether that
-    /// still holds.
+    /// Validators of the described response; `None` if the page must be fetched unconditionally.
     pub validators: Option<Validators>,
-    /// The document, if its response is stored: documents and their postings are rebuilt from here.
+    /// The document, if the response is stored. Documents and their postings are rebuilt from here.
     pub document: Option<Document>,
-    /// The record that stands for the visit in the archive: response, revisit or metadata.
+    /// The visit's record in the archive: response, revisit or metadata.
     pub record: Option<(RecordKind, Location)>,
-    /// Of an original, the duplicates whose bodies a rule let be stored.
+    /// For an original, the number of duplicates whose bodies were stored because of a rule.
     pub stored_members: u32,
 }
 
-/// When a page is visited again, and what its next visit is compared with.
+/// When a page is visited again, and what the visit is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revisit {
-    /// Not before. Its row in `Revisits` stands there until the visit is queued.
+    /// Earliest time of the visit. The row in `Revisits` has this time until the visit is queued.
     pub due: Moment,
-    /// From the last visit to that, in milliseconds.
+    /// Time from the last visit to `due`, in milliseconds.
     pub interval: u64,
-    /// What the last answer was: equal answers have equal marks.
+    /// Fingerprint of the last response: equal responses have equal marks.
     pub mark: u64,
 }
 
-/// What came of a URL.
+/// The result of visiting a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fate {
-    /// The server answered.
+    /// The server responded.
     Answered {
         /// HTTP status.
         status: u16,
@@ -65,48 +64,49 @@ pub enum Fate {
         title: Option<String>,
         /// Language as declared.
         language: Option<String>,
-        /// What the page calls its canonical URL.
+        /// The URL that the page names as canonical.
         canonical: Option<String>,
-        /// Whether it is stored already.
+        /// The verdict on the page.
         judgement: Judgement,
     },
-    /// The server answered, and it was asked for a sitemap.
+    /// The server responded to a request for a sitemap.
     Sitemap {
         /// HTTP status.
         status: u16,
-        /// Indexes that led to it.
+        /// Number of sitemap indexes that led to it.
         level: u8,
-        /// Entries of the file.
+        /// Number of entries.
         entries: u32,
         /// Bytes of the body as received.
         size: u64,
     },
-    /// There is no answer.
+    /// There was no response.
     Failed {
-        /// Class of the failure.
+        /// Failure class.
         class: String,
         /// What happened.
         message: String,
-        /// The URL is in its queue again, and will not be tried before; `None`: it is given up.
+        /// If the URL is queued again, the time before which it is not tried; `None` if it is given
+        /// up.
         next: Option<Moment>,
     },
-    /// An earlier crawl was answered: it is not fetched again.
+    /// An earlier crawl has a response, so the URL is not fetched again.
     Known {
-        /// HTTP status; 0 if that was not kept.
+        /// HTTP status; 0 if it was not recorded.
         status: u16,
         /// Media type as declared.
         mime: Option<String>,
-        /// Name of the WARC file that says so.
+        /// Name of the WARC file with the response.
         archive: String,
     },
 }
 
-/// A verdict, as it is kept.
+/// A verdict, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Judgement {
     /// An original.
     Unique,
-    /// The same as an original.
+    /// A duplicate of an original.
     Duplicate(Duplicate),
     /// Neither.
     Ineligible(Ineligible),
@@ -115,26 +115,26 @@ pub enum Judgement {
 /// What is kept of a page that repeats another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duplicate {
-    /// The original's document, which names the cluster.
+    /// Document of the original, which names the cluster.
     pub of: DocumentId,
-    /// The original's page.
+    /// URL id of the original.
     pub page: UrlId,
-    /// By which tier.
+    /// Tier of the duplicate.
     pub tier: Tier,
-    /// Bits that differ.
+    /// Number of bits in which the SimHashes differ.
     pub distance: u8,
-    /// How alike the two are.
+    /// Similarity of the two pages.
     pub similarity: Similarity,
-    /// The visit that first found it the same as this original: microseconds since 1970.
+    /// First visit that found it to be a duplicate of this original, in microseconds since 1970.
     pub first_seen: i64,
-    /// The last visit that did: microseconds since 1970.
+    /// Last visit that did, in microseconds since 1970.
     pub last_checked: i64,
-    /// Where it stands among the members of its cluster.
+    /// Rank among the members of its cluster.
     pub rank: Rank,
 }
 
 impl PageRecord {
-    /// What the page repeats, if it is a duplicate.
+    /// Returns what is kept of a duplicate, if the page is one.
     pub fn duplicate(&self) -> Option<&Duplicate> {
         match &self.fate {
             Fate::Answered {
@@ -145,14 +145,15 @@ impl PageRecord {
         }
     }
 
-    /// The document of the page, if it is an original.
+    /// Returns the document of the page, if it is an original.
     pub fn original(&self) -> Option<&Document> {
         match &self.fate {
             Fate::Answered {
                 judgement: Judgement::Unique,
                 ..
             }
-            // One that cannot be an original has no fingerprints, so nothing repeats it.
+            // A page that cannot be an original has no fingerprints, so no page is found to repeat
+            // it.
             | Fate::Known { .. } => self.document.as_ref(),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! Where a page stands among those that are the same as it.
+//! The rank of a page in its cluster.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use super::page_record::{Fate, PageRecord};
 use crate::store::keys;
 use crate::url::{self, Identity, UrlId};
 
-/// Where a page stands among those that are the same: the least is the one that they are best
-/// called by. In order: it calls itself canonical, and not another; https; the shorter URL; more
-/// words; its body is kept; it was seen earlier.
+/// The rank of a page among those that are the same; the lowest is the canonical one. Ordered by:
+/// naming itself as canonical rather than nobody, and nobody rather than another; https; shorter
+/// URL; more words; body stored; seen earlier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rank([u8; 16]);
 
-/// Whom a page calls canonical.
+/// Which page a page names as canonical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// Itself.
@@ -23,32 +23,32 @@ pub enum Claim {
     Another(UrlId),
 }
 
-/// What a rank is made of.
+/// The properties that make up a rank.
 pub struct Merits<'a> {
-    /// Whom the page calls canonical.
+    /// Which page the page names as canonical.
     pub claim: Claim,
-    /// Its URL.
+    /// URL of the page.
     pub url: &'a str,
-    /// Words of its text.
+    /// Number of words of its text.
     pub words: u32,
-    /// Its body is stored.
+    /// Set if its body is stored.
     pub is_kept: bool,
-    /// Microseconds since 1970.
+    /// Time of the first visit, in microseconds since 1970.
     pub first_seen: i64,
 }
 
-/// The byte that says whether the body is kept.
+/// Index of the byte that says whether the body is stored.
 const KEPT: usize = 8;
 
 impl Rank {
-    /// That of a page of which only that is known yet.
+    /// Returns a provisional rank, for a page of which nothing else is known yet.
     pub fn unsettled(is_kept: bool) -> Self {
         let mut rank = Self::default();
         rank.0[KEPT] = u8::from(!is_kept);
         rank
     }
 
-    /// Derived from what is known of a page.
+    /// Computes the rank.
     pub fn of(merits: &Merits<'_>) -> Self {
         let claim = match merits.claim {
             Claim::Itself => 0,
@@ -64,19 +64,19 @@ impl Rank {
         rank[2..4].copy_from_slice(&length.to_be_bytes());
         rank[4..KEPT].copy_from_slice(&(!merits.words).to_be_bytes());
         rank[KEPT] = u8::from(!merits.is_kept);
-        // Seven bytes of microseconds end in the year 4253.
+        // Seven bytes of microseconds last until the year 4253.
         rank[9..].copy_from_slice(&seen[1..]);
         Self(rank)
     }
 
-    /// Whether the body is stored.
+    /// Returns `true` if the body is stored.
     pub fn is_kept(self) -> bool {
         self.0[KEPT] == 0
     }
 }
 
 impl Claim {
-    /// Derived from what is known of a page.
+    /// Derives the claim from a page record.
     pub fn of(identity: &Identity, id: UrlId, page: &PageRecord) -> Self {
         let Fate::Answered { canonical, .. } = &page.fate else {
             return Self::Nobody;
@@ -91,7 +91,7 @@ impl Claim {
     }
 }
 
-/// The rows of a page in `Clusters`.
+/// Returns the keys of a page in `Clusters`.
 pub fn cluster_rows(identity: &Identity, id: UrlId, page: &PageRecord) -> Vec<Vec<u8>> {
     let Some(duplicate) = page.duplicate() else {
         return Vec::new();
