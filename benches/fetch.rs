@@ -61,6 +61,7 @@ fn measure(runtime: &Runtime, what: &str, url: &str) {
         (Outcome::Exchange(exchange), _) => exchange.body.len(),
         (Outcome::Failed(failure), _) => panic!("{failure:?}"),
     };
+    #[expect(clippy::disallowed_methods, reason = "a bare GET, for comparison")]
     let get = async || {
         let response = bare.get(url).send().await.expect("an answer");
         response.bytes().await.expect("a body").len()

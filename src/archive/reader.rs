@@ -116,6 +116,10 @@ impl SegmentReader {
     }
 
     /// Reads one gzip member, which must contain one record and nothing else.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "header and block are read within `Limits`"
+    )]
     fn member(&mut self, offset: u64) -> std::result::Result<ReadRecord, Wrong> {
         let mut text = BufReader::new(GzDecoder::new(&mut self.file));
         let headers = named_fields(&mut text, self.limits.header_bytes)?;

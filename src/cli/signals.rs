@@ -40,6 +40,7 @@ impl Hangups {
 }
 
 /// Listens for SIGINT and SIGTERM until the process ends.
+#[expect(clippy::disallowed_methods, reason = "a second signal exits at once")]
 pub(super) fn listen(stop: StopHandle, screen: Screen) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

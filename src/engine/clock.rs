@@ -13,6 +13,10 @@ pub(super) struct Clock {
 }
 
 impl Clock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the time of day is read"
+    )]
     pub(super) fn start() -> Self {
         let since_1970 = SystemTime::now()
             .duration_since(UNIX_EPOCH)

@@ -4,6 +4,11 @@
 //! decompression bomb is cut at the bound and a broken stream where it breaks, each with a note. A
 //! body that is declared as coded but is plain text is left as it is. Runs on an analyst's thread.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one place where bodies are decoded; `read` bounds them"
+)]
+
 use std::io::Read;
 
 use bytes::Bytes;

@@ -60,6 +60,10 @@ impl EarlyEnd {
 }
 
 impl<'a> SitemapText<'a> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "`max_bytes` bounds what is read of it"
+    )]
     pub(super) fn new(source: impl Read + 'a, max_bytes: u64) -> Self {
         let mut source: Box<dyn BufRead + 'a> = Box::new(BufReader::with_capacity(CHUNK, source));
         let mut layers = 0;
