@@ -3,6 +3,7 @@
 mod commands;
 
 mod exit;
+mod help;
 mod input;
 mod inspector;
 mod output;
@@ -14,7 +15,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::control::client;
@@ -64,7 +65,8 @@ enum LogFormat {
 
 /// Runs gleaner with the arguments of the process.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let matches = help::grouped(Cli::command()).try_get_matches_from(arguments);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors, nor is a closed pipe.
@@ -244,7 +246,6 @@ fn start_logging(filter: &str, format: LogFormat, screen: Screen) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {

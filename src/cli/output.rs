@@ -14,7 +14,8 @@ use serde_json::json;
 
 use crate::engine::{Counters, Ending, HostFigures, Summary};
 
-/// Standard error while a command runs. Clones share it. Log lines are written to it as to a writer.
+/// Standard error while a command runs. Clones share it. Log lines are written to it as to a
+/// writer.
 #[derive(Debug, Clone)]
 pub(super) struct Screen {
     is_quiet: bool,

@@ -1,4 +1,5 @@
-//! The client of the control socket: how a command talks to the crawl that runs in a data directory.
+//! The client of the control socket: how a command talks to the crawl that runs in a data
+//! directory.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;

@@ -1,9 +1,9 @@
 //! The drop directory, `drop/`: seed lists that are copied there are crawled. A list is accepted
-//! whole or not at all, then moved to `drop/done/`, or to `drop/rejected/` together with a file that
-//! gives the reason.
+//! whole or not at all, then moved to `drop/done/`, or to `drop/rejected/` together with a file
+//! that gives the reason.
 //!
-//! The directory is polled once a second rather than watched: polling costs next to nothing, works on
-//! every file system, and shows by size and time that a file is no longer being written.
+//! The directory is polled once a second rather than watched: polling costs next to nothing, works
+//! on every file system, and shows by size and time that a file is no longer being written.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

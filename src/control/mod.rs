@@ -2,8 +2,8 @@
 //! drop directory for seed lists, and notifications to systemd.
 //!
 //! This room owns no state of the crawl: it sends commands through a [`Control`], reads counters
-//! through a [`Watch`], and answers questions with [`inspect`](crate::inspect). It runs on one thread
-//! of its own, so the crawl never waits for it.
+//! through a [`Watch`], and answers questions with [`inspect`](crate::inspect). It runs on one
+//! thread of its own, so the crawl never waits for it.
 
 pub mod client;
 mod drop_directory;

@@ -41,9 +41,9 @@ impl Drop for Listener {
     }
 }
 
-/// Path of the socket of a data directory, short enough for the operating system, which allows about
-/// a hundred bytes (unix(7)). A longer directory is named by an open descriptor, which must be kept
-/// while the path is in use.
+/// Path of the socket of a data directory, short enough for the operating system, which allows
+/// about a hundred bytes (unix(7)). A longer directory is named by an open descriptor, which must
+/// be kept while the path is in use.
 pub(super) fn short_path(directory: &Path, name: &str) -> io::Result<(PathBuf, Option<fs::File>)> {
     /// `sun_path` holds 108 bytes on Linux and 104 elsewhere, the last of them a NUL.
     const MAX: usize = 103;
@@ -56,8 +56,8 @@ pub(super) fn short_path(directory: &Path, name: &str) -> io::Result<(PathBuf, O
     Ok((path, Some(open)))
 }
 
-/// Opens the socket in a data directory whose lock this process holds. An existing socket belongs to
-/// a process that has ended, and is replaced.
+/// Opens the socket in a data directory whose lock this process holds. An existing socket belongs
+/// to a process that has ended, and is replaced.
 pub(super) fn listen(directory: &Path) -> io::Result<Listener> {
     // Created in a private directory, so that nobody can connect before its mode is set.
     let cradle = format!(".{NAME}");

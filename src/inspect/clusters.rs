@@ -1,6 +1,7 @@
-//! The clusters of duplicates of a crawl, read a few hundred members at a time.
+//! `dups`: the clusters of duplicates of a crawl, read a few hundred members at a time.
 //!
-//! A crawl that goes on meanwhile may move a page from a part that was read to one that will be.
+//! While the crawl runs, a page may move from one part to another between two reads, so that it is
+//! listed twice or not at all.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,59 +14,59 @@ use crate::rows::{Fate, PAGES, PageRecord};
 use crate::store::{Store, Table, keys};
 use crate::url::{Identity, UrlId};
 
-/// Rows of the store that are read for one part.
+/// Number of rows read for one part.
 const ROWS: usize = 250;
-/// Bytes of URLs after which a part ends: it goes over the control socket in one line.
+/// Bytes of URLs after which a part ends, because a part is one line on the control socket.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Some of the clusters, in the order in which their originals were discovered.
+/// A part of the clusters, in the order in which their originals were discovered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dups {
-    /// Clusters; the first may go on one of the part before.
+    /// Clusters. The first may continue the last cluster of the previous part.
     pub clusters: Vec<Cluster>,
-    /// Where the next part begins; `None` after the last.
+    /// Where the next part begins; `None` after the last part.
     pub next: Option<Cursor>,
 }
 
-/// A place between two rows; hexadecimal.
+/// A position between two rows, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor(String);
 
-/// An original and pages that repeat it.
+/// An original and its duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// The number of the original's document, which names the cluster.
+    /// Number of the original's document, which identifies the cluster.
     pub id: DocumentId,
     /// URL of the original.
     pub original: String,
-    /// False if the original is gone or another page by now, and its duplicates wait for a visit.
+    /// False if the original is gone or has changed since, and its duplicates wait for a revisit.
     pub stands: bool,
-    /// The URL that the cluster is best called by.
+    /// Preferred URL of the cluster.
     pub canonical: String,
-    /// Its duplicates, the best URL first.
+    /// The duplicates, best URL first.
     pub members: Vec<Member>,
 }
 
-/// A page that repeats an original.
+/// A duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The URL as it was requested.
     pub url: String,
-    /// By which tier.
+    /// The tier that found it.
     pub tier: Tier,
-    /// Bits in which the two `SimHashes` differ; 0 for the exact tiers.
+    /// Number of bits in which the two `SimHashes` differ; 0 for the exact tiers.
     pub distance: u8,
-    /// How alike the two are, 0 to 1.
+    /// Similarity of the two pages, 0 to 1.
     pub similarity: Similarity,
-    /// The visit that first found it so (RFC 3339).
+    /// Time of the visit that first found the duplicate (RFC 3339).
     pub first_seen: String,
-    /// The last visit that did (RFC 3339).
+    /// Time of the last visit that confirmed it (RFC 3339).
     pub last_checked: String,
-    /// Bytes of its body that are not stored.
+    /// Bytes of its body that did not have to be stored.
     pub saved: u64,
 }
 
-/// The clusters from a place on, as many as are read at once.
+/// Reads the part of the clusters that begins at `from`.
 pub(super) fn dups(view: &View, from: Option<&Cursor>) -> Result<Dups, Error> {
     let store = view.store();
     let identity = view.identity()?;
@@ -98,7 +99,7 @@ pub(super) fn dups(view: &View, from: Option<&Cursor>) -> Result<Dups, Error> {
     Ok(part)
 }
 
-/// Adds a member to its cluster; the bytes that it takes.
+/// Adds a member to its cluster. Returns the bytes of the URLs added.
 fn add(
     store: &dyn Store,
     identity: &Identity,
@@ -106,7 +107,7 @@ fn add(
     page: PageRecord,
     clusters: &mut Vec<Cluster>,
 ) -> Result<usize, Error> {
-    // It may have moved since its row was read.
+    // The page may have left the cluster since its key was read.
     let Some(duplicate) = page.duplicate().filter(|it| it.of == cluster).copied() else {
         return Ok(0);
     };
@@ -146,7 +147,7 @@ fn add(
     Ok(bytes)
 }
 
-/// Bytes of a page's body that the archive does not have.
+/// Bytes of a page's body that are not in the archive.
 fn saved(page: &PageRecord) -> u64 {
     let is_stored = matches!(page.record, Some((RecordKind::Response, _)));
     match &page.fate {

@@ -1,4 +1,5 @@
-//! Which hosts have most URLs waiting and which fail most. Reads all hosts, in bounded memory.
+//! `hosts`: the hosts with the most queued URLs and the most failures. Reads all hosts, in bounded
+//! memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,48 +8,48 @@ use super::{Error, moment};
 use crate::frontier::{Block, HostState, Trouble};
 use crate::store::{Store, Table, decode, for_each};
 
-/// Hosts in each list.
+/// Number of hosts in each list.
 const SHOWN: usize = 10;
-/// Queue rows of each host shown whose size is looked at.
+/// Number of queue rows sampled per listed host to measure their size.
 const SAMPLED: usize = 100;
 
-/// The hosts of a crawl that say most of how it goes.
+/// The hosts of a crawl with the most queued URLs and the most failures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsNow {
-    /// Those with the most URLs waiting, the longest queue first.
+    /// Hosts with the most queued URLs, longest queue first.
     pub by_queue: Vec<HostNow>,
-    /// Those with the most failures that later successes have not made up for.
+    /// Hosts with the most failures, less the successes since, most failures first.
     pub by_failures: Vec<HostNow>,
-    /// Bytes of a queue row, key and value, before the store compresses it: the mean of some; `None` if
-    /// nothing waits.
+    /// Mean bytes per queued URL of the sampled queue rows, keys and values, before compression;
+    /// `None` if nothing is queued.
     pub queued_url_bytes: Option<u64>,
 }
 
-/// The state of a host.
+/// The state of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostNow {
     /// Scheme, name and port.
     pub host: String,
-    /// URLs waiting.
+    /// Number of queued URLs.
     pub queued: u64,
-    /// Not to be visited before (RFC 3339).
+    /// Time before which the host is not visited (RFC 3339).
     pub due: String,
     /// Failures, less the successes since.
     pub failures: u32,
-    /// What the last failure was, while there are any.
+    /// Kind of the last failure, if `failures` is not 0.
     #[serde(default)]
     pub trouble: Option<Trouble>,
-    /// It keeps failing, and is left alone until then.
+    /// Whether the host is left alone until `due` because it keeps failing.
     #[serde(default)]
     pub parked: bool,
-    /// Its robots.txt's crawl-delay in milliseconds.
+    /// Crawl-delay of its robots.txt in milliseconds.
     pub crawl_delay_ms: Option<u64>,
-    /// Answers received.
+    /// Number of answers received.
     pub visits: u64,
 }
 
 impl HostNow {
-    /// What is told of a host with this row.
+    /// Describes the host with this row.
     pub(super) fn of(name: &str, state: &HostState) -> Self {
         Self {
             host: name.to_owned(),
@@ -63,7 +64,7 @@ impl HostNow {
     }
 }
 
-/// The hosts of a crawl, by its store.
+/// Reads the hosts of a crawl.
 pub(super) fn hosts(store: &dyn Store) -> Result<HostsNow, Error> {
     let mut by_queue = Top::new(SHOWN);
     let mut by_failures = Top::new(SHOWN);

@@ -1,4 +1,4 @@
-//! What a crawl has learned of its hosts.
+//! `rules`: the rules that a crawl learned about its hosts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,52 +8,54 @@ use crate::frontier::HostState;
 use crate::learn::{Evidence, Stage};
 use crate::store::{Store, Table, decode, for_each, keys};
 
-/// What a crawl has learned of its hosts, and what it took back.
+/// The rules that a crawl learned about its hosts, and those that it revoked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
-    /// What of a host's URLs does not matter.
+    /// Parts of URLs that do not matter.
     pub rules: Vec<LearnedRule>,
-    /// Hosts that are taken for others.
+    /// Hosts that are aliases of other hosts.
     pub aliases: Vec<LearnedAlias>,
 }
 
-/// That something of a host's URLs does not matter.
+/// A rule that a part of a host's URLs does not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedRule {
     /// Scheme, name and port.
     pub host: String,
-    /// What: `parameter NAME`, `parameters NAME, NAME`, `index-file`, `trailing-slash`, `path-case`.
+    /// The part: `parameter NAME`, `parameters NAME, NAME`, `index-file`, `trailing-slash` or
+    /// `path-case`.
     pub what: String,
-    /// `learned`; `watched` if it was taken back and may be learned again, `matters` if not.
+    /// `learned`; after it was revoked `watched` if it may be learned again, `matters` if not.
     pub stage: Stage,
-    /// Visits that agree, since the last that did not.
+    /// Number of visits that agreed since the last that did not.
     pub agreed: u32,
-    /// Visits that did not.
+    /// Number of visits that did not agree.
     pub contradicted: u32,
-    /// Visits made to check, since it was learned, that bore it out.
+    /// Number of check visits since the rule was learned that confirmed it.
     pub checked: u32,
-    /// How often a link was not followed for what is learned of this host now, all rules together.
+    /// Number of links that were not followed because of the rules of this host, all rules
+    /// together.
     pub suppressed: u64,
 }
 
-/// That a host is another one under another name.
+/// A host that serves the pages of another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedAlias {
     /// Scheme, name and port.
     pub host: String,
-    /// The host that is visited in its place.
+    /// The host that is visited instead.
     pub of: String,
-    /// Whether that still holds.
+    /// Whether the rule is in force.
     pub holds: bool,
-    /// Pages that were equal when it was learned.
+    /// Number of pages that were equal when the rule was learned.
     pub equal: u32,
-    /// Pages visited since that were.
+    /// Number of pages visited since that were equal.
     pub checked: u32,
-    /// And those that were not.
+    /// Number of pages visited since that differed.
     pub differed: u32,
 }
 
-/// What a crawl has learned, by its store.
+/// Reads the learned rules of a crawl.
 pub(super) fn learned(store: &dyn Store) -> Result<Learned, Error> {
     let mut learned = Learned::default();
     for_each(

@@ -1,9 +1,8 @@
 //! Questions about a crawl, and their answers.
 //!
-//! [`answer`] reads the store and nothing else, so a crawl that runs answers over its control socket
-//! with the same function by which a command answers for one that does not run. To add a question:
-//! write a file here that answers it, add a variant to [`Question`] and [`Answer`], and write the
-//! command that asks it.
+//! [`answer`] only reads the store, so the same function answers for a crawl that is running, over
+//! its control socket, and for one that is not. To add a question, write a file in this room that
+//! answers it, add a variant to [`Question`] and [`Answer`], and write the command that asks it.
 
 mod status;
 mod why;
@@ -34,11 +33,11 @@ use crate::engine::{self, View};
 use crate::frontier::Moment;
 use crate::{store, url};
 
-/// Rows of a list in an answer, at most: each may hold two URLs of 16 KiB, and an answer goes over
-/// the control socket as one line.
+/// Maximum number of rows of a list in an answer. A row may hold two URLs of 16 KiB, and an answer
+/// is one line on the control socket.
 pub const MAX_LISTED: usize = 100;
 
-/// A question about a crawl, as it goes over the control socket.
+/// A question about a crawl. Serialized, it is a request on the control socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Question {
@@ -47,23 +46,23 @@ pub enum Question {
         /// The URL, in any of its forms.
         url: String,
     },
-    /// Which clusters of duplicates are there? Answered in parts.
+    /// Which clusters of duplicates are there? The answer comes in parts.
     Dups {
-        /// The `next` of the part before; `None` for the first part.
+        /// The `next` of the previous part; `None` for the first part.
         from: Option<Cursor>,
     },
-    /// What did deduplication do?
+    /// What are the results of deduplication?
     Report(ReportOptions),
-    /// Which stored pages are most like a page?
+    /// Which stored pages are most similar to a page?
     Similar {
         /// The page.
         subject: Subject,
-        /// How many pages to list, at most [`MAX_LISTED`].
+        /// Number of pages to list, at most [`MAX_LISTED`].
         limit: usize,
     },
-    /// Which hosts have most URLs waiting, and which fail most?
+    /// Which hosts have the most queued URLs, and which the most failures?
     Hosts,
-    /// Which rules were learned of hosts?
+    /// Which rules were learned about hosts?
     #[serde(rename = "rules")]
     Learned,
 }
@@ -74,30 +73,30 @@ pub enum Question {
 pub enum Answer {
     /// What happened to the URL.
     Why(Box<Why>),
-    /// Some of the clusters, and where to go on.
+    /// Some of the clusters, and where the next part begins.
     Dups(Dups),
-    /// What deduplication did.
+    /// The results of deduplication.
     Report(Box<Report>),
-    /// The pages that are most like the subject.
+    /// The pages that are most similar to the subject.
     Similar {
-        /// `None` if the subject is a URL that is not stored and repeats nothing that is.
+        /// `None` if the subject is a URL that is neither stored nor a duplicate of a stored page.
         found: Option<Similar>,
     },
     /// The hosts.
     Hosts(HostsNow),
-    /// What was learned.
+    /// The learned rules.
     #[serde(rename = "rules")]
     Learned(Learned),
 }
 
 impl Question {
-    /// Whether answering reads every page of the crawl, which takes minutes for a large one.
+    /// Whether answering reads every page of the crawl, which may take minutes.
     pub fn reads_every_page(&self) -> bool {
         matches!(self, Self::Report(_) | Self::Similar { .. })
     }
 }
 
-/// Answers a question about a crawl. Reads the store, so it blocks.
+/// Answers a question about a crawl. Reads the store, and so blocks the thread.
 pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
     Ok(match question {
         Question::Why { url } => Answer::Why(Box::new(why::why(view, url)?)),
@@ -111,7 +110,7 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
     })
 }
 
-/// Why a question has no answer.
+/// Why a question could not be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The crawl could not be opened, or is ending.
@@ -120,23 +119,23 @@ pub enum Error {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The question is about something that is not a URL.
+    /// The question is about an invalid URL.
     #[error("{url:?}: {source}")]
     Url {
-        /// What was given.
+        /// The invalid URL.
         url: String,
-        /// Why it is no URL.
+        /// The cause.
         source: url::Error,
     },
 }
 
-/// Microseconds since 1970 as RFC 3339.
+/// Formats microseconds since 1970 as RFC 3339.
 fn time_of(microseconds: i64) -> String {
     let time = jiff::Timestamp::from_microsecond(microseconds).unwrap_or_default();
     format!("{time:.3}")
 }
 
-/// A moment as RFC 3339.
+/// Formats a moment as RFC 3339.
 fn moment(moment: Moment) -> String {
     let milliseconds = i64::try_from(moment.0).unwrap_or(i64::MAX);
     let time = jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default();

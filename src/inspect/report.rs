@@ -14,29 +14,29 @@ use crate::frontier::HostState;
 use crate::rows::CrawlState;
 use crate::store::{Store, Table, decode, for_each};
 
-/// What deduplication did for a crawl so far.
+/// What deduplication did for a crawl since it began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Pages that are originals or duplicates.
+    /// Number of pages that are originals or duplicates.
     pub judged: u64,
-    /// Those that are duplicates.
+    /// Number of duplicates.
     pub duplicates: u64,
-    /// Bytes of their bodies that are not stored.
+    /// Bytes of their bodies that did not have to be stored.
     pub saved: u64,
-    /// Bytes of bodies received in all.
+    /// Bytes of all bodies received.
     pub received: u64,
-    /// Originals that have duplicates.
+    /// Number of originals that have duplicates.
     pub clusters: u64,
-    /// The same by tier, cheapest first.
+    /// Duplicates by tier, cheapest tier first.
     pub tiers: Vec<TierFigures>,
-    /// Near duplicates by the bits in which their `SimHashes` differ.
+    /// Near duplicates by the number of bits in which the `SimHashes` differ.
     #[serde(deserialize_with = "with_numeric_keys")]
     pub distances: BTreeMap<u8, u64>,
-    /// Near duplicates by similarity, in steps of a hundredth: 0.93 is from 0.93 to below 0.94.
+    /// Near duplicates by similarity, in steps of 0.01: 0.93 counts those from 0.93 to below 0.94.
     pub similarities: Vec<(Similarity, u64)>,
-    /// The clusters with most duplicates, the largest first.
+    /// The clusters with the most duplicates, largest first.
     pub largest: Vec<ClusterFigures>,
-    /// The hosts with the highest share of duplicates, the highest first.
+    /// The hosts with the highest share of duplicates, highest first.
     pub hosts: Vec<HostDuplicates>,
 }
 
@@ -49,53 +49,54 @@ fn with_numeric_keys<'de, D: Deserializer<'de>>(map: D) -> Result<BTreeMap<u8, u
         .collect()
 }
 
-/// What one tier found.
+/// The duplicates that one tier found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierFigures {
     /// The tier.
     pub tier: Tier,
-    /// Duplicates.
+    /// Number of duplicates.
     pub pages: u64,
-    /// Bytes of their bodies that are not stored.
+    /// Bytes of their bodies that did not have to be stored.
     pub saved: u64,
 }
 
-/// A cluster in short.
+/// Figures of one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterFigures {
     /// URL of the original.
     pub original: String,
-    /// The URL that the cluster is best called by.
+    /// Preferred URL of the cluster.
     pub canonical: String,
-    /// Duplicates.
+    /// Number of duplicates.
     pub duplicates: u64,
-    /// Bytes of their bodies that are not stored.
+    /// Bytes of their bodies that did not have to be stored.
     pub saved: u64,
 }
 
-/// How much of a host is duplicates.
+/// Duplicates of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostDuplicates {
     /// Scheme, name and port.
     pub host: String,
-    /// Pages that are originals or duplicates.
+    /// Number of pages that are originals or duplicates.
     pub judged: u64,
-    /// Those that are duplicates.
+    /// Number of duplicates.
     pub duplicates: u64,
-    /// The latter by the former.
+    /// `duplicates / judged`.
     pub rate: f64,
 }
 
-/// What a report shows of what there may be much of.
+/// Bounds on the lists of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportOptions {
-    /// Clusters and hosts that are listed.
+    /// Number of clusters and hosts to list, at most [`MAX_LISTED`].
     pub top: usize,
-    /// Pages that a host must have to be listed: one of one page that is a duplicate says nothing.
+    /// Minimum number of pages of a listed host: that the only page of a host is a duplicate says
+    /// little.
     pub min_pages: u64,
 }
 
-/// Sums up what deduplication did. Reads every duplicate's record and every host's row.
+/// Summarizes deduplication. Reads the record of every duplicate and the row of every host.
 pub(super) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error> {
     let shown = ReportOptions {
         top: shown.top.min(MAX_LISTED),
@@ -161,7 +162,7 @@ pub(super) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error>
     Ok(report)
 }
 
-/// Adds what the hosts' rows say.
+/// Adds the figures of the hosts.
 fn hosts(store: &dyn Store, shown: ReportOptions, report: &mut Report) -> Result<(), Error> {
     let mut top = Top::new(shown.top);
     for_each(store, Table::Hosts, &[], &mut |key, row| {
@@ -169,7 +170,7 @@ fn hosts(store: &dyn Store, shown: ReportOptions, report: &mut Report) -> Result
         report.judged += host.judged;
         if host.duplicates > 0 && host.judged >= shown.min_pages.max(1) {
             let rate = host.duplicates as f64 / host.judged as f64;
-            // Millionths order as the rates do, and so do not need floating point.
+            // Millionths have the order of the rates, and are `Ord`, unlike `f64`.
             let place = ((rate * 1e6) as u64, host.duplicates);
             let figures = HostDuplicates {
                 host: String::from_utf8_lossy(key).into_owned(),

@@ -1,6 +1,7 @@
-//! The stored pages that are most like a page: every original is compared, so that none is missed
-//! because an index does not lead to it. That takes a pass over the pages of the crawl, and no memory
-//! but for the best.
+//! `similar`: the stored pages that are most similar to a page.
+//!
+//! Every original is compared, so that none is missed because an index does not find it. This reads
+//! all pages of the crawl, and keeps only the best in memory.
 
 use std::cmp::Reverse;
 
@@ -15,64 +16,66 @@ use crate::rows::cluster::Head;
 use crate::rows::{Fate, PAGES};
 use crate::url::{Url, UrlId};
 
-/// What stored pages are compared with.
+/// The page with which stored pages are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// A page of the crawl.
+    /// A page of the crawl, in any form of its URL.
     Url(String),
-    /// A page from elsewhere.
+    /// The fingerprints of any other page.
     Page(Box<Fingerprints>),
 }
 
-/// The stored pages that are most like a subject.
+/// The stored pages that are most similar to a subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Similar {
-    /// The original that a duplicate was compared by: its own body may not be stored.
+    /// If the subject is a duplicate, the original that was compared instead, because the body of
+    /// the duplicate may not be stored.
     pub by: Option<Original>,
-    /// The most similar first.
+    /// The pages, most similar first.
     pub pages: Vec<SimilarPage>,
 }
 
-/// What a duplicate repeats.
+/// The original of a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Original {
     /// Its URL.
     pub url: String,
-    /// By which tier.
+    /// The tier that found the duplicate.
     pub tier: Tier,
-    /// How alike the two are, 0 to 1.
+    /// Similarity of the two pages, 0 to 1.
     pub similarity: Similarity,
 }
 
-/// A stored page, and how like the subject it is.
+/// A stored page, and how similar it is to the subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimilarPage {
     /// The URL as it was requested.
     pub url: String,
     /// Title of the page.
     pub title: Option<String>,
-    /// From 0 to 1.
+    /// Similarity to the subject, 0 to 1.
     pub similarity: Similarity,
-    /// Bits in which the `SimHashes` differ; `None` where one is too short for it.
+    /// Number of bits in which the `SimHashes` differ; `None` if one page is too short for a
+    /// `SimHash`.
     pub distance: Option<u8>,
-    /// By which tier a crawl would call the two the same; `None` if by none.
+    /// The tier by which a crawl would call the two pages duplicates, if any.
     pub tier: Option<Tier>,
-    /// Where its response is stored; `None` where an earlier crawl has it.
+    /// Where its response is stored; `None` if it is in the archive of an earlier crawl.
     pub record: Option<RecordPlace>,
 }
 
-/// What a subject is compared by.
+/// The fingerprints to compare with, and what they stand for.
 struct Basis {
-    /// The page that is not compared with itself.
+    /// The page itself, to be left out.
     own: Option<UrlId>,
     fingerprints: Fingerprints,
-    /// The original in whose place a duplicate asks, and how alike the two are.
+    /// If the subject is a duplicate: its original, and how the two compare.
     by: Option<(UrlId, Original, Comparison)>,
 }
 
-/// The `limit` stored pages that are most like the subject; `None` if it is a URL that is not stored
-/// and repeats nothing that is.
+/// The `limit` stored pages that are most similar to the subject; `None` if the subject is a URL
+/// that is neither stored nor a duplicate of a stored page.
 pub(super) fn similar(
     view: &View,
     subject: &Subject,
@@ -110,7 +113,7 @@ pub(super) fn similar(
         let Some(found) = found.filter(|found| found.similarity > Similarity::default()) else {
             return Ok(());
         };
-        // Equally similar ones in the order of their discovery, whatever the order of their keys.
+        // Equally similar pages are listed in the order of their discovery, not that of their keys.
         let distance = Reverse(found.distance.unwrap_or(0));
         let place = (found.similarity, distance, Reverse(document.id));
         top.offer_with(place, || {
@@ -135,7 +138,7 @@ pub(super) fn similar(
     }))
 }
 
-/// What a page of the crawl is compared by: its own fingerprints, or those of its original.
+/// The fingerprints of a page of the crawl, or of its original if it is a duplicate.
 fn stored(view: &View, url: &Url) -> Result<Option<Basis>, Error> {
     let store = view.store();
     let id = view.identity()?.id(url);

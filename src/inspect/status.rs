@@ -1,4 +1,4 @@
-//! The state of a crawl, for those who are not the process that runs it.
+//! `status`: the state of a crawl, as seen by other processes than the one that runs it.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::engine::{self, DirectoryError, Status, StoppedCrawl};
 /// The state of a crawl, as `gleaner status` shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StatusNow {
-    /// What is going on, as the process that crawls last wrote it.
+    /// Counters, and for a running crawl what is going on, as that process last wrote it.
     #[serde(flatten)]
     pub status: Status,
-    /// The hosts with most URLs waiting and most failures; `None` while a process crawls, which
-    /// answers [`Question::Hosts`](super::Question::Hosts).
+    /// The hosts with the most queued URLs and failures; `None` while a process runs the crawl,
+    /// which answers [`Question::Hosts`](super::Question::Hosts).
     pub hosts: Option<HostsNow>,
 }
 
-/// The state of the crawl in a data directory: from the store, or, while another process crawls
-/// there, as that process last wrote it.
+/// Reads the state of the crawl in a data directory: from the store, or from `status.json` while
+/// another process runs the crawl.
 pub fn status(path: &Path) -> Result<StatusNow, Error> {
     let crawl = match StoppedCrawl::open(path) {
         Ok(crawl) => crawl,

@@ -1,4 +1,4 @@
-//! Questions about a crawl whose servers are in the test's hand.
+//! Questions about a crawl whose servers and clock the test controls.
 
 use super::*;
 use crate::dedup::{Fingerprints, Text, Tier};
@@ -7,7 +7,7 @@ use crate::engine::testing::{
 };
 use crate::rows::Fate;
 
-/// All clusters; a test has few enough for one part.
+/// All clusters. A test has few enough for one part.
 fn clusters(world: &World) -> Vec<Cluster> {
     let answer = answer(&world.view(), &Question::Dups { from: None }).unwrap();
     let Answer::Dups(part) = answer else {
@@ -17,7 +17,7 @@ fn clusters(world: &World) -> Vec<Cluster> {
     part.clusters
 }
 
-/// The pages that are most like another.
+/// The stored pages that are most similar to `subject`.
 fn similar(world: &World, subject: Subject, limit: usize) -> Option<Similar> {
     let answer = answer(&world.view(), &Question::Similar { subject, limit }).unwrap();
     let Answer::Similar { found } = answer else {
@@ -75,18 +75,18 @@ fn clusters_are_listed_with_the_url_that_they_are_best_called_by() {
 fn what_members_name_canonical_counts_before_all_else_if_it_belongs_to_them() {
     let mut world = three();
     let naming = |url: &str| format!("<link rel=canonical href='{url}'>");
-    // Named, but nobody knows it.
+    // Named as canonical, but unknown to the crawl.
     world.visit(
         "http://d.example/d",
         &html(&naming("http://x.example/"), &words(1)),
     );
     assert_eq!(clusters(&world)[0].canonical, SHORT);
-    // The only one with https.
+    // The only member with https.
     world.visit("https://s.example/page", &framed("other", &words(1)));
     assert_eq!(clusters(&world)[0].canonical, "https://s.example/page");
     world.visit("http://d.example/print", &html(&naming(COPY), &words(1)));
     assert_eq!(clusters(&world)[0].canonical, COPY);
-    // A page that is no member may be named by whom it likes.
+    // A page outside the cluster has no vote.
     world.visit("http://n.example/", &html(&naming(ORIGINAL), &words(7)));
     assert_eq!(clusters(&world)[0].canonical, COPY);
     for path in ["http://d.example/1", "http://d.example/2"] {

@@ -1,13 +1,14 @@
 //! The greatest items of a list, in bounded memory.
 
-/// The greatest of what is offered, a bounded number of them; of equal ones the earlier.
+/// Keeps the greatest of the items offered, up to a maximum number. Of equal items the earlier is
+/// kept.
 pub(super) struct Top<P, T> {
     room: usize,
     items: Vec<(P, T)>,
 }
 
 impl<P: Ord, T> Top<P, T> {
-    /// Room for so many items.
+    /// Keeps at most `room` items.
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
@@ -15,12 +16,12 @@ impl<P: Ord, T> Top<P, T> {
         }
     }
 
-    /// Takes an item if there is room for it.
+    /// Keeps an item if it is among the greatest so far.
     pub(super) fn offer(&mut self, place: P, item: T) {
         self.offer_with(place, || item);
     }
 
-    /// Takes an item if there is room for it; it is made only then.
+    /// Like [`offer`](Self::offer), but creates the item only if it is kept.
     pub(super) fn offer_with(&mut self, place: P, item: impl FnOnce() -> T) {
         let is_full = self.items.len() >= self.room;
         if is_full && self.items.last().is_none_or(|(last, _)| *last >= place) {
@@ -31,7 +32,7 @@ impl<P: Ord, T> Top<P, T> {
         self.items.truncate(self.room);
     }
 
-    /// The items, the greatest first.
+    /// The items, greatest first.
     pub(super) fn into_sorted(self) -> Vec<T> {
         self.items.into_iter().map(|(_, item)| item).collect()
     }

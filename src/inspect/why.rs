@@ -1,7 +1,7 @@
-//! What happened to a URL, and why: its rows read together, and judged as it would be judged now.
+//! `why`: what happened to a URL, from its rows, and whether it would be admitted now.
 //!
-//! Refused links leave no row: of a URL that was never admitted this can tell what speaks against it,
-//! not who linked to it.
+//! Refused links leave no row. For a URL that was never admitted, the answer says what would refuse
+//! it now, but not which pages link to it.
 
 use std::borrow::Cow;
 
@@ -27,152 +27,152 @@ use crate::url::{HostKey, Identity, Url, UrlId};
 pub struct Why {
     /// The URL that was asked about.
     pub url: String,
-    /// Its canonical form, by which the crawl knows it.
+    /// Its canonical form, which identifies it in the crawl.
     pub canonical: String,
-    /// How far it has come.
+    /// Whether it is queued, done or unknown.
     pub state: UrlState,
-    /// Its last visit, if that is over.
+    /// Its last completed visit.
     pub visit: Option<Visited>,
-    /// Where it waits, if it does.
+    /// Its place in the queue, if it is queued.
     pub queued: Option<QueuedNow>,
-    /// Whether it would be admitted now.
+    /// Whether a link to it would be followed now.
     pub admission: AdmissionNow,
-    /// Whether its host's robots.txt lets us visit it.
+    /// Whether robots.txt of its host allows it.
     pub robots: RobotsNow,
-    /// Its host, if the crawl knows it.
+    /// State of its host, if the crawl knows the host.
     pub host: Option<HostNow>,
 }
 
-/// How far a URL has come.
+/// What a crawl knows of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UrlState {
-    /// It waits, or is being fetched.
+    /// Queued, or being fetched.
     Queued,
-    /// It is over: answered, failed or forbidden.
+    /// Visited: answered, failed or forbidden.
     Done,
-    /// The crawl never admitted it.
+    /// Never admitted.
     Unknown,
 }
 
-/// The visit with which a URL was over.
+/// The last completed visit of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visited {
-    /// The form that was requested.
+    /// The form of the URL that was requested.
     pub url: String,
-    /// When (RFC 3339).
+    /// Time of the visit (RFC 3339).
     pub time: String,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u8,
-    /// Links from a seed.
+    /// Number of links from a seed.
     pub depth: u16,
-    /// The page on which it was found.
+    /// The page on which the URL was found.
     pub via: Option<String>,
     /// `unique`, a tier, `ineligible`, `sitemap`, `failed`, `forbidden`, or `known` from an earlier
     /// crawl.
     pub verdict: String,
-    /// Why it can be neither original nor duplicate, where it is ineligible.
+    /// If ineligible, why the page can be neither original nor duplicate.
     pub reason: Option<String>,
-    /// HTTP status; 0 if there was no answer, or an earlier crawl did not keep it.
+    /// HTTP status; 0 if there was no answer, or the earlier crawl did not record it.
     pub status: u16,
-    /// Entries of a sitemap.
+    /// Number of entries of a sitemap.
     #[serde(default)]
     pub entries: Option<u32>,
     /// Class and message of the failure.
     pub failure: Option<String>,
-    /// When the URL will be tried again, if it will (RFC 3339).
+    /// Time before which a failed URL is not retried; `None` if it is not retried (RFC 3339).
     #[serde(default)]
     pub next_attempt: Option<String>,
-    /// Media type as declared.
+    /// Declared media type.
     pub mime: Option<String>,
     /// Title of the page.
     pub title: Option<String>,
-    /// What the page calls its canonical URL.
+    /// The canonical URL that the page declares.
     pub canonical_hint: Option<String>,
-    /// Bits in which it differs from its original.
+    /// Number of bits in which its `SimHash` differs from that of its original.
     pub distance: Option<u8>,
-    /// How alike it and its original are, 0 to 1.
+    /// Similarity to its original, 0 to 1.
     pub similarity: Option<Similarity>,
-    /// The visit that first found it the same as its original (RFC 3339).
+    /// Time of the visit that first found it a duplicate (RFC 3339).
     pub first_seen: Option<String>,
-    /// The last visit that did (RFC 3339).
+    /// Time of the last visit that confirmed it (RFC 3339).
     pub last_checked: Option<String>,
     /// URL of its original.
     pub original: Option<String>,
-    /// The URL that its cluster is best called by.
+    /// Preferred URL of its cluster.
     pub cluster_canonical: Option<String>,
     /// Where the original's response is stored.
     pub original_record: Option<RecordPlace>,
-    /// When it is due for another visit, if it will be visited again (RFC 3339).
+    /// Time of the next revisit, if there will be one (RFC 3339).
     pub next_visit: Option<String>,
     /// Where its own record is stored.
     pub record: Option<RecordPlace>,
-    /// The WARC file of an earlier crawl by which it is known.
+    /// WARC file of the earlier crawl from which the URL is known.
     pub archive: Option<String>,
 }
 
-/// Where a URL waits.
+/// The place of a URL in its queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedNow {
-    /// The form that will be requested.
+    /// The form of the URL that will be requested.
     pub url: String,
-    /// The page on which it was found.
+    /// The page on which the URL was found.
     pub via: Option<String>,
-    /// Links from a seed.
+    /// Number of links from a seed.
     pub depth: u16,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u8,
-    /// Its priority class; 0 is served first.
+    /// Priority class; class 0 is served first.
     pub class: u8,
-    /// URLs of its host that are before it.
+    /// Number of URLs of its host that are served before it.
     pub ahead: u64,
 }
 
 /// Whether a link to a URL would be followed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionNow {
-    /// `admitted`, `out-of-scope`, `excluded`, `not-included`, `malformed` (too long), the name of a
-    /// trap, `learned-rule` or `host-alias`.
+    /// `admitted`, `out-of-scope`, `excluded`, `not-included`, `malformed` (too long), the name of
+    /// a trap, `learned-rule` or `host-alias`.
     pub answer: Cow<'static, str>,
-    /// The pattern by which it is excluded.
+    /// The pattern that excludes the URL.
     #[serde(default)]
     pub pattern: Option<String>,
     /// What a URL must share with a seed.
     pub scope: ScopeKind,
-    /// Links from a seed that are followed.
+    /// Maximum number of links from a seed.
     pub max_depth: Option<u16>,
-    /// Its host lost its budget, as most of its pages repeat others of it.
+    /// Whether its host is demoted because most of its pages repeat other pages of it.
     #[serde(default)]
     pub host_demoted: bool,
-    /// URLs like it did: what they have in common.
+    /// The URL pattern that is demoted for the same reason, if one matches.
     #[serde(default)]
     pub pattern_demoted: Option<String>,
-    /// By what was learned of its host it is a variant of this URL.
+    /// The URL of which it is a variant by the learned rules of its host.
     #[serde(default)]
     pub variant_of: Option<String>,
-    /// By what was learned this URL is visited in its place.
+    /// The URL that is visited instead because its host is an alias.
     #[serde(default)]
     pub alias_of: Option<String>,
-    /// Characters that a URL may have.
+    /// Maximum length of a URL.
     pub max_url_length: usize,
 }
 
-/// What a host's robots.txt says of a URL.
+/// Whether robots.txt allows a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RobotsNow {
-    /// `allowed`, `forbidden`, `unknown` (not asked for yet) or `ignored` (by configuration).
+    /// `allowed`, `forbidden`, `unknown` (not fetched yet) or `ignored` (by configuration).
     pub answer: Cow<'static, str>,
-    /// Number of the line that decides, from 1.
+    /// Number of the line that decides, starting at 1.
     pub line: Option<u32>,
-    /// That line.
+    /// Text of that line.
     pub rule: Option<String>,
-    /// Why there is no line: there is no robots.txt, or it could not be had.
+    /// Why no line decides: for example, there is no robots.txt, or it could not be fetched.
     pub reason: Option<String>,
-    /// Until when this holds (RFC 3339); then it is asked for again.
+    /// Time after which robots.txt is fetched again (RFC 3339).
     pub until: Option<String>,
 }
 
-/// What happened to a URL, by what the store says and what the options would make of it now.
+/// Explains what happened to a URL, and how the current options treat it.
 pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
     let url = &crate::url::parse(url).map_err(|source| Error::Url {
         url: url.to_owned(),
@@ -203,7 +203,7 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
             (None, None) => UrlState::Unknown,
         },
         admission: admission(view, &identity, url, host_state.as_ref())?,
-        // The form that was seen first is what robots.txt judges.
+        // robots.txt is matched against the form of the URL that was seen first.
         robots: match (&queued, &visit) {
             (Some(QueuedNow { url: form, .. }), _) | (None, Some(Visited { url: form, .. })) => {
                 let form = crate::url::parse(form).unwrap_or_else(|_| url.clone());
@@ -217,7 +217,7 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
     })
 }
 
-/// The URL of a page by its id.
+/// The URL of the page with this id.
 fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error> {
     Ok(match id {
         Some(id) => PAGES.get(store, id.as_bytes())?.map(|page| page.url),
@@ -286,7 +286,8 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
                 Judgement::Unique => {
                     "unique".clone_into(&mut visited.verdict);
                     let stored = page.document.as_ref().map(|document| &document.stored);
-                    // Of a page that was unchanged at its last visit, or has the bytes of another.
+                    // Differs for a page that was unchanged at its last visit, or has the same
+                    // bytes as another.
                     visited.original_record = stored
                         .and_then(RecordPlace::of_stored)
                         .filter(|stored| visited.record.as_ref() != Some(stored));
@@ -316,7 +317,7 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
     Ok(visited)
 }
 
-/// Looks through the host's queue: queues are not filed by URL.
+/// Searches the queue of the host, because queues have no index by URL.
 fn queued(
     store: &dyn Store,
     host: &HostKey,
@@ -360,7 +361,7 @@ fn admission(
     let policy = options.policies.of(&HostKey::of(url));
     let excluded = policy.exclude.find(url.as_str());
     let included = policy.include.is_empty() || policy.include.find(url.as_str()).is_some();
-    // How far its page is into a series is not known of a URL that nobody linked to.
+    // The trail of pages that led to the URL is not known here.
     let by_form = by_form(url, Trail::default(), &policy.traps);
     let key = HostKey::of(url);
     let trap = match by_form {
@@ -422,14 +423,15 @@ fn robots_now(view: &View, url: &Url, host: Option<&HostState>) -> Result<Robots
         RobotsVerdict::Text(body) => Rules::explain(body, token, &path),
         _ => None,
     };
-    // Beyond a thousand patterns some are cut: then the rule that decided is not as it is written.
+    // If there are more patterns than are kept, the line that matches may not be the one that
+    // decided.
     let line = line.filter(|line| line.allow == allowed);
     Ok(RobotsNow {
         reason: match (&row.verdict, &line) {
             (_, Some(_)) => None,
             (RobotsVerdict::AllowAll, _) => Some("there is no robots.txt".to_owned()),
             (RobotsVerdict::DisallowAll(_), _) => Some(row.verdict.reason()),
-            (RobotsVerdict::Text(_), None) => Some("no rule speaks of it".to_owned()),
+            (RobotsVerdict::Text(_), None) => Some("no rule matches".to_owned()),
         },
         line: line.as_ref().map(|line| line.number),
         rule: line.map(|line| line.text),

@@ -167,7 +167,7 @@ fn what_waits_and_what_failed_is_told() {
     assert_eq!(waiting["queued"]["via"], web.url(0, "/"));
     assert_eq!(waiting["host"]["queued"], 2);
     assert_eq!(waiting["host"]["crawl_delay_ms"], 10);
-    assert_eq!(waiting["robots"]["reason"], "no rule speaks of it");
+    assert_eq!(waiting["robots"]["reason"], "no rule matches");
     says(
         &crawl,
         &web.url(0, "/c"),

@@ -304,8 +304,8 @@ fn inline(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(inline).collect();
             format!("[{}]", items.join(","))
         }
-        // TOML strings are like those of JSON, except that the delete character must be escaped. The
-        // TOML writer would break a string with newlines over several lines.
+        // TOML strings are like those of JSON, except that the delete character must be escaped.
+        // The TOML writer would break a string with newlines over several lines.
         other => other.to_string().replace('\u{7f}', "\\u007f"),
     }
 }

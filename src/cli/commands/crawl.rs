@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     /// Data directory of the crawl; an existing crawl is resumed
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Earlier crawls: a data directory, a directory of WARC files, or a WARC file. Their URLs are not
-    /// fetched again, and pages like theirs are duplicates. May be repeated
+    /// Earlier crawls: a data directory, a directory of WARC files, or a WARC file. Their URLs are
+    /// not fetched again, and pages like theirs are duplicates. May be repeated
     #[arg(long, value_name = "DIR|FILE.warc.gz", num_args = 1..)]
     known: Vec<PathBuf>,
     /// Stop this run after this number of pages

@@ -1,5 +1,5 @@
-//! `gleaner daemon`: a crawl that does not end when its queues are empty. It revisits pages, accepts
-//! seeds while it runs, and reloads its settings on SIGHUP.
+//! `gleaner daemon`: a crawl that does not end when its queues are empty. It revisits pages,
+//! accepts seeds while it runs, and reloads its settings on SIGHUP.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -48,8 +48,8 @@ pub(crate) struct Arguments {
         conflicts_with = "jsonl"
     )]
     store: StoreArgument,
-    /// Also compare with the documents of earlier runs that are in this index directory, and add those
-    /// of this run to it
+    /// Also compare with the documents of earlier runs that are in this index directory, and add
+    /// those of this run to it
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
     /// How near duplicates are found
@@ -58,8 +58,8 @@ pub(crate) struct Arguments {
     /// Decide by SimHash alone: near duplicates differ in at most this number of bits, 0 to 7
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_GUARANTEED)))]
     hamming: Option<u8>,
-    /// Minimum similarity of near duplicates, above 0 and up to 1 [default: 0.84; 0.8 with minhash; 0.9
-    /// with --hamming, for short pages]
+    /// Minimum similarity of near duplicates, above 0 and up to 1 [default: 0.84; 0.8 with minhash;
+    /// 0.9 with --hamming, for short pages]
     #[arg(long, value_name = "T")]
     threshold: Option<f64>,
     /// Number of bands of a MinHash signature [default: enough to find 99.9 % at the threshold]

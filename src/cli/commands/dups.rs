@@ -83,7 +83,8 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
     Ok(result.context("cannot write to standard output")?)
 }
 
-/// Writes a cluster, or more members of the one written last. The line is left open for more members.
+/// Writes a cluster, or more members of the one written last. The line is left open for more
+/// members.
 fn write_json(
     out: &mut impl Write,
     cluster: &Cluster,

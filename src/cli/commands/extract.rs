@@ -1,6 +1,7 @@
 //! `gleaner extract`: extracts the main text, title and language of pages, without a crawl.
 //!
-//! Input is one HTML file, or a stream of pages as JSON lines, of which a bounded number is in memory.
+//! Input is one HTML file, or a stream of pages as JSON lines, of which a bounded number is in
+//! memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
@@ -35,7 +36,8 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
-    /// Read one page per line as JSON from FILE or standard input, and print one JSON object per line
+    /// Read one page per line as JSON from FILE or standard input, and print one JSON object per
+    /// line
     #[arg(long)]
     jsonl: bool,
 }
@@ -153,7 +155,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens the file, or standard input for `-` or if none is given. Also returns its name for messages.
+/// Opens the file, or standard input for `-` or if none is given. Also returns its name for
+/// messages.
 fn open(file: Option<&Path>) -> Result<(Box<dyn io::Read + Send>, String), Failure> {
     match file.filter(|file| *file != Path::new("-")) {
         None => Ok((Box::new(io::stdin()), "standard input".to_owned())),

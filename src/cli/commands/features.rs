@@ -13,7 +13,8 @@ use crate::dedup::Shingle;
 
 #[derive(Debug, Args)]
 pub(super) struct FeatureArguments {
-    /// Unit and length of shingles, such as words:3 or chars:8 [default: words:2; words:5 with minhash]
+    /// Unit and length of shingles, such as words:3 or chars:8 [default: words:2; words:5 with
+    /// minhash]
     #[arg(long, value_name = "UNIT:LENGTH")]
     shingle: Option<Shingle>,
     /// Weights of shingles in a SimHash

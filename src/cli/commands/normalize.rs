@@ -1,5 +1,5 @@
-//! `gleaner normalize`: prints the canonical form of URLs. A filter with one line of output per line of
-//! input: a line that cannot be parsed yields an error line.
+//! `gleaner normalize`: prints the canonical form of URLs. A filter with one line of output per
+//! line of input: a line that cannot be parsed yields an error line.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

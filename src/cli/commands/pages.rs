@@ -1,5 +1,5 @@
-//! `gleaner pages`: prints one line of JSON per page in the order of commits, and with `--follow` new
-//! pages as they are committed.
+//! `gleaner pages`: prints one line of JSON per page in the order of commits, and with `--follow`
+//! new pages as they are committed.
 
 use std::io::{self, BufWriter, StdoutLock, Write as _};
 use std::os::fd::AsFd as _;

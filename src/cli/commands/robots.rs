@@ -25,8 +25,8 @@ pub(crate) struct Arguments {
     /// The robots.txt file; `-` for standard input
     #[arg(long, value_name = "FILE")]
     robots: PathBuf,
-    /// Print the matching line after each URL, separated by tabs, and at the end the crawl delay, if
-    /// there is one
+    /// Print the matching line after each URL, separated by tabs, and at the end the crawl delay,
+    /// if there is one
     #[arg(long)]
     explain: bool,
     /// Print the sitemaps that the file lists

@@ -1,0 +1,65 @@
+//! The list of commands in `gleaner --help`, grouped by purpose. clap itself can only list them
+//! under one heading.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// The headings, and the commands under each.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Crawl", &["demo", "crawl", "daemon", "retry"]),
+    (
+        "Control a running crawl",
+        &["pause", "resume", "stop", "seeds"],
+    ),
+    (
+        "Inspect a crawl, running or not",
+        &["status", "pages", "why", "dups", "similar", "report"],
+    ),
+    (
+        "Work with URLs and pages",
+        &["normalize", "robots", "sitemap", "extract"],
+    ),
+    ("Deduplicate a corpus", &["dedup", "fingerprint"]),
+    ("Set up", &["config", "completions", "man"]),
+];
+
+/// Groups the commands in the help of the top-level command.
+pub(super) fn grouped(command: Command) -> Command {
+    let (header, literal) = {
+        let styles = command.get_styles();
+        (*styles.get_header(), *styles.get_literal())
+    };
+    let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (heading, names) in GROUPS {
+        let _ = writeln!(template, "\n{header}{heading}:{header:#}");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(template, "  {literal}{name:<13}{literal:#}{about}");
+        }
+    }
+    let _ = write!(
+        template,
+        "\n{header}Options:{header:#}\n{{options}}{{after-help}}"
+    );
+    command.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| *names).collect();
+        grouped.sort_unstable();
+        let command = Cli::command();
+        let mut commands: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
+        commands.sort_unstable();
+        assert!(grouped.into_iter().eq(&commands));
+    }
+}
