@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
-use super::control::Command;
+use super::ring::control::Command;
 use super::visit::{Entry, Seeds};
 use super::{
     Control, Counters, DataDirectory, Ending, Error, Gauges, HostFigures, MemoryPlan, MemoryUse,

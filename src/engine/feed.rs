@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use super::{DataDirectory, DirectoryError, Error, LogError, LogLine, open};
 use crate::journal::{Acknowledged, AcknowledgedFile};
-use crate::journal::{LogTail, current_path, full_path};
+use crate::journal::{current_path, full_path};
 use crate::rows::DiskState;
+use crate::rows::LogTail;
 
 /// Bytes of a line at most: URLs are limited to 16 KiB, headers to a setting far below.
 const MAX_LINE: u64 = 4 << 20;

@@ -13,10 +13,10 @@ use jiff::Timestamp;
 
 use super::DataDirectory;
 use super::admission::Origin;
-use super::analysts::Analysts;
 use super::clock::Clock;
 use super::commit::Committer;
-use super::reading::Reader;
+use super::ring::analysts::Analysts;
+use super::ring::reading::Reader;
 use super::visit::{Analysed, Entry, Fetched};
 use super::{Error, Options, open};
 use crate::archive::{self, Archive, Location, Record, Tail};

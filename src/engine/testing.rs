@@ -10,11 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::analysts::Analysts;
 use super::commit::{Committer, StorePolicy};
 use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
-use super::reading::Reader;
+use super::ring::analysts::Analysts;
+use super::ring::reading::Reader;
 use super::view::View;
 use super::visit::{Analysed, Entry, Fetched, Seeds};
 use crate::archive;

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::fetch_log::LogTail;
+use crate::rows::LogTail;
 
 /// Name of the file in the log's directory.
 const NAME: &str = "acknowledged";

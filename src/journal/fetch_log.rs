@@ -14,15 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::acknowledged::{Acknowledged, AcknowledgedFile};
 use super::page_line::PageLine;
-
-/// The end of the acknowledged log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct LogTail {
-    /// Number of full files before the current one.
-    pub rotated: u32,
-    /// Length of the current file, in bytes.
-    pub bytes: u64,
-}
+use crate::rows::LogTail;
 
 /// One line: one visit.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -9,6 +9,6 @@ mod page_line;
 mod texts;
 
 pub use acknowledged::{Acknowledged, AcknowledgedFile};
-pub use fetch_log::{FetchLog, LogError, LogLine, LogTail, current_path, full_path};
+pub use fetch_log::{FetchLog, LogError, LogLine, current_path, full_path};
 pub use page_line::{Digests, PageLine, RecordPlace};
 pub use texts::Texts;

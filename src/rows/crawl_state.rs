@@ -6,7 +6,6 @@ use super::counters::Counters;
 use crate::archive::Tail;
 use crate::dedup::DocumentId;
 use crate::frontier::Moment;
-use crate::journal::LogTail;
 use crate::store::{Result, Store, Table, decode, keys};
 
 /// The progress of the crawl, independent of any disk: the row `state`.
@@ -44,6 +43,15 @@ pub struct DiskState {
     pub dead_rows: u64,
     /// URLs dequeued since the store last reclaimed the space of such URLs.
     pub left_queues: u64,
+}
+
+/// The end of the acknowledged log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LogTail {
+    /// Number of full files before the current one.
+    pub rotated: u32,
+    /// Length of the current file, in bytes.
+    pub bytes: u64,
 }
 
 impl CrawlState {

@@ -12,7 +12,7 @@ mod page_record;
 mod rank;
 
 pub use counters::Counters;
-pub use crawl_state::{CrawlState, DiskState};
+pub use crawl_state::{CrawlState, DiskState, LogTail};
 pub use delta::Delta;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank, cluster_rows};

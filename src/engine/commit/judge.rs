@@ -15,8 +15,8 @@ use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor,
 use crate::engine::Error;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits, validators, write_page_record};
-use crate::engine::answer::answer;
 use crate::engine::learned::traps::count_spent;
+use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};

@@ -17,12 +17,12 @@ use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
-use crate::engine::analysts::Analysts;
 use crate::engine::clock::Clock;
 use crate::engine::crawl::Crawl;
 use crate::engine::error::Error;
 use crate::engine::messages::StopHandle;
-use crate::engine::reading::Reader;
+use crate::engine::ring::analysts::Analysts;
+use crate::engine::ring::reading::Reader;
 use crate::engine::visit::{Entry, Findings, KnownBody, KnownPage, KnownPages};
 use crate::fetch::{Cut, Exchange};
 use crate::store::{Table, decode, keys};

@@ -16,7 +16,7 @@ use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::frontier::Moment;
-use crate::journal::LogTail;
+use crate::rows::LogTail;
 use crate::rows::{Counters, CrawlState, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, keys};
 

@@ -15,7 +15,7 @@ use crate::engine::again::{Expiry, Revisits};
 use crate::engine::commit::{CheckpointLimits, Checkpoints, Committer};
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
-use crate::engine::observe::MemoryUse;
+use crate::engine::ring::observe::MemoryUse;
 use crate::engine::run_hosts::RunHosts;
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};

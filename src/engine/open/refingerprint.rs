@@ -16,7 +16,7 @@ use crate::archive::{self, Limits, Location, ReadRecord, RecordKind, SegmentRead
 use crate::dedup::{Document, Fingerprints};
 use crate::engine::Options;
 use crate::engine::error::Error;
-use crate::engine::reading::{Answer, Reader};
+use crate::engine::ring::reading::{Answer, Reader};
 use crate::rows::PageRecord;
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::{self, Identity};

@@ -3,6 +3,15 @@
 //! What is sent around it is bounded. The scheduler took the fetchers with it when it ends: the
 //! analysts run dry, then the committer, and everything that arrived is committed.
 
+pub(in crate::engine) mod analysts;
+pub(in crate::engine) mod answer;
+pub(in crate::engine) mod control;
+pub(in crate::engine) mod disk;
+pub(in crate::engine) mod fetchers;
+pub(in crate::engine) mod observe;
+pub(in crate::engine) mod reading;
+pub(in crate::engine) mod scheduler;
+
 use std::io;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,21 +23,21 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::analysts::Analysts;
 use super::clock::Clock;
 use super::commit::Committer;
-use super::disk::Disk;
 use super::error::Error;
 use super::event::Event;
-use super::fetchers::Fetchers;
-use super::reading::Reader;
-use super::scheduler::{Ending, Scheduler};
 use super::status::Observer;
 use super::visit::Entry;
 use super::{Counters, Crawl, Options, RunLimits, StopHandle, Summary};
 use crate::fetch::Fetcher;
 use crate::frontier::{Moment, Schedule, ScheduleOptions};
 use crate::robots;
+use analysts::Analysts;
+use disk::Disk;
+use fetchers::Fetchers;
+use reading::Reader;
+use scheduler::{Ending, Scheduler};
 
 /// Fetches that ended, replies from the store and commits on their way to the scheduler.
 const EVENTS_WAITING: usize = 1_024;

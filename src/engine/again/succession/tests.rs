@@ -332,7 +332,10 @@ fn what_nobody_has_seen_for_long_is_forgotten() {
         );
         assert!((1..PAGES).all(|number| world.page(&url(number)).document.is_none()));
         let committer = world.committer.as_ref().unwrap();
-        assert_eq!(committer.lookups.index.documents().ids(0, 999).unwrap(), [1]);
+        assert_eq!(
+            committer.lookups.index.documents().ids(0, 999).unwrap(),
+            [1]
+        );
         assert_eq!(committer.lookups.catalog.retired().len(), PAGES - 1);
     };
     check(&world);

@@ -11,9 +11,9 @@ use governor::DefaultDirectRateLimiter;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::answer::answer;
-use super::clock::Clock;
-use super::event::Event;
-use super::visit::Fetched;
+use crate::engine::clock::Clock;
+use crate::engine::event::Event;
+use crate::engine::visit::Fetched;
 use crate::fetch::{
     Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
@@ -25,21 +25,21 @@ use crate::url::HostKey;
 
 /// What a fetch needs besides its task.
 #[derive(Clone)]
-pub(super) struct Fetchers {
-    pub(super) fetcher: Fetcher,
-    pub(super) policies: SharedPolicies,
-    pub(super) clock: Clock,
-    pub(super) guard: Arc<Guard>,
+pub(in crate::engine) struct Fetchers {
+    pub(in crate::engine) fetcher: Fetcher,
+    pub(in crate::engine) policies: SharedPolicies,
+    pub(in crate::engine) clock: Clock,
+    pub(in crate::engine) guard: Arc<Guard>,
     /// The crawl-wide rate, if there is one.
-    pub(super) limiter: Option<Arc<DefaultDirectRateLimiter>>,
-    pub(super) events: mpsc::Sender<Event>,
-    pub(super) fetched: mpsc::Sender<Fetched>,
+    pub(in crate::engine) limiter: Option<Arc<DefaultDirectRateLimiter>>,
+    pub(in crate::engine) events: mpsc::Sender<Event>,
+    pub(in crate::engine) fetched: mpsc::Sender<Fetched>,
 }
 
 impl Fetchers {
     /// Makes a visit and sends it on. Cancelled by dropping: then nobody hears of it, and its task
     /// is still queued.
-    pub(super) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
+    pub(in crate::engine) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
         let (outcome, reservation) = {
             let conditions = conditions(&task);
             self.fetcher.fetch_unless(&task.url, conditions).await
@@ -95,7 +95,7 @@ impl Fetchers {
 
     /// Sends on a visit that is not made. Its host may be visited meanwhile, so nothing is said of its
     /// pace.
-    pub(super) async fn forbid(
+    pub(in crate::engine) async fn forbid(
         self,
         task: FetchTask,
         reason: SkipReason,
@@ -119,12 +119,12 @@ impl Fetchers {
     }
 
     /// Whether it matters at which address a host is.
-    pub(super) fn minds_address(&self, host: &HostKey) -> bool {
+    pub(in crate::engine) fn minds_address(&self, host: &HostKey) -> bool {
         !self.politeness(host).address_delay().is_zero()
     }
 
     /// Finds out the address of a host.
-    pub(super) async fn resolve(self, host: HostKey) {
+    pub(in crate::engine) async fn resolve(self, host: HostKey) {
         let address = self.fetcher.address(&host).await;
         let _ = self.events.send(Event::Resolved(host, address)).await;
     }

@@ -7,7 +7,7 @@ use crate::frontier::{Answer, Trouble};
 use crate::robots::Availability;
 
 /// How the visit went, as far as the host's pace is concerned.
-pub(super) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
+pub(in crate::engine) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
     let exchange = match outcome {
         Outcome::Exchange(exchange) => exchange,
         Outcome::Failed(failure) => {

@@ -128,7 +128,7 @@ impl Limit {
 
 /// Why the scheduler hands out no visit when it did everything that it could.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(in crate::engine) enum Held {
     /// The pages of this run are all handed out.
     Spent,
     /// A host is due, and there is no permit.
@@ -149,24 +149,24 @@ pub(super) enum Held {
 
 /// How full the way from scheduler to commit is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fill {
+pub(in crate::engine) struct Fill {
     /// URLs queued and not handed out.
-    pub(super) left: u64,
+    pub(in crate::engine) left: u64,
     /// Reads of the store in progress.
-    pub(super) reads: usize,
+    pub(in crate::engine) reads: usize,
     /// Addresses being looked for.
-    pub(super) resolving: usize,
+    pub(in crate::engine) resolving: usize,
     /// Visits between hand-out and analysis.
-    pub(super) fetching: usize,
+    pub(in crate::engine) fetching: usize,
     /// Places in the channel from fetchers to analysts.
-    pub(super) room_before_analysts: usize,
+    pub(in crate::engine) room_before_analysts: usize,
     /// Analysts that are not waiting for a place before the committer.
-    pub(super) analysts_at_work: usize,
+    pub(in crate::engine) analysts_at_work: usize,
 }
 
 /// What limits the crawl. A full channel limits it only when it takes the permits that a due host
 /// would need.
-pub(super) fn limit(held: Held, fill: &Fill) -> Limit {
+pub(in crate::engine) fn limit(held: Held, fill: &Fill) -> Limit {
     match held {
         Held::Spent => Limit::InProgress,
         Held::Permit if fill.room_before_analysts > 0 => Limit::Concurrency,
@@ -186,11 +186,11 @@ pub(super) fn limit(held: Held, fill: &Fill) -> Limit {
 
 /// How many analysts wait for a place before the committer. Shared by them and the scheduler.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Waiting(Arc<AtomicUsize>);
+pub(in crate::engine) struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {
     /// Counts one as waiting while it does this.
-    pub(super) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
+    pub(in crate::engine) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.0.fetch_add(1, Ordering::Relaxed);
         let result = wait();
         self.0.fetch_sub(1, Ordering::Relaxed);
@@ -198,7 +198,7 @@ impl Waiting {
     }
 
     /// How many wait.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::engine) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -206,10 +206,10 @@ impl Waiting {
 /// What a crawl shows of itself while it runs. Looking costs the crawl nothing.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    pub(super) counters: watch::Receiver<Counters>,
-    pub(super) gauges: watch::Receiver<Gauges>,
+    pub(in crate::engine) counters: watch::Receiver<Counters>,
+    pub(in crate::engine) gauges: watch::Receiver<Gauges>,
     /// What the scheduler and the committer take.
-    pub(super) memory: [watch::Receiver<MemoryUse>; 2],
+    pub(in crate::engine) memory: [watch::Receiver<MemoryUse>; 2],
 }
 
 impl Watch {

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 
 use super::observe::Waiting;
 use super::reading::{Answer, Reader};
-use super::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::dedup::{Fingerprints, Ineligible};
+use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::fetch::{
     self, Cut, DECODED_LENGTH, DecodeBounds, Exchange, Failure, FailureClass, Outcome,
 };
@@ -34,23 +34,23 @@ type Analysis = (Findings, Result<Fingerprints, Ineligible>);
 
 /// What an analyst needs besides its visits.
 #[derive(Clone)]
-pub(super) struct Analysts {
-    pub(super) reader: Reader,
-    pub(super) policies: SharedPolicies,
+pub(in crate::engine) struct Analysts {
+    pub(in crate::engine) reader: Reader,
+    pub(in crate::engine) policies: SharedPolicies,
     /// Those that wait for the committer.
-    pub(super) waiting: Waiting,
+    pub(in crate::engine) waiting: Waiting,
     /// When the run ends whatever is left.
-    pub(super) curfew: Curfew,
+    pub(in crate::engine) curfew: Curfew,
 }
 
 /// An instant after which nothing more is read. Visits that wait then are left to the next run, which
 /// makes them again: a run that is to end must not wait for pages that take long to read.
 #[derive(Clone, Default)]
-pub(super) struct Curfew(Arc<OnceLock<Instant>>);
+pub(in crate::engine) struct Curfew(Arc<OnceLock<Instant>>);
 
 impl Curfew {
     /// Sets it; once.
-    pub(super) fn set(&self, instant: Instant) {
+    pub(in crate::engine) fn set(&self, instant: Instant) {
         let _ = self.0.set(instant);
     }
 
@@ -63,7 +63,7 @@ impl Curfew {
 
 impl Analysts {
     /// Those of a run that begins: nobody waits yet, and no end is set.
-    pub(super) fn new(reader: Reader, policies: SharedPolicies) -> Self {
+    pub(in crate::engine) fn new(reader: Reader, policies: SharedPolicies) -> Self {
         Self {
             reader,
             policies,
@@ -73,7 +73,7 @@ impl Analysts {
     }
 
     /// Starts `count` analysts. They end when the fetchers are gone or the committer is.
-    pub(super) fn start(
+    pub(in crate::engine) fn start(
         &self,
         count: usize,
         fetched: mpsc::Receiver<Fetched>,
@@ -110,7 +110,7 @@ impl Analysts {
             .collect()
     }
 
-    pub(super) fn analyse(&self, mut fetched: Fetched) -> Analysed {
+    pub(in crate::engine) fn analyse(&self, mut fetched: Fetched) -> Analysed {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
@@ -182,7 +182,7 @@ impl Analysts {
     }
 
     /// Reads a page, and signs it if it is whole; of a seed, a feed is read as a sitemap.
-    pub(super) fn read_page(
+    pub(in crate::engine) fn read_page(
         &self,
         exchange: &Exchange,
         url: &Url,

@@ -13,7 +13,7 @@ const MARGIN: u64 = 16;
 
 /// What is known of the disk on which a crawl is stored.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(in crate::engine) struct Disk {
     path: PathBuf,
     /// Bytes that are left to others; 0: nobody looks.
     reserve: u64,
@@ -23,7 +23,7 @@ pub(super) struct Disk {
 
 impl Disk {
     /// The disk on which `path` lies.
-    pub(super) fn new(path: PathBuf, reserve: u64) -> Self {
+    pub(in crate::engine) fn new(path: PathBuf, reserve: u64) -> Self {
         Self {
             path,
             reserve,
@@ -33,7 +33,7 @@ impl Disk {
     }
 
     /// Whether there is too little room for further visits; looked at once a second.
-    pub(super) fn is_short(&mut self) -> bool {
+    pub(in crate::engine) fn is_short(&mut self) -> bool {
         if self.reserve > 0 && self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             self.looked = Some(Instant::now());
             match rustix::fs::statvfs(&self.path) {

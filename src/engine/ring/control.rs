@@ -8,9 +8,9 @@ use arc_swap::ArcSwap;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::again::{PutBack, Retried, RetryCursor, RetryFilter, find};
-use super::messages::{Over, SeedsAdded};
-use super::{Error, LiveOptions, Options, View};
+use crate::engine::again::{PutBack, Retried, RetryCursor, RetryFilter, find};
+use crate::engine::messages::{Over, SeedsAdded};
+use crate::engine::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;
 use crate::url::Url;
@@ -20,7 +20,7 @@ const WAITING: usize = 16;
 
 /// What is asked of a run.
 #[derive(Debug)]
-pub(super) enum Command {
+pub(in crate::engine) enum Command {
     /// No new visits; answered when none is in progress.
     Pause(oneshot::Sender<()>),
     /// Visits again.
@@ -57,7 +57,7 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         guard: Arc<Guard>,
         store: &Arc<dyn Store>,
         options: Options,

@@ -14,15 +14,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::Error;
 use super::analysts::Curfew;
 use super::control::Command;
 use super::disk::Disk;
-use super::event::Event;
 use super::fetchers::Fetchers;
-use super::messages::StopHandle;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
-use super::visit::{Entry, Seeds};
+use crate::engine::Error;
+use crate::engine::event::Event;
+use crate::engine::messages::StopHandle;
+use crate::engine::visit::{Entry, Seeds};
 use crate::frontier::{Action, RobotsPolicy, Schedule, load, refill};
 use crate::rows::Counters;
 use crate::store::Store;
@@ -49,47 +49,50 @@ pub enum Ending {
     Failed,
 }
 
-pub(super) struct Scheduler {
-    pub(super) schedule: Schedule,
-    pub(super) fetchers: Fetchers,
-    pub(super) store: Arc<dyn Store>,
+pub(in crate::engine) struct Scheduler {
+    pub(in crate::engine) schedule: Schedule,
+    pub(in crate::engine) fetchers: Fetchers,
+    pub(in crate::engine) store: Arc<dyn Store>,
     /// Whom the rules of robots.txt call us.
-    pub(super) product_token: String,
-    pub(super) concurrency: usize,
-    pub(super) max_duration: Option<Duration>,
+    pub(in crate::engine) product_token: String,
+    pub(in crate::engine) concurrency: usize,
+    pub(in crate::engine) max_duration: Option<Duration>,
     /// Bytes received since the crawl began at which this run ends.
-    pub(super) max_bytes: Option<u64>,
+    pub(in crate::engine) max_bytes: Option<u64>,
     /// An empty frontier does not end the run.
-    pub(super) wait_for_more: bool,
-    pub(super) stop: StopHandle,
+    pub(in crate::engine) wait_for_more: bool,
+    pub(in crate::engine) stop: StopHandle,
     /// What is asked from outside.
-    pub(super) commands: mpsc::Receiver<Command>,
+    pub(in crate::engine) commands: mpsc::Receiver<Command>,
     /// The way to the committer, for what is not visited. Waited for off the reactor only.
-    pub(super) entries: SyncSender<Entry>,
+    pub(in crate::engine) entries: SyncSender<Entry>,
     /// No visits are made; who waits for the last to end.
-    pub(super) paused: Option<Vec<oneshot::Sender<()>>>,
+    pub(in crate::engine) paused: Option<Vec<oneshot::Sender<()>>>,
     /// Where no visits are made either, if it is too full.
-    pub(super) disk: Disk,
-    pub(super) gauges: watch::Sender<Gauges>,
-    pub(super) memory: watch::Sender<MemoryUse>,
-    pub(super) counters: watch::Receiver<Counters>,
-    pub(super) analysts: usize,
+    pub(in crate::engine) disk: Disk,
+    pub(in crate::engine) gauges: watch::Sender<Gauges>,
+    pub(in crate::engine) memory: watch::Sender<MemoryUse>,
+    pub(in crate::engine) counters: watch::Receiver<Counters>,
+    pub(in crate::engine) analysts: usize,
     /// Analysts that wait for the committer.
-    pub(super) waiting: Waiting,
+    pub(in crate::engine) waiting: Waiting,
     /// When analysts leave to the next run what they have not begun.
-    pub(super) curfew: Curfew,
+    pub(in crate::engine) curfew: Curfew,
     /// Reads of the store in progress.
-    pub(super) reads: usize,
+    pub(in crate::engine) reads: usize,
     /// Queued URLs that were handed out and are not committed.
-    pub(super) handed_out: u64,
+    pub(in crate::engine) handed_out: u64,
     /// The crawl-wide rate allows one more visit.
-    pub(super) rate_token: bool,
+    pub(in crate::engine) rate_token: bool,
 }
 
 impl Scheduler {
     /// Runs until nothing is left, a limit is reached, or it is stopped; then waits for the
     /// fetches in progress.
-    pub(super) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<Ending, Error> {
+    pub(in crate::engine) async fn run(
+        mut self,
+        mut events: mpsc::Receiver<Event>,
+    ) -> Result<Ending, Error> {
         let permits = Arc::new(Semaphore::new(self.concurrency));
         let mut fetches = JoinSet::new();
         let mut permit = None;
@@ -312,7 +315,7 @@ impl Scheduler {
             ),
             Command::Retry(part) => self.enter(Entry::PutBack(part), tasks),
             Command::Change(options, reply) => {
-                self.fetchers.limiter = options.max_rate.map(super::ring::limiter);
+                self.fetchers.limiter = options.max_rate.map(crate::engine::ring::limiter);
                 self.rate_token = false;
                 self.enter(Entry::Settings(options, reply), tasks);
             }

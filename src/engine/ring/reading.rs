@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::Options;
 use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Text};
+use crate::engine::Options;
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
 use crate::robots;
@@ -17,31 +17,31 @@ const LARGE: usize = 1 << 20;
 
 /// Reads pages.
 #[derive(Clone)]
-pub(super) struct Reader {
-    pub(super) identity: Identity,
-    pub(super) options: PageOptions,
-    pub(super) decoding: DecodeBounds,
+pub(in crate::engine) struct Reader {
+    pub(in crate::engine) identity: Identity,
+    pub(in crate::engine) options: PageOptions,
+    pub(in crate::engine) decoding: DecodeBounds,
     /// Whether what is neither HTML nor text is kept.
     keeps_other_types: bool,
     /// Held by whoever reads a large body.
     large: Arc<Mutex<()>>,
     /// X-Robots-Tag values for this token are ours.
-    pub(super) product_token: String,
+    pub(in crate::engine) product_token: String,
     fingerprinter: Fingerprinter,
 }
 
 /// A server's answer with success, wherever it is from.
-pub(super) struct Answer<'a> {
+pub(in crate::engine) struct Answer<'a> {
     /// Its header fields, the names in lower case.
-    pub(super) headers: &'a [(String, Vec<u8>)],
+    pub(in crate::engine) headers: &'a [(String, Vec<u8>)],
     /// Its body as received.
-    pub(super) body: &'a Bytes,
+    pub(in crate::engine) body: &'a Bytes,
     /// Whether something is missing of it.
-    pub(super) is_cut: bool,
+    pub(in crate::engine) is_cut: bool,
 }
 
 /// What a page says, if it is text, and its signatures, or why it has none.
-pub(super) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
+pub(in crate::engine) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
 
 impl<'a> Answer<'a> {
     fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> + Clone {
@@ -52,7 +52,7 @@ impl<'a> Answer<'a> {
 
 impl Reader {
     /// One that reads as a run with these options does.
-    pub(super) fn new(identity: &Identity, options: &Options) -> Self {
+    pub(in crate::engine) fn new(identity: &Identity, options: &Options) -> Self {
         Self {
             identity: identity.clone(),
             options: options.page.clone(),
@@ -66,7 +66,7 @@ impl Reader {
 
     /// Reads the page at `url`, and signs it if it is whole. `notes` get what kept it from being so.
     /// Of what is neither HTML nor text, `is_page` says whether it is signed.
-    pub(super) fn read(
+    pub(in crate::engine) fn read(
         &self,
         answer: &Answer<'_>,
         url: &Url,
@@ -141,7 +141,7 @@ impl Reader {
 
     /// Undoes content codings. Large bodies are read one after the other, for reading one takes several
     /// times its memory: the turn is to be kept until it is read.
-    pub(super) fn decode<'a>(
+    pub(in crate::engine) fn decode<'a>(
         &self,
         encodings: impl Iterator<Item = &'a str> + Clone,
         body: &Bytes,
