@@ -1,61 +1,63 @@
-//! A document: a stored response that others can repeat, and where the archive has it.
+//! Documents: stored responses that other pages can repeat, and their places in the archive.
 
 use serde::{Deserialize, Serialize};
 
 use super::Fingerprints;
 use crate::url::UrlId;
 
-/// The number of a document, rising from 1 in the order of discovery.
+/// The number of a document. Numbers start at 1 and rise in the order of discovery.
 pub type DocumentId = u64;
 
-/// A stored response, to which duplicates refer.
+/// A stored response. Duplicates refer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
-    /// Its number.
+    /// The document's number.
     pub id: DocumentId,
     /// The page's identity.
     pub url_id: UrlId,
-    /// The page's URL as it was requested.
+    /// The page's URL as requested.
     pub url: String,
-    /// When it was fetched: microseconds since 1970.
+    /// Time of the fetch, in microseconds since 1970.
     pub fetched: i64,
-    /// Where its record stands.
+    /// The place of the response in the archive.
     pub stored: Stored,
-    /// Whose response that is, if not its own page's: the bytes were there already.
+    /// The capture that the stored bytes belong to, if it is another page's with the same payload.
     pub stored_for: Option<Box<StoredFor>>,
     /// SHA-256 of the payload as stored.
     pub payload: [u8; 32],
-    /// Its signatures. Empty for what cannot be an original: an error page, a robots.txt.
+    /// The page's fingerprints. Empty if it cannot be an original, such as an error page or
+    /// robots.txt.
     pub fingerprints: Fingerprints,
 }
 
 /// The capture that a response was stored for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredFor {
-    /// The URL as it was requested.
+    /// The URL as requested.
     pub url: String,
-    /// When it was fetched: microseconds since 1970.
+    /// Time of the fetch, in microseconds since 1970.
     pub fetched: i64,
 }
 
-/// Where the archive keeps a response.
+/// The place of a response in the archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The record's id; zeros where an earlier crawl gave it one that is no UUID.
+    /// The record's UUID; zeros if the earlier crawl that wrote the record gave it another kind of
+    /// id.
     pub record: [u8; 16],
-    /// Number of the segment file.
+    /// Number of the segment file, or [`ELSEWHERE`](Self::ELSEWHERE).
     pub segment: u32,
-    /// Byte offset of the record in it.
+    /// Byte offset of the record in the segment.
     pub offset: u64,
-    /// Bytes of the record.
+    /// Length of the record in bytes.
     pub length: u64,
 }
 
 impl Stored {
-    /// The segment of what is in no archive of this crawl, but in that of an earlier one.
+    /// The segment number of a response that is in the archive of an earlier crawl only.
     pub const ELSEWHERE: u32 = u32::MAX;
 
-    /// Whether it is in the archive of an earlier crawl.
+    /// Whether the response is in the archive of an earlier crawl.
     pub fn is_elsewhere(&self) -> bool {
         self.segment == Self::ELSEWHERE
     }

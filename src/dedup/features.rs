@@ -1,4 +1,4 @@
-//! What the fingerprints of a crawl are made of.
+//! Features: what the fingerprints of a crawl are made of.
 
 use super::methods::minhash::{Permutations, bands_for};
 use super::similarity::MIN_SIMILARITY;
@@ -6,28 +6,28 @@ use super::text::Masks;
 use super::text::shingle::Shingle;
 use super::tier::Finder;
 
-/// The form of what is made whatever the settings. Change it with whatever changes a fingerprint.
+/// The parts of a fingerprint that no setting changes. Change this line with any change to them.
 pub(crate) const VERSION: &str = "simhash-64 by count, tie 0; minhash 128x8 and (main and whole \
     text) 32x8 of word 5-shingles; under 50 words sets; headline, language, versions, series; version 4";
 
-/// What fingerprints are made of. Those of two kinds would never meet, so a data directory keeps
-/// the [line](Features::line) that its own are made by.
+/// The settings that fingerprints depend on. Fingerprints of different features never match, so a
+/// data directory keeps the [line](Features::line) of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Features {
-    /// Whether documents have a `MinHash` signature too.
+    /// Whether pages get a `MinHash` signature besides their `SimHash`.
     pub method: Finder,
     /// The shingles of the `SimHash`.
     pub simhash_shingle: Shingle,
-    /// The shingles of sketch, `MinHash` signature and sets: those whose Jaccard similarity is
-    /// meant where similarity is spoken of.
+    /// The shingles of the sketch, the `MinHash` signature and the sets of short pages. Similarity
+    /// always means the Jaccard similarity of these.
     pub minhash_shingle: Shingle,
     /// Bands of a `MinHash` signature.
     pub bands: u32,
-    /// Values in each; `bands` times `rows` is at most [`HASHES`](super::HASHES).
+    /// Values in each band. `bands` times `rows` is at most [`HASHES`](super::HASHES).
     pub rows: u32,
-    /// What is masked in the near tier.
+    /// What the near tier masks.
     pub masks: Masks,
-    /// Another seed gives other hash functions.
+    /// Seed of all hash functions.
     pub seed: u64,
 }
 
@@ -47,9 +47,9 @@ impl Default for Features {
 }
 
 impl Features {
-    /// Everything that tells fingerprints of two kinds apart, on one line.
+    /// All features on one line. Fingerprints match only if their lines are equal.
     pub fn line(&self) -> String {
-        // Taken apart, so that none can be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Self {
             method,
             simhash_shingle,
@@ -70,7 +70,7 @@ impl Features {
     }
 }
 
-/// The features of a crawl, and the hash functions that their seed gives.
+/// The features of a crawl, with the hash functions drawn from their seed.
 #[derive(Debug)]
 pub struct Hashing {
     pub(super) features: Features,
@@ -78,7 +78,7 @@ pub struct Hashing {
 }
 
 impl Hashing {
-    /// The hash functions for these features.
+    /// Draws the hash functions for these features.
     pub(super) fn new(features: Features) -> Self {
         Self {
             permutations: Permutations::new(features.seed),

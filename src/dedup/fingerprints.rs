@@ -1,4 +1,4 @@
-//! The fingerprints of a page: who makes them, and what two of them say.
+//! Fingerprints: all signatures of a page, made at once and compared with another page's.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,28 +10,28 @@ use super::veto::Veto;
 use super::{Comparison, Match, Rule, Similarity, Text, Tier, Unit};
 use crate::url::UrlId;
 
-/// Makes fingerprints. Shared by threads; a clone costs a counter.
+/// Makes fingerprints. Threads share it; a clone only counts a reference.
 #[derive(Debug, Clone)]
 pub struct Fingerprinter(Arc<Hashing>);
 
 impl Fingerprinter {
-    /// One that makes fingerprints of these features.
+    /// A fingerprinter for these features.
     pub fn new(features: Features) -> Self {
         Self(Arc::new(Hashing::new(features)))
     }
 
-    /// That of the default features.
+    /// The fingerprinter for the default features.
     fn standard() -> &'static Self {
         static STANDARD: OnceLock<Fingerprinter> = OnceLock::new();
         STANDARD.get_or_init(|| Self::new(Features::default()))
     }
 
-    /// What it makes fingerprints of.
+    /// The features that its fingerprints are made of.
     pub fn features(&self) -> &Features {
         &self.0.features
     }
 
-    /// The text of a page, ready to be signed: its main text, and its whole visible text.
+    /// Prepares a page's main text and visible text for signing.
     pub fn text(&self, main: &str, visible: &str) -> Text {
         let features = self.features();
         let text = Text::new(main, visible).with_masks(features.masks, main, visible);
@@ -42,7 +42,7 @@ impl Fingerprinter {
         }
     }
 
-    /// Signs a page by every method: `raw` is the decoded body.
+    /// Signs a page by every method. `raw` is the decoded body.
     pub fn sign(&self, raw: &[u8], text: &Text) -> Fingerprints {
         Fingerprints {
             signatures: METHODS
@@ -55,23 +55,23 @@ impl Fingerprinter {
     }
 }
 
-/// The signatures of one page, in the order of [`METHODS`].
+/// The signatures of a page, in the order of [`METHODS`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprints {
     signatures: Vec<Option<Signature>>,
-    /// Words of the text that the page is judged by.
+    /// Number of words in the text that the page is judged by.
     pub words: u32,
-    /// What forbids that it is the same as another.
+    /// Signals that keep the page from being called a duplicate.
     veto: Veto,
 }
 
 impl Fingerprints {
-    /// Signs a page by every method, with the default features: `raw` is the decoded body.
+    /// Signs a page by every method, with the default features. `raw` is the decoded body.
     pub fn of(raw: &[u8], text: &Text) -> Self {
         Fingerprinter::standard().sign(raw, text)
     }
 
-    /// Those that are the same whatever fingerprints are made of: of the bytes and the visible
+    /// The signatures that do not depend on the features: those of the bytes and of the visible
     /// text.
     #[must_use]
     pub fn of_bytes_and_text(&self) -> Self {
@@ -86,7 +86,7 @@ impl Fingerprints {
         }
     }
 
-    /// Whether nothing but what a tier compares speaks against the two pages' being the same.
+    /// Whether no veto keeps the two pages apart at a tier.
     pub(crate) fn may_be_same(&self, other: &Self, tier: Tier) -> bool {
         match tier {
             Tier::Raw => true,
@@ -96,34 +96,34 @@ impl Fingerprints {
         }
     }
 
-    /// Whether the two pages, by these ids, are of one series, such as the pages of a list.
+    /// Whether the pages with these ids belong to one series, such as the pages of a list.
     pub(crate) fn are_one_series(&self, id: UrlId, other: &Self, others: UrlId) -> bool {
         self.veto.are_one_series(id, &other.veto, others)
     }
 
-    /// Whether the two pages are from one host, as far as is known.
+    /// Whether both pages are from one host. True if either host is unknown.
     pub(crate) fn is_one_host(&self, other: &Self) -> bool {
         self.veto.is_one_host(&other.veto)
     }
 
-    /// The signature of the method at a position of [`METHODS`], if the page has one.
+    /// The signature by the method at a position of [`METHODS`], if the page has one.
     pub(super) fn at(&self, method: usize) -> Option<&Signature> {
         self.signatures.get(method)?.as_ref()
     }
 
-    /// The signatures that the page has, with their methods.
+    /// The page's signatures, each with its method.
     pub(super) fn signed(&self) -> impl Iterator<Item = (&'static dyn Method, &Signature)> {
         let pairs = METHODS.into_iter().zip(&self.signatures);
         pairs.filter_map(|(method, signature)| Some((method, signature.as_ref()?)))
     }
 
-    /// The signature of a tier, if the page has one.
+    /// The page's signature at a tier, if it has one.
     pub fn get(&self, tier: Tier) -> Option<&Signature> {
         let at = METHODS.iter().position(|method| method.tier() == tier)?;
         self.at(at)
     }
 
-    /// Puts the signature of a tier in its place.
+    /// Sets the page's signature at a tier.
     pub(crate) fn set(&mut self, tier: Tier, signature: Option<Signature>) {
         let at = METHODS.iter().position(|method| method.tier() == tier);
         if let Some(place) = at.and_then(|at| self.signatures.get_mut(at)) {
@@ -131,8 +131,9 @@ impl Fingerprints {
         }
     }
 
-    /// The cheapest tier by which two visits of one page found the same. Near does not count: an
-    /// edited page is another one; nor does a main text that is too little of the page.
+    /// The cheapest tier at which two visits of one page found the same content. The near tier does
+    /// not count, since an edited page is a changed page. The content tier does not count if the
+    /// main text is too small a part of either page.
     pub fn same_as(&self, other: &Self) -> Option<Tier> {
         let is_over_trimmed = self.veto.is_over_trimmed() || other.veto.is_over_trimmed();
         Tier::ALL
@@ -142,8 +143,8 @@ impl Fingerprints {
             .find(|tier| self.get(*tier).is_some() && self.get(*tier) == other.get(*tier))
     }
 
-    /// How alike the two pages are, whether or not a crawl calls them so; `None` if nothing of
-    /// the two can be compared.
+    /// Measures how similar the two pages are, whether or not a crawl would call them duplicates.
+    /// `None` if they have no signatures in common to compare.
     pub fn compare(&self, other: &Self) -> Option<Comparison> {
         let is_same = |tier: &Tier| {
             let own = self.get(*tier);
@@ -170,10 +171,9 @@ impl Fingerprints {
         })
     }
 
-    /// How alike a page, as it is now, is to the original that it was called a duplicate of, if
-    /// that is still enough: less will do for staying than for joining, so that a page on the brink
-    /// is not taken in and turned out at every visit.
-    /// `rule` is what holds for the two.
+    /// Compares a page, as it is now, with the original that it was a duplicate of. `None` if it is
+    /// no longer similar enough by `rule`, the rule for the two. Staying takes less similarity than
+    /// joining, so that a page close to the threshold does not enter and leave at every visit.
     pub(crate) fn stays_near(&self, original: &Self, rule: &Rule) -> Option<Match> {
         let found = near::Near.measure(self.get(Tier::Near)?, original.get(Tier::Near)?)?;
         let stays = rule.keeps(&found, self.is_one_host(original))
@@ -181,14 +181,14 @@ impl Fingerprints {
         stays.then_some(found)
     }
 
-    /// Tier and signature as text, for records and logs: digests and SimHash in hexadecimal.
+    /// Names and values of the signatures for records and logs; digests and SimHash in hexadecimal.
     pub fn describe(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.signed().flat_map(|(method, signature)| {
             let digest = match (method.tier(), signature) {
                 (Tier::Raw, Signature::Digest(digest)) => Some(("sha256-raw", digest)),
                 (Tier::Normalized, Signature::Digest(it)) => Some(("sha256-normalized", it)),
                 (_, Signature::Digest(digest)) => Some(("sha256-content", digest)),
-                // The conversion record has the whole text.
+                // Shingles are left out: the conversion record has the whole text.
                 _ => None,
             };
             let digest = digest.map(|(name, digest)| (name, hex::encode(digest)));

@@ -1,10 +1,13 @@
-//! Is this page one that is stored already?
+//! Deduplication of a crawl: whether a page is stored already.
 //!
-//! Every tier is a [`Method`] and every method an inverted index: its keys lead to documents, its
-//! `verify` decides. [`METHODS`] lists them, cheapest first; the first that finds an original gives
-//! the [`Verdict`]. Keys are kept in `runs`, documents in sled ([`Documents`]); the [`Index`] puts
-//! both together. Nothing here knows pages, archives or the network: bytes and text come in,
-//! verdicts go out.
+//! Each tier has a [`Method`], and each method is an inverted index: its keys lead to candidate
+//! documents, and its `measure` compares them with the page. [`METHODS`] lists the methods,
+//! cheapest first. The first one that finds an original that the [`Rule`]s accept and no veto
+//! forbids gives the [`Verdict`].
+//!
+//! Keys are kept in `runs`, documents in sled ([`Documents`]); the [`Index`] combines the two. This
+//! room knows no pages, archives or network: it takes bytes and text and returns verdicts. Corpora
+//! that others crawled are deduplicated in memory by the room `corpus`.
 
 mod tier;
 
@@ -20,14 +23,14 @@ mod methods;
 pub(crate) mod veto;
 
 mod document;
+mod error;
 mod index;
 
 pub use document::{Document, DocumentId, Stored, StoredFor};
+pub use error::Error;
 pub use features::Features;
 pub use fingerprints::{Fingerprinter, Fingerprints};
-pub use index::{
-    Asked, Documents, DocumentsDamage, Error, Index, Pending, Posting, postings, structures,
-};
+pub use index::{Asked, Documents, DocumentsDamage, Index, Pending, Posting, postings, structures};
 pub use methods::minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use methods::simhash::hamming;
 pub use methods::{Key, METHODS, Method, Signature};

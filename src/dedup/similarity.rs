@@ -1,5 +1,5 @@
-//! How alike two pages are, as it is kept and told: in thousandths, so that what was stored
-//! compares equal to what was computed.
+//! Similarity: how alike two pages are. It is stored and shown in thousandths, so that a stored
+//! value equals a computed one.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Tier;
 
-/// The least similarity at which a crawl may call pages near duplicates: what is stored is made to
-/// be found from here on.
+/// The least similarity at which a crawl can call pages near duplicates: the index is built to find
+/// pages from this similarity up.
 pub const MIN_SIMILARITY: f64 = 0.8;
 
-/// A share from 0 to 1, in thousandths. In JSON it is a number such as 0.943.
+/// A similarity from 0 to 1, in thousandths. In JSON it is a number such as 0.943.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Similarity(u16);
 
 impl Similarity {
-    /// Of two pages that are the same by an exact tier.
+    /// The similarity of two pages that match at an exact tier.
     pub const EXACT: Self = Self(1_000);
 
-    /// The nearest thousandth; what is outside of 0 to 1 is the nearer of the two.
+    /// Rounds to the nearest thousandth. Values outside 0 to 1 are clamped.
     pub fn of(share: f64) -> Self {
         Self((share.clamp(0.0, 1.0) * 1_000.0).round() as u16)
     }
 
-    /// From 0 to 1.
+    /// The similarity as a number from 0 to 1.
     pub fn share(self) -> f64 {
         f64::from(self.0) / 1_000.0
     }
@@ -57,37 +57,39 @@ impl<'de> Deserialize<'de> for Similarity {
 /// How alike two signatures are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Match {
-    /// Bits of the fingerprints that differ; 0 where there are none.
+    /// Number of bits in which their `SimHash` values differ; 0 if they have none.
     pub distance: u8,
-    /// 0 to 1; 1 for an exact tier.
+    /// From 0 to 1; 1 for an exact tier.
     pub similarity: f64,
-    /// Whether both have a `MinHash` signature, by which they can be found whatever the distance.
+    /// Whether both have a `MinHash` signature, so that their bands find them at any distance.
     pub by_signature: bool,
 }
 
 impl Match {
-    /// Of two pages that are the same.
+    /// A match at an exact tier.
     pub(crate) const EXACT: Self = Self {
         distance: 0,
         similarity: 1.0,
         by_signature: false,
     };
 
-    /// Whether this is the closer of two.
+    /// Whether this match is closer than the other: more similar or, at equal similarity, fewer
+    /// bits apart.
     pub(crate) fn is_closer_than(&self, other: &Self) -> bool {
         self.similarity > other.similarity
             || self.similarity >= other.similarity && self.distance < other.distance
     }
 }
 
-/// How alike two pages are.
+/// How alike two pages are, and whether a crawl would call them duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparison {
-    /// By which tier a crawl would call them the same, the cheapest one; `None` if by none.
+    /// The cheapest tier at which a crawl would call them duplicates; `None` if it would not.
     pub tier: Option<Tier>,
-    /// Bits in which their `SimHash`es differ; `None` where a page is too short for one.
+    /// Number of bits in which their `SimHash` values differ; `None` if a page is too short for
+    /// one.
     pub distance: Option<u8>,
-    /// From 0 to 1; 1 where they are the same by an exact tier.
+    /// From 0 to 1; 1 if they match at an exact tier.
     pub similarity: Similarity,
 }
 

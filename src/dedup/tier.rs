@@ -1,18 +1,18 @@
-//! The tiers of duplication, and how the last of them finds its candidates.
+//! The tiers of duplication, and how the near tier finds its candidates.
 
 use serde::{Deserialize, Serialize};
 
-/// The tiers of duplication, cheapest first.
+/// One way to be a duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
-    /// The same bytes, after content decoding.
+    /// The same bytes after content decoding.
     Raw,
-    /// The same visible text, case and white space folded.
+    /// The same visible text, ignoring case and runs of white space.
     Normalized,
-    /// The same word sequence of the main content.
+    /// The same sequence of words in the main text.
     Content,
-    /// Almost the same main content.
+    /// Nearly the same main text.
     Near,
 }
 
@@ -20,7 +20,7 @@ impl Tier {
     /// All tiers, cheapest first.
     pub const ALL: [Tier; 4] = [Tier::Raw, Tier::Normalized, Tier::Content, Tier::Near];
 
-    /// The tier's name in logs, records and counters.
+    /// The name in logs, records and counters.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Raw => "raw",
@@ -31,14 +31,14 @@ impl Tier {
     }
 }
 
-/// How near duplicates are found.
+/// How candidates for near duplicates are found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finder {
-    /// By their `SimHash`: some 50 bytes a document.
+    /// By `SimHash`: about 50 bytes per document.
     #[default]
     Simhash,
-    /// By their `SimHash`, and by the bands of a `MinHash` signature, which finds nearly all that
-    /// reach the similarity: some 700 bytes more a document.
+    /// By `SimHash` and by the bands of a `MinHash` signature. This finds nearly all pages at or
+    /// above the similarity threshold and takes about 700 bytes more per document.
     Minhash,
 }

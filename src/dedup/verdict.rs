@@ -1,4 +1,4 @@
-//! What became of a page: whether it repeats a stored one, and if it was not compared, why.
+//! Verdicts: whether a page repeats a stored one or, if it was not compared, why.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use super::document::Document;
 use super::{Similarity, Tier};
 
-/// What became of a page.
+/// The result of comparing a page with the stored ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing like it is stored: it is an original from now on.
+    /// No stored page matches. The page becomes an original.
     Unique,
-    /// It repeats an original.
+    /// The page repeats an original.
     Duplicate(Repeat),
-    /// It was visited before, and is what it was then: the original that it still is, or the one
-    /// that it still repeats.
+    /// The page was visited before and has not changed. It is still the named original, or still
+    /// repeats it.
     Unchanged(Repeat),
-    /// Not a page that can be an original or a duplicate.
+    /// The page can be neither an original nor a duplicate.
     Ineligible(Ineligible),
 }
 
 impl Verdict {
-    /// The stored page that it repeats, if it does.
+    /// The stored page that the page repeats, if any.
     pub fn repeats(&self) -> Option<&Repeat> {
         match self {
             Verdict::Duplicate(repeat) | Verdict::Unchanged(repeat) => Some(repeat),
@@ -30,7 +30,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict's name in logs, records and counters.
+    /// The name in logs, records and counters: for a duplicate that of its tier.
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Unique => "unique",
@@ -41,30 +41,30 @@ impl Verdict {
     }
 }
 
-/// Why an answer cannot be an original or a duplicate.
+/// The reason why a response can be neither an original nor a duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ineligible {
-    /// It is none, or no success: an error, a redirect.
+    /// There is no response, or its status is not 2xx.
     Status,
-    /// It has no body.
+    /// The body is empty.
     Empty,
-    /// Something is missing of it, so that it may differ from another where it was cut.
+    /// The body is incomplete, so the page may differ from another in the missing part.
     Cut,
-    /// A CAPTCHA or another test that the visitor is no machine.
+    /// The server sent a CAPTCHA or another test for humans instead of the page.
     Challenge,
-    /// A refusal that was sent as a page.
+    /// The server sent a refusal instead of the page.
     Denied,
-    /// A question for consent in place of the page.
+    /// The server sent a consent question instead of the page.
     Consent,
-    /// A short text that the host gives under many URLs.
+    /// The host sends this short text under many URLs.
     Repeated,
-    /// It is neither HTML nor text, and such bodies are not kept.
+    /// The body is neither HTML nor text, and such bodies are not archived.
     Kind,
 }
 
 impl Ineligible {
-    /// The reason's name in logs, records and counters.
+    /// The name in logs, records and counters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -78,7 +78,7 @@ impl Ineligible {
         }
     }
 
-    /// Whether the server gave something else in place of the page.
+    /// Whether the server sent something else instead of the page.
     pub fn is_refusal(self) -> bool {
         matches!(
             self,
@@ -92,16 +92,16 @@ impl Ineligible {
 pub struct Repeat {
     /// The stored page.
     pub original: Arc<Document>,
-    /// The tier that found the two the same.
+    /// The tier at which the two match.
     pub tier: Tier,
-    /// Bits in which their `SimHash`es differ; 0 for an exact tier.
+    /// Number of bits in which their `SimHash` values differ; 0 for an exact tier.
     pub distance: u8,
     /// Their similarity; 1 for an exact tier.
     pub similarity: Similarity,
 }
 
 impl Repeat {
-    /// The two are the same by an exact tier.
+    /// A match at an exact tier.
     pub fn exact(original: Arc<Document>, tier: Tier) -> Self {
         Self {
             original,

@@ -1,9 +1,11 @@
-//! What has a say beside the text that two pages are judged by, so that nothing unique is left out
-//! for what a site's template or an extraction's mistake make alike: a sketch of the main text and
-//! one of all visible text, where these differ; headline, host and language.
+//! Vetoes: signals other than the compared text that keep two pages from being called duplicates.
 //!
-//! It only ever forbids: a page that is kept apart wrongly costs space, one that is merged wrongly
-//! is lost.
+//! A template or a mistake of extraction can make two different pages look alike. The signals that
+//! tell them apart are sketches of the main text and of all visible text (where the two differ),
+//! headline, host and language.
+//!
+//! A veto only ever keeps pages apart. A page that is kept apart wrongly costs space; one that is
+//! merged wrongly is lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +14,13 @@ use super::methods::short::SHORT_WORDS;
 use super::text::{HintHashes, Text, page_hash};
 use crate::url::UrlId;
 
-/// Two pages are not the same if the texts that they are not judged by are less alike than this.
+/// The least similarity of the texts that two duplicates are not judged by.
 const OTHER_TEXT: f64 = 0.5;
 
-/// What of a page forbids that it is the same as another.
+/// The signals of one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Veto {
-    /// Where the main text is a part of the visible text.
+    /// Sketches of both texts; `None` if the main text is all of the visible text.
     texts: Option<Texts>,
     hints: HintHashes,
 }
@@ -27,14 +29,15 @@ pub(crate) struct Veto {
 struct Texts {
     main: WholeSketch,
     whole: WholeSketch,
-    /// Whether the page is judged by its whole text, as the main text is too little of it.
+    /// Whether the page is judged by its visible text, because its main text is too small a part of
+    /// it.
     is_over_trimmed: bool,
-    /// Whether the main text is so short that a notice or an imprint may be all of it.
+    /// Whether the main text is so short that it may be only a notice or an imprint.
     is_short: bool,
 }
 
 impl Veto {
-    /// The vetoes of a page.
+    /// The signals of a page.
     pub(crate) fn of(text: &Text, permutations: &Permutations) -> Self {
         let sketch = |words: &[u64]| minhash::whole_sketch(words, permutations);
         Self {
@@ -48,29 +51,30 @@ impl Veto {
         }
     }
 
-    /// Whether it says anything.
+    /// Whether the page has no signals.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether the main text is too little of the page to stand for it.
+    /// Whether the main text is too small a part of the page to represent it.
     pub(crate) fn is_over_trimmed(&self) -> bool {
         let texts = self.texts.as_ref();
         texts.is_some_and(|texts| texts.is_over_trimmed)
     }
 
-    /// Whether both are from one host, as far as is known.
+    /// Whether both pages are from one host. True if either host is unknown.
     pub(crate) fn is_one_host(&self, other: &Self) -> bool {
         !differ(self.hints.host, other.hints.host)
     }
 
-    /// Whether both are one page in several languages. Each names the same ones.
+    /// Whether the two are versions of one page in different languages: both name the same
+    /// versions.
     fn are_versions(&self, other: &Self) -> bool {
         self.hints.versions.is_some() && self.hints.versions == other.hints.versions
     }
 
-    /// Whether the two pages with these ids are of one series: by their URLs, or because one names
-    /// the other as next or previous, or both the same one.
+    /// Whether the pages with these ids belong to one series: by their URLs, because one names the
+    /// other as its next or previous page, or because both name the same one.
     pub(crate) fn are_one_series(&self, id: UrlId, other: &Self, others: UrlId) -> bool {
         let (id, others) = (page_hash(id), page_hash(others));
         let (a, b) = (&self.hints, &other.hints);
@@ -86,16 +90,17 @@ impl Veto {
         self.is_one_host(other) && (by_url || by_name)
     }
 
-    /// Whether two pages with the same visible text may be the same: one page in two languages is
-    /// not.
+    /// Whether two pages with the same visible text may be duplicates. Language versions may not.
     pub(crate) fn allows_normalized(&self, other: &Self) -> bool {
         !self.are_versions(other)
     }
 
-    /// Whether two pages whose main texts have the same words may be the same: their whole texts
-    /// must be alike too, and where the main text is little of one, both must be known to have the
-    /// same headline. Short ones of one host must not be known to have two: what they share may be
-    /// a notice or an imprint. Pages in two languages never are.
+    /// Whether two pages with the same words in their main texts may be duplicates.
+    ///
+    /// Their visible texts must be similar too. If the main text is a small part of either page,
+    /// both must have the same known headline. Short main texts of one host must not have two known
+    /// headlines, since they may be a shared notice or imprint. Language versions may not be
+    /// duplicates.
     pub(crate) fn allows_content(&self, other: &Self) -> bool {
         let wholes_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
@@ -118,9 +123,11 @@ impl Veto {
         !self.are_versions(other) && !differ(self.hints.language, other.hints.language)
     }
 
-    /// Whether two pages whose judged texts are almost the same may be the same: the texts that
-    /// they are not judged by must be alike too, and where one host's template may be what is
-    /// alike, the headline must be the same. Pages in two languages never are.
+    /// Whether two pages with nearly the same judged text may be duplicates.
+    ///
+    /// The texts that they are not judged by must be similar too. Pages of one host, where the
+    /// similarity may come from its template, must have the same headline. Language versions may
+    /// not be duplicates.
     pub(crate) fn allows_near(&self, other: &Self) -> bool {
         let texts_are_alike = match (&self.texts, &other.texts) {
             (Some(a), Some(b)) => {
@@ -139,7 +146,7 @@ fn is_alike(a: &WholeSketch, b: &WholeSketch) -> bool {
     minhash::sketch_similarity(a, b) >= OTHER_TEXT
 }
 
-/// Whether both are known, and not the same.
+/// Whether both values are known and differ.
 fn differ(a: Option<u32>, b: Option<u32>) -> bool {
     a.is_some() && b.is_some() && a != b
 }
@@ -230,7 +237,7 @@ mod tests {
         let (english, german) = (declared(None, "en-gb"), declared(None, "de"));
         assert!(!english.allows_content(&german) && !english.allows_near(&german));
         assert!(english.allows_near(&declared(None, "en")));
-        // The text knows better than the page.
+        // The language of the text wins over the declared one.
         assert!(english.allows_near(&declared(Some("en"), "de")));
     }
 
@@ -300,7 +307,7 @@ mod tests {
         assert!(!page_of.is_over_trimmed());
         assert!(page_of.allows_content(&page("one.example", "Constructors")));
         assert!(!page_of.allows_content(&page("one.example", "Mixins")));
-        // Mirrors put their own name there.
+        // Mirrors put their own names into titles.
         assert!(page_of.allows_content(&page("two.example", "Constructors at two")));
     }
 }

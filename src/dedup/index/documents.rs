@@ -1,55 +1,52 @@
-//! Documents: one row a stored response, by rising id, in sled.
+//! The documents of a crawl: one row per stored response in sled, by ascending id.
 //!
-//! Rows are written at checkpoints only; until then the new ones are served from memory, and the
-//! committer's deltas keep them safe. Signatures of one width are not in the row but in the witness
-//! column, which is written with it. sled's `flush` hands its log to the operating system but does
-//! not sync it, so a checkpoint syncs sled's file itself. What is here can be rebuilt from the
-//! store, so a database that does not open is set aside rather than mourned.
+//! Rows are written only at checkpoints. Until then, new documents are served from memory, and the
+//! committer's deltas keep them safe. Signatures of fixed width are kept in the witness column
+//! instead of the row. Everything here can be rebuilt from the store, so a database that does not
+//! open is renamed and replaced by an empty one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
+use super::database::{Database, THROUGH};
 use super::witness::{WitnessColumn, WitnessRow};
-use crate::dedup::{Document, DocumentId, Fingerprints, Signature, Tier};
+use crate::dedup::{Document, DocumentId, Error, Fingerprints, Signature, Tier};
 
 /// All documents of a crawl.
 pub struct Documents {
     path: PathBuf,
     database: Database,
-    /// New since the last checkpoint: bounded by the checkpoint's limits.
+    /// Documents added since the last checkpoint. The limits of checkpoints bound their number.
     recent: BTreeMap<DocumentId, Arc<Document>>,
-    /// Removed since the last checkpoint.
+    /// Ids removed since the last checkpoint.
     removed: BTreeSet<DocumentId>,
-    /// The highest id that a checkpoint wrote.
+    /// The highest id written by a checkpoint.
     through: DocumentId,
-    /// What candidates of the near tier are verified by.
+    /// The signatures that candidates are verified by.
     witnesses: WitnessColumn,
-    /// What is on disk is not all that there was, and must not be taken for it by the next start.
+    /// Whether the data on disk is incomplete, so that the next start must not trust it.
     is_damaged: bool,
 }
 
-/// What of the documents on disk cannot be used: it is told at each opening until it was put again
-/// and [`rebuilt`](Documents::rebuilt) was called.
+/// The part of the documents on disk that cannot be used. Every opening reports it until the part
+/// was written again and [`rebuilt`](Documents::rebuilt) was called.
 #[derive(Debug, Clone)]
 pub enum DocumentsDamage {
-    /// All of them, which were set aside: why. They are to be [inserted](Documents::insert).
+    /// All documents, for the given reason. The old database was renamed. The documents must be
+    /// [inserted](Documents::insert) again.
     All(String),
-    /// What they are verified by, to be [put](Documents::put_witness).
+    /// The witness column. Its rows must be [put](Documents::put_witness) again.
     Witnesses,
 }
 
-/// The row that says how far checkpoints came; shorter than any id.
-const THROUGH: &[u8] = b"t";
-
 impl Documents {
-    /// Opens the documents in `path`, which must reach at least to `expected`. What cannot be used
-    /// is set aside under another name, and an empty database is opened in its place.
+    /// Opens the documents in `path`, which must reach at least the id `expected`. A database that
+    /// cannot be used is renamed, and an empty one is opened instead.
     pub fn open(
         path: &Path,
         cache_bytes: u64,
@@ -61,7 +58,7 @@ impl Documents {
             source,
         };
         let witnesses = WitnessColumn::open(&column_path).map_err(column_error)?;
-        // Of ten million documents each takes seconds.
+        // Each of the two takes seconds for ten million documents.
         let (database, whole_through) = thread::scope(|scope| {
             let whole_through = scope.spawn(|| witnesses.whole_through());
             let database = Database::open(path, cache_bytes);
@@ -83,7 +80,7 @@ impl Documents {
                 format!("it ends at document {through}, and {expected} are acknowledged")
             }
             Err(Error::Engine { why, .. }) => why,
-            // Nothing is wrong with the documents: the file system refuses.
+            // The documents are not damaged; the file system reports an error.
             Err(error) => return Err(error),
         };
         let aside = path.with_extension("damaged");
@@ -115,8 +112,8 @@ impl Documents {
         }
     }
 
-    /// Begins the witness column anew, and lets no start believe what is on disk before it is
-    /// rebuilt.
+    /// Starts an empty witness column, and keeps the next start from trusting the data on disk
+    /// before it is rebuilt.
     fn distrust(&mut self) -> Result<(), Error> {
         self.is_damaged = true;
         let begun = WitnessColumn::begin(&column_of(&self.path));
@@ -124,8 +121,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Says that what was damaged holds again all that it should, up to a document, and waits until
-    /// the disk has it.
+    /// Declares the damaged part rebuilt, up to a document, and waits until it is on disk.
     pub fn rebuilt(&mut self, through: DocumentId) -> Result<(), Error> {
         let through = self.through.max(through);
         if self.witnesses.through() < through {
@@ -139,7 +135,7 @@ impl Documents {
         self.write()
     }
 
-    /// Writes again what a document is verified by.
+    /// Writes the witness row of a document again.
     pub fn put_witness(&mut self, document: &Document) -> Result<(), Error> {
         let put = self.witnesses.put(document.id, &document.fingerprints);
         put.map_err(|source| self.witness_error(source))
@@ -152,7 +148,7 @@ impl Documents {
         }
     }
 
-    /// What a document is verified by in a tier, if that can be had without reading all of it.
+    /// The signature of a document at a tier, if it can be read without the whole document.
     pub(super) fn witness(&self, id: DocumentId, tier: Tier) -> Option<Signature> {
         match self.recent.contains_key(&id) || self.removed.contains(&id) {
             true => None,
@@ -160,7 +156,7 @@ impl Documents {
         }
     }
 
-    /// A document by its number.
+    /// The document with a number, if there is one.
     pub fn get(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
         if let Some(document) = self.recent.get(&id) {
             return Ok(Some(Arc::clone(document)));
@@ -169,7 +165,7 @@ impl Documents {
             return Ok(None);
         }
         let row = self.database.get(&id.to_be_bytes())?;
-        // A row that cannot be read is a posting without a document: it convicts nobody.
+        // An unreadable row counts as no document: its postings lead nowhere.
         let document = row.and_then(|row| postcard::from_bytes::<Document>(&row).ok());
         Ok(document.map(|mut document| {
             if let Some(kept) = self.witnesses.get(id) {
@@ -185,23 +181,23 @@ impl Documents {
         }))
     }
 
-    /// Adds a document, or replaces one that is not yet written.
+    /// Adds a document, or replaces one that no checkpoint has written.
     pub fn insert(&mut self, document: Arc<Document>) {
         self.recent.insert(document.id, document);
     }
 
-    /// The highest id that a checkpoint wrote, or was said to have.
+    /// The highest id written by a checkpoint, or passed to [`rebuilt`](Self::rebuilt).
     pub fn through(&self) -> DocumentId {
         self.through
     }
 
-    /// Removes a document for good: its number must not be used again.
+    /// Removes a document for good. Its number must not be used again.
     pub fn remove(&mut self, id: DocumentId) {
         self.recent.remove(&id);
         self.removed.insert(id);
     }
 
-    /// Numbers of documents from `from` on that are written, at most `limit`, ascending.
+    /// The ids of at most `limit` written documents, ascending, starting at `from`.
     pub fn ids(&self, from: DocumentId, limit: usize) -> Result<Vec<DocumentId>, Error> {
         let from = from.to_be_bytes();
         let ids = self.database.keys(&from)?.map(|key| {
@@ -215,12 +211,12 @@ impl Documents {
         ids.filter(is_there).take(limit).collect()
     }
 
-    /// Number of documents not yet written.
+    /// Number of documents that no checkpoint has written.
     pub fn recent(&self) -> usize {
         self.recent.len()
     }
 
-    /// Writes what is new and waits until the disk has it.
+    /// Writes all changes and waits until they are on disk.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         match self.recent.is_empty() && self.removed.is_empty() {
             true => Ok(()),
@@ -232,7 +228,7 @@ impl Documents {
         let recent = std::mem::take(&mut self.recent);
         let written = self.write_rows(&recent);
         if written.is_err() {
-            // They are not lost, and can be read and written again.
+            // They stay readable, and the next checkpoint writes them.
             self.recent = recent;
         }
         written
@@ -247,12 +243,13 @@ impl Documents {
         for document in recent.values() {
             self.put_witness(document)?;
         }
-        // Before sled, so that the column is never behind it.
+        // Synced before sled, so that the column is never behind it.
         let synced = self.witnesses.sync();
         synced.map_err(|source| self.witness_error(source))?;
         // One by one and in order, not as a batch: a batch inserts in the order of a hash map,
-        // which leaves leaves half full, and until its end nothing that it replaces is freed. Rows
-        // that a kill leaves without the last one are written again.
+        // which leaves sled's leaves half full, and it frees nothing that it replaces until it
+        // ends. If the process is killed before the last row, the next checkpoint writes all of
+        // them again.
         for id in &removed {
             self.database.remove(&id.to_be_bytes())?;
         }
@@ -280,147 +277,9 @@ impl Documents {
     }
 }
 
-/// Where the witness column of the documents in `path` is.
+/// The path of the witness column for the documents in `path`.
 fn column_of(path: &Path) -> PathBuf {
     path.with_extension("witness")
-}
-
-/// sled, opened anew from time to time. It notes where its pages are only when it opens, and reads
-/// all that was written since at the next opening: 18 microseconds a row.
-struct Database {
-    path: PathBuf,
-    cache_bytes: u64,
-    /// There is none while it is opened anew.
-    sled: Option<sled::Db>,
-    /// Rows written since it was opened.
-    written: usize,
-}
-
-impl Database {
-    /// Rows after which it is opened anew.
-    const REOPEN: usize = 200_000;
-
-    /// Opens it; also tells how far it reaches. sled panics on some damage, hence the net.
-    fn open(path: &Path, cache_bytes: u64) -> Result<(Self, DocumentId), Error> {
-        let mut database = Self {
-            path: path.to_owned(),
-            cache_bytes,
-            sled: None,
-            written: 0,
-        };
-        let open = || {
-            database.reopen()?;
-            let through = database.get(THROUGH)?;
-            let through =
-                through.and_then(|row| Some(u64::from_be_bytes(row.as_ref().try_into().ok()?)));
-            Ok((database, through.unwrap_or(0)))
-        };
-        match catch_unwind(AssertUnwindSafe(open)) {
-            Ok(opened) => opened,
-            Err(_) => Err(Error::Engine {
-                path: path.to_owned(),
-                why: "it is damaged in a way that its engine does not survive".to_owned(),
-            }),
-        }
-    }
-
-    fn reopen(&mut self) -> Result<(), Error> {
-        self.sled = None;
-        let open = || {
-            sled::Config::new()
-                .path(&self.path)
-                .cache_capacity(self.cache_bytes)
-                .flush_every_ms(None)
-                .open()
-        };
-        let opened = patiently(open).map_err(|error| self.failed(error))?;
-        self.sled = Some(opened);
-        self.written = 0;
-        Ok(())
-    }
-
-    fn sled(&self) -> Result<&sled::Db, Error> {
-        self.sled.as_ref().ok_or_else(|| Error::Engine {
-            path: self.path.clone(),
-            why: "it could not be opened again".to_owned(),
-        })
-    }
-
-    fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, Error> {
-        let row = self.sled()?.get(key);
-        row.map_err(|error| self.failed(error))
-    }
-
-    fn put(&self, key: &[u8], row: Vec<u8>) -> Result<(), Error> {
-        let put = self.sled()?.insert(key, row);
-        put.map_err(|error| self.failed(error))?;
-        Ok(())
-    }
-
-    fn remove(&self, key: &[u8]) -> Result<(), Error> {
-        let removed = self.sled()?.remove(key);
-        removed.map_err(|error| self.failed(error))?;
-        Ok(())
-    }
-
-    /// The keys from `from` on.
-    fn keys(
-        &self,
-        from: &[u8],
-    ) -> Result<impl Iterator<Item = Result<sled::IVec, sled::Error>>, Error> {
-        Ok(self.sled()?.range(from..).keys())
-    }
-
-    /// Waits until the disk has all `rows` that were put or removed.
-    fn sync(&mut self, rows: usize) -> Result<(), Error> {
-        let flushed = self.sled()?.flush();
-        flushed.map_err(|error| self.failed(error))?;
-        let file = self.path.join("db");
-        File::open(&file)
-            .and_then(|file| file.sync_data())
-            .map_err(|source| Error::Io { path: file, source })?;
-        self.written += rows;
-        match self.written < Self::REOPEN {
-            true => Ok(()),
-            false => self.reopen(),
-        }
-    }
-
-    fn failed(&self, error: sled::Error) -> Error {
-        match error {
-            // Damage too comes as an I/O error of this kind.
-            sled::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => Error::Io {
-                path: self.path.clone(),
-                source,
-            },
-            other => Error::Engine {
-                path: self.path.clone(),
-                why: other.to_string(),
-            },
-        }
-    }
-}
-
-/// Tries again while the files are locked: the data directory is ours alone, so it is a database
-/// that this process closed a moment ago and whose threads are still ending.
-fn patiently<T>(open: impl Fn() -> Result<T, sled::Error>) -> Result<T, sled::Error> {
-    const TRIES: u32 = 50;
-    const PAUSE: Duration = Duration::from_millis(20);
-    for _ in 1..TRIES {
-        match open() {
-            // sled gives the lock's refusal the kind `Other`.
-            Err(sled::Error::Io(error))
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Other
-                ) =>
-            {
-                thread::sleep(PAUSE);
-            }
-            result => return result,
-        }
-    }
-    open()
 }
 
 impl std::fmt::Debug for Documents {
@@ -429,29 +288,6 @@ impl std::fmt::Debug for Documents {
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
-}
-
-/// Why documents could not be read or written. Ends the run; what was committed stays.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file system refused.
-    #[error("cannot read or write the documents in {path}: {source}")]
-    Io {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The engine refused.
-    #[error(
-        "the documents in {path} cannot be used: {why}; remove the folder, it is rebuilt at the next start"
-    )]
-    Engine {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
 }
 
 #[cfg(test)]

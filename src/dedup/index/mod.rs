@@ -1,10 +1,11 @@
-//! The index: from a page's signatures to the original it repeats.
+//! The index: finds the original that a page repeats, by the keys of the page's signatures.
 
+mod database;
 mod documents;
 mod pending;
 mod witness;
 
-pub use documents::{Documents, DocumentsDamage, Error};
+pub use documents::{Documents, DocumentsDamage};
 pub use pending::Pending;
 
 use std::sync::Arc;
@@ -15,20 +16,21 @@ use super::methods::exact::key_of;
 use super::methods::minhash::SKETCH_SHORTFALL;
 use super::methods::near::BANDS;
 use super::{
-    Document, DocumentId, Features, Finder, Fingerprints, METHODS, Match, Method, Repeat, Rule,
-    Rules, Signature, Similarity, Tier, Verdict,
+    Document, DocumentId, Error, Features, Finder, Fingerprints, METHODS, Match, Method, Repeat,
+    Rule, Rules, Signature, Similarity, Tier, Verdict,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
 
-/// The name of the runs that lead from the digest of a stored payload to its document.
+/// The run files that lead from the digest of a stored payload to its document.
 const PAYLOAD: &str = "payload";
 
-/// Documents that are looked at for one key, the oldest ones: a notice that a million pages begin
-/// with costs each of them a bounded time.
+/// Maximum number of documents considered per key, oldest first. It bounds the cost of a notice
+/// that a million pages begin with.
 const SAME_KEY: usize = 256;
 
-/// The names of all runs that deduplication keeps, in the order in which it is given them.
+/// The names of all structures that deduplication keeps in `runs`, in the order in which they are
+/// passed to the index.
 pub fn structures() -> Vec<&'static str> {
     let mut names = vec![PAYLOAD];
     for method in METHODS {
@@ -37,7 +39,7 @@ pub fn structures() -> Vec<&'static str> {
     names
 }
 
-/// A key added to one of the runs: enough to add it again after a crash.
+/// A key that was added to a structure. A delta keeps it, to be added again after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posting {
     /// Position in [`structures`].
@@ -48,37 +50,37 @@ pub struct Posting {
     pub document: DocumentId,
 }
 
-/// Documents and the way to them. The runs are passed in: they belong to the committer's catalog,
-/// which makes all of them durable at once.
+/// The documents, and the logic that leads to them. The runs are passed in, because they belong to
+/// the committer's catalog, which makes them all durable at once.
 #[derive(Debug)]
 pub struct Index {
     documents: Documents,
     features: Features,
 }
 
-/// A page that is to be judged, and by what.
+/// A page to be judged, and the data to judge it by.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// The page.
     pub page: UrlId,
-    /// Its URL, by which its rule is found.
+    /// The page's URL, which determines its rule.
     pub url: &'a str,
-    /// Its signatures.
+    /// The page's fingerprints.
     pub fingerprints: &'a Fingerprints,
-    /// Where documents are looked for.
+    /// The keys of all documents.
     pub runs: &'a [Runs],
-    /// Documents of the same group, which are in no runs yet.
+    /// Documents of the group being judged, which are in no runs yet.
     pub pending: &'a Pending,
-    /// How pages are compared.
+    /// The rules of all pages.
     pub rules: &'a Rules,
 }
 
 impl Asked<'_> {
-    /// Whether the page is the same as a document that is so alike, by the rules of both and by
-    /// what else they say of themselves. `rule` is the page's own.
+    /// Whether the page is a duplicate of a document that matches as `found`: the rules of both
+    /// accept the match, and no veto forbids it. `rule` is the page's own rule.
     fn may_be(&self, document: &Document, tier: Tier, rule: &Rule, found: &Match) -> bool {
         let other = &document.fingerprints;
-        // The original's rule can only ask for more.
+        // The page's own rule is checked first: combined with the original's it is only stricter.
         let holds = |rule: &Rule| {
             let is_near = tier == Tier::Near;
             rule.tiers.has(tier)
@@ -98,7 +100,7 @@ impl Asked<'_> {
 }
 
 impl Index {
-    /// An index over `documents`, whose fingerprints are made of `features`.
+    /// An index over `documents` with fingerprints of these `features`.
     pub fn new(documents: Documents, features: Features) -> Self {
         Self {
             documents,
@@ -111,13 +113,13 @@ impl Index {
         &self.documents
     }
 
-    /// The documents, to be written at a checkpoint.
+    /// The documents, for writing them at a checkpoint.
     pub fn documents_mut(&mut self) -> &mut Documents {
         &mut self.documents
     }
 
-    /// Judges a page by all methods that its rule asks for, cheapest first. An original counts only
-    /// if `exists` says that its page is committed: a posting is a hint, and must never swallow
+    /// Judges a page by all methods that its rule enables, cheapest first. An original counts only
+    /// if `exists` confirms that its page is committed: a posting is a hint, and must never discard
     /// content by itself.
     pub fn judge<E: From<Error>>(
         &self,
@@ -142,7 +144,7 @@ impl Index {
         Ok(Verdict::Unique)
     }
 
-    /// The closest original by one method; of equally close ones the oldest.
+    /// The closest original by one method; of equally close ones, the oldest.
     fn best<E: From<Error>>(
         &self,
         at: usize,
@@ -158,7 +160,8 @@ impl Index {
         let tier = method.tier();
         let mut best: Option<(Match, Arc<Document>)> = None;
         for id in self.candidates(method, signature, rule, page) {
-            // Most candidates of the near tier fail by their sketches: no need to read them whole.
+            // Most candidates of the near tier are refused by their sketches, without reading the
+            // whole document.
             if let Some(witness) = self.documents.witness(id, tier)
                 && method.measure(signature, &witness).is_none_or(|found| {
                     found.similarity + SKETCH_SHORTFALL < rule.least_similarity()
@@ -192,7 +195,7 @@ impl Index {
         Ok(best)
     }
 
-    /// The documents that a signature's keys lead to, each once, the oldest first.
+    /// The documents that the keys of a signature lead to, without repeats, oldest first.
     fn candidates(
         &self,
         method: &dyn Method,
@@ -203,7 +206,7 @@ impl Index {
         let mut keys = Vec::new();
         method.keys(signature, &self.features, &mut keys);
         let mut candidates: Vec<DocumentId> = Vec::new();
-        // Ranges around one value are looked for together.
+        // Ranges around one value are searched together.
         for keys in keys.chunk_by(|a, b| a.structure == b.structure && a.value == b.value) {
             let Some((key, at)) = keys
                 .first()
@@ -238,7 +241,7 @@ impl Index {
         candidates
     }
 
-    /// The document whose stored payload has this digest.
+    /// The document whose stored payload has this SHA-256, if any.
     pub fn find_payload(
         &self,
         payload: &[u8; 32],
@@ -263,7 +266,7 @@ impl Index {
         &self.features
     }
 
-    /// Adds a posting again that a delta kept.
+    /// Replays a posting from a delta.
     pub fn post(&self, posting: &Posting, runs: &mut [Runs]) {
         if let Some(runs) = runs.get_mut(usize::from(posting.structure)) {
             runs.insert(posting.key, posting.document);
@@ -271,7 +274,7 @@ impl Index {
     }
 }
 
-/// Every key under which a document is to be found.
+/// The keys under which a document is found.
 pub fn postings(document: &Document, features: &Features) -> Vec<Posting> {
     let structures = structures();
     let mut postings = Vec::new();
@@ -450,7 +453,7 @@ mod tests {
             &world.see("<f>", &article(5), &article(5)),
             Some((Tier::Normalized, 2)),
         );
-        // Now by the witness column.
+        // Now read from the witness column.
         check(&world.see("<g>", &edited, &edited), Some((Tier::Near, 1)));
     }
 
@@ -473,8 +476,8 @@ mod tests {
         );
     }
 
-    /// Whatever the distance of the fingerprints, and whether the original's row or the column of
-    /// witnesses is read first.
+    /// At any distance of the fingerprints, and whether the document or the witness column is read
+    /// first.
     #[test]
     fn signatures_are_found_by_their_bands() {
         let directory = tempfile::tempdir().unwrap();

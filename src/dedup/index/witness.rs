@@ -1,12 +1,13 @@
-//! The witness column: the signatures of one width (digests, SimHash, sketch), in rows of one width
-//! in order of document id, so that a candidate costs one read of 237 bytes that the kernel has
-//! cached, where a row in sled costs 18 microseconds; and sled takes about twice the bytes of a
-//! row.
+//! The witness column: the signatures of fixed width (digests, SimHash, sketch), in rows of fixed
+//! width by document id.
 //!
-//! Rows are written at checkpoints only. Sled does not have what is here; the store has, so all of
-//! it can be made again: in another file, which takes the place of this one when it is whole. Each
-//! start reads all rows once, to tell whether they match their checksums. The file is read and not
-//! mapped, because it grows: a mapping is sound only for files that stay.
+//! A candidate is verified with one read of 237 bytes that the kernel has usually cached; a row in
+//! sled costs 18 microseconds and twice the space.
+//!
+//! Rows are written only at checkpoints. Sled does not hold these signatures, but the store does,
+//! so a damaged column is rebuilt in a new file that replaces the old one when it is complete. Each
+//! start reads all rows once and verifies their checksums. The file is read rather than mapped,
+//! because it grows and a mapping is sound only for a file of fixed size.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -17,36 +18,36 @@ use rustix::fs::FallocateFlags;
 
 use crate::dedup::{DocumentId, Fingerprints, HASHES, Signature, Tier, features};
 
-/// Bytes of a digest.
+/// Length of a digest in bytes.
 const DIGEST: usize = 32;
 
-/// The tiers whose digests are kept, in their order; the near tier comes behind them.
+/// The tiers whose digests a row holds, in order. The signature of the near tier follows them.
 const DIGESTS: [Tier; 3] = [Tier::Raw, Tier::Normalized, Tier::Content];
 
-/// Bytes of a row without its checksum: which signatures there are, a bit each; digests, SimHash,
-/// sketch.
+/// Length of a row without its checksum: a bit for each signature that is present, the digests, the
+/// SimHash, the sketch.
 const FIELDS: usize = 1 + DIGESTS.len() * DIGEST + 8 + HASHES;
 
-/// Bytes of a row.
+/// Length of a row in bytes.
 const ROW: usize = FIELDS + 4;
 
-/// Bytes before the first row: a title, then a hash of what the features are.
+/// Bytes before the first row: a title, then a hash of the version of the features.
 const HEAD: usize = 24;
 
 const TITLE: &[u8; 16] = b"gleaner witness\n";
 
-/// The column of a crawl.
+/// The witness column of a crawl.
 #[derive(Debug)]
 pub(super) struct WitnessColumn {
     file: File,
     path: PathBuf,
-    /// The highest id that the file has room for.
+    /// The highest id with a row in the file.
     through: DocumentId,
 }
 
 impl WitnessColumn {
-    /// Opens the column at `path`, or begins it anew where it is missing, damaged or of other
-    /// features.
+    /// Opens the column at `path`. Starts an empty one if it is missing, damaged, or made with
+    /// other features.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -71,7 +72,7 @@ impl WitnessColumn {
         Ok(column)
     }
 
-    /// Begins a column anew, in another file than that at `path` until
+    /// Starts an empty column in a temporary file, which replaces the column at `path` by
     /// [`take_place`](Self::take_place).
     pub(super) fn begin(path: &Path) -> io::Result<Self> {
         let path = path.with_extension("witness.new");
@@ -81,7 +82,7 @@ impl WitnessColumn {
         }
     }
 
-    /// Puts the column in the place of the one at `path`, when the disk has all of it.
+    /// Syncs the column and renames it to `path`.
     pub(super) fn take_place(&mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         std::fs::rename(&self.path, path)?;
@@ -92,17 +93,17 @@ impl WitnessColumn {
         }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The highest id that was written, or 0.
+    /// The highest id written; 0 if none.
     pub(super) fn through(&self) -> DocumentId {
         self.through
     }
 
-    /// The last document up to which all rows are as they were written: one sequential read.
+    /// The last document before the first damaged row. Reads the whole file sequentially.
     pub(super) fn whole_through(&self) -> io::Result<DocumentId> {
         (&self.file).seek(SeekFrom::Start(HEAD as u64))?;
         let mut rows = BufReader::with_capacity(ROW << 12, &self.file);
@@ -116,19 +117,19 @@ impl WitnessColumn {
         Ok(self.through)
     }
 
-    /// The signatures of a document; `None` if it has none here, or a row that cannot be read.
+    /// The row of a document; `None` if it has none or its checksum is wrong.
     pub(super) fn get(&self, id: DocumentId) -> Option<WitnessRow> {
         let mut row = [0; ROW];
         self.file.read_exact_at(&mut row, place(id)?).ok()?;
         Some(WitnessRow(*fields(id, &row)?))
     }
 
-    /// Writes the row of a document; not durable before [`sync`](Self::sync).
+    /// Writes the row of a document. It is durable after the next [`sync`](Self::sync).
     pub(super) fn put(&mut self, id: DocumentId, fingerprints: &Fingerprints) -> io::Result<()> {
         let Some(place) = place(id) else {
             return Ok(());
         };
-        // A document without signatures has a row of zeros, whose checksum is wrong.
+        // A document without signatures gets a row of zeros, whose checksum does not match.
         let mut row = [0; ROW];
         let kept = WitnessRow::of(fingerprints);
         if kept.0[0] != 0 {
@@ -141,8 +142,8 @@ impl WitnessColumn {
         Ok(())
     }
 
-    /// Takes away the rows of documents, by ascending ids, and gives the space of neighbouring ones
-    /// back, where the file system can.
+    /// Removes the rows of documents, given by ascending id, and frees the space of adjacent ones
+    /// if the file system supports it.
     pub(super) fn remove(&mut self, ids: &[DocumentId]) -> io::Result<()> {
         for neighbours in ids.chunk_by(|a, b| a + 1 == *b) {
             let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else {
@@ -158,7 +159,7 @@ impl WitnessColumn {
             }
             let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             if rustix::fs::fallocate(&self.file, how, from, to - from).is_err() {
-                // A row of zeros is none, too.
+                // A row of zeros also counts as no row.
                 for id in neighbours {
                     self.put(*id, &Fingerprints::default())?;
                 }
@@ -167,7 +168,7 @@ impl WitnessColumn {
         Ok(())
     }
 
-    /// Waits until the disk has all rows.
+    /// Waits until all rows are on disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -182,7 +183,7 @@ fn head() -> [u8; HEAD] {
     head
 }
 
-/// The offset of a document's row; ids begin at 1.
+/// The offset of a document's row. Ids start at 1.
 fn place(id: DocumentId) -> Option<u64> {
     let rows = id.checked_sub(1)?.checked_mul(ROW as u64)?;
     rows.checked_add(HEAD as u64)
@@ -192,11 +193,11 @@ fn place(id: DocumentId) -> Option<u64> {
 pub(super) struct WitnessRow([u8; FIELDS]);
 
 impl WitnessRow {
-    /// Whether a signature is one that is kept here.
+    /// Whether a row can hold a signature completely.
     pub(super) fn holds(signature: &Signature) -> bool {
         match signature {
             Signature::Digest(_) | Signature::Witnessed { .. } => true,
-            // Of a signature the column has the sketch only.
+            // Of a `MinHash` signature, a row holds only the sketch.
             Signature::Shingles(_) | Signature::MinHashed { .. } => false,
         }
     }
@@ -221,7 +222,7 @@ impl WitnessRow {
         Self(fields)
     }
 
-    /// The signature of a tier, if it is kept here.
+    /// The signature at a tier, if the row has it.
     pub(super) fn signature(&self, tier: Tier) -> Option<Signature> {
         let (flags, rest) = self.0.split_first()?;
         let (digests, near) = rest.split_at_checked(DIGESTS.len() * DIGEST)?;
@@ -241,13 +242,14 @@ impl WitnessRow {
     }
 }
 
-/// A row without its checksum, if that matches.
+/// A row without its checksum; `None` if the checksum does not match.
 fn fields(id: DocumentId, row: &[u8; ROW]) -> Option<&[u8; FIELDS]> {
     let (fields, crc) = row.split_first_chunk::<FIELDS>()?;
     (checksum(id, fields).to_le_bytes() == crc).then_some(fields)
 }
 
-/// The checksum of a row, which is wrong at another document's place, and never 0 for zeros.
+/// The checksum of a row. It includes the id, so that a misplaced row fails, and is never 0, so
+/// that a row of zeros fails.
 fn checksum(id: DocumentId, fields: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.to_le_bytes());
@@ -285,7 +287,7 @@ mod tests {
         column.sync().unwrap();
         let column = WitnessColumn::open(&path).unwrap();
         assert_eq!(column.through(), 5);
-        // Ids without a row are no damage.
+        // An id without a row is no damage.
         assert_eq!(column.whole_through().unwrap(), 5);
         assert!(has(&column, 1, &signatures(1)));
         for id in [0, 2, 3, 4, 6, u64::MAX] {

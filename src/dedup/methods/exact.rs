@@ -1,4 +1,4 @@
-//! The exact tiers: SHA-256 of the decoded body, of the visible text, of the main content.
+//! The exact tiers: SHA-256 of the decoded body, of the visible text, and of the main text's words.
 
 use sha2::{Digest, Sha256};
 
@@ -7,21 +7,21 @@ use crate::dedup::features::{Features, Hashing};
 use crate::dedup::text::MIN_WORDS;
 use crate::dedup::{Match, Text, Tier};
 
-/// A tier that compares one digest.
+/// The method of a tier that compares one digest.
 pub(crate) struct Exact {
     tier: Tier,
     structures: &'static [&'static str; 1],
     digest: fn(raw: &[u8], text: &Text) -> Option<[u8; 32]>,
 }
 
-/// The same bytes, after content decoding.
+/// The same bytes after content decoding.
 pub(crate) const RAW: Exact = Exact {
     tier: Tier::Raw,
     structures: &["raw"],
     digest: |raw, _| (!raw.is_empty()).then(|| Sha256::digest(raw).into()),
 };
 
-/// The same visible text, case and white space folded.
+/// The same visible text, ignoring case and runs of white space.
 pub(crate) const NORMALIZED: Exact = Exact {
     tier: Tier::Normalized,
     structures: &["normalized"],
@@ -31,14 +31,14 @@ pub(crate) const NORMALIZED: Exact = Exact {
     },
 };
 
-/// The same word sequence of the main content.
+/// The same sequence of words in the main text.
 pub(crate) const CONTENT: Exact = Exact {
     tier: Tier::Content,
     structures: &["content"],
     digest: |_, text| text.content().filter(|_| text.main_words() >= MIN_WORDS),
 };
 
-/// The upper 64 bits of a digest: where it is posted. `verify` compares the rest.
+/// The key of a digest: its upper 64 bits. `measure` compares the rest.
 pub(crate) fn key_of(digest: &[u8; 32]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = *digest;
     u64::from_be_bytes([a, b, c, d, e, f, g, h])

@@ -1,47 +1,48 @@
 //! `MinHash` (Broder, "On the resemblance and containment of documents", 1997): the share of equal
-//! minima of two sets of shingles under many hash functions estimates the sets' Jaccard similarity.
+//! minima of two sets of shingles, under many hash functions, estimates the sets' Jaccard
+//! similarity.
 //!
-//! Two uses: a signature of 128 values of 32 bits, found through bands, and sketches of 8 bits a
-//! value, which are small enough to stand beside every SimHash as a second witness. Pure
+//! It is used in two forms: signatures of 128 values of 32 bits, found by their bands, and sketches
+//! of 8 bits per value, small enough to keep beside every SimHash as a second witness. Pure
 //! arithmetic.
 
 use pulp::Arch;
 
 use crate::dedup::text::shingle::{self, mix};
 
-/// Hash functions of a signature and of a sketch. The estimate's standard error is
+/// Number of hash functions of a signature and of a sketch. The standard error of the estimate is
 /// sqrt(J (1 - J) / 128): 3.5 % at J = 0.8.
 pub const HASHES: usize = 128;
 
-/// Values of the sketch of the text that a page is not judged by: a guard, not a measure (standard
-/// error 8.8 % at 0.5).
+/// Number of values in the sketch of the text that a page is not judged by. It serves a veto, not a
+/// measurement: its standard error is 8.8 % at J = 0.5.
 pub(crate) const WHOLE_HASHES: usize = 32;
 
-/// A signature.
+/// A signature: one minimum per hash function.
 pub(crate) type Signature = [u32; HASHES];
 
-/// A witness: the low information of a signature, a byte a value.
+/// A sketch: a signature cut to 8 bits per value.
 pub(crate) type Sketch = [u8; HASHES];
 
-/// A witness of a text that the page is not judged by.
+/// The sketch of the text that a page is not judged by.
 pub(crate) type WholeSketch = [u8; WHOLE_HASHES];
 
-/// Values that are computed side by side: four registers of eight lanes each for the minima, the
-/// factors and the summands leave room for the rest in the sixteen registers of AVX2.
+/// Number of values computed side by side. Their minima, factors and summands take four registers
+/// of eight lanes each, and leave the rest of AVX2's sixteen registers free.
 const TILE: usize = 32;
 
-/// The functions `x * factor + summand` modulo 2^32. The inputs are hashes already, so each
-/// function orders any set of them like a random permutation; the odd factors make it one.
+/// The functions `x * factor + summand` modulo 2^32. Their inputs are hashes, so each function
+/// orders any set of them like a random permutation; it is one because its factor is odd.
 #[derive(Debug)]
 pub struct Permutations {
-    /// What they were drawn with; shingles are hashed with the same.
+    /// The seed they were drawn from. Shingles are hashed with it too.
     seed: u64,
     factors: [u32; HASHES],
     summands: [u32; HASHES],
 }
 
 impl Permutations {
-    /// The functions that a seed gives.
+    /// Draws the functions from a seed.
     pub fn new(seed: u64) -> Self {
         let mut state = seed;
         let mut next = || {
@@ -65,13 +66,13 @@ impl Permutations {
         permutations
     }
 
-    /// What they were drawn with.
+    /// The seed of the functions.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The minimum of each of the first `N` functions (a multiple of 32, at most 128) over the
-    /// shingles; all ones for no shingles.
+    /// The minima of the first `N` functions over the shingles. `N` is a multiple of 32, at most
+    /// 128. Without shingles, all bits of the result are set.
     pub(crate) fn minima<const N: usize>(&self, shingles: &[u64]) -> [u32; N] {
         let mut minima = [u32::MAX; N];
         Arch::new().dispatch(Minima {
@@ -83,7 +84,7 @@ impl Permutations {
     }
 }
 
-/// Runs with the widest vectors that the processor has.
+/// The computation of minima, to be run with the widest vectors of the processor.
 struct Minima<'a> {
     permutations: &'a Permutations,
     shingles: &'a [u64],
@@ -99,7 +100,7 @@ impl pulp::NullaryFnOnce for Minima<'_> {
         reason = "it must be compiled into the dispatcher"
     )]
     fn call(self) {
-        // So many shingles stay in the first cache while the tiles pass over them.
+        // This many shingles stay in the first-level cache while the tiles pass over them.
         let mut block = [0_u32; 1024];
         for shingles in self.shingles.chunks(block.len()) {
             for (low, shingle) in block.iter_mut().zip(shingles) {
@@ -142,47 +143,47 @@ fn tile(shingles: &[u32], minima: &mut [u32], factors: &[u32], summands: &[u32])
     }
 }
 
-/// Unequal minima whose bytes are equal.
+/// The chance that unequal minima have equal bytes.
 const CHANCE: f64 = 1.0 / 256.0;
 
-/// How much less a sketch may show than the signature that it was made of: equal minima have equal
-/// bytes, so the share is no less, and what chance gives is taken off.
+/// The most by which the similarity of sketches falls short of the similarity of the signatures:
+/// equal minima have equal bytes, but the expected share of chance matches is subtracted.
 pub(crate) const SKETCH_SHORTFALL: f64 = CHANCE / (1.0 - CHANCE);
 
-/// The bytes of minima: equal minima give equal bytes, others do so in one of 256 cases.
+/// Cuts minima to bytes. Equal minima give equal bytes; unequal ones do so in one of 256 cases.
 pub(crate) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
     minima.map(|minimum| (minimum.wrapping_mul(0x9e37_79b1) >> 24) as u8)
 }
 
-/// The similarity that two signatures show, 0 to 1: the share of equal minima.
+/// The similarity of two signatures, 0 to 1: the share of equal minima.
 pub(crate) fn similarity(a: &Signature, b: &Signature) -> f64 {
     let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();
     f64::from(equal) / HASHES as f64
 }
 
-/// The similarity that two sketches show, 0 to 1: the share of equal bytes, less what chance gives.
+/// The similarity of two sketches, 0 to 1: the share of equal bytes, corrected for chance.
 pub(crate) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64 {
     const { assert!(N <= u8::MAX as usize) };
-    // Counted in bytes: sixteen or more at a time.
+    // Summed in bytes, so that the compiler adds sixteen or more at a time.
     let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();
     let share = f64::from(equal) / N as f64;
     ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
 }
 
-/// The short sketch of a text of these words.
+/// The short sketch of a text with these words.
 pub(crate) fn whole_sketch(words: &[u64], permutations: &Permutations) -> WholeSketch {
     let shingles = shingle::hashes(words, 5, permutations.seed);
     sketch(&permutations.minima(&shingles))
 }
 
-/// The chance that bands find a pair: at similarity `similarity` one band of `rows` values is equal
-/// with probability s^r, and of `bands` at least one with 1 - (1 - s^r)^b.
+/// The chance that bands find a pair. At similarity s, one band of `rows` values is equal with
+/// probability s^r, and at least one of `bands` bands with 1 - (1 - s^r)^b.
 pub fn found(similarity: f64, bands: u32, rows: u32) -> f64 {
     let all_miss = |one: f64| (1.0 - one).powf(f64::from(bands));
     1.0 - all_miss(similarity.powf(f64::from(rows)))
 }
 
-/// The bands and rows that a threshold gets: the most rows (the fewest candidates) with which
+/// The bands and rows for a threshold: the most rows, and so the fewest candidates, with which
 /// [`HASHES`] values still find 99.9 % of the pairs at the threshold.
 pub fn bands_for(threshold: f64) -> (u32, u32) {
     let most = HASHES as u32;

@@ -1,5 +1,5 @@
-//! The methods, one for each tier: each signs pages, says under which keys a signature is found,
-//! and measures two of them.
+//! The methods of comparison, one per tier. A method signs pages, gives the keys under which a
+//! signature is found, and measures how alike two signatures are.
 
 pub(crate) mod exact;
 pub(crate) mod minhash;
@@ -14,23 +14,24 @@ pub(crate) use signature::sketch_bytes;
 use super::features::{Features, Hashing};
 use super::{Match, Text, Tier};
 
-/// Where a signature looks in one of the method's structures, and perhaps is to be found.
+/// A key, or a range of keys, at which a signature is searched for in one of its method's
+/// structures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Name of the runs.
+    /// The structure's name.
     pub structure: &'static str,
-    /// What is compared with the keys that are found.
+    /// The value that found keys are compared with.
     pub value: u64,
-    /// Whether the signature is posted under `value` too.
+    /// Whether the signature is also posted under `value`.
     pub is_posted: bool,
-    /// The lowest key at which one like it can be.
+    /// The lowest key of a similar signature.
     pub low: u64,
-    /// The highest.
+    /// The highest key of a similar signature.
     pub high: u64,
 }
 
 impl Key {
-    /// One that is looked for where it is posted.
+    /// A key at which a signature is both posted and searched for.
     pub(crate) fn exact(structure: &'static str, value: u64) -> Self {
         Self {
             structure,
@@ -42,23 +43,22 @@ impl Key {
     }
 }
 
-/// One way to tell that two pages are the same.
+/// A way to find and compare duplicates.
 pub trait Method: Send + Sync {
     /// The tier that the method decides.
     fn tier(&self) -> Tier;
-    /// The runs that it keeps its keys in.
+    /// The names of the structures that hold its keys.
     fn structures(&self) -> &'static [&'static str];
-    /// The signature of a page; `None` if it is too short to be judged this way.
+    /// Signs a page; `None` if the page is too short for the method.
     fn sign(&self, raw: &[u8], text: &Text, by: &Hashing) -> Option<Signature>;
-    /// Where a signature looks and is to be found.
+    /// Appends the keys at which a signature is posted and searched for.
     fn keys(&self, signature: &Signature, features: &Features, out: &mut Vec<Key>);
-    /// Bits in which the keys of two pages that are the same may differ, where one looks in a
-    /// range.
+    /// The most bits by which keys in a range may differ from the searched value.
     fn reach(&self) -> u8 {
         0
     }
-    /// How alike two pages are; `None` if they cannot be compared, or differ where the tier asks
-    /// for equality. Whether that is alike enough is the [`Rule`](super::Rule)'s to say.
+    /// Measures how alike two pages are. `None` if they cannot be compared, or if the tier requires
+    /// equality and they differ. The [`Rule`](super::Rule) decides whether the result is enough.
     fn measure(&self, a: &Signature, b: &Signature) -> Option<Match>;
 }
 

@@ -1,10 +1,10 @@
-//! The crawl's near tier: SimHash finds candidates among the originals, a `MinHash` sketch decides;
-//! pages too short for either are compared by their sets of shingles.
+//! The near tier of a crawl: SimHash finds candidates, and a `MinHash` sketch decides. Pages too
+//! short for either are compared by their sets of shingles.
 //!
-//! Fingerprints at most 7 bits apart are all found, and those up to 10 apart that have a block of
-//! 16 bits in common but for one: four structures hold each fingerprint, rotated so that another
-//! block leads, and the ranges of that block and of its 16 neighbours are searched (as `tables.rs`
-//! does in memory).
+//! All fingerprints at most 7 bits apart are found, and of those up to 10 bits apart the ones that
+//! agree in a block of 16 bits except for at most one bit. Four structures hold each fingerprint,
+//! each rotated so that another block leads, and a search covers the ranges of that block and of
+//! its 16 neighbours (as `corpus/lookup/tables.rs` does in memory).
 
 use super::minhash::{self, HASHES};
 use super::short::{self, SHORT_WORDS};
@@ -16,8 +16,8 @@ use crate::dedup::text::MIN_WORDS;
 use crate::dedup::text::shingle::{self, Shingle, Unit, mix};
 use crate::dedup::{Finder, Match, Text, Tier};
 
-/// The structures: number n of the first four is keyed by the fingerprint rotated left by 16 n
-/// bits, then come those keyed by shingles and by the bands of `MinHash` signatures.
+/// The names of the structures. The first four hold the fingerprint rotated left by 0, 16, 32 and
+/// 48 bits; the others hold the shingles of short pages and the bands of `MinHash` signatures.
 const STRUCTURES: [&str; 6] = [
     "simhash-0",
     "simhash-1",
@@ -30,10 +30,10 @@ const STRUCTURES: [&str; 6] = [
 /// The structure of all bands.
 pub(crate) const BANDS: &str = "bands";
 
-/// The bits of a key behind its leading block.
+/// The bits of a key after its leading block.
 const BEHIND_BLOCK: u64 = u64::MAX >> 16;
 
-/// Almost the same main content.
+/// The method of the near tier.
 pub(crate) struct Near;
 
 impl Method for Near {
@@ -97,7 +97,8 @@ impl Method for Near {
             }
             Signature::Shingles(set) => {
                 let [.., structure, _] = STRUCTURES;
-                // Also where a rule asks for more: what is posted must be found by every rule.
+                // The lowest threshold, even if a rule asks for more: every rule must find what is
+                // posted.
                 let prefix = short::prefix(set, MIN_SIMILARITY).iter();
                 out.extend(prefix.map(|shingle| Key::exact(structure, u64::from(*shingle) << 32)));
             }
@@ -136,7 +137,7 @@ impl Method for Near {
     }
 }
 
-/// Where the values of a band are posted: all bands share one structure.
+/// The key of a band. All bands share one structure.
 fn band_key(band: u64, values: &[u32]) -> u64 {
     values
         .iter()
@@ -163,7 +164,7 @@ mod tests {
         keys
     }
 
-    /// Whether what looks by these keys comes to what is posted under those.
+    /// Whether a search for some keys reaches a signature posted under others.
     fn meet(look: &[Key], posted: &[Key]) -> bool {
         posted.iter().filter(|it| it.is_posted).any(|posted| {
             look.iter().any(|look| {
@@ -233,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever seven bits differ, one of the ranges leads to the other.
+        /// Whichever seven bits differ, one of the ranges leads to the other fingerprint.
         #[test]
         fn every_pair_within_seven_bits_meets(simhash: u64, flips in prop::collection::vec(0..64_u32, 0..=7)) {
             let other = flips.iter().fold(simhash, |bits, flip| bits ^ (1 << flip));

@@ -1,18 +1,17 @@
-//! Short pages: their sets of word shingles, whole, compared exactly.
+//! Short pages: their complete sets of word shingles, compared exactly.
 //!
-//! Under 50 words a SimHash is coarse and a `MinHash` estimate rough, but the set itself is small
-//! enough to keep. Every set is sorted by hash, which is the same as at random; two sets with
-//! Jaccard similarity at least T share one of their first n - ceil(T n) + 1 elements (prefix
-//! filter: Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins", 2006), so only
-//! these are indexed.
+//! Under 50 words, a SimHash is coarse and a `MinHash` estimate rough, but the set is small enough
+//! to keep. Sets are sorted by hash, which is a random order. Two sets with Jaccard similarity of
+//! at least T share one of their first n - ceil(T n) + 1 elements (prefix filter: Chaudhuri, Ganti,
+//! Kaushik, "A Primitive Operator for Similarity Joins", 2006), so only these are indexed.
 
-/// Pages with fewer words are judged by their whole set of shingles.
+/// Pages with fewer words are compared by their complete set of shingles.
 pub(crate) const SHORT_WORDS: u32 = 50;
 
-/// Distinct shingles, ascending.
+/// A set of shingles: the upper 32 bits of each, ascending, without repeats.
 pub(crate) type Set = Box<[u32]>;
 
-/// The set of these shingles.
+/// The set of some shingles.
 pub(crate) fn set(shingles: &[u64]) -> Set {
     let mut set: Vec<u32> = shingles.iter().map(|hash| (hash >> 32) as u32).collect();
     set.sort_unstable();
@@ -20,7 +19,7 @@ pub(crate) fn set(shingles: &[u64]) -> Set {
     set.into()
 }
 
-/// The Jaccard similarity of two sets: shared elements divided by all.
+/// The Jaccard similarity of two sets: the number of shared elements divided by that of all.
 pub(crate) fn jaccard(a: &[u32], b: &[u32]) -> f64 {
     let (mut at_a, mut at_b, mut shared) = (0, 0, 0_usize);
     while let (Some(one), Some(other)) = (a.get(at_a), b.get(at_b)) {
@@ -34,10 +33,11 @@ pub(crate) fn jaccard(a: &[u32], b: &[u32]) -> f64 {
     }
 }
 
-/// The first elements of a set, of which any set that reaches the threshold has at least one among
-/// its own first.
+/// The first elements of a set. Any set that reaches the threshold with it has one of them among
+/// its own first elements.
 pub(crate) fn prefix(set: &[u32], threshold: f64) -> &[u32] {
-    // A little less than the product, lest rounding up hide a set that just reaches it.
+    // Slightly less than the product, so that rounding up cannot hide a set that just reaches the
+    // threshold.
     let shared = (threshold * set.len() as f64 - 1e-9).ceil().max(1.0) as usize;
     let length = set.len() + 1 - shared.min(set.len());
     set.get(..length).unwrap_or(set)

@@ -1,4 +1,4 @@
-//! Signatures: what the methods make of a page and compare.
+//! Signatures: the values that the methods make of a page and compare.
 
 use std::borrow::Cow;
 
@@ -6,33 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use super::minhash::{self, HASHES};
 
-/// What a method makes of a page.
+/// The signature of a page by one method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signature {
-    /// SHA-256 of something.
+    /// A SHA-256.
     Digest([u8; 32]),
-    /// A 64-bit SimHash, and the sketch that bears it out.
+    /// A 64-bit SimHash, and the sketch that confirms a match.
     Witnessed {
-        /// SimHash of word 2-shingles.
+        /// SimHash of word 2-shingles, unless the features say otherwise.
         simhash: u64,
-        /// `MinHash` of word 5-shingles, 8 bits a value.
+        /// `MinHash` of word 5-shingles, 8 bits per value.
         #[serde(with = "sketch_bytes")]
         sketch: Box<[u8; HASHES]>,
     },
     /// All word 5-shingles of a short page, ascending.
     Shingles(Vec<u32>),
-    /// A 64-bit SimHash, and a `MinHash` signature, which bears it out and is found by itself.
+    /// A 64-bit SimHash, and a `MinHash` signature that confirms a match and is also found by
+    /// itself.
     MinHashed {
-        /// SimHash of word 2-shingles.
+        /// SimHash of word 2-shingles, unless the features say otherwise.
         simhash: u64,
-        /// `MinHash` of word 5-shingles, 32 bits a value.
+        /// `MinHash` of word 5-shingles, 32 bits per value.
         #[serde(with = "minima_bytes")]
         minima: Box<[u32; HASHES]>,
     },
 }
 
 impl Signature {
-    /// The SimHash, if it has one.
+    /// The SimHash, if the signature has one.
     pub fn simhash(&self) -> Option<u64> {
         match self {
             Self::Witnessed { simhash, .. } | Self::MinHashed { simhash, .. } => Some(*simhash),
@@ -40,7 +41,7 @@ impl Signature {
         }
     }
 
-    /// The sketch, if it has one or what one is made of.
+    /// The sketch, stored or cut from the `MinHash` signature, if there is one.
     pub fn sketch(&self) -> Option<Cow<'_, [u8; HASHES]>> {
         match self {
             Self::Witnessed { sketch, .. } => Some(Cow::Borrowed(sketch)),
@@ -50,7 +51,7 @@ impl Signature {
     }
 }
 
-/// Serde knows arrays of up to 32 bytes; a sketch is written as a list of bytes.
+/// Writes a sketch as a list of bytes, because serde handles arrays only up to 32 elements.
 pub(crate) mod sketch_bytes {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
@@ -73,7 +74,7 @@ pub(crate) mod sketch_bytes {
     }
 }
 
-/// A signature is written as its bytes, the low one of each value first.
+/// Writes a signature as its bytes, each value in little-endian order.
 mod minima_bytes {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

@@ -1,26 +1,27 @@
 //! SimHash-64 (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002; Manku,
 //! Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", 2007).
 //!
-//! Each shingle votes on each of 64 bits, as often as it occurs; the majority makes the
-//! fingerprint, a tie makes a 0. Pure arithmetic; who looks for fingerprints is in `near.rs` and
-//! `tables.rs`.
+//! Each shingle votes on each of 64 bits, as often as it occurs. The majority decides each bit of
+//! the fingerprint; a tie gives 0. Pure arithmetic: `near.rs` and `corpus/lookup/tables.rs` search
+//! for fingerprints.
 
-/// Bits within which candidates are looked for that a sketch then decides.
+/// The most bits by which a candidate's fingerprint may differ; the sketch then decides.
 pub(crate) const REACH: u8 = 10;
 
-/// Bits in which two fingerprints differ.
+/// Number of bits in which two fingerprints differ.
 pub fn hamming(a: u64, b: u64) -> u8 {
     (a ^ b).count_ones() as u8
 }
 
-/// The majority of the hashes' votes on each bit; a tie, and no vote at all, make a 0.
+/// The majority of the hashes' votes on each bit; 0 for a tie or no votes.
 ///
-/// The votes are counted in bit planes: plane k holds bit k of all 64 counts, so one operation on
-/// 64 bits serves 64 counters. Eight hashes at a time pass through a tree of carry-save adders
-/// (Harley and Seal's population count, turned by 90 degrees); only every eighth ripples upwards.
+/// The votes are counted in bit planes: plane k holds bit k of all 64 counts, so one 64-bit
+/// operation updates 64 counters. Eight hashes at a time pass through a tree of carry-save adders
+/// (Harley and Seal's population count, turned by 90 degrees), and only every eighth carry ripples
+/// upwards.
 pub(crate) fn majority(hashes: &[u64]) -> u64 {
     let (mut ones, mut twos, mut fours) = (0, 0, 0);
-    // Counts from 8 on, for up to 2^35 hashes.
+    // Counts from 8 up, for at most 2^35 hashes.
     let mut planes = [0_u64; 32];
     let mut ripple = |mut carry: u64| {
         for plane in &mut planes {
@@ -73,7 +74,7 @@ pub(crate) fn majority(hashes: &[u64]) -> u64 {
     greater
 }
 
-/// Sum and carry of three bits, 64 times.
+/// Sum and carry of three bits, in 64 positions.
 fn add(a: u64, b: u64, c: u64) -> (u64, u64) {
     let either = a ^ b;
     (either ^ c, a & b | either & c)

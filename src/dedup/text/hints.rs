@@ -1,4 +1,4 @@
-//! What a page says of itself beside its text, and the hashes of it that are compared.
+//! Hints: what a page says about itself besides its text, and the hashes of it that are compared.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -6,29 +6,29 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::words::words;
 use crate::url::UrlId;
 
-/// What a page says of itself beside its text. What is unknown forbids nothing.
+/// What a page says about itself besides its text. Unknown values never veto a match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageHints {
-    /// The host that it is from.
+    /// The host.
     pub host: Option<String>,
-    /// Its title.
+    /// The title.
     pub title: Option<String>,
-    /// Its first `<h1>`.
+    /// The first `<h1>`.
     pub h1: Option<String>,
-    /// The language that its main text is in, as far as that is sure.
+    /// The detected language of the main text, if the detection is sure.
     pub language: Option<&'static str>,
-    /// The language that it says it is in; counts where the text does not tell.
+    /// The declared language, used if none was detected.
     pub declared_language: Option<String>,
-    /// The same page in all its languages, itself among them, where there are several.
+    /// All language versions of the page, including itself, if there is more than one.
     pub versions: Vec<UrlId>,
-    /// The pages that it names as next and previous, two at most.
+    /// The pages that it names as next and previous, at most two.
     pub neighbours: Vec<UrlId>,
-    /// The first page of the list that it is a page of by its URL, such as `/list` for
+    /// The first page of the list that the page belongs to by its URL, such as `/list` for
     /// `/list?page=2`.
     pub series: Option<UrlId>,
 }
 
-/// Hashes of 32 bits: two that are equal by chance forbid nothing.
+/// Hashes of the hints, 32 bits each. Values that are equal by chance do not veto.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HintHashes {
     pub(crate) host: Option<u32>,
@@ -40,7 +40,7 @@ pub(crate) struct HintHashes {
 }
 
 impl HintHashes {
-    /// What hints are compared by.
+    /// Hashes the hints of a page.
     pub(crate) fn of(hints: &PageHints) -> Self {
         let hash = |text: &str| (xxh3_64(text.as_bytes()) >> 32) as u32;
         Self {
@@ -57,17 +57,17 @@ impl HintHashes {
     }
 }
 
-/// The language of a tag such as `pt-br`, without what follows.
+/// The primary subtag of a language tag: `pt` for `pt-br`.
 fn primary(tag: &str) -> &str {
     tag.split(['-', '_']).next().unwrap_or(tag)
 }
 
-/// A page by 32 bits of its id.
+/// The hash of a page: 32 bits of its id.
 pub(crate) fn page_hash(id: UrlId) -> u32 {
     (id.key() >> 32) as u32
 }
 
-/// A set of pages by 32 bits, whatever their order.
+/// The hash of a set of pages, in any order.
 fn all_of(pages: &[UrlId]) -> u32 {
     let mut keys: Vec<u64> = pages.iter().map(UrlId::key).collect();
     keys.sort_unstable();
@@ -76,9 +76,9 @@ fn all_of(pages: &[UrlId]) -> u32 {
     (xxh3_64(&bytes) >> 32) as u32
 }
 
-/// The words of the title; only those of the `<h1>` where the title begins with them and they are
-/// most of it, for what follows then is the site's name. Digits do not count: they are versions,
-/// dates and counters.
+/// The headline of a page: the words of its title or, if the title begins with the `<h1>` and that
+/// is most of it, of the `<h1>`, since the rest is the site's name. Digits are left out, because
+/// they are versions, dates and counters.
 fn headline(hints: &PageHints) -> Option<Vec<String>> {
     let title = hints.title.as_deref().map(letters).unwrap_or_default();
     let h1 = hints.h1.as_deref().map(letters).unwrap_or_default();

@@ -1,28 +1,28 @@
-//! Masks: what changes in a page without the page, such as its date or a counter, made the same in
-//! all pages. An option of the near tier; the exact tiers never see it.
+//! Masks: parts of a text that change while the page stays the same, such as a date or a counter,
+//! are made equal in all pages. An option of the near tier; the exact tiers are not affected.
 //!
 //! Each date, time or number becomes the word `0`. Dates are `2024-05-01`, `1.5.2024`, `5/1/24`,
-//! `2024年5月1日` and those with the name of a month in a few languages beside a day or a year; times
-//! are `9:30`, `09:30:15`, both with `am` or `pm`; numbers are words of digits alone, points and
-//! commas within them included.
+//! `2024年5月1日`, and those with the name of a month, in several languages, next to a day or a year.
+//! Times are `9:30` and `09:30:15`, also with `am` or `pm`. Numbers are words of digits only,
+//! including points and commas within them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What can be masked.
+/// A kind of text that can be masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mask {
-    /// Days and months with a day or a year.
+    /// Dates: a day or a month with a day or a year.
     Dates,
     /// Times of day.
     Times,
-    /// Numbers, also those in dates and times.
+    /// Numbers, including those within dates and times.
     Numbers,
 }
 
-/// What is masked.
+/// The kinds of text that are masked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Masks {
     dates: bool,
@@ -31,12 +31,12 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Whether nothing is.
+    /// Whether nothing is masked.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
 
-    /// The text with what is masked replaced, in lower case.
+    /// The text in lower case, with the masked parts replaced.
     pub(super) fn apply(self, text: &str) -> String {
         let lower = text.to_lowercase();
         let tokens = tokens(&lower);
@@ -49,7 +49,7 @@ impl Masks {
                     .is_some_and(|it| it.class == Class::Letters);
             let rest = Cursor(tokens.get(at..).unwrap_or_default());
             let length = match is_glued {
-                // The digits of `mp3` are part of a word.
+                // The digits in `mp3` are part of a word.
                 true => None,
                 false => (self.dates.then(|| rest.date()).flatten())
                     .or_else(|| self.times.then(|| rest.time()).flatten())
@@ -116,7 +116,7 @@ struct Token<'a> {
     text: &'a str,
 }
 
-/// Runs of ASCII digits, runs of letters, and each other character.
+/// Splits a text into runs of ASCII digits, runs of letters, and single other characters.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let class_of = |c: char| match c {
         '0'..='9' => Class::Digits,
@@ -144,8 +144,8 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// Names of months and what they are cut to: English, German, French, Spanish, Italian, Portuguese,
-/// Dutch, Polish (in the case that stands in dates).
+/// Names of months and their abbreviations in English, German, French, Spanish, Italian,
+/// Portuguese, Dutch and Polish (in the case used in dates).
 const MONTHS: &str = " january february march april may june july august september october november \
     december jan feb mar apr jun jul aug sep sept oct nov dec \
     januar jänner februar märz mai juni juli oktober dezember mrz okt dez \
@@ -156,7 +156,7 @@ const MONTHS: &str = " january february march april may june july august septemb
     januari februari maart mei augustus \
     stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia ";
 
-/// What is read from tokens: each reading tells how many it takes.
+/// A parser over tokens. Each method returns the number of tokens that it takes.
 #[derive(Clone, Copy)]
 struct Cursor<'a>(&'a [Token<'a>]);
 
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
         self.0.get(at).map_or("", |token| token.text)
     }
 
-    /// How many digits stand there.
+    /// Number of digits at a position; 0 if the token is not a number.
     fn digits(self, at: usize) -> usize {
         match self.class(at) {
             Some(Class::Digits) => self.text(at).len(),
@@ -193,7 +193,7 @@ impl<'a> Cursor<'a> {
             })
     }
 
-    /// Behind one of these, if it stands there.
+    /// The position after one of these texts, if it is at `at`; otherwise `at`.
     fn skip(self, at: usize, texts: &[&str]) -> usize {
         at + usize::from(texts.contains(&self.text(at)))
     }
@@ -247,7 +247,7 @@ impl<'a> Cursor<'a> {
             .then(|| self.with_year(self.skip(at + 1, &["."])))
     }
 
-    /// Behind the year that follows a day and a month, if one does.
+    /// The position after the year that follows a day and a month, if there is one.
     fn with_year(self, end: usize) -> usize {
         let at = self.skip(self.skip(end, &[","]), &[" ", "-"]);
         let at = match self.text(at) {

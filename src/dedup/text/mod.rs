@@ -1,8 +1,8 @@
-//! The one tokeniser, and the normal forms of text that the tiers above raw bytes compare.
+//! Texts: the normal forms of a page's text that the tiers above raw bytes compare.
 //!
-//! A text is lower-cased once and read once; that reading gives the normalized digest, the word
-//! sequence's digest and one hash for each word. All that comes later (shingles, SimHash,
-//! `MinHash`) is rolled from the word hashes and never sees a string.
+//! A text is lower-cased once and read once. That pass gives the digest of the normalized text, the
+//! digest of the word sequence, and one hash per word. Everything else (shingles, SimHash,
+//! `MinHash`) is computed from the hashes and never sees a string.
 
 mod hints;
 mod mask;
@@ -20,41 +20,41 @@ use read::{Reading, read};
 use shingle::mix;
 use words::{Piece, lower, pieces};
 
-/// Fewer words say too little about a page to tell it from another by its text alone.
+/// Texts with fewer words are too short to identify a page.
 pub(crate) const MIN_WORDS: u32 = 5;
 
-/// Under this share of the visible words, the main text is no longer trusted to stand for the
-/// page, which is then judged by all of its text: two pages that share a notice and differ in a
-/// table that extraction dropped are not the same.
+/// The least share of the visible words that a main text must have to represent the page. Below it,
+/// the page is judged by all of its text: two pages that share a notice, and differ in a table that
+/// extraction dropped, are not duplicates.
 const TRUSTED_SHARE: f64 = 0.25;
 
-/// Bytes of an imprint, the end of a page from its copyright line on; what is longer is more than
-/// that.
+/// The longest imprint in bytes: the end of a page from its copyright line on.
 const IMPRINT_BYTES: usize = 400;
 
-/// A page's text, ready to be signed.
+/// The text of a page, ready to be signed.
 #[derive(Debug, Clone, Default)]
 pub struct Text {
-    /// SHA-256 of the visible text, case and white space folded.
+    /// SHA-256 of the visible text, ignoring case and runs of white space.
     normalized: Option<[u8; 32]>,
     /// The text that the page is judged by.
     judged: Reading,
-    /// The other one of main and visible text, where the two differ.
+    /// Whichever of main and visible text the page is not judged by, if the two differ.
     other: Option<Reading>,
-    /// Whether the page is judged by its visible text, as the main text is too little of it.
+    /// Whether the page is judged by its visible text, because its main text is too small a part of
+    /// it.
     is_over_trimmed: bool,
-    /// What the page says of itself.
+    /// What the page says about itself.
     hints: HintHashes,
-    /// What is masked in the near tier, and the words of the text that the page is judged by then.
+    /// What the near tier masks, and the hashes of the judged words after masking.
     masks: Masks,
     masked: Vec<u64>,
-    /// One hash for each character of the text that the page is judged by, where asked for.
+    /// One hash per character of the judged text, if requested.
     characters: Vec<u64>,
 }
 
 impl Text {
-    /// Prepares the main text of a page and its whole visible text. An imprint that extraction left
-    /// at the end of the main text is left out: it changes with every year and every build.
+    /// Prepares a page's main text and its visible text. An imprint that extraction left at the end
+    /// of the main text is dropped, because it changes with every year and every build.
     pub fn new(main: &str, visible: &str) -> Self {
         if main == visible {
             return Self::whole(visible);
@@ -70,7 +70,7 @@ impl Text {
         text
     }
 
-    /// Prepares a text that is all there is of its page.
+    /// Prepares a page whose main text is all of its text.
     pub fn whole(visible: &str) -> Self {
         let judged = read(visible);
         let normalized = (!judged.words.is_empty()).then_some(judged.normalized);
@@ -81,14 +81,14 @@ impl Text {
         }
     }
 
-    /// Adds what the page says of itself.
+    /// Adds what the page says about itself.
     #[must_use]
     pub fn with_hints(mut self, hints: &PageHints) -> Self {
         self.hints = HintHashes::of(hints);
         self
     }
 
-    /// Masks what the near tier must not see, in the texts that this was prepared from.
+    /// Masks the judged text for the near tier. `main` and `visible` are the texts given before.
     #[must_use]
     pub fn with_masks(mut self, masks: Masks, main: &str, visible: &str) -> Self {
         self.masks = masks;
@@ -98,7 +98,7 @@ impl Text {
         self
     }
 
-    /// Which of the texts that this was prepared from the page is judged by.
+    /// The one of the two given texts that the page is judged by.
     fn judged_of<'a>(&self, main: &'a str, visible: &'a str) -> &'a str {
         match self.is_whole() || self.is_over_trimmed {
             true => visible,
@@ -106,8 +106,8 @@ impl Text {
         }
     }
 
-    /// Adds what shingles of characters are made of, from the texts that this was prepared from,
-    /// masked as the words are.
+    /// Adds the hashes for shingles of characters, masked like the words. `main` and `visible` are
+    /// the texts given before.
     #[must_use]
     pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
         let judged = self.judged_of(main, visible);
@@ -126,23 +126,23 @@ impl Text {
         self
     }
 
-    /// SHA-256 of the visible text, case and white space folded; `None` if there is none.
+    /// SHA-256 of the visible text, ignoring case and runs of white space; `None` without text.
     pub fn normalized(&self) -> Option<[u8; 32]> {
         self.normalized
     }
 
-    /// SHA-256 of the word sequence of the main text; `None` if there is none.
+    /// SHA-256 of the word sequence of the main text; `None` without words.
     pub fn content(&self) -> Option<[u8; 32]> {
         let main = self.main();
         (!main.words.is_empty()).then_some(main.content)
     }
 
-    /// xxh3 of each word that the page is judged by, in order.
+    /// The xxh3 of each judged word, in order.
     pub fn word_hashes(&self) -> &[u64] {
         &self.judged.words
     }
 
-    /// The same for the near tier, which does not see what is masked.
+    /// The xxh3 of each judged word after masking, in order.
     pub fn near_hashes(&self) -> &[u64] {
         match self.masks.is_empty() {
             true => &self.judged.words,
@@ -150,7 +150,7 @@ impl Text {
         }
     }
 
-    /// xxh3 of each visible word, in order.
+    /// The xxh3 of each visible word, in order.
     pub fn visible_hashes(&self) -> &[u64] {
         match &self.other {
             Some(other) if !self.is_over_trimmed => &other.words,
@@ -158,7 +158,7 @@ impl Text {
         }
     }
 
-    /// xxh3 of each word of the main text, in order.
+    /// The xxh3 of each word of the main text, in order.
     pub fn main_hashes(&self) -> &[u64] {
         &self.main().words
     }
@@ -170,8 +170,8 @@ impl Text {
         }
     }
 
-    /// One hash for each character that the page is judged by: those of the words, with one space
-    /// between two runs. Empty unless they were asked for.
+    /// One hash per character of the judged words, with one space between two runs. Empty unless
+    /// requested.
     pub fn characters(&self) -> &[u64] {
         &self.characters
     }
@@ -181,17 +181,18 @@ impl Text {
         self.other.is_none()
     }
 
-    /// Whether the page is judged by its visible text, as the main text is too little of it.
+    /// Whether the page is judged by its visible text, because its main text is too small a part of
+    /// it.
     pub fn is_over_trimmed(&self) -> bool {
         self.is_over_trimmed
     }
 
-    /// What the page says of itself.
+    /// Hashes of what the page says about itself.
     pub(crate) fn hints(&self) -> HintHashes {
         self.hints
     }
 
-    /// Number of words of the main text.
+    /// Number of words in the main text.
     pub fn main_words(&self) -> u32 {
         u32::try_from(self.main().words.len()).unwrap_or(u32::MAX)
     }
@@ -207,8 +208,9 @@ impl Text {
     }
 }
 
-/// The main text before its imprint: the last line that begins with the copyright sign, or with the
-/// word and the sign, and what little follows. A text that is nothing else is left as it is.
+/// The main text before its imprint: before its last line that begins with a copyright sign, or
+/// with the word and the sign, if little follows. A text that is only an imprint is returned
+/// unchanged.
 fn without_imprint(main: &str) -> &str {
     let tail = (main.len().saturating_sub(IMPRINT_BYTES)..main.len())
         .find(|at| main.is_char_boundary(*at))

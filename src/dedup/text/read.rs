@@ -1,17 +1,17 @@
-//! One pass over a text: the digest of the folded text, the digest of its words, and a hash for
-//! each word.
+//! One pass over a text, which gives the digest of the folded text, the digest of its words, and
+//! the hash of each word.
 
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::words::{Piece, lower, pieces, visit_mixed};
 
-/// What one pass over a text gives.
+/// The result of one pass over a text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
-    /// SHA-256 of the text, lower-cased, runs of white space as one space.
+    /// SHA-256 of the text in lower case, with each run of white space as one space.
     pub(super) normalized: [u8; 32],
-    /// SHA-256 of the words, each with a NUL behind it: `ab c` is not `a bc`.
+    /// SHA-256 of the words, each followed by a NUL, so that `ab c` differs from `a bc`.
     pub(super) content: [u8; 32],
     /// xxh3 of each word.
     pub(super) words: Vec<u64>,
@@ -46,12 +46,12 @@ pub(super) fn read(text: &str) -> Reading {
     }
 }
 
-/// A text with every run of white space as one space, none at its ends. What is so already, which
-/// is most of a line, is copied at once.
+/// A text with each run of white space as one space, and none at its ends. Stretches that are
+/// already in this form, which most lines are, are copied at once.
 struct Folded<'a> {
     bytes: &'a [u8],
     done: Vec<u8>,
-    /// What is to be copied next.
+    /// The stretch to be copied next.
     from: usize,
     to: usize,
 }
@@ -66,7 +66,7 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// What is not white space stands from `start` to `end`.
+    /// Adds the bytes from `start` to `end`, which are not white space.
     #[inline]
     fn visible(&mut self, start: usize, end: usize) {
         let is_gap = start != self.to;
@@ -95,9 +95,9 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// Words, each with a NUL behind it.
+/// Words, each followed by a NUL.
 struct Words {
-    /// Longer than what is in it, so that a word is copied eight bytes at a time.
+    /// Longer than its contents, so that words can be copied eight bytes at a time.
     bytes: Vec<u8>,
     length: usize,
 }
@@ -110,8 +110,8 @@ impl Words {
         }
     }
 
-    /// Adds the `length` bytes from `start` on. Most words have fewer than eight, and copying what
-    /// stands behind them too is cheaper than asking how many.
+    /// Adds the word of `length` bytes at `start`. Most words have fewer than eight bytes, and
+    /// copying the bytes behind them is cheaper than branching on the length.
     #[inline]
     fn push(&mut self, from: &[u8], start: usize, length: usize) {
         if self.bytes.len() - self.length < length + 16 {
@@ -143,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Copying whole stretches gives what copying piece by piece gives.
+        /// Copying whole stretches gives the same result as copying piece by piece.
         #[test]
         fn both_digests_are_those_of_the_folded_text_and_of_the_words(
             text in "[ -~é’\u{a0}\u{2003}語言\n\t]{0,80}",

@@ -1,36 +1,36 @@
-//! Shingles: the features that SimHash and `MinHash` compare. Each is the hash of a few
-//! neighbouring units (words, or characters), rolled from the units' hashes.
+//! Shingles: the features that SimHash and `MinHash` compare. Each is the hash of a few adjacent
+//! units (words or characters), rolled from the hashes of the units.
 //!
-//! Pure arithmetic; it never sees a string.
+//! Pure arithmetic on hashes; it never sees a string.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a shingle is made of.
+/// The unit of a shingle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// Words of the tokeniser.
+    /// The words of the tokeniser.
     Words,
-    /// Characters of the words, with one space between two words.
+    /// The characters of the words, with one space between two words.
     Characters,
 }
 
-/// Which shingles of a text count.
+/// The form of shingles, written `words:3` or `chars:8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shingle {
-    /// Their unit.
+    /// The unit.
     pub unit: Unit,
-    /// Units in each, 1 to [`Shingle::MAX_LENGTH`].
+    /// Number of units in each shingle, 1 to [`Shingle::MAX_LENGTH`].
     pub length: u8,
 }
 
 impl Shingle {
-    /// More units would make a shingle of what a paragraph is.
+    /// The most units in a shingle. Longer ones would be as long as a paragraph.
     pub const MAX_LENGTH: u8 = 32;
 
-    /// Shingles of so many words.
+    /// Shingles of this many words.
     pub const fn words(length: u8) -> Self {
         Self {
             unit: Unit::Words,
@@ -69,13 +69,16 @@ impl std::str::FromStr for Shingle {
     }
 }
 
-/// The multiplier of the rolling polynomial: odd, so that multiplying loses nothing (2^64 / phi).
+/// The multiplier of the rolling polynomial (2^64 / phi). It is odd, so that multiplication loses
+/// no information.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hashes of all shingles of `length` units, in order; of a shorter text the one hash of the
-/// whole, of an empty one none. Each is a polynomial of the units' hashes (their order counts),
-/// rolled from its neighbour with two multiplications, and then mixed, so that every bit depends on
-/// every unit. Another `seed` gives other hashes throughout.
+/// The hashes of all shingles of `length` units, in order. A shorter text has one hash, of all its
+/// units; an empty text has none.
+///
+/// Each hash is a polynomial of the hashes of its units, so that their order counts. It is rolled
+/// from the previous one with two multiplications and then mixed, so that every bit depends on
+/// every unit. Another `seed` gives entirely different hashes.
 pub(crate) fn hashes(units: &[u64], length: u8, seed: u64) -> Vec<u64> {
     let length = usize::from(length.max(1)).min(units.len());
     let (head, tail) = units.split_at(length);
@@ -139,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// A rolled hash depends on its window only.
+        /// A rolled hash depends only on its window.
         #[test]
         fn rolling_gives_what_each_window_gives_alone(
             units in prop::collection::vec(any::<u64>(), 1..40), length in 1..9_u8, seed: u64,

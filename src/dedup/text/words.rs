@@ -1,16 +1,16 @@
-//! The tokeniser: what a word is.
+//! The tokeniser, which defines what a word is.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// xxh3 of each word of a text.
+/// The xxh3 of each word of a text.
 pub(crate) fn word_hashes(text: &str) -> Vec<u64> {
     let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
     words(text, |word| hashes.push(xxh3_64(word.as_bytes())));
     hashes
 }
 
-/// Visits the words of a text: lower-cased runs of letters and digits; where words are not parted
-/// by spaces (Chinese, Japanese, Thai and the like), every two neighbouring characters.
+/// Visits the words of a text: runs of letters and digits in lower case or, in scripts without
+/// spaces between words (Chinese, Japanese, Thai and others), every two adjacent characters.
 pub fn words(text: &str, mut visit: impl FnMut(&str)) {
     pieces(&lower(text), |piece, _| match piece {
         Piece::Word(word) => visit(word),
@@ -19,21 +19,20 @@ pub fn words(text: &str, mut visit: impl FnMut(&str)) {
     });
 }
 
-/// Part of a lower-cased text.
+/// A piece of a lower-cased text.
 pub(super) enum Piece<'a> {
-    /// The longest run of letters and digits of ASCII, which is one word.
+    /// A longest run of ASCII letters and digits: one word.
     Word(&'a str),
-    /// The longest run of letters, digits and the marks that belong to them, with some beyond
-    /// ASCII.
+    /// A longest run of letters, digits and their combining marks that is not all ASCII.
     Run(&'a str),
-    /// One character of white space.
+    /// One white-space character.
     Space,
-    /// Some other character.
+    /// One other character.
     Other(&'a str),
 }
 
-/// Parts a lower-cased text; each part is visited with its place. ASCII, most of the web's text,
-/// goes by bytes and a table.
+/// Splits a lower-cased text and visits each piece with its byte offset. ASCII, which is most of
+/// the web's text, is classified by bytes and a table.
 #[inline]
 pub(super) fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)) {
     let bytes = lower.as_bytes();
@@ -43,7 +42,7 @@ pub(super) fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)
         at = ascii_run(bytes, at);
         let ascii = at;
         if bytes.get(at).is_some_and(|byte| *byte >= 0x80) {
-            // Letters beyond ASCII may go on the run, or begin it.
+            // Letters beyond ASCII can continue or begin the run.
             let rest = &lower[at..];
             at += rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         }
@@ -65,20 +64,20 @@ pub(super) fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)
                 false => Piece::Other(&lower[start..at]),
             }
         };
-        // Called in one place, so that it is compiled into the loop.
+        // Called in one place only, so that it is inlined into the loop.
         visit(piece, start);
     }
 }
 
-/// Where the lower-case letters and digits of ASCII end that begin at `at`. Eight bytes at a time,
-/// so that the length of a word, which nothing can predict, decides no branch.
+/// The end of the run of lower-case ASCII letters and digits that begins at `at`. Takes eight bytes
+/// at a time, so that no branch depends on the length of a word, which is unpredictable.
 #[inline]
 fn ascii_run(bytes: &[u8], mut at: usize) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let eight = u64::from_le_bytes(*eight);
-        // The high bit of each byte that is at least `low`; with its own high bit set, no byte
-        // borrows.
+        // Sets the high bit of each byte that is at least `low`. The high bit of every byte is set
+        // first, so that none borrows from its neighbour.
         let at_least = |low: u8| (eight | HIGH).wrapping_sub(u64::from_le_bytes([low; 8])) & HIGH;
         let letters = at_least(b'a') & !at_least(b'z' + 1);
         let digits = at_least(b'0') & !at_least(b'9' + 1);
@@ -93,7 +92,7 @@ fn ascii_run(bytes: &[u8], mut at: usize) -> usize {
     at + rest.iter().take_while(is_word).count()
 }
 
-/// What a byte of ASCII is; bytes beyond are looked at as characters.
+/// The class of an ASCII byte. Other bytes are classified as characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Word,
@@ -119,7 +118,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c)
 }
 
-/// The whole text in lower case, character by character, so that no word depends on its neighbours.
+/// The text in lower case, character by character, so that no word depends on its neighbours.
 pub(super) fn lower(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -140,7 +139,7 @@ pub(super) fn lower(text: &str) -> String {
     lower
 }
 
-/// Splits a run where its script changes, and the parts without word spaces into bigrams.
+/// Splits a run where its script changes, and the parts without spaces into pairs of characters.
 pub(super) fn visit_mixed(run: &str, visit: &mut impl FnMut(&str)) {
     let mut rest = run;
     while let Some(first) = rest.chars().next() {
@@ -168,13 +167,14 @@ pub(super) fn visit_mixed(run: &str, visit: &mut impl FnMut(&str)) {
     }
 }
 
-/// Combining marks belong to the letter before them (Thai vowels, Indic signs, accents apart).
+/// Whether a character is a combining mark, which belongs to the letter before it (Thai vowels,
+/// Indic signs, separate accents).
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
         | '\u{900}'..='\u{903}' | '\u{93a}'..='\u{94f}')
 }
 
-/// Scripts written without spaces between words.
+/// Whether a character belongs to a script that is written without spaces between words.
 fn is_spaceless(c: char) -> bool {
     matches!(c,
         '\u{e00}'..='\u{eff}'           // Thai, Lao
@@ -208,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// Eight bytes at a time give what one at a time gives.
+        /// Taking eight bytes at a time gives the same result as taking one.
         #[test]
         fn words_of_any_text_are_its_runs(text in "[ -~é’\\n]{0,60}") {
             let mut found = Vec::new();
