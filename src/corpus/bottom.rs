@@ -1,29 +1,29 @@
-//! Bottom sketches: the least 128 shingle hashes of a text, a sample of its set without replacement
-//! (Broder 1997, section 4; Beyer et al., "On Synopses for Distinct-Value Estimation Under Multiset
-//! Operations", 2007).
+//! Bottom sketches: the 128 lowest shingle hashes of a text, a sample of its set without
+//! replacement (Broder 1997, section 4; Beyer et al., "On Synopses for Distinct-Value Estimation
+//! Under Multiset Operations", 2007).
 //!
-//! They cannot be looked up by bands as a `MinHash` signature can, but they measure better: what
-//! both samples cover they show exactly, so texts of up to 128 distinct shingles are compared
-//! exactly, and of f distinct shingles in both together the variance is less by the factor of about
-//! 1 - 128 / f.
+//! They cannot be found by bands like `MinHash` signatures, but they measure better. Where both
+//! samples cover their sets, they are exact, so texts of up to 128 distinct shingles are compared
+//! exactly. With f distinct shingles in the union, the variance is smaller by the factor of about 1
+//! - 128 / f.
 
 use serde::{Deserialize, Serialize};
 
 use crate::dedup::minhash::{self, HASHES, Sketch};
 
-/// Hashes in a sketch.
+/// Number of hashes in a sketch.
 const SIZE: usize = 128;
 
-/// The least distinct hashes of a set, ascending; all of them if there are fewer than 128.
+/// The lowest distinct hashes of a set, ascending: 128, or all of them if there are fewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bottom(Box<[u32]>);
 
 impl Bottom {
-    /// The sketch of a text's shingles.
+    /// The sketch of a text with these shingles.
     pub(super) fn of(shingles: &[u64]) -> Self {
         let hashes = shingles.iter().map(|hash| (hash >> 32) as u32);
-        // Of hashes that are even, so many are below this that few texts repeat themselves so often
-        // as to have fewer than 128 distinct ones among them.
+        // If hashes are uniform, so many are below this bound that few texts repeat themselves
+        // enough to have fewer than 128 distinct ones among them.
         let bound = (4 * SIZE as u64) << 32;
         let bound = u32::try_from(bound / (shingles.len() as u64).max(1)).unwrap_or(u32::MAX);
         let mut least: Vec<u32> = hashes.clone().filter(|hash| *hash <= bound).collect();
@@ -38,7 +38,7 @@ impl Bottom {
         Self(least.into())
     }
 
-    /// The greatest hash up to which this shows the whole set.
+    /// The highest hash up to which the sketch has the whole set.
     fn covers(&self) -> u32 {
         match self.0.last() {
             Some(last) if self.0.len() == SIZE => *last,
@@ -47,10 +47,12 @@ impl Bottom {
     }
 }
 
-/// The similarity that two texts' sketches show together, 0 to 1: the share of common hashes among
-/// those that both bottom sketches cover, and the share of equal `MinHash` bytes, each weighted by
-/// the inverse of its variance. The errors are independent, so at J = 0.8 the standard error is 2.5
-/// % for long texts, less for shorter ones, and nothing where the sets are covered whole.
+/// The similarity that the sketches of two texts show together, 0 to 1.
+///
+/// It combines the share of common hashes among those that both bottom sketches cover with the
+/// share of equal `MinHash` bytes, each weighted by the inverse of its variance. The two errors are
+/// independent, so the standard error at J = 0.8 is 2.5 % for long texts, less for shorter ones,
+/// and 0 if both sets are covered completely.
 pub(super) fn similarity(a: (&Bottom, &Sketch), b: (&Bottom, &Sketch)) -> f64 {
     let bound = a.0.covers().min(b.0.covers());
     let within = |bottom: &Bottom| bottom.0.partition_point(|hash| *hash <= bound);
@@ -69,7 +71,7 @@ pub(super) fn similarity(a: (&Bottom, &Sketch), b: (&Bottom, &Sketch)) -> f64 {
     if bound == u32::MAX {
         return sampled;
     }
-    // The part of the sets that is not covered: what makes it a sample.
+    // The uncovered part of the sets, which makes this a sample.
     let unseen = 1.0 - f64::from(bound) / f64::from(u32::MAX);
     let (precision, sketch_precision) = (all as f64 / unseen.max(1e-9), HASHES as f64);
     let sketched = minhash::sketch_similarity(a.1, b.1);
@@ -83,7 +85,7 @@ mod tests {
     use crate::dedup::shingle::mix;
     use std::collections::BTreeSet;
 
-    /// Both sketches of `own` shingles and of `own` others, and `shared` common ones.
+    /// Both sketches of two texts with `own` shingles each and `shared` common ones.
     fn pair(shared: u64, own: u64, salt: u64) -> [(Bottom, Sketch); 2] {
         let permutations = Permutations::new(0);
         [1, 2].map(|side| {

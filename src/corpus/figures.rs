@@ -1,4 +1,4 @@
-//! All figures of one document, for whoever wants to compare documents themselves.
+//! All figures of a document, for users who compare documents themselves.
 
 use sha2::{Digest, Sha256};
 
@@ -7,42 +7,41 @@ use crate::dedup::minhash::{self, HASHES, Permutations, Signature, Sketch, Whole
 use crate::dedup::short::SHORT_WORDS;
 use crate::dedup::{Text, shingle, simhash, text};
 
-/// The SimHash of a text's shingles of words, and nothing else: for measuring.
+/// Only the SimHash of a text's word shingles, for benchmarks.
 pub fn sign_simhash(text: &str, length: u8, seed: u64) -> u64 {
     simhash::majority(&shingle::hashes(&text::word_hashes(text), length, seed))
 }
 
-/// The `MinHash` signature of a text's shingles of words, and nothing else: for measuring.
+/// Only the `MinHash` signature of a text's word shingles, for benchmarks.
 pub fn sign_minhash(text: &str, length: u8, permutations: &Permutations) -> Signature {
     permutations.minima(&shingle::hashes(&text::word_hashes(text), length, 0))
 }
 
-/// What documents are compared by.
+/// The values that documents are compared by.
 #[derive(Debug, Clone)]
 pub struct Figures {
-    /// Words of the text that it is judged by.
+    /// Number of words in the text that the document is judged by.
     pub words: u32,
-    /// Words of all its text.
+    /// Number of words in all its text.
     pub visible_words: u32,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of the bytes.
     pub raw: [u8; 32],
-    /// SHA-256 of its text, case and white space folded; `None` if it has none.
+    /// SHA-256 of the text, ignoring case and runs of white space; `None` without text.
     pub normalized: Option<[u8; 32]>,
-    /// SHA-256 of its word sequence; `None` if it has no words.
+    /// SHA-256 of the word sequence; `None` without words.
     pub content: Option<[u8; 32]>,
-    /// SimHash of the shingles that were asked for; `None` under 50 words, as for the two below.
+    /// SimHash of the requested shingles; `None` under 50 words.
     pub simhash: Option<u64>,
-    /// `MinHash` of word 5-shingles, 8 bits a value.
+    /// `MinHash` of word 5-shingles, 8 bits per value; `None` under 50 words.
     pub sketch: Option<Sketch>,
-    /// `MinHash` of word 5-shingles, 32 bits a value.
+    /// `MinHash` of word 5-shingles, 32 bits per value; `None` under 50 words.
     pub minhash: Option<Box<Signature>>,
-    /// The sketch of all its text; `None` without words.
+    /// The short sketch of all the text; `None` without words.
     pub sketch_visible: Option<WholeSketch>,
 }
 
 impl Figures {
-    /// The figures of a document: `raw` are its bytes, and the signer's options say what makes its
-    /// SimHash.
+    /// The figures of a document with the bytes `raw`. The signer's options determine its SimHash.
     pub fn of(raw: &[u8], text: &Text, signer: &Signer) -> Self {
         let permutations = signer.permutations();
         let minhash = (text.word_count() >= SHORT_WORDS).then(|| {

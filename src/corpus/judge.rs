@@ -1,10 +1,10 @@
-//! Deduplication of a corpus that others crawled, in memory: what `gleaner dedup` runs on.
+//! Judging: a [`Corpus`] compares each document with those before it, in memory.
 //!
-//! Two halves. `sign.rs` turns a document into [`Signed`], a plain value, on any thread. [`Corpus`]
-//! takes them one by one in their order, judges each against those before it, and keeps what later
-//! ones are judged by: digests, fingerprints, sketches, never text. So the verdicts depend on the
-//! order of the documents and the options, and on nothing else; and a corpus that is told again
-//! what became of each ([`Corpus::take`]) goes on as if it had judged them (`saved.rs`).
+//! It takes signed documents one by one in their order (see `sign.rs`), judges each against the
+//! earlier ones, and keeps what later ones are compared with: digests, fingerprints and sketches,
+//! never text. The verdicts depend only on the options and on the documents and their order. A
+//! corpus that is told the verdicts of earlier documents ([`Corpus::take`]) continues as if it had
+//! judged them (see `saved.rs`).
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -20,25 +20,25 @@ use crate::dedup::short::{self, Set};
 use crate::dedup::veto::Veto;
 use crate::dedup::{Tier, simhash};
 
-/// Candidates whose estimate is so near to the threshold are compared exactly, if that is asked
-/// for: four standard errors.
+/// Candidates whose estimate is this close to the threshold are compared exactly, if requested.
+/// Four standard errors.
 const DOUBT: f64 = 0.1;
 
-/// A document's match among those before it.
+/// The match of a document with an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EarlierMatch {
-    /// The number of the earlier document, from 0.
+    /// The number of the earlier document, counted from 0.
     pub of: u32,
-    /// By which tier.
+    /// The tier at which the two match.
     pub tier: Tier,
-    /// Bits in which the fingerprints differ, where they were compared.
+    /// Number of bits in which the fingerprints differ, if they were compared.
     pub distance: Option<u8>,
-    /// How alike the two are, 0 to 1, where that was looked at.
+    /// The similarity of the two, 0 to 1, if it was measured.
     pub similarity: Option<f64>,
 }
 
 impl EarlierMatch {
-    /// The tier's name in the output, which calls the same bytes `exact`.
+    /// The name of the tier in the output, where the raw tier is called `exact`.
     pub fn kind(&self) -> &'static str {
         match self.tier {
             Tier::Raw => "exact",
@@ -47,37 +47,38 @@ impl EarlierMatch {
     }
 }
 
-/// What became of a document.
+/// The verdict on a document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CorpusVerdict {
-    /// The closest document before it that it repeats.
+    /// The closest earlier document that it repeats, if any.
     pub duplicate: Option<EarlierMatch>,
-    /// Other clusters that it is as good as part of, and so joins: the first document of each.
+    /// The other clusters that it links to the first one, each by its first document.
     pub joins: Vec<u32>,
 }
 
-/// A map from digests, which are hashes already.
+/// A map by digests, which are hashes already.
 type ByDigest<T> = HashMap<u128, T, BuildHasherDefault<Spread>>;
 
-/// All documents so far, as later ones are judged by them.
+/// All documents so far, in the form that later ones are compared with.
 #[derive(Debug)]
 pub struct Corpus {
     options: Options,
-    /// Documents judged.
+    /// Number of judged documents.
     count: u32,
     raw: ByDigest<u32>,
     normalized: ByDigest<u32>,
     content: ByDigest<u32>,
-    /// By the first document with a word sequence, later ones with the same that are other pages.
+    /// By the first document with a word sequence: later documents with the same sequence that a
+    /// veto keeps apart.
     apart: HashMap<u32, Vec<u32>>,
     tables: Tables,
     bands: Bands,
     sets: Sets,
-    /// Documents with a fingerprint, by their number in `tables` and `bands`.
+    /// The documents with a fingerprint, by their number in `tables` and `bands`.
     kept: Vec<Candidate>,
-    /// Of the documents about which there is something to say.
+    /// The veto signals of the documents that have any.
     vetoes: HashMap<u32, Veto>,
-    /// The first document of each document's cluster, or one on the way to it.
+    /// For each document, the first document of its cluster or one on the way to it.
     parents: Vec<u32>,
 }
 
@@ -89,12 +90,12 @@ struct Candidate {
     exact: Option<Set>,
 }
 
-/// Documents that the veto keeps apart although their main texts are the same; more are not looked
-/// at.
+/// Maximum number of documents with the same word sequence, kept apart by vetoes, that are
+/// compared.
 const APART: usize = 16;
 
 impl Corpus {
-    /// No documents yet.
+    /// An empty corpus.
     pub fn new(options: Options) -> Self {
         let bands = match options.near {
             NearMethod::MinHash { bands, .. } => bands as usize,
@@ -116,17 +117,17 @@ impl Corpus {
         }
     }
 
-    /// Documents judged so far.
+    /// Number of judged documents.
     pub fn len(&self) -> u32 {
         self.count
     }
 
-    /// Whether nothing was judged yet.
+    /// Whether no document was judged yet.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Judges the next document, and keeps what later ones are judged by.
+    /// Judges the next document, and keeps what later ones are compared with.
     pub fn judge(&mut self, signed: Signed) -> CorpusVerdict {
         let judged = self.compare(&signed);
         let kept = self.worth_keeping(signed, &judged);
@@ -134,7 +135,7 @@ impl Corpus {
         judged
     }
 
-    /// What the next document is, compared with those before it.
+    /// Compares the next document with the earlier ones, without adding it.
     pub fn compare(&mut self, signed: &Signed) -> CorpusVerdict {
         if let Some(same) = self.same(signed) {
             return CorpusVerdict {
@@ -156,13 +157,13 @@ impl Corpus {
         }
     }
 
-    /// What later documents are judged by of one that was judged so.
+    /// The part of a judged document that later ones are compared with, if any.
     pub fn worth_keeping(&self, mut signed: Signed, judged: &CorpusVerdict) -> Option<Signed> {
         let tier = judged.duplicate.map(|duplicate| duplicate.tier);
         if tier.is_some() && self.options.clusters == Clusters::FirstFit {
             return None;
         }
-        // The words of such a document are there already.
+        // The original has the same words.
         if tier.is_some_and(|tier| tier != Tier::Near) {
             signed.set = None;
             signed.near = None;
@@ -172,7 +173,7 @@ impl Corpus {
         Some(signed)
     }
 
-    /// Takes the next document as it was judged, and what is kept of it.
+    /// Adds the next document with its verdict, and the part of it that is kept.
     pub fn take(&mut self, judged: &CorpusVerdict, kept: Option<Signed>) {
         let number = self.count;
         self.count += 1;
@@ -210,7 +211,7 @@ impl Corpus {
         Some(found(*of, Tier::Content))
     }
 
-    /// The documents that are almost the same, the closest first, of equally close ones the oldest.
+    /// The near duplicates, closest first; of equally close ones the oldest first.
     fn alike(&mut self, signed: &Signed) -> Vec<EarlierMatch> {
         let mut alike = Vec::new();
         match &signed.near {
@@ -349,13 +350,13 @@ impl Corpus {
         }
     }
 
-    /// The first document of a cluster.
+    /// The first document of a document's cluster.
     fn root(&mut self, mut document: u32) -> u32 {
         while let Some(&parent) = self.parents.get(document as usize) {
             if parent == document {
                 break;
             }
-            // Halves the way for the next time.
+            // Halves the path for the next search.
             let grandparent = self.parents.get(parent as usize).copied().unwrap_or(parent);
             self.parents[document as usize] = grandparent;
             document = grandparent;
@@ -372,7 +373,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// The clusters that documents fall into when they come in this order.
+    /// The clusters that documents form when they are judged in this order.
     fn clusters(options: &Options, texts: &[String], order: &[usize]) -> BTreeSet<BTreeSet<usize>> {
         let signer = Signer::new(options);
         let mut corpus = Corpus::new(options.clone());
@@ -427,7 +428,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// With an exact measure, the order decides which document comes first and nothing else.
+        /// With an exact measure, the order only decides which document comes first.
         #[test]
         fn components_do_not_depend_on_the_order(
             seeds in prop::collection::vec((any::<u64>(), 30..90_usize), 2..24),

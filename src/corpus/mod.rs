@@ -1,9 +1,10 @@
-//! Deduplication of a corpus that others crawled: what `gleaner dedup` and `gleaner fingerprint`
-//! run.
+//! Deduplication of corpora that others crawled: the work of `gleaner dedup` and `gleaner
+//! fingerprint`.
 //!
-//! A run ([`dedup_jsonl`], [`dedup_warc`]) reads documents from its files, a [`Signer`] turns each
-//! into a plain value on any thread, and a [`Corpus`] judges them in their order, all in memory.
-//! Texts are compared by the methods of `dedup`; the crawl's index is not used.
+//! A run ([`dedup_jsonl`], [`dedup_warc`]) reads documents from files, a [`Signer`] turns each into
+//! a plain value on any thread, and a [`Corpus`] judges them in their order. Everything is in
+//! memory. Documents are compared by the methods of the room `dedup`; the index of a crawl is not
+//! used.
 
 mod run;
 

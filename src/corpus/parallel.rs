@@ -1,8 +1,9 @@
-//! Work that all cores do and that is given on in its order.
+//! Ordered parallel work: all cores process jobs, and the results are taken in the order of the
+//! jobs.
 //!
-//! One thread reads jobs, the workers do them, and the caller's thread takes the results in the
-//! order of the jobs. What is in flight is bounded, so a slow reader of the output slows the
-//! reading of the input, and memory does not grow with it.
+//! One thread reads jobs, workers process them, and the calling thread takes the results. The
+//! number of jobs in flight is bounded, so that a slow reader of the output slows down the reading
+//! of the input, and memory does not grow with the input.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -10,18 +11,20 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Jobs between reader and taker, for each worker.
+/// Maximum number of jobs in flight, per worker.
 const JOBS_A_WORKER: usize = 4;
 
-/// What became of a job: the values it gave, up to what failed in it.
+/// The result of a job: its values, and the failure that ended it, if any.
 pub(crate) struct Worked<T, E> {
     pub(crate) values: Vec<T>,
     pub(crate) failure: Option<E>,
 }
 
-/// Hands each job that `read` gives to one of `threads` threads (none: one a core), which `work` on
-/// them, and gives the values to `take`, in order. `read` is told false when no more jobs are
-/// wanted. The first failure ends it, after all values before it were taken.
+/// Processes jobs on several threads, by default one per core, and takes their values in order.
+///
+/// `read` passes each job to a function that returns false when no more jobs are wanted. `work`
+/// runs on the workers. `take` gets the values in the order of the jobs. The first failure ends
+/// everything, after all earlier values were taken.
 pub(crate) fn in_order<J: Send, T: Send, E: Send>(
     threads: Option<NonZeroUsize>,
     read: impl FnOnce(&mut dyn FnMut(J) -> bool) -> Result<(), E> + Send,
@@ -50,7 +53,7 @@ pub(crate) fn in_order<J: Send, T: Send, E: Send>(
                     values: Vec::new(),
                     failure: Some(failure),
                 };
-                // Whoever would take it may have ended.
+                // The taker may have ended already.
                 let _ = failed.send((sequence, worked));
             }
         });
@@ -59,7 +62,7 @@ pub(crate) fn in_order<J: Send, T: Send, E: Send>(
             scope.spawn(move || do_jobs(waiting, &results, work));
         }
         drop(results);
-        // Whatever ends this early drops the receivers, and the threads find nobody to send to.
+        // An early return drops these receivers, which ends the threads that send to them.
         let (passed, done): (Receiver<()>, Receiver<(u64, Worked<T, E>)>) = (passed, done);
         let mut early = BTreeMap::new();
         let mut next = 0;
@@ -73,7 +76,7 @@ pub(crate) fn in_order<J: Send, T: Send, E: Send>(
                 if let Some(failure) = worked.failure {
                     return Err(failure);
                 }
-                // A failure of the reader has no permit to give back.
+                // A failure of the reader holds no permit.
                 let _ = passed.try_recv();
             }
         }
@@ -81,7 +84,7 @@ pub(crate) fn in_order<J: Send, T: Send, E: Send>(
     })
 }
 
-/// Does jobs until there are no more.
+/// Processes jobs until there are no more.
 fn do_jobs<J, T, E>(
     waiting: &Mutex<Receiver<(u64, J)>>,
     results: &Sender<(u64, Worked<T, E>)>,

@@ -1,6 +1,6 @@
 //! Whole runs over a corpus: what `gleaner dedup` and `gleaner fingerprint` do with their files.
 //!
-//! All cores read and sign documents; the caller's thread judges them in their order.
+//! All cores read and sign documents; the calling thread judges them in their order.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,13 +13,13 @@ use super::verdicts::{KeptLines, Verdicts};
 use super::{DfCounts, Error, Figures, Options, Signed, Signer};
 use crate::dedup::Text;
 
-/// What a deduplication writes besides its verdicts.
+/// The output of a run besides its verdicts.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeping<'a> {
-    /// Where everything that is no duplicate is written: a file of lines, or a new directory of
-    /// WARC files.
+    /// The path for everything that is no duplicate: a file of lines, or a new directory of WARC
+    /// files.
     pub output: Option<&'a Path>,
-    /// The index of earlier runs, which learns the documents of this one.
+    /// The index of earlier runs. The documents of this run are added to it.
     pub index: Option<&'a Path>,
 }
 
@@ -92,7 +92,7 @@ fn sign(signer: &Signer, content: &Content<'_>) -> Signed {
     signer.sign(&content.raw, &text)
 }
 
-/// Passes the id (as JSON) and the figures of each document to `format`, on the threads that sign,
+/// Passes the id (as JSON) and the figures of each document to `format`, on the signing threads,
 /// and its results to `take`, in the order of the lines.
 pub fn figures<T: Send>(
     input: Input<'_>,
@@ -108,7 +108,7 @@ pub fn figures<T: Send>(
     )
 }
 
-/// Counts in how many documents each shingle occurs.
+/// Counts the documents that contain each shingle.
 pub fn count_shingles(input: Input<'_>, signer: &Signer) -> Result<DfCounts, Error> {
     let mut counts = DfCounts::default();
     each_text(

@@ -1,10 +1,10 @@
-//! A corpus that is kept between runs: what `gleaner dedup --index` keeps in its directory.
+//! A corpus that is kept between runs: the directory of `gleaner dedup --index`.
 //!
-//! `entries` holds what became of each document and what later ones are judged by, in their order;
-//! `index.json` says how they were made, and for each run how many bytes it added and their
-//! checksum. A run appends, syncs, and then replaces `index.json` by rename: a run that is killed
-//! leaves the index as it was before, or as it is after, and bytes that no run vouches for are cut
-//! off. Reading goes through all entries once, from the first to the last.
+//! `entries` holds the verdict on each document and what later documents are compared with, in
+//! order. `index.json` says how these were made and, for each run, the number of bytes it added and
+//! their checksum. A run appends to `entries`, syncs it, and then replaces `index.json` by
+//! renaming. A run that is killed leaves the index as it was before or as it is after; bytes that
+//! `index.json` does not list are truncated. Reading goes through all entries once, in order.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,46 +17,46 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{CorpusVerdict, Options, Signed};
 use crate::dedup::features::VERSION as FEATURES_VERSION;
 
-/// The form of the two files. It rises when one of them changes.
+/// The format of both files. Increment it when either changes.
 const FORMAT: u32 = 2;
 
-/// Bytes of one entry at most: a document of 64 MiB has no more shingles.
+/// Maximum length of an entry in bytes. A document of 64 MiB has no more shingles.
 const MAX_ENTRY: u32 = 256 << 20;
 
-/// One entry.
+/// An entry of the index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Entry {
     /// The next document.
     Document {
-        /// Its id, as its owner writes it.
+        /// Its id, as it is written in the input.
         id: Box<str>,
-        /// What became of it.
+        /// Its verdict.
         judged: CorpusVerdict,
-        /// What later documents are judged by.
+        /// The part of it that later documents are compared with.
         kept: Option<Box<Signed>>,
     },
-    /// Something that whoever keeps the index wants to know again, between two documents.
+    /// Data of the index's user, between two documents.
     Note(Vec<u8>),
 }
 
-/// An index on disk, ours until it is dropped.
+/// An index on disk, locked until it is dropped.
 pub struct Saved {
     path: PathBuf,
     manifest: Manifest,
-    /// Where what is new goes.
+    /// The file that new entries are appended to.
     entries: BufWriter<File>,
-    /// Of what is new.
+    /// What this run added.
     added: Run,
     hash: Xxh3,
     buffer: Vec<u8>,
     _lock: File,
 }
 
-/// `index.json`.
+/// The contents of `index.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     format: u32,
-    /// How its fingerprints are made, and which of them count as alike.
+    /// The settings of fingerprints and comparison.
     settings: BTreeMap<String, String>,
     runs: Vec<Run>,
 }
@@ -66,12 +66,12 @@ struct Manifest {
 struct Run {
     documents: u64,
     bytes: u64,
-    /// Of the bytes, 16 hexadecimal digits.
+    /// The xxh3 of the bytes, as 16 hexadecimal digits.
     xxh3: String,
 }
 
 impl Saved {
-    /// Opens the index in a directory for a run with these options, or begins one there.
+    /// Opens the index in a directory for a run with these options, or creates one.
     pub fn open(path: &Path, options: &Options) -> Result<Self, SavedError> {
         let failed = |source| SavedError::Io {
             path: path.to_owned(),
@@ -104,7 +104,7 @@ impl Saved {
         if entries.metadata().map_err(failed)?.len() < vouched {
             return Err(SavedError::damaged(path, "its end is missing"));
         }
-        // What a killed run left.
+        // Truncates what a killed run appended.
         entries.set_len(vouched).map_err(failed)?;
         entries.seek(SeekFrom::End(0)).map_err(failed)?;
         Ok(Self {
@@ -118,7 +118,7 @@ impl Saved {
         })
     }
 
-    /// Visits what the runs before added, in order.
+    /// Visits the entries of earlier runs, in order.
     pub fn read<E: From<SavedError>>(
         &self,
         mut visit: impl FnMut(Entry) -> Result<(), E>,
@@ -156,7 +156,8 @@ impl Saved {
         Ok(())
     }
 
-    /// The run, from 1, that added a document, or will have.
+    /// The number of the run that added a document, counted from 1. A new document belongs to the
+    /// next run.
     pub fn run_of(&self, document: u32) -> u32 {
         let mut left = u64::from(document);
         for (at, run) in self.manifest.runs.iter().enumerate() {
@@ -168,7 +169,7 @@ impl Saved {
         self.manifest.runs.len() as u32 + 1
     }
 
-    /// Appends an entry. It counts when the run is [committed](Self::commit).
+    /// Appends an entry. It takes effect when the run is [committed](Self::commit).
     #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
     pub fn append(&mut self, entry: &Entry) -> Result<(), SavedError> {
         self.buffer.clear();
@@ -186,7 +187,7 @@ impl Saved {
         written.map_err(|source| self.io(source))
     }
 
-    /// Makes what was appended part of the index, for good.
+    /// Makes the appended entries a durable part of the index.
     pub fn commit(mut self) -> Result<(), SavedError> {
         let is_begun = self.path.join("index.json").exists();
         if self.added.bytes == 0 && is_begun {
@@ -211,7 +212,7 @@ impl Saved {
         File::open(&self.path)?.sync_all()
     }
 
-    /// The error for an entry that its owner cannot read.
+    /// The error for an entry that the index's user cannot read.
     pub(super) fn damaged(&self, what: &str) -> SavedError {
         SavedError::damaged(&self.path, what)
     }
@@ -233,7 +234,7 @@ impl Manifest {
     }
 }
 
-/// What documents must have in common to be compared.
+/// The settings that must be equal for documents to be compared.
 fn settings(options: &Options) -> BTreeMap<String, String> {
     let mut settings = options.settings();
     settings.push(("features", FEATURES_VERSION.to_owned()));
@@ -282,7 +283,7 @@ fn open_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Whether there is something that no index ever left.
+/// Whether the directory has an entry that no index creates.
 fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     const OWN: [&str; 4] = ["lock", "entries", "index.json.new", "lost+found"];
     for entry in fs::read_dir(path)? {
@@ -294,24 +295,24 @@ fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Why an index cannot be used. Nothing in it was changed.
+/// The reason why an index cannot be used. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedError {
-    /// The file system refused.
+    /// The file system reported an error.
     #[error("cannot use the index {}: {source}", path.display())]
     Io {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The file system's error.
         source: io::Error,
     },
-    /// Another process has it.
+    /// Another process uses the index.
     #[error("the index {} is in use by another gleaner; wait for it, or give another --index", .0.display())]
     InUse(PathBuf),
-    /// It holds something else.
+    /// The directory holds something else.
     #[error("{} is not empty and holds no index; give a new or empty directory with --index", .0.display())]
     Foreign(PathBuf),
-    /// Another version wrote it.
+    /// Another version wrote the index.
     #[error(
         "the index {} has format {found}, and this gleaner reads format {FORMAT}; use the gleaner that wrote it, or begin another with --index",
         path.display()
@@ -319,10 +320,10 @@ pub enum SavedError {
     Format {
         /// The directory.
         path: PathBuf,
-        /// What it has.
+        /// The format of the index.
         found: u32,
     },
-    /// It was made in another way: what is in it and what is new would never meet.
+    /// The index was made with other settings, so its documents could never match new ones.
     #[error(
         "the index {} was made with {name} {then:?}, and this run has {now:?}; give the same flags as then, or begin another with --index",
         path.display()
@@ -330,14 +331,14 @@ pub enum SavedError {
     Settings {
         /// The directory.
         path: PathBuf,
-        /// What differs.
+        /// The name of the setting.
         name: String,
-        /// What it was.
+        /// Its value in the index.
         then: String,
-        /// What it is.
+        /// Its value in this run.
         now: String,
     },
-    /// Its bytes are not those that were written.
+    /// The index does not have the bytes that were written.
     #[error(
         "the index {} is damaged: {what}; put it back from a backup, or remove the directory and give all documents again",
         path.display()
@@ -345,7 +346,7 @@ pub enum SavedError {
     Damaged {
         /// The directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         what: String,
     },
 }
@@ -369,7 +370,7 @@ mod tests {
         words.join(" ")
     }
 
-    /// Judges texts with an index; gives the ids of what they repeat.
+    /// Judges texts with an index; returns the ids of the documents that they repeat.
     fn run(path: &Path, options: &Options, texts: &[String], is_committed: bool) -> Vec<String> {
         let mut saved = Saved::open(path, options).unwrap();
         let mut corpus = Corpus::new(options.clone());

@@ -1,5 +1,5 @@
-//! What a document of a corpus is judged by, and how it is made: [`Signer`] turns a text into
-//! [`Signed`], a plain value, on any thread, as the [`Options`] say.
+//! Signing: a [`Signer`] turns the text of a document into [`Signed`], a plain value that documents
+//! are compared by, as the [`Options`] say. It can run on any thread.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -17,51 +17,51 @@ use crate::dedup::{Text, sketch_bytes};
 /// How a corpus is deduplicated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// How near duplicates are told.
+    /// How near duplicates are found.
     pub near: NearMethod,
-    /// Similarity that makes a near duplicate, 0 to 1: of sketches, of signatures, of the sets of
-    /// short pages.
+    /// The least similarity of near duplicates, 0 to 1: of sketches, of signatures, or of the sets
+    /// of short documents.
     pub threshold: f64,
-    /// What makes a shingle of the method's features.
+    /// The shingles that the method compares.
     pub shingle: Shingle,
-    /// How the shingles of a SimHash vote.
+    /// The weights of shingles in a SimHash.
     pub weights: Weights,
-    /// What a document is compared with.
+    /// Which earlier documents a document is compared with.
     pub clusters: Clusters,
-    /// Another seed gives other hash functions, and with them other errors.
+    /// Seed of the hash functions. Another seed gives other estimation errors.
     pub seed: u64,
 }
 
-/// How near duplicates are told.
+/// How near duplicates are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NearMethod {
-    /// SimHash finds candidates, the sketch decides.
+    /// SimHash finds candidates, and a sketch decides.
     Witness,
-    /// SimHash alone, at most so many bits apart; at most [`super::MAX_GUARANTEED`].
+    /// SimHash alone, within this many bits, at most [`super::MAX_GUARANTEED`].
     Hamming(u8),
-    /// `MinHash` signatures, found by bands.
+    /// `MinHash` signatures, found by their bands.
     MinHash {
-        /// Bands of a signature.
+        /// Number of bands.
         bands: u32,
-        /// Values in each.
+        /// Number of values in each band.
         rows: u32,
-        /// Whether estimates near the threshold give way to the exact similarity.
+        /// Whether estimates close to the threshold are replaced by the exact similarity.
         exact: bool,
     },
 }
 
-/// What a document is compared with.
+/// Which earlier documents a document is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clusters {
-    /// Every document before it, duplicates too: what is linked, directly or through others, is a
-    /// cluster.
+    /// All of them, including duplicates: a cluster is everything that is linked, directly or
+    /// through others.
     Components,
-    /// The documents before it that are not duplicates.
+    /// Those that are not duplicates.
     FirstFit,
 }
 
 impl Options {
-    /// SimHash with the sketch as witness.
+    /// SimHash, confirmed by a sketch.
     pub fn witness() -> Self {
         Self {
             near: NearMethod::Witness,
@@ -73,8 +73,8 @@ impl Options {
         }
     }
 
-    /// SimHash alone.
-    /// Short pages need more, since a distance of 3 means as much.
+    /// SimHash alone. The threshold is higher, so that short documents are held to about the same
+    /// standard as a distance of 3 bits.
     pub fn hamming(distance: u8) -> Self {
         Self {
             near: NearMethod::Hamming(distance),
@@ -83,7 +83,7 @@ impl Options {
         }
     }
 
-    /// `MinHash` with the bands that the threshold asks for.
+    /// `MinHash` with the bands that suit the threshold.
     pub fn minhash(threshold: f64) -> Self {
         let (bands, rows) = minhash::bands_for(threshold);
         Self {
@@ -100,7 +100,7 @@ impl Options {
 }
 
 impl Options {
-    /// What documents must have in common to be compared, by name: all options, spelled out.
+    /// All options by name and value. Documents can be compared only if they are equal.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let method = match self.near {
             NearMethod::Witness => "simhash with a sketch".to_owned(),
@@ -125,28 +125,28 @@ impl Options {
     }
 }
 
-/// What a document is judged by.
+/// The signatures of a document.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Signed {
-    /// The first half of the SHA-256 of its bytes.
+    /// The first half of the SHA-256 of the bytes.
     pub(super) raw: u128,
-    /// That of its visible text, case and white space folded.
+    /// The first half of the SHA-256 of the visible text, ignoring case and runs of white space.
     pub(super) normalized: Option<u128>,
-    /// That of the word sequence of its main text.
+    /// The first half of the SHA-256 of the word sequence of the main text.
     pub(super) content: Option<u128>,
-    /// Its shingles, if it is short enough to be found by them.
+    /// The set of shingles, if the document is short enough to be found by it.
     pub(super) set: Option<Set>,
-    /// Its fingerprint, if it is long enough.
+    /// The fingerprint, if the document is long enough to have one.
     pub(super) near: Option<Fingerprint>,
-    /// The keys of its bands, by which a `MinHash` is found.
+    /// The keys of the `MinHash` bands.
     pub(super) bands: Box<[u32]>,
-    /// All its shingles, if candidates are to be compared exactly.
+    /// All shingles, if candidates are to be compared exactly.
     pub(super) exact: Option<Set>,
-    /// What forbids that it is the same as another.
+    /// Signals that keep the document from being called a duplicate.
     pub(super) veto: Veto,
 }
 
-/// What is measured of candidates.
+/// The values that candidates are compared by.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Fingerprint {
     SimHash(u64),
@@ -154,7 +154,7 @@ pub(super) enum Fingerprint {
     MinHash(#[serde(with = "sketch_bytes")] Box<Sketch>, Bottom),
 }
 
-/// Signs documents. Shared by threads.
+/// Signs documents. Threads share it.
 #[derive(Debug)]
 pub struct Signer {
     options: Options,
@@ -170,7 +170,7 @@ impl Signer {
         }
     }
 
-    /// The text of a document, ready to be signed: its main text, and all of its text.
+    /// Prepares a document's main text and all of its text for signing.
     pub fn text(&self, main: &str, visible: &str) -> Text {
         let mut text = Text::new(main, visible);
         if self.options.shingle.unit == Unit::Characters {
@@ -179,7 +179,7 @@ impl Signer {
         text
     }
 
-    /// The shingles of a text that the options want, in order.
+    /// The shingles of a text, in order.
     fn features(&self, text: &Text) -> Vec<u64> {
         let Options { shingle, seed, .. } = &self.options;
         let units = match shingle.unit {
@@ -189,8 +189,7 @@ impl Signer {
         shingle::hashes(units, shingle.length, *seed)
     }
 
-    /// The distinct shingles of a text that the options want, if it is long enough to have a
-    /// SimHash.
+    /// The distinct shingles of a text; `None` if it is too short to have a SimHash.
     pub fn distinct_features(&self, text: &Text) -> Option<Vec<u64>> {
         (text.word_count() >= SHORT_WORDS).then(|| {
             let mut features = self.features(text);
@@ -200,18 +199,18 @@ impl Signer {
         })
     }
 
-    /// The SimHash of a text, if it is long enough to have one.
+    /// The SimHash of a text; `None` if it is too short to have one.
     pub(super) fn simhash(&self, text: &Text) -> Option<u64> {
         (text.word_count() >= SHORT_WORDS)
             .then(|| self.options.weights.simhash(&self.features(text)))
     }
 
-    /// The functions of its `MinHash` values.
+    /// The functions of `MinHash` values.
     pub(super) fn permutations(&self) -> &Permutations {
         &self.permutations
     }
 
-    /// Signs a document: `raw` are its bytes.
+    /// Signs a document with the bytes `raw`.
     pub fn sign(&self, raw: &[u8], text: &Text) -> Signed {
         let words = text.word_count();
         let features = || self.features(text);
@@ -265,8 +264,8 @@ impl Signer {
     }
 }
 
-/// 128 bits of a SHA-256 are enough: among 10^12 documents two would share them by chance once in
-/// 680 million million corpora.
+/// 128 bits of a SHA-256 are enough: two of 10^12 documents share them by chance once in 680
+/// million million corpora.
 fn half(digest: &[u8; 32]) -> u128 {
     digest
         .iter()

@@ -1,5 +1,5 @@
-//! The verdicts of `gleaner dedup`: documents judged in their order, a line each, with what
-//! `--index` and `-o` keep of them.
+//! The verdicts of `gleaner dedup`: judges documents in their order, writes a line for each, and
+//! keeps what `--index` and `-o` need.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::files::{Capture, Item, JudgedPage, WarcOutput};
 use super::{Corpus, CorpusVerdict, Entry, Error, Options, Saved, Signed};
 
-/// Documents on one side, lines on the other.
+/// Takes documents and writes verdicts.
 pub(super) struct Verdicts<'a> {
     corpus: Corpus,
     ids: Ids,
@@ -20,8 +20,8 @@ pub(super) struct Verdicts<'a> {
 }
 
 impl<'a> Verdicts<'a> {
-    /// Ready for the first document; with an index, for the next one after those that it knows.
-    /// `kept` takes the records of WARC files.
+    /// Starts with the documents of the index, if there is one. `kept` takes the records of WARC
+    /// files.
     pub(super) fn new(
         options: Options,
         index: Option<&Path>,
@@ -41,7 +41,7 @@ impl<'a> Verdicts<'a> {
         Ok(verdicts)
     }
 
-    /// Takes what earlier runs know.
+    /// Takes the documents of earlier runs.
     fn recall(&mut self) -> Result<(), Error> {
         let Some(saved) = &self.saved else {
             return Ok(());
@@ -67,14 +67,14 @@ impl<'a> Verdicts<'a> {
         })
     }
 
-    /// Judges a document, whose id is JSON. True if it is no duplicate.
+    /// Judges a document. `id` is JSON. Returns whether the document is no duplicate.
     pub(super) fn document(&mut self, id: &str, signed: Signed) -> Result<bool, Error> {
         let judged = self.compare(&signed)?;
         self.take((id, None), signed, &judged)?;
         Ok(judged.duplicate.is_none())
     }
 
-    /// Judges a page, or only takes a record that is none.
+    /// Judges a page, or only takes a record that is no page.
     pub(super) fn item(&mut self, item: Item<Signed>) -> Result<(), Error> {
         let Item { page, capture } = item;
         let Some((id, url, signed)) = page else {
@@ -116,7 +116,7 @@ impl<'a> Verdicts<'a> {
         Ok(self.corpus.compare(signed))
     }
 
-    /// Says what became of a document, and keeps what later ones are judged by.
+    /// Writes the verdict on a document, and keeps what later documents are compared with.
     fn take(
         &mut self,
         (id, url): (&str, Option<&str>),
@@ -142,12 +142,12 @@ impl<'a> Verdicts<'a> {
         written.map_err(Error::Output)
     }
 
-    /// Gives out what was said so far.
+    /// Flushes the verdicts.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
         self.out.flush().map_err(Error::Output)
     }
 
-    /// Everything was said and written: from now on the index knows it.
+    /// Commits the run to the index, when all its output is written.
     pub(super) fn commit(self) -> Result<(), Error> {
         if let Some(mut kept) = self.kept {
             kept.finish()?;
@@ -156,14 +156,14 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-/// The lines that are no duplicates, in a file that is there when all of them are in it.
+/// A file of the lines that are no duplicates. It gets its name when it is complete.
 pub(super) struct KeptLines {
     path: PathBuf,
     file: BufWriter<File>,
 }
 
 impl KeptLines {
-    /// Begins the file under another name.
+    /// Creates the file under a temporary name.
     pub(super) fn create(path: &Path) -> Result<Self, Error> {
         let file = File::create(beside(path)).map_err(|error| {
             let path = path.display();
@@ -181,7 +181,7 @@ impl KeptLines {
         written.map_err(Error::io(format!("cannot write {}", self.path.display())))
     }
 
-    /// Gives the file its name.
+    /// Syncs the file and renames it.
     pub(super) fn finish(mut self) -> Result<(), Error> {
         let finished = self.file.flush();
         let finished = finished
@@ -191,14 +191,14 @@ impl KeptLines {
     }
 }
 
-/// Where a file is written before it is whole.
+/// The temporary name of a file.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     name.into()
 }
 
-/// The ids of all documents, as they stand in the input.
+/// The ids of all documents, as they are written in the input.
 #[derive(Debug, Default)]
 struct Ids {
     text: String,
@@ -220,7 +220,7 @@ impl Ids {
     }
 }
 
-/// `id` and `url` are JSON already; `run` is that which knew the original.
+/// Appends a verdict. `id` and `url` are JSON; `run` is the run that added the original.
 fn write_verdict(
     line: &mut String,
     (id, url): (&str, Option<&str>),

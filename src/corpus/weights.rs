@@ -1,9 +1,9 @@
-//! How much a shingle has to say in a SimHash: as often as it occurs, once, or by how rare it is.
+//! Weights of shingles in a SimHash: by how often a shingle occurs, equal, or by how rare it is.
 //!
-//! How rare is read from a table of document frequencies that somebody made of a corpus, once
-//! ([`DfCounts`]). The table is numbered and frozen: it bears the checksum of its rows, whatever is
-//! kept of fingerprints names it, and so a page's fingerprint never depends on when it was seen.
-//! Weights are whole numbers, so that every machine makes the same fingerprints.
+//! Rarity is read from a table of document frequencies, which is made once from a corpus
+//! ([`DfCounts`]). A table is numbered and never changes: it contains the checksum of its rows, and
+//! everything that keeps fingerprints names it, so that a page's fingerprint never depends on when
+//! it was seen. Weights are integers, so that every machine makes the same fingerprints.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -18,34 +18,34 @@ use crate::dedup::features::VERSION as FEATURES_VERSION;
 use crate::dedup::shingle::Shingle;
 use crate::dedup::simhash;
 
-/// Shingles that are counted at once; when there are more, those that occurred once are forgotten
-/// (as in Manku and Motwani, "Approximate Frequency Counts over Data Streams", 2002).
+/// Maximum number of shingles counted at once. Above it, those that occurred once are dropped (as
+/// in Manku and Motwani, "Approximate Frequency Counts over Data Streams", 2002).
 const MOST_COUNTED: usize = 1 << 24;
 
-/// Shingles that a table lists, the most frequent ones. Others are as rare as can be.
+/// Maximum number of shingles in a table, the most frequent ones. All others count as rarest.
 const MOST_LISTED: usize = 1 << 20;
 
-/// What a table's first line begins with, and the form of what follows.
+/// The beginning of a table's first line, which identifies the format.
 const FORMAT: &str = "gleaner df-table 1";
 
-/// Bytes of a row: the shingle's hash and the number of documents that have it.
+/// Bytes of a row: the shingle's hash, and the number of documents that contain it.
 const ROW: usize = 12;
 
-/// How the shingles of a text vote.
+/// The weight of each shingle of a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Weights {
-    /// As often as they occur.
+    /// The number of its occurrences.
     #[default]
     Count,
-    /// Once each, however often they occur.
+    /// 1 for each distinct shingle.
     Set,
-    /// As often as they occur, times how rare they are: 1 + log2 of all documents divided by those
-    /// that have it, rounded down.
+    /// The number of its occurrences, times 1 + log2(all documents / documents that contain it),
+    /// rounded down.
     TfIdf(Arc<DfTable>),
 }
 
 impl Weights {
-    /// The SimHash of a text with these shingles. A tie makes a 0.
+    /// The SimHash of a text with these shingles. A tie gives 0.
     pub(super) fn simhash(&self, shingles: &[u64]) -> u64 {
         let Weights::TfIdf(table) = self else {
             return match self {
@@ -73,7 +73,7 @@ impl Weights {
         bits.fold(0, |bits, (bit, votes)| bits | u64::from(*votes > 0) << bit)
     }
 
-    /// Their name; that of a table tells it from every other.
+    /// The name. The name of a table tells it from every other.
     pub fn name(&self) -> String {
         match self {
             Weights::Count => "count".to_owned(),
@@ -86,7 +86,7 @@ impl Weights {
     }
 }
 
-/// Document frequencies of the shingles of a corpus, for good.
+/// The document frequencies of a corpus's shingles. They never change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DfTable {
     header: DfHeader,
@@ -97,20 +97,20 @@ pub struct DfTable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct DfHeader {
     format: String,
-    /// Given by whoever made it.
+    /// Chosen by the table's author.
     number: u32,
     documents: u64,
     shingle: Shingle,
     seed: u64,
-    /// What a word is.
+    /// The version of the features, which defines what a word is.
     features: String,
     rows: u64,
-    /// Of the rows, 16 hexadecimal digits.
+    /// The xxh3 of the rows, as 16 hexadecimal digits.
     xxh3: String,
 }
 
 impl DfTable {
-    /// Reads a table, which must be of such shingles.
+    /// Reads a table. It must have been made of these shingles with this seed.
     pub fn read(mut from: impl BufRead, shingle: Shingle, seed: u64) -> Result<Self, DfError> {
         let mut line = Vec::new();
         (&mut from).take(1 << 16).read_until(b'\n', &mut line)?;
@@ -145,13 +145,13 @@ impl DfTable {
     }
 }
 
-/// How much one occurrence counts of what so many of all documents have.
+/// The weight of one occurrence of a shingle that `having` of all documents contain.
 fn idf(documents: u64, having: u32) -> u8 {
     let times = documents.max(1) / u64::from(having.max(1));
     1 + times.max(1).ilog2() as u8
 }
 
-/// Counts in how many documents each shingle occurs, to make a table.
+/// Counts the documents that contain each shingle, to make a table.
 #[derive(Debug, Default)]
 pub struct DfCounts {
     documents: u64,
@@ -159,7 +159,7 @@ pub struct DfCounts {
 }
 
 impl DfCounts {
-    /// Adds a document by its distinct shingles. Documents must come in one order for one result.
+    /// Adds a document by its distinct shingles. The result depends on the order of documents.
     pub fn add(&mut self, distinct: &[u64]) {
         self.documents += 1;
         for shingle in distinct {
@@ -170,7 +170,7 @@ impl DfCounts {
         }
     }
 
-    /// Writes the table: what at least two documents have, the most frequent first to be listed.
+    /// Writes the table: the most frequent shingles that at least two documents contain.
     pub fn write(
         self,
         mut to: impl Write,
@@ -204,23 +204,23 @@ impl DfCounts {
     }
 }
 
-/// Why a table cannot be used.
+/// A table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DfError {
-    /// It could not be read.
+    /// The table could not be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// The file is not a table.
     #[error(
         "this is no table of document frequencies; `gleaner fingerprint --df-table-out` makes one"
     )]
     NoTable,
-    /// It is of other shingles.
+    /// The table was made of other shingles, with another seed, or by another version.
     #[error(
         "this table was made of other shingles, with another seed, or by another gleaner; give the same --shingle and --seed as then, or make another"
     )]
     Other,
-    /// Its bytes are not those that were written.
+    /// The checksum of the rows does not match.
     #[error("this table is damaged; get it again, or make another and give it another number")]
     Damaged,
 }
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!(found, expected, "{shingles:?}");
         };
         check(&[0b01, 0b01, 0b10], [0b01, 0, 0b10]);
-        // Four that weigh 1 against one that weighs 4 are a tie.
+        // Four shingles of weight 1 tie with one of weight 4.
         check(&[0b01, 0b01, 0b01, 0b01, 0b10], [0b01, 0, 0]);
         check(&[], [0; 3]);
     }

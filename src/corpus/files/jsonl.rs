@@ -1,4 +1,4 @@
-//! Documents as lines of JSON, read in batches and worked on by all cores.
+//! Documents as lines of JSON, read in batches and processed on all cores.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,13 +15,13 @@ use crate::corpus::Error;
 use crate::corpus::parallel::{Worked, in_order};
 use crate::dedup::PageHints;
 
-/// Bytes of lines that a worker takes at once: enough to make handing over cheap.
+/// Bytes of lines that a worker takes at once: enough to make passing them on cheap.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Bytes of one line. A page of 64 MiB is no page.
+/// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// One document of a line; other fields are passed over.
+/// The document in a line. Other fields are ignored.
 #[derive(Deserialize)]
 pub(in crate::corpus) struct Document<'a> {
     #[serde(borrow)]
@@ -30,17 +30,17 @@ pub(in crate::corpus) struct Document<'a> {
     text: Option<Borrowed<'a>>,
     #[serde(borrow, default)]
     html: Option<Borrowed<'a>>,
-    /// Where the page is from; other people's corpora may have anything there.
+    /// The URL of the page. Corpora may have any value there, so it is parsed later.
     #[serde(borrow, default)]
     url: Option<&'a RawValue>,
 }
 
-/// Text that is borrowed from its line unless it has escapes.
+/// Text that is borrowed from its line unless it contains escapes.
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Document<'a> {
-    /// Reads a line.
+    /// Parses a line.
     pub(in crate::corpus) fn parse(line: &'a [u8]) -> Result<Self, String> {
         let document: Self = serde_json::from_slice(line)
             .map_err(|error| format!("not a document: {error}; give {{\"id\": …, \"text\": …}} or {{\"id\": …, \"html\": …}}"))?;
@@ -51,12 +51,12 @@ impl<'a> Document<'a> {
         Err(format!("the id is {id}; give text or a number"))
     }
 
-    /// The id as it stands in the line.
+    /// The id as it is written in the line.
     pub(in crate::corpus) fn id(&self) -> &'a str {
         self.id.get()
     }
 
-    /// The texts: those given, or those that gleaner's own extraction finds in the page.
+    /// The texts of the document: the given text, or the texts extracted from the given page.
     pub(in crate::corpus) fn content(
         &self,
         extraction: &Extraction,
@@ -78,18 +78,18 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Lines of one place, on their way to a worker.
+/// Adjacent lines of a file, on their way to a worker.
 struct Batch {
     name: Arc<str>,
     first_line: u64,
     bytes: Vec<u8>,
-    /// Where each line ends, its line break included.
+    /// The end of each line, after its line break.
     ends: Vec<usize>,
 }
 
-/// Applies `work` to every line of the files on all threads, and gives the values to `take` in the
-/// order of the lines. Blank lines are passed over. The first line that fails ends it, after all
-/// before it were taken.
+/// Applies `work` to every line of the files on all threads, and passes the results to `take` in
+/// the order of the lines. Blank lines are skipped. The first line that fails ends the run, after
+/// the results of all earlier lines were taken.
 pub(in crate::corpus) fn each_line<T: Send>(
     input: Input<'_>,
     work: impl Fn(&[u8]) -> Result<T, String> + Sync,
@@ -103,7 +103,7 @@ pub(in crate::corpus) fn each_line<T: Send>(
     )
 }
 
-/// Reads batches until the files end or nobody wants more.
+/// Reads batches until the files end or `hand_over` returns false.
 fn read(files: &[PathBuf], hand_over: &mut dyn FnMut(Batch) -> bool) -> Result<(), Error> {
     let standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard } else { files };
@@ -119,7 +119,7 @@ fn read(files: &[PathBuf], hand_over: &mut dyn FnMut(Batch) -> bool) -> Result<(
     Ok(())
 }
 
-/// False when nobody wants more.
+/// Reads the batches of one file. Returns false if no more are wanted.
 fn read_file(
     file: &Path,
     name: &Arc<str>,
@@ -175,7 +175,7 @@ fn read_file(
     }
 }
 
-/// Works on the lines of a batch.
+/// Applies `work` to the lines of a batch.
 fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Worked<T, Error> {
     let mut worked = Worked {
         values: Vec::new(),
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn values_come_in_the_order_of_the_lines_whatever_the_threads() {
-        // Several batches.
+        // Enough for several batches.
         let text: String = (0..150_000)
             .map(|number: u64| number.to_string() + "\n")
             .collect();

@@ -27,19 +27,19 @@ pub struct Input<'a> {
     pub threads: Option<NonZeroUsize>,
 }
 
-/// What a document is signed by.
+/// The texts of a document, from which it is signed.
 pub struct Content<'a> {
     /// Its bytes as given.
     pub raw: Cow<'a, [u8]>,
-    /// The text that it is about.
+    /// Its main text.
     pub main: Cow<'a, str>,
     /// All of its text.
     pub visible: Cow<'a, str>,
-    /// What it says of itself.
+    /// What it says about itself.
     pub hints: PageHints,
 }
 
-/// What reading a page needs besides the page. The links that it finds are not used.
+/// Extracts texts from pages. The links it finds are not used.
 pub struct Extraction {
     base: Url,
     identity: Identity,
@@ -59,7 +59,7 @@ impl Extraction {
         })
     }
 
-    /// What a page is signed by; `raw` are its bytes.
+    /// The texts of a page with the bytes `raw`.
     pub fn content<'a>(&self, raw: Cow<'a, [u8]>, html: &str, url: Option<&str>) -> Content<'a> {
         let page = Page::parse_html(html, &self.base, &self.identity, &self.options);
         let url = url.and_then(|url| url::parse(url).ok());

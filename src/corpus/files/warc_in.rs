@@ -1,7 +1,9 @@
-//! The records of WARC files: what `gleaner dedup FILE.warc.gz` compares, and with `-o` writes.
+//! Reads the records of WARC files: the ones that `gleaner dedup FILE.warc.gz` compares and, with
+//! `-o`, writes.
 //!
-//! A page is a `response` record with a status of 2xx whose body was not cut and is text or HTML.
-//! Others (requests, redirects, errors, images, records that refer to another's body) have no line.
+//! A page is a `response` record with a 2xx status whose body is complete and is text or HTML.
+//! Other records (requests, redirects, errors, images, records that refer to another's body) get no
+//! verdict.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -22,18 +24,18 @@ use crate::dedup::PageHints;
 use crate::fetch::{self, DecodeBounds, Exchange};
 use crate::page::{self, BodyKind, charset};
 
-/// Bytes of a body after decompression.
+/// Limits of a body after decompression.
 const BOUNDS: DecodeBounds = DecodeBounds {
     max_bytes: 64 << 20,
     max_codings: 4,
 };
 
-/// What of the files is wanted.
+/// The part of the files that a run needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::corpus) enum Wanted {
     /// The pages, to be judged.
     Pages,
-    /// The pages, and where they stand.
+    /// The pages, and the headers of their records.
     Captures,
     /// All records, with their bytes.
     Everything,
@@ -46,48 +48,48 @@ pub(in crate::corpus) struct Job {
     wanted: Wanted,
 }
 
-/// A record that was worked on.
+/// A processed record.
 pub(in crate::corpus) struct Item<T> {
-    /// Of a page, its record id and URL as JSON, and what was made of its text.
+    /// For a page: its record id and its URL as JSON, and the value made of its text.
     pub(in crate::corpus) page: Option<(String, String, T)>,
-    /// Unless only pages are wanted.
+    /// The record; `None` if only pages are needed.
     pub(in crate::corpus) capture: Option<Capture>,
 }
 
-/// A record, as it is known to what is written.
+/// A record in the form that the output needs.
 pub(in crate::corpus) struct Capture {
-    /// Its gzip member, if everything is wanted.
+    /// The record's gzip member, if everything is needed.
     pub(in crate::corpus) member: Vec<u8>,
     pub(in crate::corpus) id: String,
     pub(in crate::corpus) url: String,
     pub(in crate::corpus) date: String,
     pub(in crate::corpus) ip: Option<String>,
-    /// HTTP head of a response or a revisit.
+    /// The HTTP head of a response or a revisit.
     pub(in crate::corpus) head: Vec<u8>,
     pub(in crate::corpus) kind: CaptureKind,
-    /// The main text of a page, if everything is wanted.
+    /// The main text of a page, if everything is needed.
     pub(in crate::corpus) text: Option<String>,
 }
 
-/// What kind of record it is.
+/// The type of a record.
 pub(in crate::corpus) enum CaptureKind {
-    /// An answer; with the first half of the SHA-256 of a payload that is whole and not empty, and
-    /// the digest that the record names, or else the SHA-256.
+    /// A response. If its payload is complete and not empty: the first half of the payload's
+    /// SHA-256, and the digest that the record names, or else the SHA-256.
     Response(Option<(u128, String)>),
-    /// An answer without its payload.
+    /// A revisit: a response without its payload.
     Revisit {
-        /// The record that it refers to.
+        /// The id of the record that it refers to.
         id: Option<String>,
         url: Option<String>,
         date: Option<String>,
-        /// Whether because that has the same payload.
+        /// Whether the two have the same payload.
         is_identical: bool,
     },
-    /// Any other.
+    /// Any other record.
     Other,
 }
 
-/// Gives the records that are wanted, or may be, file by file.
+/// Reads the files and passes on the records that are needed or may be.
 pub(in crate::corpus) fn read(
     files: &[PathBuf],
     wanted: Wanted,
@@ -117,7 +119,7 @@ pub(in crate::corpus) fn read(
     Ok(())
 }
 
-/// Whether the record is that of a page, if it is text.
+/// Whether the record is a page, provided that its body is text.
 fn is_page(record: &ReadRecord) -> bool {
     let status = || {
         let (head, _) = record.http_parts()?;
@@ -130,7 +132,7 @@ fn is_whole_response(record: &ReadRecord) -> bool {
     record.header("WARC-Type") == Some("response") && record.header("WARC-Truncated").is_none()
 }
 
-/// Works on a record: `sign` makes what is wanted of the text of a page.
+/// Processes a record. `sign` makes the required value of a page's text.
 pub(in crate::corpus) fn work<T>(
     job: &Job,
     extraction: &Extraction,
@@ -175,7 +177,7 @@ pub(in crate::corpus) fn work<T>(
     worked
 }
 
-/// Writers of WARC/1.0 put URLs in angle brackets now and then.
+/// Strips the angle brackets that some writers of WARC/1.0 put around URLs.
 fn target(url: &str) -> &str {
     url.trim_matches(['<', '>'])
 }
@@ -239,7 +241,7 @@ fn capture(
     }))
 }
 
-/// The texts of a page; `None` for what is not text.
+/// The texts of a page; `None` if the body is not text.
 fn content(exchange: &Exchange, url: &str, extraction: &Extraction) -> Option<Content<'static>> {
     let codings = exchange.header_values("content-encoding");
     let decoded = fetch::decode(codings, &exchange.body, BOUNDS);

@@ -1,15 +1,16 @@
-//! What `gleaner dedup -o` writes: the records of WARC files, with the bodies of duplicates left
-//! out.
+//! Writes the output of `gleaner dedup -o`: the records of WARC files without the bodies of
+//! duplicates.
 //!
-//! | a record | becomes |
+//! | record | becomes |
 //! |---|---|
-//! | a response whose payload is written already | a revisit that names the response that has it |
-//! | a page that is a duplicate in other bytes | a metadata record with verdict and original, and its main text as conversion |
-//! | a revisit of a record that was left out | a revisit, or metadata, of what that one was a duplicate of |
+//! | a response whose payload is already written | a revisit that names the response with the payload |
+//! | a page that duplicates another with other bytes | a metadata record with the verdict and the original, and the main text as a conversion record |
+//! | a revisit of a record that was left out | a revisit, or metadata, of the original of that record |
 //! | any other | itself, byte for byte |
 //!
-//! A record in another's place keeps its id, so requests and metadata that name it still do.
-//! Nothing refers to a record without a body: what a revisit was seen to refer to is written whole.
+//! A record that replaces another keeps its id, so requests and metadata that name the id stay
+//! valid. No record refers to one without a body: a record that an earlier revisit refers to is
+//! written in full.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,12 +25,12 @@ use crate::archive::{
 };
 use crate::corpus::{CorpusVerdict, Error, Options};
 
-/// Which bodies are left out of the WARC files that are written.
+/// The bodies that are left out of the written WARC files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredBodies {
-    /// Those of all duplicates are left out.
+    /// Leaves out the bodies of all duplicates.
     Unique,
-    /// Those whose payload is written already are left out.
+    /// Leaves out only the bodies whose payload is already written.
     ExactOnly,
 }
 
@@ -39,24 +40,24 @@ pub(in crate::corpus) struct Origin {
     id: String,
     url: String,
     date: String,
-    /// Of its payload, as the record names it.
+    /// The payload's digest as the record names it.
     digest: String,
 }
 
-/// What has to be known again in a later run.
+/// A fact that later runs need.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::corpus) enum Note {
-    /// The next origin, and the first half of the SHA-256 of its payload if there is one.
+    /// The next origin and, if it has a payload, the first half of the payload's SHA-256.
     Origin(Origin, Option<u128>),
     /// The origin of the next document.
     DocumentOf(u32),
-    /// A record, by its keys, that stands for one without a body of its own.
+    /// A record, by its keys, whose body was left out.
     LeftOut([u64; 2], LeftOut),
-    /// A record, by its keys, that must be written whole.
+    /// A record, by its keys, that must be written in full.
     Promised([u64; 2]),
 }
 
-/// A record without a body of its own.
+/// A record whose body was left out.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(in crate::corpus) struct LeftOut {
     origin: u32,
@@ -64,33 +65,33 @@ pub(in crate::corpus) struct LeftOut {
     is_identical: bool,
 }
 
-/// A judged page, as far as it matters here.
+/// A judged page.
 pub(in crate::corpus) struct JudgedPage<'a> {
     pub(in crate::corpus) judged: &'a CorpusVerdict,
-    /// Id of the document that it is a duplicate of, as JSON.
+    /// The id, as JSON, of the document that the page duplicates.
     pub(in crate::corpus) of: Option<&'a str>,
 }
 
-/// What is written, and what was.
+/// The output of a run, and what must be known of earlier output.
 pub(in crate::corpus) struct WarcOutput {
-    /// Where records go; without one, all of them stay where they are.
+    /// The archive to write to; `None` if the run writes no records.
     archive: Option<WarcArchive>,
     store: StoredBodies,
-    /// Whether notes are wanted.
+    /// Whether notes are needed.
     takes_notes: bool,
     notes: Vec<Note>,
     origins: Vec<Origin>,
     by_payload: HashMap<u128, u32>,
-    /// For each document.
+    /// The origin of each document.
     origin_of: Vec<Option<u32>>,
-    /// The origin of the next document that a note told.
+    /// The origin of the next document, from a note.
     next: Option<u32>,
     left_out: HashMap<u64, LeftOut>,
     promised: HashSet<u64>,
 }
 
 impl WarcOutput {
-    /// Nothing written yet. With a directory, which must be new or empty, records are written
+    /// An empty output. If a directory is given, which must be new or empty, records are written
     /// there.
     pub(in crate::corpus) fn new(
         directory: Option<&Path>,
@@ -114,7 +115,7 @@ impl WarcOutput {
         })
     }
 
-    /// What an earlier run noted.
+    /// Applies a note of an earlier run.
     pub(in crate::corpus) fn apply(&mut self, note: Note) {
         match note {
             Note::Origin(origin, payload) => {
@@ -132,17 +133,17 @@ impl WarcOutput {
         }
     }
 
-    /// A document of an earlier run, or one that no record stands for.
+    /// Counts a document of an earlier run, or one without a record.
     pub(in crate::corpus) fn skip_document(&mut self) {
         self.origin_of.push(self.next.take());
     }
 
-    /// What is to be noted before the document, or the record, that was taken.
+    /// The notes that must be stored before the last document or record.
     pub(in crate::corpus) fn notes(&mut self) -> impl Iterator<Item = Note> {
         self.notes.drain(..)
     }
 
-    /// Writes a record; `page` if it is that of a page.
+    /// Writes a record. `page` is given if the record is a page.
     pub(in crate::corpus) fn take(
         &mut self,
         capture: &Capture,
@@ -176,7 +177,7 @@ impl WarcOutput {
     ) -> Result<(), Error> {
         let own_keys = keys(&capture.id, &capture.url, &capture.date);
         let is_promised = own_keys.iter().any(|key| self.promised.contains(key));
-        // A record whose date is none cannot be written anew.
+        // A record without a valid date cannot be rewritten.
         let may_leave_out =
             self.archive.is_some() && !is_promised && parsed(&capture.date).is_some();
         let same = payload.and_then(|(half, _)| self.by_payload.get(half).copied());
@@ -323,7 +324,7 @@ impl WarcOutput {
         self.write(capture, [metadata].into_iter().chain(conversion).collect())
     }
 
-    /// Writes records, the first in the place of that which was captured.
+    /// Writes records, the first of them instead of the captured one.
     fn write(&mut self, capture: &Capture, mut records: Vec<Record>) -> Result<(), Error> {
         if let (Some(id), false) = (RecordId::parse(&capture.id), records.is_empty()) {
             let first = records.remove(0).in_place_of(id);
@@ -335,7 +336,7 @@ impl WarcOutput {
         }
     }
 
-    /// Waits until the disk has what was written.
+    /// Waits until everything written is on disk.
     pub(in crate::corpus) fn finish(&mut self) -> Result<(), Error> {
         match &mut self.archive {
             Some(archive) => archive.sync().map(drop).map_err(Error::Archive),
@@ -344,7 +345,7 @@ impl WarcOutput {
     }
 }
 
-/// Begins an archive that says how it was made.
+/// Creates an archive whose warcinfo record says how it was made.
 fn begin(
     directory: &Path,
     store: StoredBodies,
@@ -405,8 +406,8 @@ fn original(origin: &Origin) -> Original {
     }
 }
 
-/// By what a revisit refers to a record: its id, or its URL and date. What is missing leads
-/// nowhere.
+/// The keys by which a revisit refers to a record: its id, and its URL with its date. Missing
+/// values give no key of their own.
 fn keys(id: &str, url: &str, date: &str) -> [u64; 2] {
     let by_id = xxh3_64(id.trim_matches(['<', '>']).as_bytes());
     let by_place = match url.is_empty() || date.is_empty() {

@@ -1,8 +1,8 @@
-//! `MinHash` signatures in memory, to be found by the bands that they share: what `gleaner dedup
-//! --method minhash` looks in (Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", 3.4).
+//! `MinHash` signatures in memory, found by the bands they share: the index of `gleaner dedup
+//! --method minhash` (Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", 3.4).
 //!
-//! Documents with the same values in one band form a chain, newest first. A chain is walked a
-//! bounded way, so that a million pages of one template cost each page a bounded time.
+//! Documents with equal values in a band form a chain, newest first. Only a bounded part of a chain
+//! is searched, so that a million pages of one template cost each page a bounded time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,17 +10,17 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::dedup::minhash::Signature;
 use crate::dedup::shingle::mix;
 
-/// Documents that are looked at in one band's chain, the newest ones.
+/// Maximum number of documents considered in the chain of one band, newest first.
 const CHAIN: usize = 256;
 
-/// No document.
+/// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
 
 /// The chains of all bands.
 #[derive(Debug)]
 pub(in crate::corpus) struct Bands {
     all: Vec<Band>,
-    /// For each document the search that saw it last, so that it is given once.
+    /// For each document, the last search that found it, so that a search reports it once.
     seen: Vec<u32>,
     search: u32,
 }
@@ -28,14 +28,14 @@ pub(in crate::corpus) struct Bands {
 /// The chains of one band.
 #[derive(Debug, Default)]
 struct Band {
-    /// Newest document by key. 32 bits of a key will do: what chance brings together is verified.
+    /// The newest document of each key. Keys of 32 bits suffice, since every candidate is verified.
     newest: HashMap<u32, u32, BuildHasherDefault<Spread>>,
-    /// For each document the one before it in its chain.
+    /// For each document, the previous one in its chain.
     before: Vec<u32>,
 }
 
 impl Bands {
-    /// No documents yet.
+    /// An empty index of this many bands.
     pub(in crate::corpus) fn new(bands: usize) -> Self {
         Self {
             all: (0..bands).map(|_| Band::default()).collect(),
@@ -44,7 +44,7 @@ impl Bands {
         }
     }
 
-    /// Adds a document by the keys of its bands. Numbers must rise; those left out have none.
+    /// Adds a document by the keys of its bands. Numbers must rise; skipped ones have no keys.
     pub(in crate::corpus) fn insert(&mut self, keys: &[u32], number: u32) {
         for (band, key) in self.all.iter_mut().zip(keys) {
             band.before.resize(number as usize, NONE);
@@ -54,7 +54,7 @@ impl Bands {
         self.seen.resize(number as usize + 1, 0);
     }
 
-    /// Visits documents that share a band, each once.
+    /// Visits the documents that share a band, without repeats.
     pub(in crate::corpus) fn find(&mut self, keys: &[u32], mut visit: impl FnMut(u32)) {
         self.search = self.search.wrapping_add(1);
         if self.search == 0 {
@@ -79,7 +79,7 @@ impl Bands {
     }
 }
 
-/// The keys of a signature's bands: `bands` times `rows` of its values count.
+/// The keys of a signature's bands, made of its first `bands` times `rows` values.
 pub(in crate::corpus) fn keys(signature: &Signature, bands: u32, rows: u32) -> Box<[u32]> {
     let values = signature.chunks_exact(rows.max(1) as usize);
     let key = |(at, values): (usize, &[u32])| {
@@ -91,7 +91,7 @@ pub(in crate::corpus) fn keys(signature: &Signature, bands: u32, rows: u32) -> B
     values.take(bands as usize).enumerate().map(key).collect()
 }
 
-/// Keys are hashes already; they are only spread to where the map looks.
+/// A hasher for keys that are hashes already: it only spreads them over the map's buckets.
 #[derive(Debug, Default)]
 pub(in crate::corpus) struct Spread(u64);
 

@@ -1,4 +1,4 @@
-//! Fingerprints, signatures and sets in memory, to be found by what they share.
+//! Indexes in memory: fingerprints, signatures and sets, found by what they share.
 
 mod bands;
 mod sets;

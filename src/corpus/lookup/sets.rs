@@ -1,5 +1,5 @@
-//! Short documents in memory, to be found by the shingles that they share: the sets of `short.rs`
-//! in `dedup`, and the first shingles of each as keys.
+//! Short documents in memory, found by the shingles they share. The keys of a document are the
+//! first elements of its set (see `dedup/methods/short.rs`).
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -7,31 +7,31 @@ use std::hash::BuildHasherDefault;
 use super::bands::Spread;
 use crate::dedup::short::{Set, jaccard, prefix};
 
-/// Pages with fewer words are to be found by such sets: at Jaccard 0.8 a page of 49 words has at
-/// most 45 / 0.8 shingles in common with a longer one.
+/// Documents with fewer words are found by their sets. At Jaccard 0.8, a document of 49 words
+/// shares at most 45 / 0.8 shingles with a longer one.
 pub(in crate::corpus) const KEPT_WORDS: u32 = 64;
 
-/// Sets that are looked at for one shingle, the newest ones: a notice that a million pages begin
-/// with costs each of them a bounded time.
+/// Maximum number of sets considered per shingle, newest first. It bounds the cost of a notice that
+/// a million pages begin with.
 const CHAIN: usize = 256;
 
-/// No entry.
+/// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
 
-/// Sets to be found by similarity.
+/// Sets, searchable by similarity.
 #[derive(Debug)]
 pub(in crate::corpus) struct Sets {
     threshold: f64,
-    /// Newest entry by shingle.
+    /// The newest entry of each shingle.
     newest: HashMap<u32, u32, BuildHasherDefault<Spread>>,
-    /// A set's position, and the entry before it with the same shingle.
+    /// The position of a set in `kept`, and the previous entry of the same shingle.
     entries: Vec<(u32, u32)>,
-    /// Documents and their sets.
+    /// The documents' numbers and sets.
     kept: Vec<(u32, Set)>,
 }
 
 impl Sets {
-    /// No sets yet.
+    /// An empty collection for searches at this threshold.
     pub(in crate::corpus) fn new(threshold: f64) -> Self {
         Self {
             threshold,
@@ -52,7 +52,7 @@ impl Sets {
         self.kept.push((number, set));
     }
 
-    /// Appends the documents whose sets reach the threshold, with their similarity, each once.
+    /// Appends the documents whose sets reach the threshold and their similarity, without repeats.
     pub(in crate::corpus) fn find(&self, set: &[u32], found: &mut Vec<(u32, f64)>) {
         let mut candidates = Vec::new();
         for shingle in prefix(set, self.threshold) {
@@ -84,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The prefixes lead to exactly what comparing with every set finds.
+        /// The prefixes lead to exactly the sets that comparing with every set finds.
         #[test]
         fn every_similar_set_is_found(
             sets in prop::collection::vec(prop::collection::btree_set(0..14_u32, 1..12), 1..20),

@@ -1,32 +1,33 @@
-//! The memory of [`Tables`](super::Tables): the buckets of a part of a table, and the fingerprints
-//! in them in groups of 16, by columns.
+//! The memory of [`Tables`](super::Tables): the buckets of a part of a table, and their
+//! fingerprints in groups of 16, by columns.
 //!
-//! Invariant: only a bucket's last group has room for more.
+//! Invariant: only the last group of a bucket has room for more.
 
 use std::ops::{Deref, DerefMut, Range};
 
 use memmap2::MmapMut;
 
-/// Buckets of a shard. It is laid out anew by itself, so that little is in memory twice.
+/// Number of buckets in a shard. Each shard is laid out separately, so that little of a table is in
+/// memory twice.
 pub(super) const BUCKETS: usize = 1 << 14;
 
-/// Fingerprints of a group, which are compared side by side.
+/// Number of fingerprints in a group. They are compared side by side.
 pub(super) const GROUP: usize = 16;
-/// The two blocks behind that by which a group is filed: the first bytes of all, then the second
-/// ones, and so on. A cache line.
+/// The two blocks after the one that a group is filed under: the first bytes of all fingerprints,
+/// then their second bytes, and so on. One cache line.
 pub(super) type Near = [u8; 4 * GROUP];
-/// The last block, likewise.
+/// The last block of the fingerprints in a group, by bytes like [`Near`].
 pub(super) type Far = [u8; 2 * GROUP];
-/// A group's numbers.
+/// The numbers of the fingerprints in a group.
 pub(super) type Numbers = [u8; 4 * GROUP];
 
-/// Bytes of a group.
+/// Bytes in a group.
 const BYTES: usize = size_of::<Near>() + size_of::<Numbers>() + size_of::<Far>();
 
-/// No group.
+/// Stands for no group.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The other blocks: the two behind it, and the last.
+/// The other blocks of a rotated fingerprint: the two after the first, and the last.
 #[inline]
 pub(super) fn others(rotated: u64) -> ([u8; 4], [u8; 2]) {
     (
@@ -41,23 +42,23 @@ pub(super) struct Shard {
     pub(super) buckets: Vec<Bucket>,
     /// [`Near`] of all groups, then [`Numbers`] and [`Far`] of all groups.
     memory: Memory,
-    /// Groups that there is memory for.
+    /// Number of groups that fit in the memory.
     capacity: usize,
-    /// Groups that lie in order of their buckets.
+    /// Number of groups that lie in the order of their buckets.
     pub(super) in_order: usize,
-    /// For each group behind these the one that its bucket got before, or [`NONE`].
+    /// For each later group, the previous one of its bucket, or [`NONE`].
     pub(super) before: Vec<u32>,
 }
 
-/// The fingerprints with one block in common.
+/// The fingerprints that share one block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bucket {
-    /// Its groups that lie in order, and how many they are.
+    /// The first of its groups that lie in order, and their number.
     start: u32,
     groups: u32,
-    /// The newest group of those that it got later, or [`NONE`].
+    /// The newest of its later groups, or [`NONE`].
     pub(super) newest: u32,
-    /// Fingerprints. Only the last group may have room for more.
+    /// Number of fingerprints. Only the last group can have room for more.
     len: u32,
 }
 
@@ -84,7 +85,7 @@ impl Bucket {
         self.start as usize..(self.start + self.groups) as usize
     }
 
-    /// The group that alone may have room for more.
+    /// The only group that can have room for more.
     pub(super) fn last(self) -> u32 {
         match self.newest {
             NONE => (self.start + self.groups).wrapping_sub(1),
@@ -92,7 +93,7 @@ impl Bucket {
         }
     }
 
-    /// Fingerprints in one of its groups.
+    /// Number of fingerprints in one of its groups.
     pub(super) fn filled(self, group: u32) -> usize {
         match group == self.last() {
             true => (self.len as usize + GROUP - 1) % GROUP + 1,
@@ -101,7 +102,7 @@ impl Bucket {
     }
 }
 
-/// The group before one of those that came later.
+/// The group before one of the later groups.
 #[inline]
 pub(super) fn step_back(before: &[u32], in_order: usize, group: u32) -> u32 {
     let at = (group as usize).wrapping_sub(in_order);
@@ -113,7 +114,7 @@ impl Shard {
         self.memory.len() + self.before.capacity() * 4 + size_of_val(&*self.buckets)
     }
 
-    /// The columns.
+    /// The first column.
     #[inline]
     pub(super) fn near(&self) -> &[Near] {
         let end = self.capacity * size_of::<Near>();
@@ -168,8 +169,8 @@ impl Shard {
         numbers[group][4 * lane..4 * lane + 4].copy_from_slice(&number.to_le_bytes());
     }
 
-    /// Takes larger memory, by a ninth, and puts all groups in order. That happens so seldom that
-    /// each fingerprint is copied a dozen times while its table doubles, by whole groups.
+    /// Grows the memory by a ninth and puts all groups in order. This is rare enough that a
+    /// fingerprint is copied about a dozen times, by whole groups, while its table doubles.
     #[cold]
     fn lay_out(&mut self) {
         let groups = |bucket: &Bucket| (bucket.len as usize).div_ceil(GROUP);
@@ -195,7 +196,7 @@ impl Shard {
             for (to, from) in (start..).zip(bucket.in_order()) {
                 copy(from, to);
             }
-            // The newest, which alone may have room, has to be last.
+            // The newest group must be last, since only it can have room.
             let (mut from, mut to) = (bucket.newest, start + groups);
             while from != NONE {
                 to -= 1;
@@ -223,13 +224,13 @@ fn spread<const N: usize>(group: &mut [u8], lane: usize, bytes: [u8; N]) {
     }
 }
 
-/// The bytes of a lane.
+/// Reads the bytes of a lane.
 #[inline]
 pub(super) fn gather<const N: usize>(group: &[u8], lane: usize) -> [u8; N] {
     std::array::from_fn(|rank| group[rank * GROUP + lane])
 }
 
-/// Zeros to begin with; in large pages where there are many, as far as the system has such.
+/// Memory that starts as zeros; in large pages if it is large and the system has them.
 #[derive(Debug)]
 enum Memory {
     Heap(Vec<u8>),
@@ -238,12 +239,12 @@ enum Memory {
 
 impl Memory {
     fn of(bytes: usize) -> Self {
-        /// Of a large page on most machines.
+        /// Bytes of a large page on most machines.
         const LARGE: usize = 2 << 20;
         if bytes >= LARGE
             && let Ok(pages) = MmapMut::map_anon(bytes)
         {
-            // A system that refuses this serves small pages.
+            // If the system refuses, the pages stay small.
             #[cfg(target_os = "linux")]
             let _ = pages.advise(memmap2::Advice::HugePage);
             return Self::Pages(pages);

@@ -1,71 +1,74 @@
-//! SimHash fingerprints in memory, to be found by Hamming distance: what `gleaner dedup` looks in.
+//! SimHash fingerprints in memory, found by Hamming distance: the index of `gleaner dedup`.
 //!
-//! The 64 bits are four blocks of 16; each of four tables files every fingerprint under another of
-//! its blocks. If two fingerprints differ in at most 3 bits, one block is equal, since 3
-//! differences cannot lie in 4 blocks; if they differ in at most 7, one block differs in at most 1
-//! bit. So looking under the block itself finds every pair within 3 bits, and looking under the
-//! block and its 16 neighbours every pair within 7 (Norouzi, Punjani, Fleet, "Fast Search in
-//! Hamming Space with Multi-Index Hashing", 2012): four tables serve both, where tables alone would
-//! take 8 or more.
+//! The 64 bits are split into four blocks of 16, and each of four tables files every fingerprint
+//! under another of its blocks. If two fingerprints differ in at most 3 bits, one block is equal,
+//! since 3 differences cannot touch 4 blocks. If they differ in at most 7, one block differs in at
+//! most 1 bit. A search of the block itself therefore finds every pair within 3 bits, and a search
+//! of the block and its 16 neighbours every pair within 7 (Norouzi, Punjani, Fleet, "Fast Search in
+//! Hamming Space with Multi-Index Hashing", 2012). Four tables serve both; tables alone would take
+//! 8 or more.
 //!
-//! Among millions a lookup waits for memory and for little else, hence the layout. A bucket's
-//! fingerprints lie side by side, by bytes of equal rank, in large pages. Two of the three blocks
-//! behind that of the bucket are apart from the third and from the numbers: they alone tell almost
-//! always that a fingerprint is more than 3 bits away. And all that a lookup will read is asked for
-//! before any of it is compared, so that the waits overlap. For the same reason fingerprints are
-//! filed many at a time; until then they wait in a list that each lookup goes through.
+//! Among millions of fingerprints, a lookup spends nearly all its time waiting for memory, so the
+//! layout serves the memory. The fingerprints of a bucket lie side by side, grouped by bytes of
+//! equal rank, in large pages. The two blocks after the bucket's own are kept apart from the last
+//! block and from the numbers, because they alone nearly always show that a fingerprint is more
+//! than 3 bits away. A lookup prefetches everything it will read before it compares anything, so
+//! that the waits overlap. For the same reason fingerprints are filed many at a time; until then
+//! they wait in a list that every lookup scans.
 //!
-//! Invariant: every fingerprint stands once in each table, or once in the list. Nothing is deleted.
+//! Invariant: every fingerprint is either in each table once, or in the list once. Nothing is
+//! deleted.
 
 use pulp::Arch;
 
 use super::shards::{BUCKETS, Bucket, Far, GROUP, NONE, Near, Shard, gather, others, step_back};
 
-/// The most bits within which every pair is found.
+/// The largest distance within which every pair is found.
 pub const MAX_GUARANTEED: u8 = 7;
 
 const TABLES: u32 = 4;
 const BLOCK_BITS: u32 = 16;
-/// Buckets that differ from a block in one bit at most.
+/// Number of buckets whose block differs from a given one in at most one bit.
 const NEIGHBOURS: usize = 1 + BLOCK_BITS as usize;
 
-/// Shards of a table.
+/// Number of shards per table.
 const SHARDS: usize = (1 << BLOCK_BITS) / BUCKETS;
 
-/// Bytes that come from memory at once.
+/// Bytes in a cache line.
 const LINE: usize = 64;
 
-/// Fingerprints and their numbers. About 44 bytes a fingerprint when there are millions.
+/// Fingerprints and their numbers. Takes about 44 bytes per fingerprint when there are millions.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// Those of the first table, then those of the second, and so on. Empty until the first
-    /// fingerprint comes.
+    /// The shards of the first table, then those of the second, and so on. Empty until the first
+    /// fingerprints are filed.
     shards: Vec<Shard>,
-    /// A bit for each bucket that is not empty. It stays in the cache, and spares most looks at the
-    /// buckets as long as there are fewer fingerprints than these.
+    /// A bit for each bucket, set unless it is empty. The bits stay in the cache, and save most
+    /// accesses to buckets while there are fewer fingerprints than buckets.
     filled: Vec<u64>,
-    /// What is not filed yet, with its numbers: less than [`WAITING`], or than [`FEW`] at first.
+    /// Fingerprints that are not filed yet, with their numbers: fewer than [`WAITING`], or than
+    /// [`FEW`] before the first are filed.
     waiting: Vec<(u64, u32)>,
 }
 
-/// Fingerprints that are filed together.
+/// Number of fingerprints that are filed together.
 const WAITING: usize = 64;
 
-/// Fingerprints that are looked through one by one before the first is filed: empty tables take 4
-/// MB.
+/// Number of fingerprints that are searched one by one before the first are filed, since empty
+/// tables take 4 MB.
 const FEW: usize = 1_024;
 
-/// A fingerprint that was found.
+/// A fingerprint found by a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// Its number.
     pub number: u32,
-    /// Bits that differ.
+    /// Number of bits in which it differs.
     pub distance: u8,
 }
 
 impl Tables {
-    /// Files a fingerprint under a number.
+    /// Adds a fingerprint under a number.
     pub fn insert(&mut self, fingerprint: u64, number: u32) {
         self.waiting.push((fingerprint, number));
         let enough = match self.shards.is_empty() {
@@ -99,9 +102,9 @@ impl Tables {
         }
     }
 
-    /// Appends all fingerprints at most `distance` bits away that the tables lead to, each once, in
-    /// no order: every one of them if `distance` is at most [`MAX_GUARANTEED`], of more distant
-    /// ones those that share a block but for a bit.
+    /// Appends the fingerprints at most `distance` bits away that the tables lead to, without
+    /// repeats and in no particular order: all of them if `distance` is at most [`MAX_GUARANTEED`],
+    /// otherwise those that share a block except for one bit.
     pub fn find(&self, fingerprint: u64, distance: u8, found: &mut Vec<Found>) {
         Arch::new().dispatch(Search {
             tables: self,
@@ -111,7 +114,7 @@ impl Tables {
         });
     }
 
-    /// The bucket of a fingerprint's block with the bits of `flip` turned, if it is not empty.
+    /// The bucket of a fingerprint's block with the bits of `flip` inverted, unless it is empty.
     #[inline]
     fn look(&self, fingerprint: u64, turn: u32, flip: u16) -> Option<Look<'_>> {
         let block = block(rotated(fingerprint, turn)) ^ flip;
@@ -129,21 +132,21 @@ impl Tables {
         })
     }
 
-    /// Bytes of memory.
+    /// Memory used, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let shards: usize = self.shards.iter().map(Shard::memory_bytes).sum();
         shards + size_of_val(&*self.filled) + self.waiting.capacity() * size_of::<(u64, u32)>()
     }
 }
 
-/// Shard and bucket of a block in a table, and its bit in `filled`.
+/// The shard and the bucket of a block in a table, and its bit in `filled`.
 #[inline]
 fn place(turn: u32, block: u16) -> (usize, usize, usize) {
     let bit = (turn as usize) << BLOCK_BITS | usize::from(block);
     (bit / BUCKETS, bit % BUCKETS, bit)
 }
 
-/// A fingerprint as a table has it: the block that it is filed under comes first.
+/// A fingerprint as a table holds it, rotated so that the block it is filed under comes first.
 #[inline]
 fn rotated(fingerprint: u64, turn: u32) -> u64 {
     fingerprint.rotate_left(BLOCK_BITS * turn)
@@ -154,7 +157,7 @@ fn block(rotated: u64) -> u16 {
     (rotated >> 48) as u16
 }
 
-/// A search; it runs with the widest vectors that the processor has.
+/// A search, run with the widest vectors of the processor.
 struct Search<'a> {
     tables: &'a Tables,
     fingerprint: u64,
@@ -162,12 +165,12 @@ struct Search<'a> {
     found: &'a mut Vec<Found>,
 }
 
-/// A bucket to look in.
+/// A bucket to be searched.
 #[derive(Clone, Copy)]
 struct Look<'a> {
     turn: u32,
     block: u16,
-    /// Bits in which the block differs.
+    /// Number of bits in which its block differs from the searched one.
     flipped: u32,
     shard: &'a Shard,
     bucket: Bucket,
@@ -183,7 +186,8 @@ impl pulp::NullaryFnOnce for Search<'_> {
     )]
     fn call(mut self) {
         self.scan_waiting();
-        // Bits of a block that may differ: what is left over when all four differ in one more.
+        // The bits by which one block may differ: if all four differed in more, the distance would
+        // be exceeded.
         match self.distance / TABLES {
             0 => self.search::<{ TABLES as usize }>(),
             _ => self.search::<{ TABLES as usize * NEIGHBOURS }>(),
@@ -192,7 +196,7 @@ impl pulp::NullaryFnOnce for Search<'_> {
 }
 
 impl Look<'_> {
-    /// Asks for what will be read of a column, and waits for none of it.
+    /// Prefetches the part of a column that will be read, without waiting for it.
     #[inline]
     fn touch<const N: usize>(&self, column: &[[u8; N]]) -> u8 {
         let groups = column.get(self.bucket.in_order()).unwrap_or_default();
@@ -204,7 +208,8 @@ impl Look<'_> {
 }
 
 impl Search<'_> {
-    /// Looks at what is not filed yet, and finds what it would if it were.
+    /// Searches the list of fingerprints that are not filed yet, and finds those that the tables
+    /// would.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -223,7 +228,7 @@ impl Search<'_> {
         }
     }
 
-    /// Looks in `LOOKS` buckets, equally many of each table.
+    /// Searches `LOOKS` buckets, the same number in each table.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -257,8 +262,8 @@ impl Search<'_> {
         }
     }
 
-    /// Looks in one bucket: at two blocks, and at the third where most groups would be left over by
-    /// two.
+    /// Searches one bucket by two blocks, and also by the third if two would leave most groups as
+    /// candidates.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -302,7 +307,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes what is near enough of a group.
+    /// Takes the fingerprints of a group that are close enough.
     fn take(&mut self, look: &Look, group: u32) {
         let Look { turn, shard, .. } = *look;
         let filled = look.bucket.filled(group);
@@ -326,7 +331,7 @@ impl Search<'_> {
     }
 }
 
-/// A fingerprint's other blocks, each byte as often as a group has lanes.
+/// The other blocks of the searched fingerprint, each byte repeated for every lane of a group.
 struct Query {
     near: Near,
     far: Far,
@@ -345,7 +350,7 @@ impl Query {
 /// Two planes side by side: a vector of 32 bytes.
 type Pair = [u8; 2 * GROUP];
 
-/// Bits in which the near blocks differ, not yet added up over the two planes.
+/// Number of bits in which the near blocks differ, per lane, not yet summed over the two planes.
 #[inline(always)]
 #[expect(
     clippy::inline_always,
@@ -357,7 +362,7 @@ fn one(near: &Near, query: &Query) -> Pair {
     sums
 }
 
-/// Likewise of all blocks.
+/// Number of bits in which all other blocks differ, per lane, not yet summed over the two planes.
 #[inline(always)]
 #[expect(
     clippy::inline_always,
@@ -383,7 +388,7 @@ fn add(sums: &mut Pair, bytes: &[u8], own: &[u8]) {
     }
 }
 
-/// Lowers each lane to the bits that differ there.
+/// Lowers each lane to its number of differing bits.
 #[inline(always)]
 #[expect(
     clippy::inline_always,
@@ -396,7 +401,7 @@ fn lower(least: &mut [u8; GROUP], sums: Pair) {
     }
 }
 
-/// Whether a table before that one leads to a pair with these differences.
+/// Whether an earlier table leads to a pair with these differences.
 fn found_before(differing: u64, turn: u32, distance: u32) -> bool {
     let radius = u32::from(distance / TABLES > 0);
     (0..turn).any(|turn| {
@@ -421,8 +426,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Whatever the distance up to 7, the tables find exactly what comparing with everything
-        /// finds.
+        /// At any distance up to 7, the tables find exactly the pairs that comparing with
+        /// everything finds.
         #[test]
         fn every_pair_within_the_distance_is_found_once(
             centre: u64,
@@ -433,7 +438,7 @@ mod tests {
             let flip = |bits: &Vec<u32>| bits.iter().fold(centre, |word, bit| word ^ (1 << bit));
             let stored: Vec<u64> = flips.iter().map(flip).collect();
             let mut tables = Tables::default();
-            // So that some are filed, and some wait.
+            // Some are filed, and some wait.
             for other in 0..others {
                 tables.insert(!centre ^ other as u64, u32::MAX);
             }
@@ -452,7 +457,7 @@ mod tests {
 
     #[test]
     fn buckets_that_outgrow_their_place_lose_nothing() {
-        // All in a few buckets, so that these are laid out anew again and again.
+        // All in a few buckets, so that these are laid out again and again.
         let fingerprint = |number: u32| {
             let mixed = crate::dedup::shingle::mix(u64::from(number));
             let flips = [mixed, mixed >> 6, mixed >> 12, mixed >> 18, mixed >> 24];
@@ -482,7 +487,7 @@ mod tests {
         tables.insert(0x0003_0003_0003_0001, 1);
         tables.insert(0x0007_0007_0003_0003, 2);
         for number in 3..2 * FEW as u32 {
-            // Before they are filed and after.
+            // Before they are filed, and after.
             assert_eq!(search(&tables, 0, 10), [(1, 7)]);
             assert_eq!(search(&tables, 0, 6), Vec::new());
             tables.insert(u64::MAX, number);
