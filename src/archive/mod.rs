@@ -26,6 +26,7 @@ pub use id::{Digest, RecordId};
 pub use memory::MemoryArchive;
 pub use reader::{Limits, ReadRecord, SegmentReader, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
+pub use store_policy::StorePolicy;
 pub use warc::{Recovery, WarcArchive, WarcOptions};
 
 /// The result of the functions of this room.
@@ -171,5 +172,6 @@ impl Error {
     }
 }
 
+mod store_policy;
 #[cfg(test)]
 mod tests;

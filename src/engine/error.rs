@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{DirectoryError, LogError, MemoryPlan, Over, Position};
+use super::messages::Over;
+use super::open::{DirectoryError, MemoryPlan};
+use crate::journal::{LogError, Position};
 use crate::{archive, dedup, fetch, runs, store};
 
 /// Why a run could not begin or go on. What was committed stays, and the same command resumes.

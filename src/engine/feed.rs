@@ -4,56 +4,23 @@
 //! Reads files only, so that it works beside the process that has the store locked; what that
 //! process has not committed is never read, because a kill would take it back. Never changes a line.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Take};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use super::{DataDirectory, DirectoryError, Error, LogError, LogLine, open};
-use crate::journal::{Acknowledged, AcknowledgedFile};
-use crate::journal::{current_path, full_path};
-use crate::rows::DiskState;
-use crate::rows::LogTail;
+use super::error::Error;
+use super::open::{self, DataDirectory, DirectoryError};
+use crate::journal::{Acknowledged, AcknowledgedFile, Position, current_path, full_path};
+use crate::journal::{LogError, LogLine};
+use crate::rows::{DiskState, LogTail};
 
 /// Bytes of a line at most: URLs are limited to 16 KiB, headers to a setting far below.
 const MAX_LINE: u64 = 4 << 20;
 
 /// How long no news is not yet a reason to ask whether the crawl is still there.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// A place between two lines of the log: `FILE:BYTE`. It stays the same when files are renamed, so
-/// a reader can come back to it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// Files before.
-    file: u32,
-    /// Bytes of this file before.
-    byte: u64,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.byte)
-    }
-}
-
-impl FromStr for Position {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parse = || {
-            let (file, byte) = text.split_once(':')?;
-            Some(Self {
-                file: file.parse().ok()?,
-                byte: byte.parse().ok()?,
-            })
-        };
-        parse().ok_or("a position is two numbers such as 0:1234, as `position` of a line has it")
-    }
-}
 
 /// What is to be expected of a log that was read to its acknowledged end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

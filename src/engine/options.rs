@@ -4,7 +4,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{Failpoint, StorePolicy};
+use super::failpoint::Failpoint;
+use crate::archive::StorePolicy;
 use crate::dedup::{Features, Rules};
 use crate::fetch::FetchOptions;
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};

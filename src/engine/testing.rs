@@ -10,14 +10,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::commit::{Committer, StorePolicy};
+use super::commit::Committer;
 use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
 use super::ring::analysts::Analysts;
 use super::ring::reading::Reader;
 use super::view::View;
 use super::visit::{Analysed, Entry, Fetched, Seeds};
-use crate::archive;
+use crate::archive::{self, StorePolicy};
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome, Reservation};
 use crate::frontier::{

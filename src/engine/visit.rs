@@ -19,9 +19,9 @@ use crate::page::sitemap::EntryKind;
 use crate::page::{Page, Wishes};
 use crate::url::{HostKey, Url, UrlId};
 
-use super::LiveOptions;
-use super::again::PutBack;
 use super::messages::SeedsAdded;
+use super::options::LiveOptions;
+use super::requeue::PutBack;
 use crate::rows::PageRecord;
 use tokio::sync::oneshot;
 

@@ -40,6 +40,7 @@ pub use queue::task::{
     Expectation, FetchTask, Purpose, QueuedUrl, RobotsRedirect, Validators, Visited,
 };
 pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};
+pub use queue::write::{QueuedRow, file_by_due_time, put_queued};
 pub use revisit_interval::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions};
 pub use scope::{Scope, ScopeKind, admits_by_entries};

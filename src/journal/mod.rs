@@ -6,9 +6,11 @@
 mod acknowledged;
 mod fetch_log;
 mod page_line;
+mod position;
 mod texts;
 
 pub use acknowledged::{Acknowledged, AcknowledgedFile};
 pub use fetch_log::{FetchLog, LogError, LogLine, current_path, full_path};
 pub use page_line::{Digests, PageLine, RecordPlace};
+pub use position::Position;
 pub use texts::Texts;

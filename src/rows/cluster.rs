@@ -13,14 +13,46 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::PAGES;
-use super::page_record::PageRecord;
+use super::page_record::{Fate, PageRecord};
 use super::rank::{Claim, Merits, Rank};
 use crate::dedup::{Document, DocumentId};
 use crate::store::{Result, Store, Table, keys};
-use crate::url::{Identity, UrlId};
+use crate::url::{self, Identity, UrlId};
 
 /// Maximum number of `rel=canonical` votes counted per cluster, which may have a million members.
 const MAX_CANONICAL_VOTES: usize = 256;
+
+impl Claim {
+    /// Derives the claim from a page record.
+    pub fn of(identity: &Identity, id: UrlId, page: &PageRecord) -> Self {
+        let Fate::Answered { canonical, .. } = &page.fate else {
+            return Self::Nobody;
+        };
+        match canonical.as_deref().map(url::parse) {
+            Some(Ok(hint)) => match identity.id(&hint) {
+                named if named == id => Self::Itself,
+                named => Self::Another(named),
+            },
+            _ => Self::Nobody,
+        }
+    }
+}
+
+/// Returns the keys of a page in `Clusters`.
+pub fn cluster_rows(identity: &Identity, id: UrlId, page: &PageRecord) -> Vec<Vec<u8>> {
+    let Some(duplicate) = page.duplicate() else {
+        return Vec::new();
+    };
+    let mut rows = vec![keys::member(duplicate.of, &duplicate.rank.0, id.as_bytes())];
+    if let Claim::Another(named) = Claim::of(identity, id, page) {
+        rows.push(keys::canonical_vote(
+            duplicate.of,
+            named.as_bytes(),
+            id.as_bytes(),
+        ));
+    }
+    rows
+}
 
 /// The original of a cluster, as its page is now.
 pub struct Head {

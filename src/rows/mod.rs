@@ -11,11 +11,12 @@ mod delta;
 mod page_record;
 mod rank;
 
+pub use cluster::cluster_rows;
 pub use counters::Counters;
 pub use crawl_state::{CrawlState, DiskState, LogTail};
 pub use delta::Delta;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
-pub use rank::{Claim, Merits, Rank, cluster_rows};
+pub use rank::{Claim, Merits, Rank};
 
 use crate::store::{Table, Typed};
 

@@ -2,15 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::page_record::{Fate, PageRecord};
-use crate::store::keys;
-use crate::url::{self, Identity, UrlId};
+use crate::url::UrlId;
 
 /// The rank of a page among those that are the same; the lowest is the canonical one. Ordered by:
 /// naming itself as canonical rather than nobody, and nobody rather than another; https; shorter
 /// URL; more words; body stored; seen earlier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Rank([u8; 16]);
+pub struct Rank(pub(super) [u8; 16]);
 
 /// Which page a page names as canonical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,38 +71,6 @@ impl Rank {
     pub fn is_kept(self) -> bool {
         self.0[KEPT] == 0
     }
-}
-
-impl Claim {
-    /// Derives the claim from a page record.
-    pub fn of(identity: &Identity, id: UrlId, page: &PageRecord) -> Self {
-        let Fate::Answered { canonical, .. } = &page.fate else {
-            return Self::Nobody;
-        };
-        match canonical.as_deref().map(url::parse) {
-            Some(Ok(hint)) => match identity.id(&hint) {
-                named if named == id => Self::Itself,
-                named => Self::Another(named),
-            },
-            _ => Self::Nobody,
-        }
-    }
-}
-
-/// Returns the keys of a page in `Clusters`.
-pub fn cluster_rows(identity: &Identity, id: UrlId, page: &PageRecord) -> Vec<Vec<u8>> {
-    let Some(duplicate) = page.duplicate() else {
-        return Vec::new();
-    };
-    let mut rows = vec![keys::member(duplicate.of, &duplicate.rank.0, id.as_bytes())];
-    if let Claim::Another(named) = Claim::of(identity, id, page) {
-        rows.push(keys::canonical_vote(
-            duplicate.of,
-            named.as_bytes(),
-            id.as_bytes(),
-        ));
-    }
-    rows
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 mod expiry;
 mod membership;
 mod page_records;
+mod queue;
 mod requeue;
 mod revisit;
 mod succession;
@@ -11,5 +12,5 @@ mod succession;
 pub(in crate::engine) use expiry::{Expiry, is_mostly_dead, read_retired};
 pub(in crate::engine) use page_records::{validators, write_page_record};
 pub(in crate::engine) use requeue::find;
-pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter, retry, retry_classes};
+pub use requeue::{retry, retry_classes};
 pub(in crate::engine) use revisit::Revisits;

@@ -5,34 +5,22 @@
 //! itself, by the committer where a crawl runs and else by the command. What of a part does not hold
 //! any more when it is committed is left alone, so that a URL is never in its queue twice.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
 
 use crate::engine::clock::Clock;
 use crate::engine::commit::WriteSet;
 use crate::engine::error::Error;
 use crate::engine::open::{DataDirectory, open_store};
+use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::fetch::FailureClass;
 use crate::frontier::{HostState, Policies, QueuedUrl, Trouble};
 use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord};
 use crate::store::{Durability, Store, Table, decode, keys};
-use crate::url::{self, HostKey, HostMap, HostPattern, UrlId};
+use crate::url::{self, HostKey, HostMap, UrlId};
 
 /// Rows read for one part.
 const ROWS: usize = 2_000;
-
-/// What is put back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetryFilter {
-    /// Classes of failure, of [`retry_classes`].
-    pub classes: Vec<String>,
-    /// Only at these hosts.
-    pub host: Option<HostPattern>,
-}
 
 /// The classes of failure that a URL may be given up for.
 pub fn retry_classes() -> impl Iterator<Item = &'static str> {
@@ -44,48 +32,6 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
     ];
     let troubles = Trouble::ALL.into_iter().map(Trouble::name);
     troubles.chain(others.into_iter().map(FailureClass::name))
-}
-
-/// Where the looking through goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RetryCursor {
-    /// At this page.
-    Pages(Vec<u8>),
-    /// At this host.
-    Hosts(Vec<u8>),
-}
-
-/// What was put back.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retried {
-    /// URLs, by class.
-    pub urls: BTreeMap<String, u64>,
-    /// Hosts whose waits were ended.
-    pub hosts: u64,
-    /// Where it goes on; `None` at the end.
-    pub next: Option<RetryCursor>,
-}
-
-impl Retried {
-    /// Adds what another part did, and goes on where that ended.
-    pub fn add(&mut self, part: Self) {
-        for (class, count) in part.urls {
-            *self.urls.entry(class).or_default() += count;
-        }
-        self.hosts += part.hosts;
-        self.next = part.next;
-    }
-}
-
-/// A part of what is put back.
-#[derive(Debug)]
-pub struct PutBack {
-    filter: RetryFilter,
-    pages: Vec<UrlId>,
-    hosts: Vec<HostKey>,
-    next: Option<RetryCursor>,
-    /// Who waits.
-    pub(in crate::engine) reply: Option<oneshot::Sender<Retried>>,
 }
 
 /// Puts failed URLs back; nobody may be crawling.

@@ -7,16 +7,14 @@
 
 use std::time::Duration;
 
+use super::queue::{Asking, ROWS_PER_COMMIT, queue_revisit};
 use super::succession;
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
-use crate::frontier::{Finding, Moment, Purpose, QueuedUrl, RevisitMode, RevisitPolicy};
+use crate::frontier::{Finding, Moment, RevisitMode, RevisitPolicy};
 use crate::rows::{Fate, PAGES, Revisit};
 use crate::store::{Batch, Durability, Store, Table, encode, keys};
-use crate::url::{self, HostKey, UrlId};
-
-/// Rows read and queued in one commit.
-pub(super) const ROWS_PER_COMMIT: usize = 1_000;
+use crate::url::UrlId;
 
 /// What a run knows of revisits besides its store.
 #[derive(Debug)]
@@ -28,15 +26,6 @@ pub(in crate::engine) struct Revisits {
     adopting: Option<Vec<u8>>,
     /// Some cluster may be without an original.
     has_orphans: bool,
-}
-
-/// How a page is requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asking {
-    /// With conditions: its body only if it has changed.
-    IfModified,
-    /// Without: its body.
-    Always,
 }
 
 impl Revisits {
@@ -228,29 +217,6 @@ impl WriteSet {
         let soonest = self.soonest_revisit.map_or(due, |next| next.min(due));
         self.soonest_revisit = Some(soonest);
     }
-}
-
-/// Queues a page to be visited again.
-pub(super) fn queue_revisit(id: UrlId, asking: Asking, set: &mut WriteSet) -> Result<(), Error> {
-    let Some(page) = set.committed_page(id)? else {
-        return Ok(());
-    };
-    let Ok(url) = url::parse(&page.url) else {
-        return Ok(());
-    };
-    let purpose = match page.fate {
-        Fate::Sitemap { level, .. } => Purpose::Sitemap { level },
-        _ => Purpose::Page,
-    };
-    let queued = QueuedUrl {
-        via: page.via,
-        depth: page.depth,
-        revisit: true,
-        purpose,
-        validators: page.validators.filter(|_| asking == Asking::IfModified),
-        ..QueuedUrl::new(page.url, id)
-    };
-    set.queue(queued, HostKey::of(&url))
 }
 
 /// Whether a status says that there is no page any more.

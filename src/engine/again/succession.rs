@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::revisit::{Asking, ROWS_PER_COMMIT, queue_revisit};
+use super::queue::{Asking, ROWS_PER_COMMIT, queue_revisit};
 use crate::dedup::DocumentId;
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;

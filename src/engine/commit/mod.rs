@@ -19,5 +19,4 @@ pub(in crate::engine) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
 pub(in crate::engine) use committer::Committer;
 pub(in crate::engine) use group::Group;
 pub(in crate::engine) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
-pub use records::StorePolicy;
 pub(in crate::engine) use write_set::WriteSet;

@@ -11,26 +11,14 @@
 //! `archive.store` decides whether the bodies of the last kind, or of all, are kept besides.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::effects::{Places, TextPlace};
-use crate::archive::{Capture, Digest, Original, Record, RecordId, Relation, Truncation};
+use crate::archive::{
+    Capture, Digest, Original, Record, RecordId, Relation, StorePolicy, Truncation,
+};
 use crate::dedup::{Document, Fingerprints, Repeat, Tier, Verdict};
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::{Cut, Exchange};
-
-/// Which bodies the archive keeps.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StorePolicy {
-    /// One of each page: the bodies of all duplicates are left out.
-    #[default]
-    Unique,
-    /// The bodies of byte-for-byte duplicates are left out, those of other duplicates are kept.
-    ExactOnly,
-    /// Every body.
-    All,
-}
 
 /// The records of one visit, and which of them is the response, if one is.
 #[derive(Debug, Default)]

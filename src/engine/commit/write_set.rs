@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::effects::VisitEffects;
-use super::queues::{QueuedRow, file_by_due_time, put_queued};
 use crate::archive::Record;
 use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
 use crate::engine::visit::Receipt;
-use crate::frontier::{HostState, Moment, RobotsRow, domain_spent};
+use crate::frontier::{
+    HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
+};
 use crate::learn::Spent;
 use crate::rows::{CrawlState, Delta, DiskState, PAGES, PageRecord};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};

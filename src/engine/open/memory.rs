@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::engine::Options;
+use crate::engine::options::Options;
 
 /// The bounds of all structures whose size a person decides, in bytes if nothing else is said.
 #[derive(Debug, Clone, PartialEq, Eq)]

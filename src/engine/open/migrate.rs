@@ -10,7 +10,7 @@
 
 use serde::Deserialize;
 
-use super::directory::DataDirectory;
+use super::directory::{DataDirectory, FORMAT, OLDEST};
 use crate::archive::Tail;
 use crate::dedup::DocumentId;
 use crate::engine::error::Error;
@@ -20,19 +20,13 @@ use crate::rows::LogTail;
 use crate::rows::{Counters, CrawlState, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, keys};
 
-/// The oldest format that can be brought up to date.
-pub(super) const OLDEST: u32 = 11;
-
-/// The format that this version writes: it rises when a row or a file changes its form.
-pub(super) const FORMAT: u32 = OLDEST + STEPS.len() as u32;
-
 /// Reads rows of one format and gives what makes them those of the next. It is committed together
 /// with the new number. A step that changes more than fits into memory commits parts of it on its
 /// own; then doing so twice must be harmless.
 type Migration = fn(&dyn Store) -> Result<Batch, Error>;
 
 /// From each format since [`OLDEST`] to the next.
-const STEPS: [Migration; 1] = [split_state];
+const STEPS: [Migration; (FORMAT - OLDEST) as usize] = [split_state];
 
 /// Brings the rows of a directory up to date.
 pub(super) fn migrate(

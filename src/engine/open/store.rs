@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::directory::DataDirectory;
+use super::directory::{DataDirectory, FORMAT};
 use super::memory::MemoryPlan;
-use super::migrate::{self, migrate};
+use super::migrate::migrate;
 use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
@@ -100,7 +100,7 @@ fn begin(
     let (state, disk) = (CrawlState::default(), DiskState::default());
     let mut batch = Batch::new();
     batch.put(Table::Meta, keys::meta::SECRET, secret);
-    batch.put(Table::Meta, keys::meta::FORMAT, encode(&migrate::FORMAT));
+    batch.put(Table::Meta, keys::meta::FORMAT, encode(&FORMAT));
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
     batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
     batch.put(Table::Meta, keys::meta::FEATURES, options.features.line());

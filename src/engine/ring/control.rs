@@ -8,8 +8,9 @@ use arc_swap::ArcSwap;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::again::{PutBack, Retried, RetryCursor, RetryFilter, find};
+use crate::engine::again::find;
 use crate::engine::messages::{Over, SeedsAdded};
+use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::engine::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;

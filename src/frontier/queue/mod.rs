@@ -8,5 +8,6 @@ pub(super) mod block;
 pub(super) mod host;
 
 pub(super) mod walk;
+pub(super) mod write;
 
 pub(super) mod refill;

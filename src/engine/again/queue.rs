@@ -1,0 +1,42 @@
+//! From the record of a page to its host's queue: a visit that is not its first.
+
+use crate::engine::Error;
+use crate::engine::commit::WriteSet;
+use crate::frontier::{Purpose, QueuedUrl};
+use crate::rows::Fate;
+use crate::url::{self, HostKey, UrlId};
+
+/// Rows read and queued in one commit.
+pub(super) const ROWS_PER_COMMIT: usize = 1_000;
+
+/// How a page is requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// With conditions: its body only if it has changed.
+    IfModified,
+    /// Without: its body.
+    Always,
+}
+
+/// Queues a page to be visited again.
+pub(super) fn queue_revisit(id: UrlId, asking: Asking, set: &mut WriteSet) -> Result<(), Error> {
+    let Some(page) = set.committed_page(id)? else {
+        return Ok(());
+    };
+    let Ok(url) = url::parse(&page.url) else {
+        return Ok(());
+    };
+    let purpose = match page.fate {
+        Fate::Sitemap { level, .. } => Purpose::Sitemap { level },
+        _ => Purpose::Page,
+    };
+    let queued = QueuedUrl {
+        via: page.via,
+        depth: page.depth,
+        revisit: true,
+        purpose,
+        validators: page.validators.filter(|_| asking == Asking::IfModified),
+        ..QueuedUrl::new(page.url, id)
+    };
+    set.queue(queued, HostKey::of(&url))
+}
