@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::id::{Digest, RecordId};
 
@@ -90,7 +91,8 @@ pub enum Relation {
 }
 
 /// Why a payload is incomplete (WARC/1.1, section 5.13).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Truncation {
     /// The configured maximum length was exceeded.
     Length,
@@ -103,8 +105,9 @@ pub enum Truncation {
 }
 
 /// The kinds of records that gleaner writes (WARC/1.1, chapter 6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "kebab-case")]
 pub enum RecordKind {
     /// Describes the segment that it opens.
     Warcinfo,
@@ -378,26 +381,14 @@ impl Record {
 impl RecordKind {
     /// Returns the value of WARC-Type.
     pub fn as_str(self) -> &'static str {
-        match self {
-            RecordKind::Warcinfo => "warcinfo",
-            RecordKind::Request => "request",
-            RecordKind::Response => "response",
-            RecordKind::Revisit => "revisit",
-            RecordKind::Metadata => "metadata",
-            RecordKind::Conversion => "conversion",
-        }
+        self.into()
     }
 }
 
 impl Truncation {
     /// Returns the value of WARC-Truncated.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Truncation::Length => "length",
-            Truncation::Time => "time",
-            Truncation::Disconnect => "disconnect",
-            Truncation::Unspecified => "unspecified",
-        }
+        self.into()
     }
 }
 

@@ -3,34 +3,28 @@
 
 use std::process::ExitCode;
 
-/// How a command ended.
+/// How a command ended. The values are the exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Exit {
     /// Success, which includes a crawl that was stopped gracefully.
-    Done,
+    Done = 0,
     /// A failure at run time. Committed data is safe.
-    Failed,
+    Failed = 1,
     /// Invalid arguments, configuration or seeds. clap uses the same code.
-    Usage,
+    Usage = 2,
     /// The data directory cannot be used: it is in use, of another version, or not a crawl, or no
     /// crawl is running in it.
-    Directory,
+    Directory = 3,
     /// The disk is full. The same command resumes the crawl when there is space.
-    DiskFull,
+    DiskFull = 4,
     /// The crawl does not know the given URL.
-    Unknown,
+    Unknown = 5,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Directory => 3,
-            Exit::DiskFull => 4,
-            Exit::Unknown => 5,
-        })
+        Self::from(exit as u8)
     }
 }
 

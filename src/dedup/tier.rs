@@ -1,10 +1,14 @@
 //! The tiers of duplication, and how the near tier finds its candidates.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// One way to be a duplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Tier {
     /// The same bytes after content decoding.
     Raw,
@@ -22,12 +26,7 @@ impl Tier {
 
     /// The name in logs, records and counters.
     pub fn name(self) -> &'static str {
-        match self {
-            Tier::Raw => "raw",
-            Tier::Normalized => "normalized",
-            Tier::Content => "content",
-            Tier::Near => "near",
-        }
+        self.into()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::document::Document;
 use super::{Similarity, Tier};
@@ -42,8 +43,9 @@ impl Verdict {
 }
 
 /// The reason why a response can be neither an original nor a duplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Ineligible {
     /// There is no response, or its status is not 2xx.
     Status,
@@ -66,16 +68,7 @@ pub enum Ineligible {
 impl Ineligible {
     /// The name in logs, records and counters.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Empty => "empty",
-            Self::Cut => "cut",
-            Self::Kind => "kind",
-            Self::Challenge => "challenge",
-            Self::Denied => "denied",
-            Self::Consent => "consent",
-            Self::Repeated => "repeated",
-        }
+        self.into()
     }
 
     /// Whether the server sent something else instead of the page.

@@ -3,9 +3,13 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 /// The steps of a commit, of a checkpoint, and of a start, in order. The process can be made to die after each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Step {
     /// The visits of a group are judged.
     Judged,
@@ -36,37 +40,11 @@ pub enum Step {
 impl Step {
     /// All steps, in order; the last four are reached only where fingerprints are made again, or a
     /// data directory of an older format is opened.
-    pub const ALL: [Step; 12] = [
-        Step::Judged,
-        Step::Appended,
-        Step::Synced,
-        Step::Committed,
-        Step::Applied,
-        Step::DocumentsWritten,
-        Step::RunsInstalled,
-        Step::DeltasRemoved,
-        Step::Refingerprinted,
-        Step::Rebuilt,
-        Step::VersionRaised,
-        Step::Migrated,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The step's name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Step::Judged => "judged",
-            Step::Appended => "appended",
-            Step::Synced => "synced",
-            Step::Committed => "committed",
-            Step::Applied => "applied",
-            Step::DocumentsWritten => "documents-written",
-            Step::RunsInstalled => "runs-installed",
-            Step::DeltasRemoved => "deltas-removed",
-            Step::Refingerprinted => "refingerprinted",
-            Step::Rebuilt => "rebuilt",
-            Step::VersionRaised => "version-raised",
-            Step::Migrated => "migrated",
-        }
+        self.into()
     }
 }
 
@@ -100,15 +78,11 @@ impl FromStr for Failpoint {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, times) = text.split_once(':').unwrap_or((text, "1"));
-        let step = Step::ALL
-            .into_iter()
-            .find(|step| step.name() == name)
-            .ok_or_else(|| {
-                format!(
-                    "no step `{name}`; the steps are {}",
-                    Step::ALL.map(Step::name).join(", ")
-                )
-            })?;
+        let step = Step::ALL.iter().find(|step| step.name() == name);
+        let step = *step.ok_or_else(|| {
+            let names: Vec<_> = Step::ALL.iter().map(|step| step.name()).collect();
+            format!("no step `{name}`; the steps are {}", names.join(", "))
+        })?;
         let remaining = times
             .parse()
             .map_err(|_| format!("`{times}` is not a number of times"))?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use strum::IntoStaticStr;
 
 use crate::url::{Url, join};
 
@@ -216,7 +217,8 @@ impl Failure {
 }
 
 /// Classes of failure, by what can be done about them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FailureClass {
     /// The name could not be resolved.
     Dns,
@@ -243,18 +245,7 @@ pub enum FailureClass {
 impl FailureClass {
     /// Returns the class's name in logs and counters.
     pub fn name(self) -> &'static str {
-        match self {
-            FailureClass::Dns => "dns",
-            FailureClass::Connect => "connect",
-            FailureClass::Tls => "tls",
-            FailureClass::Timeout => "timeout",
-            FailureClass::Disconnect => "disconnect",
-            FailureClass::Protocol => "protocol",
-            FailureClass::Guard => "guard",
-            FailureClass::Robots => "robots",
-            FailureClass::Budget => "budget",
-            FailureClass::Internal => "internal",
-        }
+        self.into()
     }
 }
 

@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::Moment;
 
@@ -43,8 +44,22 @@ pub struct Politeness {
 }
 
 /// Classes of failure, as far as they decide about further attempts and the host's pace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Trouble {
     /// The name could not be resolved.
     Dns,
@@ -66,29 +81,11 @@ pub enum Trouble {
 
 impl Trouble {
     /// All classes.
-    pub const ALL: [Self; 8] = [
-        Self::Dns,
-        Self::Connect,
-        Self::Tls,
-        Self::Timeout,
-        Self::Disconnect,
-        Self::Protocol,
-        Self::Overloaded,
-        Self::ServerError,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The name used in settings, records and counters.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Disconnect => "disconnect",
-            Self::Protocol => "protocol",
-            Self::Overloaded => "overloaded",
-            Self::ServerError => "server-error",
-        }
+        self.into()
     }
 }
 
@@ -125,7 +122,11 @@ impl From<Vec<Trouble>> for Troubles {
 
 impl From<Troubles> for Vec<Trouble> {
     fn from(set: Troubles) -> Self {
-        Trouble::ALL.into_iter().filter(|it| set.has(*it)).collect()
+        Trouble::ALL
+            .iter()
+            .copied()
+            .filter(|it| set.has(*it))
+            .collect()
     }
 }
 
@@ -393,7 +394,7 @@ mod tests {
     #[test]
     fn no_failure_speeds_a_host_up() {
         let fine = politeness().after(&pace(0, Some(9)), FINE, Moment(0)).due;
-        for trouble in Trouble::ALL {
+        for &trouble in Trouble::ALL {
             let mut pace = pace(0, Some(9));
             let mut last = Duration::ZERO;
             for _ in 0..50 {
@@ -419,7 +420,7 @@ mod tests {
             serde_json::to_string(&set).unwrap(),
             r#"["tls","server-error"]"#
         );
-        for trouble in Trouble::ALL {
+        for &trouble in Trouble::ALL {
             assert_eq!(serde_json::to_value(trouble).unwrap(), trouble.name());
         }
     }

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// How the time between two visits of a page is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +71,8 @@ impl RevisitPolicy {
 }
 
 /// What a visit found, compared with the previous one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Finding {
     /// There was no previous visit.
     First,
@@ -87,13 +89,7 @@ pub enum Finding {
 impl Finding {
     /// The name used in counters.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Unchanged => "unchanged",
-            Self::Changed => "changed",
-            Self::Gone => "gone",
-            Self::Unreachable => "unreachable",
-        }
+        self.into()
     }
 }
 

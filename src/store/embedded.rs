@@ -88,7 +88,7 @@ impl Embedded {
         // it has read. Files are therefore as large as a memtable and not 64 MiB.
         let max_buffered = 2 * memtable * Table::ALL.len() as u64;
         let mut tables = Vec::with_capacity(Table::ALL.len());
-        for table in Table::ALL {
+        for &table in Table::ALL {
             let keyspace = database
                 .keyspace(table.name(), || {
                     layout(table)

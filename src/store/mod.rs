@@ -15,13 +15,15 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
 pub use typed::Typed;
 
 /// The tables. [`keys`] has the key layout of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Table {
     /// Single rows by name: the crawl's secret, its counters, its settings.
     Meta,
@@ -50,35 +52,11 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of their declaration.
-    pub const ALL: [Table; 11] = [
-        Table::Meta,
-        Table::Pages,
-        Table::Hosts,
-        Table::Queue,
-        Table::Due,
-        Table::Robots,
-        Table::Scope,
-        Table::Revisits,
-        Table::Clusters,
-        Table::Learned,
-        Table::Deltas,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the name under which an engine keeps the table.
     pub fn name(self) -> &'static str {
-        match self {
-            Table::Meta => "meta",
-            Table::Pages => "pages",
-            Table::Hosts => "hosts",
-            Table::Queue => "queue",
-            Table::Due => "due",
-            Table::Robots => "robots",
-            Table::Scope => "scope",
-            Table::Revisits => "revisits",
-            Table::Clusters => "clusters",
-            Table::Learned => "learned",
-            Table::Deltas => "deltas",
-        }
+        self.into()
     }
 }
 

@@ -30,7 +30,7 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
         FailureClass::Budget,
         FailureClass::Internal,
     ];
-    let troubles = Trouble::ALL.into_iter().map(Trouble::name);
+    let troubles = Trouble::ALL.iter().map(|it| it.name());
     troubles.chain(others.into_iter().map(FailureClass::name))
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use tokio::sync::watch;
 
 use crate::rows::Counters;
@@ -48,8 +49,10 @@ pub struct MemoryUse {
 }
 
 /// What keeps a crawl from going faster at this moment, as far as the scheduler knows it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(strum::VariantArray))]
+#[strum(serialize_all = "kebab-case")]
 pub enum Limit {
     /// It has not begun to fetch.
     #[default]
@@ -85,22 +88,7 @@ pub enum Limit {
 impl Limit {
     /// The name in `status.json` and on the progress line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Politeness => "politeness",
-            Self::Rate => "rate",
-            Self::Concurrency => "concurrency",
-            Self::Analysts => "analysts",
-            Self::Committer => "committer",
-            Self::Visits => "visits",
-            Self::Dns => "dns",
-            Self::Reading => "reading",
-            Self::InProgress => "in-progress",
-            Self::Empty => "empty",
-            Self::Paused => "paused",
-            Self::Disk => "disk",
-            Self::Ending => "ending",
-        }
+        self.into()
     }
 }
 
@@ -274,6 +262,8 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray as _;
+
     use super::*;
 
     /// A crawl in full swing.
@@ -334,22 +324,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_status_file() {
-        for limit in [
-            Limit::Starting,
-            Limit::Politeness,
-            Limit::Rate,
-            Limit::Concurrency,
-            Limit::Analysts,
-            Limit::Committer,
-            Limit::Visits,
-            Limit::Dns,
-            Limit::Reading,
-            Limit::InProgress,
-            Limit::Empty,
-            Limit::Paused,
-            Limit::Disk,
-            Limit::Ending,
-        ] {
+        for limit in Limit::VARIANTS {
             assert_eq!(serde_json::to_value(limit).unwrap(), limit.name());
         }
     }
