@@ -1,11 +1,11 @@
-//! The engine's clock: where the pure rooms' moments come from.
+//! The engine's clock, the source of the moments that the pure rooms are given.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::frontier::Moment;
 
-/// Wall time at the start, monotonic from then on: a clock that is set back does not make two
-/// visits of a host come close.
+/// Wall time at the start, monotonic from then on: setting the system clock back does not bring two
+/// visits of a host closer together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     start: Instant,
@@ -31,7 +31,8 @@ impl Clock {
         self.start_moment.plus(self.start.elapsed())
     }
 
-    /// The next full millisecond: what ended now had ended by then, never after it.
+    /// Returns the current time, rounded up to a full millisecond: what has ended by now had ended
+    /// by then.
     pub(super) fn now_or_later(&self) -> Moment {
         self.now().plus(Duration::from_millis(1))
     }
@@ -44,8 +45,8 @@ impl Clock {
         self.start
     }
 
-    /// The instant of a moment, to sleep until it. A moment is cut to milliseconds: the one after
-    /// it is never early.
+    /// Returns the instant of a moment, to sleep until it. Moments are truncated to milliseconds,
+    /// so the instant after one is never early.
     pub(super) fn instant(&self, moment: Moment) -> Instant {
         self.start + self.start_moment.until(moment) + Duration::from_millis(1)
     }

@@ -1,4 +1,4 @@
-//! A crawl that is open: what can be done with it before it runs, and running it.
+//! An open crawl: what can be done with it before it runs, and running it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub struct Crawl {
 }
 
 impl Crawl {
-    /// Opens the crawl in a data directory, or begins one there.
+    /// Opens the crawl in a data directory, or begins a new one.
     pub fn open(path: &Path, mut options: Options) -> Result<Self, Error> {
         let plan = MemoryPlan::of(&options);
         if !plan.fits() {
@@ -59,17 +59,17 @@ impl Crawl {
         })
     }
 
-    /// Whether there was a crawl already.
+    /// Returns `true` if the crawl existed before.
     pub fn is_resumed(&self) -> bool {
         self.resumed
     }
 
-    /// What was done so far.
+    /// Returns the counters of the crawl.
     pub fn counters(&self) -> &Counters {
         &self.committer.state.counters
     }
 
-    /// What can be looked at while seeds are added and while it runs.
+    /// Returns a handle to observe the crawl, while seeds are added and while it runs.
     pub fn watch(&self) -> Watch {
         Watch {
             counters: self.committer.counters.subscribe(),
@@ -78,12 +78,12 @@ impl Crawl {
         }
     }
 
-    /// Speaks to the run of this crawl: what is asked before it began waits.
+    /// Returns a handle to send commands to the run. Commands wait until the run begins.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// The summary of a run that had nothing to do.
+    /// Returns the summary of a run that had nothing to do.
     pub fn nothing_to_do(&self) -> Summary {
         Summary {
             ending: Ending::Drained,
@@ -95,14 +95,14 @@ impl Crawl {
         }
     }
 
-    /// Admits seeds given by the user, until asked to stop; those that are known already are not
+    /// Admits seeds given by the user until asked to stop. Seeds that are known already are not
     /// admitted again.
     pub fn add_seeds(
         &mut self,
         seeds: impl Iterator<Item = Url>,
         stop: &StopHandle,
     ) -> Result<(), Error> {
-        /// Seeds in one commit.
+        /// Number of seeds per commit.
         const CHUNK: usize = 1_000;
         let mut chunk = Vec::with_capacity(CHUNK);
         for seed in seeds {
@@ -131,7 +131,8 @@ impl Crawl {
         Ok(())
     }
 
-    /// Keeps the settings of this run and tells which differ from the last one's: name, then, now.
+    /// Stores the settings of this run and returns those that differ from the last run's: name, old
+    /// value, new value.
     pub fn compare_settings(
         &mut self,
         settings: &BTreeMap<String, String>,
@@ -155,7 +156,7 @@ impl Crawl {
         Ok(changed)
     }
 
-    /// Crawls until nothing is left, a limit is reached, or it is stopped.
+    /// Crawls until nothing is left, a limit is reached, or the crawl is stopped.
     pub fn run(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
         ring::run(self, limits, stop)
     }
@@ -164,22 +165,22 @@ impl Crawl {
 /// What a run did.
 #[derive(Debug, Clone)]
 pub struct Summary {
-    /// Why it ended.
+    /// Why the run ended.
     pub ending: Ending,
-    /// What was done since the crawl began.
+    /// Counters since the crawl began.
     pub counters: Counters,
-    /// How long this run took.
+    /// Duration of the run.
     pub took: Duration,
-    /// URLs whose server answered in this run.
+    /// URLs whose server responded in this run.
     pub pages: u64,
-    /// The hosts of this run that took longest to answer, the slowest first.
+    /// The hosts of this run with the longest mean response time, slowest first.
     pub slowest: Vec<HostFigures>,
-    /// The hosts of this run that sent most, the largest first.
+    /// The hosts of this run that sent most bytes, largest first.
     pub largest: Vec<HostFigures>,
 }
 
 impl Summary {
-    /// Pages a second in this run.
+    /// Returns the pages per second of this run.
     pub fn pages_per_second(&self) -> f64 {
         // A run that fetched nothing may have taken no time.
         self.pages as f64 / self.took.as_secs_f64().max(0.001)

@@ -1,4 +1,4 @@
-//! Why a run could not begin or go on: the rooms' errors, and the engine's own.
+//! Errors that keep a run from starting or continuing: those of the rooms, and the engine's own.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::open::{DirectoryError, MemoryPlan};
 use crate::journal::{LogError, Position};
 use crate::{archive, dedup, fetch, runs, store};
 
-/// Why a run could not begin or go on. What was committed stays, and the same command resumes.
+/// Why a run could not start or continue. What was committed stays, and the same command resumes.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data directory cannot be used.
@@ -29,7 +29,7 @@ pub enum Error {
     /// The log failed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The client could not be set up.
+    /// The HTTP client could not be set up.
     #[error(transparent)]
     Fetch(#[from] fetch::Error),
     /// The status could not be read or written.
@@ -37,61 +37,61 @@ pub enum Error {
     Status {
         /// The data directory.
         path: PathBuf,
-        /// Why.
+        /// The underlying error.
         source: io::Error,
     },
     /// Threads could not be started.
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
-    /// What the store vouches for is there, and the store is not.
+    /// The store is missing, but other files of the crawl exist.
     #[error(
         "{path} holds `{found}` of an earlier crawl, but its store is missing; put the folder `store` back from a backup, or keep `warc` elsewhere and begin in another directory"
     )]
     StoreMissing {
         /// The data directory.
         path: PathBuf,
-        /// What is there.
+        /// What exists.
         found: &'static str,
     },
-    /// The log was to be read on from a place where no line ends.
+    /// A given position is not the end of a line of the log.
     #[error(
         "position {position} is not in the log in {path}: {reason}; give a `position` that a line of this crawl had, or leave it out to begin at the beginning"
     )]
     Position {
-        /// What was given.
+        /// The given position.
         position: Position,
-        /// The directory of the log.
+        /// Directory of the log.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Nothing runs any more that could be asked.
+    /// No crawl is running that could take a command.
     #[error(transparent)]
     Over(#[from] Over),
-    /// Other fingerprints are asked for, and what they would be made of is not all there.
+    /// The settings ask for other fingerprints, and a file needed to compute them is missing.
     #[error(
         "the settings of [dedup], or this version, ask for other fingerprints than this crawl has, and {file} is missing, from which they are made again; put it back, or take the change back"
     )]
     Refingerprint {
-        /// A file of the archive.
+        /// The missing file of the archive.
         file: PathBuf,
     },
-    /// Other rules make the canonical form.
+    /// The rules of the canonical form differ from those that the crawl began with.
     #[error(
         "this crawl was begun with other rules of the canonical form, and would take URLs that it knows for new ones (then: {then}; now: {now}); set [url] as it was, or begin in another directory"
     )]
     UrlForm {
-        /// What was said then and is not now.
+        /// The old description.
         then: String,
-        /// What is said now and was not then.
+        /// The new description.
         now: String,
     },
-    /// The structures are to take more memory than there is for them.
+    /// The structures of the crawl do not fit into `state.max_memory`.
     #[error(
         "state.max_memory is too little for what it is to hold: {0}; give more with --max-memory, or lower a setting that is named"
     )]
     Memory(MemoryPlan),
-    /// A mistake of ours.
+    /// A bug in gleaner.
     #[error(
         "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"
     )]
@@ -99,7 +99,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the disk is full.
+    /// Returns `true` if the disk is full.
     pub fn is_full_disk(&self) -> bool {
         let mut error: Option<&(dyn std::error::Error + 'static)> = Some(self);
         while let Some(cause) = error {

@@ -1,4 +1,4 @@
-//! What the scheduler is told by those who work for it.
+//! Events: what the scheduler is told by fetchers, readers and the committer.
 
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use crate::frontier::{Loaded, Refilled, Visited};
 use crate::store;
 use crate::url::HostKey;
 
-/// What the scheduler is told.
+/// An event for the scheduler.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A fetch ended.
     Visited(Box<Visited>),
-    /// The address of a host was looked for.
+    /// The address of a host was looked up.
     Resolved(HostKey, Option<IpAddr>),
     /// A group was committed.
     Committed(Vec<Receipt>),
@@ -20,6 +20,6 @@ pub(super) enum Event {
     Refilled(Result<Refilled, store::Error>),
     /// Hosts were read.
     Loaded(Result<Loaded, store::Error>),
-    /// The committer ended before its time: the run cannot go on.
+    /// The committer ended early: the run cannot continue.
     CommitterGone,
 }

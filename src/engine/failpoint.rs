@@ -1,11 +1,13 @@
-//! Dying on purpose: the binary that ships is the binary that is killed in tests.
+//! Failpoints: the process kills itself at a given step, so that tests kill the same binary that
+//! ships.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// The steps of a commit, of a checkpoint, and of a start, in order. The process can be made to die after each.
+/// The steps of a commit, of a checkpoint and of a start, in order. The process can be made to die
+/// after each.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -19,30 +21,30 @@ pub enum Step {
     Synced,
     /// The store has committed.
     Committed,
-    /// The schedule has its receipts.
+    /// The schedule has the receipts.
     Applied,
     /// A checkpoint has written the documents.
     DocumentsWritten,
-    /// A checkpoint has installed the runs' manifest.
+    /// A checkpoint has installed the manifest of the runs.
     RunsInstalled,
     /// A checkpoint has removed the deltas that it covers.
     DeltasRemoved,
-    /// At the start, pages were given other fingerprints.
+    /// At the start, the fingerprints of pages were recomputed.
     Refingerprinted,
-    /// And documents and runs were rebuilt from them.
+    /// At the start, documents and runs were rebuilt from new fingerprints.
     Rebuilt,
-    /// At the start, older versions were kept from a data directory that they wrote.
+    /// At the start, a data directory of an older format was closed to older versions.
     VersionRaised,
     /// At the start, a step from one format to the next was committed.
     Migrated,
 }
 
 impl Step {
-    /// All steps, in order; the last four are reached only where fingerprints are made again, or a
-    /// data directory of an older format is opened.
+    /// All steps, in order. The last four are reached only if fingerprints are recomputed or a data
+    /// directory of an older format is opened.
     pub const ALL: &[Self] = Self::VARIANTS;
 
-    /// The step's name on the command line.
+    /// Returns the step's name on the command line.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -56,7 +58,7 @@ pub struct Failpoint {
 }
 
 impl Failpoint {
-    /// Tells that a step is reached. Does not return if it is the one.
+    /// Reports that a step is reached. Does not return if it is the one at which to die.
     pub(super) fn reach(failpoint: &mut Option<Self>, step: Step) {
         let Some(failpoint) = failpoint else {
             return;
@@ -64,7 +66,7 @@ impl Failpoint {
         if failpoint.step == step {
             failpoint.remaining = failpoint.remaining.saturating_sub(1);
             if failpoint.remaining == 0 {
-                // What `kill -9` does: no destructor runs, no buffer is flushed.
+                // Same as `kill -9`: no destructor runs, no buffer is flushed.
                 let own = rustix::process::getpid();
                 let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
                 std::process::abort();

@@ -1,8 +1,8 @@
-//! The committed log as a stream: from a position on, up to what is acknowledged, and on from there
-//! while a crawl goes on.
+//! The committed log as a stream: from a position up to what is acknowledged, and on from there
+//! while a crawl runs.
 //!
-//! Reads files only, so that it works beside the process that has the store locked; what that
-//! process has not committed is never read, because a kill would take it back. Never changes a line.
+//! Only reads files, so it works beside the process that has the store locked. What that process
+//! has not committed is never read, because a kill would take it back. Lines are never changed.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Take};
@@ -16,36 +16,36 @@ use crate::journal::{Acknowledged, AcknowledgedFile, Position, current_path, ful
 use crate::journal::{LogError, LogLine};
 use crate::rows::{DiskState, LogTail};
 
-/// Bytes of a line at most: URLs are limited to 16 KiB, headers to a setting far below.
+/// Maximum length of a line, in bytes: URLs are limited to 16 KiB, headers to a setting far below.
 const MAX_LINE: u64 = 4 << 20;
 
-/// How long no news is not yet a reason to ask whether the crawl is still there.
+/// Time without news after which the reader checks whether the crawl is still running.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is to be expected of a log that was read to its acknowledged end.
+/// What to expect of a log that was read to its acknowledged end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
-    /// A crawl goes on.
+    /// A crawl is running.
     Running,
-    /// The crawl was killed; it may be begun again.
+    /// The crawl was killed; it may be resumed.
     Killed,
-    /// The crawl has ended; what it left is to be read now.
+    /// The crawl has ended; what it left can be read now.
     Ended,
 }
 
-/// The committed lines of a log, read in order.
+/// The committed lines of a log, in order.
 pub struct Feed {
     data: PathBuf,
     log: PathBuf,
     end: LogTail,
-    /// Behind the last line that was given.
+    /// Position behind the last line that was returned.
     position: Position,
     file: Option<BufReader<Take<File>>>,
     last_news: Instant,
 }
 
 impl Feed {
-    /// Opens the log of a data directory behind `after`.
+    /// Opens the log of a data directory at `after`.
     pub fn open(data: &Path, after: Position) -> Result<Self, Error> {
         DataDirectory::check_version(data)?;
         let log = data.join("log");
@@ -66,8 +66,8 @@ impl Feed {
         Ok(feed)
     }
 
-    /// The next line and the position behind it; `None` at the end of what is known to be
-    /// committed. Lines that cannot be read are skipped.
+    /// Returns the next line and the position behind it, or `None` at the end of what is known to
+    /// be committed. Lines that cannot be read are skipped.
     pub fn read_line(&mut self) -> Result<Option<(LogLine, Position)>, Error> {
         loop {
             let is_full = self.position.file < self.end.rotated;
@@ -99,7 +99,7 @@ impl Feed {
         }
     }
 
-    /// Looks how far the log is committed by now.
+    /// Updates how far the log is committed.
     pub fn refresh(&mut self) -> Result<Outlook, Error> {
         let known = self.end;
         let found = self.look()?;
@@ -114,7 +114,8 @@ impl Feed {
             self.last_news = Instant::now();
             return Ok(Outlook::Running);
         }
-        // Once more: it may have committed after the first look, and ended before the second.
+        // Looks again, because the crawl may have committed after the first look and ended before
+        // the second.
         Ok(match self.look()?.open {
             true => Outlook::Killed,
             false => Outlook::Ended,
@@ -126,13 +127,13 @@ impl Feed {
             open: true,
             ..Acknowledged::default()
         });
-        // After a kill the store may have told of more than the file does.
+        // After a kill, the store may acknowledge more than the file does.
         self.end = self.end.max(found.tail);
         Ok(found)
     }
 
-    /// The next line of this file without its end; `None` at the end of the file, or of what may be
-    /// read of it.
+    /// Returns the next line of this file without its end, or `None` at the end of the file or of
+    /// what may be read of it.
     fn next_in_file(&mut self, is_full: bool) -> io::Result<Option<Vec<u8>>> {
         let Position { file, byte } = self.position;
         if self.file.is_none() {
@@ -149,7 +150,7 @@ impl Feed {
         let Some(reader) = &mut self.file else {
             return Ok(None);
         };
-        // Not a byte further, or the buffer would hold what a kill takes back.
+        // Reads no byte further, because the buffer would then hold what a kill takes back.
         let buffered = byte + reader.buffer().len() as u64;
         let end = if is_full { u64::MAX } else { self.end.bytes };
         reader.get_mut().set_limit(end.saturating_sub(buffered));
@@ -159,7 +160,7 @@ impl Feed {
         Ok((read > 0).then_some(line))
     }
 
-    /// Opens the file that the position is in; `None` if it is not there any more.
+    /// Opens the file of the position, or returns `None` if it no longer exists.
     fn open_file(&self) -> io::Result<Option<File>> {
         let full = full_path(&self.log, self.position.file);
         loop {
@@ -171,7 +172,7 @@ impl Feed {
                 return Ok(None);
             }
             match File::open(current_path(&self.log)) {
-                // Full in the meantime: then this may be the one after it.
+                // The file was full in the meantime, so this may be the one after it.
                 Ok(_) if full.exists() => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound && full.exists() => {}
                 opened => return opened.map(Some),
@@ -179,7 +180,7 @@ impl Feed {
         }
     }
 
-    /// Refuses a position that no line of this log ends at.
+    /// Refuses a position at which no line of this log ends.
     fn check_position(&mut self) -> Result<(), Error> {
         let Position { file, byte } = self.position;
         let refused = |reason| {
@@ -216,13 +217,14 @@ impl Feed {
     }
 }
 
-/// The end of the log in a data directory that is ours, from the store.
+/// Reads the end of the log in a data directory from the store, which this process has locked.
 fn committed(directory: &DataDirectory, log: &Path) -> Result<LogTail, Error> {
     let store = open::open_store(directory)?;
     let tail = DiskState::read(&*store)?.unwrap_or_default().log;
     match acknowledged(log)? {
         Some(found) if found.tail < tail => {
-            // A kill left it behind. Mended now, it never says less than a reader was given.
+            // A kill left the file behind the store. Once repaired, it never acknowledges less than
+            // a reader was given.
             let mended = Acknowledged { tail, ..found };
             let written = AcknowledgedFile::open(log).and_then(|file| file.write(mended));
             if let Err(error) = written {

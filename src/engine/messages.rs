@@ -1,33 +1,33 @@
-//! What passes between a run and those who started it or speak to it.
+//! Messages between a run and those who started it or send it commands.
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-/// Asks a run to stop: no new fetches, those in progress get a moment to end, everything that
-/// arrived is committed. Cheap to clone.
+/// Asks a run to stop: it starts no new fetches, gives those in progress a moment to end, and
+/// commits everything that arrived. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct StopHandle(watch::Sender<bool>);
 
 impl StopHandle {
-    /// A handle that was not used yet.
+    /// Creates a handle.
     pub fn new() -> Self {
         Self(watch::Sender::new(false))
     }
 
-    /// Asks the run to stop. True the first time.
+    /// Asks the run to stop. Returns `true` the first time.
     pub fn stop(&self) -> bool {
         !self.0.send_replace(true)
     }
 
-    /// Whether the run was asked to stop.
+    /// Returns `true` if the run was asked to stop.
     pub fn is_stopped(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Returns when the run was asked to stop.
+    /// Waits until the run is asked to stop.
     pub async fn stopped(&self) {
         let mut receiver = self.0.subscribe();
-        // The sender lives in `self`: waiting cannot fail.
+        // The sender lives in `self`, so waiting cannot fail.
         let _ = receiver.wait_for(|stopped| *stopped).await;
     }
 }
@@ -38,12 +38,12 @@ impl Default for StopHandle {
     }
 }
 
-/// How many of the seeds given were new.
+/// How many of the given seeds were new.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedsAdded {
-    /// Queued.
+    /// Seeds that were queued.
     pub new: u64,
-    /// Queued or visited before, or not to be crawled (too long).
+    /// Seeds that were queued or visited before, or cannot be crawled because they are too long.
     pub known: u64,
 }
 

@@ -1,8 +1,9 @@
-//! The engine: the only place where one stage's output becomes the next one's input.
+//! The engine: the only place where the output of one stage becomes the input of the next.
 //!
-//! Read [`visit`] first: the steps of a URL's way as types. The scheduler, the fetchers and the
-//! analysts of `ring` each make one step, `commit` makes the last: it judges a visit (with
-//! `admission`, `learned` and `again`) and writes what it changes. `open` opens what a crash left.
+//! Read [`visit`] first, which has the steps of a URL's way as types. The scheduler, the fetchers
+//! and the analysts of `ring` each make one step. `commit` makes the last: it judges a visit (with
+//! `admission`, `learned` and `again`) and writes what it changes. `open` opens a data directory
+//! and repairs what a crash left.
 
 pub mod visit;
 

@@ -1,5 +1,5 @@
-//! What a run depends on and what ends it: the rooms' own options, composed. Nothing here has a
-//! default: that is the configuration's business.
+//! What a run depends on and what ends it: the options of the rooms, composed. There are no
+//! defaults here; they belong to the configuration.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -17,69 +17,70 @@ use crate::url::Canonicalizer;
 pub struct Options {
     /// Which URLs belong to the crawl.
     pub scope: ScopeKind,
-    /// How far it goes.
+    /// How far the crawl goes.
     pub limits: Limits,
-    /// How it treats each host.
+    /// How each host is treated.
     pub policies: Policies,
     /// When pages are visited again.
     pub revisit: RevisitPolicy,
-    /// How URLs are told apart.
+    /// How the canonical form of URLs is made.
     pub canonicalizer: Canonicalizer,
     /// How many URLs are planned for.
     pub seen: SeenOptions,
-    /// Hosts in memory at most.
+    /// Maximum number of hosts in memory.
     pub window: usize,
-    /// URLs of one host in memory at most.
+    /// Maximum number of URLs in memory per host.
     pub buffer: usize,
-    /// How a fetch is made.
+    /// How requests are made.
     pub fetch: FetchOptions,
-    /// Fetches at once.
+    /// Maximum number of concurrent fetches.
     pub concurrency: usize,
-    /// Requests a second across the crawl.
+    /// Maximum number of requests per second across the crawl.
     pub max_rate: Option<NonZeroU32>,
     /// Bounds of one page.
     pub page: PageOptions,
     /// What fingerprints are made of.
     pub features: Features,
-    /// What may be called a duplicate.
+    /// What counts as a duplicate.
     pub rules: Rules,
-    /// What is kept.
+    /// What is archived.
     pub archive: ArchiveOptions,
-    /// Bytes of a log file before the next is begun.
+    /// Size of a log file, in bytes, at which the next one is begun.
     pub log_max_bytes: u64,
-    /// Bytes of memory that caches and buffers are sized by.
+    /// Memory for caches and buffers, in bytes.
     pub max_memory: u64,
-    /// Bytes that are to be left free on the disk: no visits are made while less is. 0: nobody looks.
+    /// Bytes to be left free on the disk: no visits are made while less is free. 0 disables the
+    /// check.
     pub disk_reserve: u64,
     /// Time between checkpoints.
     pub checkpoint_interval: Duration,
-    /// How long nobody must have seen a document for it to leave the index; `None`: none does.
+    /// Time after which a document that was not seen leaves the index; `None` for never.
     pub expire_after: Option<Duration>,
-    /// Where the process dies on purpose, in tests.
+    /// Where the process kills itself, in tests.
     pub failpoint: Option<Failpoint>,
 }
 
-/// What can be changed while a crawl runs.
+/// The options that can be changed while a crawl runs.
 #[derive(Debug, Clone)]
 pub struct LiveOptions {
     /// Which URLs belong to the crawl.
     pub scope: ScopeKind,
-    /// How far it goes.
+    /// How far the crawl goes.
     pub limits: Limits,
-    /// How it treats each host.
+    /// How each host is treated.
     pub policies: Policies,
-    /// Requests a second across the crawl.
+    /// Maximum number of requests per second across the crawl.
     pub max_rate: Option<NonZeroU32>,
     /// When pages are visited again.
     pub revisit: RevisitPolicy,
-    /// What may be called a duplicate.
+    /// What counts as a duplicate.
     pub rules: Rules,
 }
 
 impl Options {
-    /// Takes over what can be changed while a crawl runs.
+    /// Replaces the options that can be changed while a crawl runs.
     pub(super) fn take(&mut self, live: LiveOptions) {
-        // Taken apart, so that none can be forgotten.
+        // Destructured, so that no field can be forgotten.
         let LiveOptions {
             scope,
             limits,
@@ -115,9 +116,9 @@ impl From<&Options> for LiveOptions {
 pub struct ArchiveOptions {
     /// Which bodies are kept.
     pub store: StorePolicy,
-    /// Whether bodies that are neither HTML nor text are kept.
+    /// Keeps bodies that are neither HTML nor text.
     pub other_types: bool,
-    /// Bytes of a file before the next is begun.
+    /// Size of a file, in bytes, at which the next one is begun.
     pub max_segment_bytes: u64,
     /// gzip level, 0 to 9.
     pub compression: u32,
@@ -126,12 +127,12 @@ pub struct ArchiveOptions {
 /// What ends a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunLimits {
-    /// An empty frontier does not: more may come, by a revisit or from outside.
+    /// Keeps the run going with an empty frontier: more may come, by a revisit or from outside.
     pub wait_for_more: bool,
-    /// Pages fetched in this run.
+    /// Maximum number of pages fetched in this run.
     pub max_pages: Option<u64>,
-    /// Time that this run may take.
+    /// Maximum duration of this run.
     pub max_duration: Option<Duration>,
-    /// Bytes of bodies received in this run.
+    /// Maximum number of bytes of bodies received in this run.
     pub max_bytes: Option<u64>,
 }

@@ -7,16 +7,16 @@ use tokio::sync::oneshot;
 
 use crate::url::{HostKey, HostPattern, UrlId};
 
-/// What is put back.
+/// What is requeued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryFilter {
     /// Classes of failure, of `retry_classes`.
     pub classes: Vec<String>,
-    /// Only at these hosts.
+    /// Restricts it to these hosts.
     pub host: Option<HostPattern>,
 }
 
-/// Where the looking through goes on.
+/// Where to continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetryCursor {
     /// At this page.
@@ -25,19 +25,19 @@ pub enum RetryCursor {
     Hosts(Vec<u8>),
 }
 
-/// What was put back.
+/// What was requeued.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retried {
-    /// URLs, by class.
+    /// Number of URLs, by class.
     pub urls: BTreeMap<String, u64>,
-    /// Hosts whose waits were ended.
+    /// Number of hosts that no longer wait.
     pub hosts: u64,
-    /// Where it goes on; `None` at the end.
+    /// Where to continue; `None` at the end.
     pub next: Option<RetryCursor>,
 }
 
 impl Retried {
-    /// Adds what another part did, and goes on where that ended.
+    /// Adds the result of the next part, and continues where that ended.
     pub fn add(&mut self, part: Self) {
         for (class, count) in part.urls {
             *self.urls.entry(class).or_default() += count;
@@ -47,13 +47,13 @@ impl Retried {
     }
 }
 
-/// A part of what is put back.
+/// A part of what is requeued.
 #[derive(Debug)]
 pub struct PutBack {
     pub(super) filter: RetryFilter,
     pub(super) pages: Vec<UrlId>,
     pub(super) hosts: Vec<HostKey>,
     pub(super) next: Option<RetryCursor>,
-    /// Who waits.
+    /// Where to send the reply.
     pub(super) reply: Option<oneshot::Sender<Retried>>,
 }

@@ -1,5 +1,5 @@
-//! The hosts of this run that took longest to answer and that sent most, in bounded memory, for the
-//! summary. The committer tells of each answer; nothing of this is kept after the run.
+//! The slowest hosts of this run and those that sent most, in bounded memory, for the summary. The
+//! committer reports each response; nothing of this is kept after the run.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use serde::Serialize;
 
 use crate::url::HostKey;
 
-/// Hosts remembered for each of the two questions: below 1 MiB. With no more hosts than these the
-/// figures are exact.
+/// Number of hosts remembered for each of the two lists, which takes less than 1 MiB. With no more
+/// hosts than these, the figures are exact.
 const REMEMBERED: usize = 1_024;
-/// Hosts in an answer.
+/// Number of hosts in a list of the summary.
 const SHOWN: usize = 5;
 
 /// The hosts of a run.
 ///
 /// `by_bytes` is a space-saving sketch (Metwally, Agrawal, El Abbadi: Efficient Computation of
-/// Frequent and Top-k Elements in Data Streams, 2005): the host that sent least makes room, and
-/// the newcomer is weighed as if what that one sent were its own. So a host that sent more than
-/// 1/1024 of all bytes is never missing, and what is shown for it, counted since it was last
-/// taken in, is never too much. In `by_time` the quickest makes room: a host that is always among
-/// the 1,024 slowest is never forgotten, and one that was begins anew.
+/// Frequent and Top-k Elements in Data Streams, 2005): the host that sent least is replaced, and
+/// the newcomer inherits its weight. A host that sent more than 1/1024 of all bytes is therefore
+/// never missing, and what is shown for it, counted since it was last inserted, is never too much.
+/// In `by_time` the fastest host is replaced: a host that is always among the 1,024 slowest is
+/// never forgotten, and one that was forgotten begins anew.
 #[derive(Debug, Default)]
 pub(super) struct RunHosts {
     by_bytes: HashMap<HostKey, Row>,
@@ -31,13 +31,13 @@ pub(super) struct RunHosts {
 /// What one host did in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HostFigures {
-    /// Scheme, name and port, if it is not the usual one.
+    /// Scheme, name and port, if it is not the default port.
     pub host: String,
-    /// Its answers, robots.txt among them.
+    /// Number of responses, including robots.txt.
     pub answers: u64,
     /// Bytes of the bodies received.
     pub bytes: u64,
-    /// Mean milliseconds from the request to the last byte.
+    /// Mean time from the request to the last byte, in milliseconds.
     pub mean_ms: u64,
 }
 
@@ -46,7 +46,7 @@ struct Row {
     answers: u64,
     bytes: u64,
     time: Duration,
-    /// Bytes that it may have sent before it was taken in, at most.
+    /// Upper bound of the bytes that it sent before it was inserted.
     before: u64,
 }
 
@@ -64,7 +64,7 @@ impl Row {
 }
 
 impl RunHosts {
-    /// A host answered.
+    /// Records a response of a host.
     pub(super) fn answered(&mut self, host: &HostKey, time: Duration, bytes: u64) {
         let (row, gone) = take_in(&mut self.by_bytes, host, |row| row.before + row.bytes);
         if let Some(gone) = gone {
@@ -75,18 +75,19 @@ impl RunHosts {
         row.count(time, bytes);
     }
 
-    /// The hosts with the longest mean time of answer, the slowest first.
+    /// Returns the hosts with the longest mean response time, slowest first.
     pub(super) fn slowest(&self) -> Vec<HostFigures> {
         top(&self.by_time, Row::mean)
     }
 
-    /// The hosts with the most bytes, the largest first.
+    /// Returns the hosts with the most bytes, largest first.
     pub(super) fn largest(&self) -> Vec<HostFigures> {
         top(&self.by_bytes, |row| row.bytes)
     }
 }
 
-/// The row of a host, and the row that made room for it, if one had to: the one that weighs least.
+/// Returns the entry of a host, inserting it if needed, and the entry that it replaced, if any: the
+/// one with the least weight.
 fn take_in<'a, W: Ord>(
     rows: &'a mut HashMap<HostKey, Row>,
     host: &HostKey,
@@ -104,7 +105,7 @@ fn take_in<'a, W: Ord>(
 
 fn top<W: Ord>(rows: &HashMap<HostKey, Row>, weight: impl Fn(&Row) -> W) -> Vec<HostFigures> {
     let mut sorted: Vec<_> = rows.iter().collect();
-    // By name among equals, so that the same run shows the same.
+    // Equal weights are sorted by name, so that the same run shows the same list.
     sorted.sort_by(|(a, x), (b, y)| weight(y).cmp(&weight(x)).then_with(|| a.cmp(b)));
     sorted
         .into_iter()

@@ -1,4 +1,4 @@
-//! The state of a crawl as a file, for who is not the process that crawls.
+//! The status file, for processes other than the one that crawls.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use super::clock::Clock;
 use super::{Error, Status, Watch};
 
 impl Status {
-    /// The state of a crawl that another process runs, as that process last wrote it.
+    /// Reads the state of a crawl that another process runs, as that process last wrote it.
     pub fn of_running(path: &Path) -> Result<Self, Error> {
         let status = Self::read(path).map_err(|source| Error::Status {
             path: path.to_owned(),
             source,
         })?;
-        // The file of a run before this one does not speak for it.
+        // The file of an earlier run does not describe this one.
         Ok(status.filter(|status| status.running).unwrap_or(Self {
             running: true,
             ..Self::default()
@@ -30,7 +30,7 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// For the crawl in `directory`.
+    /// Creates the observer of the crawl in `directory`.
     pub(super) fn new(directory: &Path, watch: Watch, clock: Clock) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -39,7 +39,7 @@ impl Observer {
         }
     }
 
-    /// Writes it once a second, until dropped.
+    /// Writes the file once a second, until dropped.
     pub(super) async fn run(self) {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
@@ -50,7 +50,7 @@ impl Observer {
         }
     }
 
-    /// Writes it now.
+    /// Writes the file now.
     pub(super) fn write(&self, running: bool) -> Result<(), Error> {
         let status = Status {
             running,

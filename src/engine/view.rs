@@ -1,4 +1,4 @@
-//! A crawl as those who only read it see it: its store, and the options by which its rows are judged.
+//! A read-only view of a crawl: its store, and the options by which its rows are interpreted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,8 @@ use crate::rows::{Counters, CrawlState};
 use crate::store::{Store, Table, decode, keys};
 use crate::url::Identity;
 
-/// The store of a crawl and its options: all that a question about the crawl is answered from.
+/// The store of a crawl and its options: everything from which a question about the crawl is
+/// answered.
 pub struct View {
     store: Arc<dyn Store>,
     options: Arc<Options>,
@@ -22,17 +23,17 @@ impl View {
         Self { store, options }
     }
 
-    /// The rows as of the last commit.
+    /// Returns the store, with the rows as of the last commit.
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }
 
-    /// The options of the running crawl, or those that its last run left.
+    /// Returns the options of the running crawl, or those of its last run.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// How this crawl makes canonical forms and ids of URLs.
+    /// Returns how this crawl makes canonical forms and ids of URLs.
     pub fn identity(&self) -> Result<Identity, Error> {
         let secret = read_secret(&*self.store)?;
         Ok(Identity::new(self.options.canonicalizer.clone(), secret))
@@ -45,15 +46,15 @@ impl fmt::Debug for View {
     }
 }
 
-/// A crawl that no process runs. None can begin to until this is dropped.
+/// A crawl that no process runs. No process can start to run it until this is dropped.
 pub struct StoppedCrawl {
     store: Arc<dyn Store>,
     _directory: DataDirectory,
 }
 
 impl StoppedCrawl {
-    /// Takes the data directory of a crawl. Fails with [`DirectoryError::InUse`] while a process
-    /// runs it.
+    /// Opens the data directory of a crawl. Fails with [`DirectoryError::InUse`] while a process
+    /// runs the crawl.
     ///
     /// [`DirectoryError::InUse`]: super::DirectoryError::InUse
     pub fn open(path: &Path) -> Result<Self, Error> {
@@ -64,7 +65,7 @@ impl StoppedCrawl {
         })
     }
 
-    /// The settings of the last run, by key; empty before the first.
+    /// Returns the settings of the last run, by key; empty before the first.
     pub fn settings(&self) -> Result<BTreeMap<String, String>, Error> {
         Ok(match self.store.get(Table::Meta, keys::meta::SETTINGS)? {
             Some(row) => decode(Table::Meta, &row)?,
@@ -72,18 +73,18 @@ impl StoppedCrawl {
         })
     }
 
-    /// The counters as of the last commit.
+    /// Returns the counters as of the last commit.
     pub fn counters(&self) -> Result<Counters, Error> {
         let state = CrawlState::read(&*self.store)?;
         Ok(state.unwrap_or_default().counters)
     }
 
-    /// The rows as of the last commit.
+    /// Returns the store, with the rows as of the last commit.
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }
 
-    /// The crawl as its last run saw it. Valid while `self` is held.
+    /// Returns a view of the crawl as its last run saw it. Valid while `self` is held.
     pub fn view(&self, options: Options) -> View {
         View::new(Arc::clone(&self.store), Arc::new(options))
     }

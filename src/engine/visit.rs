@@ -1,13 +1,13 @@
-//! The life of a URL, as types, one per step, each made from the one before. Read this first.
+//! The life of a URL as types, one per step, each made from the one before. Read this first.
 //!
 //! [`FetchTask`] → [`Fetched`] → [`Analysed`] → [`Judged`] → [`Receipt`].
 //!
-//! The schedule hands out a task; a fetcher makes an outcome of it; an analyst reads the body, once,
-//! into plain data; the committer judges it, archives it and commits everything it learned in one
-//! batch; the receipt tells the schedule that the visit is over. robots.txt takes the same way and
-//! ends in its host's state, a sitemap ends in the URLs that it lists; a URL that robots.txt forbids takes
-//! it with a failure in place of an exchange; seeds enter at the commit, as a visit without a fetch, and
-//! so does what earlier crawls know.
+//! The schedule hands out a task; a fetcher makes an outcome of it; an analyst reads the body,
+//! once, into plain data; the committer judges and archives the visit, and commits everything it
+//! learned in one batch; the receipt tells the schedule that the visit is over. robots.txt takes
+//! the same way and ends in its host's state, and a sitemap ends in the URLs that it lists. A URL
+//! that robots.txt forbids takes it with a failure instead of an exchange. Seeds enter at the
+//! commit, as a visit without a fetch, and so does what earlier crawls know.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,35 +25,35 @@ use super::requeue::PutBack;
 use crate::rows::PageRecord;
 use tokio::sync::oneshot;
 
-/// A visit after the network: what came of it, and when the host may be visited again.
+/// A visit after the fetch: its outcome, and when the host may be visited again.
 #[derive(Debug)]
 pub struct Fetched {
-    /// What was to be fetched.
+    /// The task.
     pub task: FetchTask,
-    /// What came of it.
+    /// The outcome of the fetch.
     pub outcome: Outcome,
     /// The host's pace from now on.
     pub pace: Pace,
-    /// When the visit ended.
+    /// Time at which the fetch ended.
     pub finished: Moment,
-    /// Room for the body in the crawl's byte budget; given back when the visit is dropped.
+    /// Memory for the body in the crawl's byte budget; released when the visit is dropped.
     pub reservation: Reservation,
 }
 
 /// A visit after its body was read.
 #[derive(Debug)]
 pub struct Analysed {
-    /// The visit.
+    /// The analysed visit.
     pub fetched: Fetched,
-    /// What its body says.
+    /// What the body says.
     pub findings: Findings,
-    /// Its signatures, or why it cannot be judged.
+    /// Signatures of the page, or why it cannot be judged.
     pub fingerprints: Result<Fingerprints, Ineligible>,
-    /// What the headers of the answer ask of robots.
+    /// What the headers of the response ask of robots.
     pub wishes: Wishes,
     /// SHA-256 of the body as received.
     pub payload: [u8; 32],
-    /// What kept the body from being read whole, and other oddities, for the log.
+    /// What kept the body from being read completely, and anything unusual, for the log.
     pub notes: Vec<String>,
 }
 
@@ -64,64 +64,64 @@ pub enum Findings {
     Page(Box<Page>),
     /// A robots.txt.
     Robots {
-        /// What it means; `None` if it could not be had and should be asked for again.
+        /// What it means; `None` if it could not be fetched and should be requested again.
         verdict: Option<RobotsVerdict>,
-        /// The crawl-delay that it asks of us.
+        /// The crawl delay that it asks of us.
         crawl_delay: Option<Duration>,
-        /// The sitemaps that it names, as they stand there.
+        /// The sitemaps that it names, as written.
         sitemaps: Vec<String>,
     },
-    /// A sitemap, or what was to be one.
+    /// A sitemap, or what was requested as one.
     Sitemap(Box<SitemapList>),
-    /// There is nothing to read: no answer, no success, or not text.
+    /// Nothing to read: no response, no success, or not text.
     Nothing,
 }
 
 /// What a sitemap lists.
 #[derive(Debug)]
 pub struct SitemapList {
-    /// Entries in the file.
+    /// Number of entries in the file.
     pub entries: u32,
-    /// Their URLs, those of other languages too.
+    /// The URLs of the entries, including those of other languages.
     pub listed: Vec<Listed>,
 }
 
-/// A URL that a sitemap lists, with what is believed of its hints.
+/// A URL that a sitemap lists, with those of its hints that are used.
 #[derive(Debug)]
 pub struct Listed {
-    /// Absolute, as it was written: what is requested.
+    /// Absolute URL as written, which is what is requested.
     pub url: String,
-    /// Its identity in this crawl.
+    /// Its id in this crawl.
     pub id: UrlId,
-    /// What is there.
+    /// What is at the URL.
     pub kind: EntryKind,
-    /// When it was last modified.
+    /// Time of the last modification.
     pub modified: Option<Moment>,
-    /// The site calls it less important than most of its pages.
+    /// Set if the site calls it less important than most of its pages.
     pub is_minor: bool,
 }
 
-/// A visit after judgement: the last step before it is written down.
+/// A visit after judgement, the last step before it is written.
 #[derive(Debug)]
 pub struct Judged<'a> {
-    /// The visit.
+    /// The analysed visit.
     pub analysed: &'a Analysed,
-    /// Whether its page is stored already.
+    /// The verdict on its page.
     pub verdict: Verdict,
     /// The document whose stored payload is this body, byte for byte.
     pub same_payload: Option<Arc<Document>>,
-    /// Whether its body is kept, where a rule says so; else the policy of the archive does.
+    /// Whether the body is kept, if a rule decides that; otherwise the archive's policy does.
     pub keep: Option<bool>,
-    /// What is known of the page, if it was visited before.
+    /// The page record, if the page was visited before.
     pub previous: Option<Box<PageRecord>>,
-    /// The server did not send the page because it is what it was, but what it was does not stand
-    /// any more: it has to be asked for without condition.
+    /// Set if the server sent 304, but the page is no longer what its validators stood for, so it
+    /// has to be requested unconditionally.
     pub must_be_whole: bool,
 }
 
 impl Analysed {
-    /// A number that equal answers share: of the main content, where there is one, because a page's
-    /// furniture changes without the page; else of the text, or of bytes and status.
+    /// Returns a number that equal responses share: of the main content if there is one, because a
+    /// page's frame changes without the page; else of the text, or of bytes and status.
     pub(super) fn mark(&self) -> u64 {
         let fingerprints = self.fingerprints.as_ref().ok();
         let mut kinds = [Tier::Content, Tier::Normalized].into_iter();
@@ -138,7 +138,7 @@ impl Analysed {
         u64::from_be_bytes(leading) ^ status
     }
 
-    /// When the visit was begun: microseconds since 1970.
+    /// Returns the time at which the visit began, in microseconds since 1970.
     pub(super) fn micros(&self) -> i64 {
         match &self.fetched.outcome {
             Outcome::Exchange(exchange) => exchange.started.as_microsecond(),
@@ -146,8 +146,8 @@ impl Analysed {
         }
     }
 
-    /// Turns the visit into a failure of ours: nothing of its answer is kept or followed. A robots.txt
-    /// keeps its rules, and loses the sitemaps that it names.
+    /// Turns the visit into an internal failure: nothing of its response is kept or followed. A
+    /// robots.txt keeps its rules and loses the sitemaps that it names.
     pub(super) fn fail_internally(&mut self, why: &str) {
         tracing::error!(url = %self.fetched.task.url, why, "the visit is recorded as failed");
         self.fingerprints = Err(Ineligible::Status);
@@ -160,7 +160,7 @@ impl Analysed {
         self.fetched.reservation = Reservation::default();
     }
 
-    /// Entries of the sitemap that was visited.
+    /// Returns the number of entries of the sitemap that was visited.
     pub(super) fn sitemap_entries(&self) -> u32 {
         match &self.findings {
             Findings::Sitemap(list) => list.entries,
@@ -170,7 +170,8 @@ impl Analysed {
 }
 
 impl Judged<'_> {
-    /// The server says that what it answered the last time still holds, and did not send it again.
+    /// Returns `true` if the server says that its last response is still valid, and did not send it
+    /// again.
     pub(super) fn is_not_modified(&self) -> bool {
         let fetched = &self.analysed.fetched;
         fetched.task.queued.validators.is_some()
@@ -187,64 +188,64 @@ pub enum Entry {
     Seeds(Seeds),
     /// What earlier crawls know.
     Known(KnownPages),
-    /// What failed and is to be tried again.
+    /// Failed URLs to be requeued.
     PutBack(Box<PutBack>),
-    /// Settings that hold from now on, and who waits for them to.
+    /// Settings that apply from now on, and where to reply when they are in force.
     Settings(Box<LiveOptions>, oneshot::Sender<()>),
 }
 
-/// What part of a WARC file of an earlier crawl knows.
+/// What a part of a WARC file of an earlier crawl knows.
 #[derive(Debug)]
 pub struct KnownPages {
     /// Name of the file.
     pub archive: String,
     /// The URLs, in the order of the file.
     pub pages: Vec<KnownPage>,
-    /// The row that remembers how far the file was read.
+    /// The row that records how far the file was read.
     pub progress: Vec<u8>,
-    /// Bytes that were read of it.
+    /// Number of bytes read of the file.
     pub through: u64,
 }
 
-/// A URL that an earlier crawl was answered at.
+/// A URL to which an earlier crawl had a response.
 #[derive(Debug)]
 pub struct KnownPage {
-    /// As it was requested.
+    /// The URL as requested.
     pub url: String,
-    /// Its identity in this crawl.
+    /// Its id in this crawl.
     pub id: UrlId,
-    /// When: microseconds since 1970.
+    /// Time of the response, in microseconds since 1970.
     pub time: i64,
-    /// HTTP status; 0 if that was not kept.
+    /// HTTP status; 0 if it was not recorded.
     pub status: u16,
     /// Media type as declared.
     pub mime: Option<String>,
-    /// The record that has the body, if there is one.
+    /// The record with the body, if there is one.
     pub body: Option<KnownBody>,
 }
 
 /// A body in the archive of an earlier crawl.
 #[derive(Debug)]
 pub struct KnownBody {
-    /// The id of its record; zeros if that is no UUID.
+    /// Id of its record; zeros if that is not a UUID.
     pub record: [u8; 16],
     /// SHA-256 of the payload.
     pub payload: [u8; 32],
-    /// Its signatures, if it is a page that can be an original.
+    /// Signatures of the page, if it can be an original.
     pub fingerprints: Option<Fingerprints>,
-    /// Whether it is a refusal in place of the page.
+    /// Set if it is a refusal in place of the page.
     pub is_refusal: bool,
 }
 
-/// URLs to begin from, as they were written.
+/// Seeds, as written.
 #[derive(Debug)]
 pub struct Seeds {
     /// The URLs.
     pub urls: Vec<Url>,
-    /// A person gave them with the command: that is consent to visit their hosts where these are
-    /// private addresses. What arrives otherwise may come from anywhere.
+    /// Set if a user gave them with the command, which is consent to visit their hosts at private
+    /// addresses. Seeds that arrive in other ways may come from anywhere.
     pub consent: bool,
-    /// Who waits for them to be committed.
+    /// Where to reply when they are committed.
     pub reply: Option<oneshot::Sender<SeedsAdded>>,
 }
 
@@ -255,7 +256,7 @@ pub struct Receipt {
     pub visit: Option<Done>,
     /// Hosts to whose queues the visit added URLs, and when they may be visited.
     pub queued: Vec<(HostKey, Moment)>,
-    /// A host whose queue has changed otherwise: what was read of it may not hold.
+    /// A host whose queue has changed otherwise, so that what was read of it may be stale.
     pub reread: Option<HostKey>,
 }
 
@@ -264,10 +265,10 @@ pub struct Receipt {
 pub struct Done {
     /// Its host.
     pub host: HostKey,
-    /// The queue row that is gone; `None` for a robots.txt.
+    /// The queue entry that is gone; `None` for a robots.txt.
     pub place: Option<Place>,
-    /// The host was asked (robots.txt did not forbid it).
+    /// Set if the host was contacted (robots.txt did not forbid it).
     pub handed_out: bool,
-    /// It counts towards the pages of this run: the server answered.
+    /// Set if the visit counts towards the pages of this run: the server responded.
     pub counted: bool,
 }

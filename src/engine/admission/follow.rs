@@ -1,4 +1,4 @@
-//! What a visit leads to: its redirect, or the links of its page.
+//! Follows a visit: admits its redirect, or the links of its page.
 
 use super::{Gate, Origin, extended};
 use crate::engine::Error;
@@ -8,11 +8,11 @@ use crate::fetch::Exchange;
 use crate::frontier::{Admission, Expectation, FetchTask, Purpose, QueuedUrl, class_of};
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
 
-/// Redirects in a row after which another form of the same URL is not tried any more.
+/// Number of redirects in a row after which another form of the same URL is no longer tried.
 const MAX_FORMS: u8 = 4;
 
 impl Gate {
-    /// Admits what an answer points to. True if that is another form of the same URL.
+    /// Admits what a response points to. Returns `true` if that is another form of the same URL.
     pub(in crate::engine) fn follow(
         &self,
         judged: &Judged<'_>,
@@ -26,7 +26,8 @@ impl Gate {
                 return Ok(false);
             };
             let id = self.identity.id(&target);
-            // To exactly itself it leads nowhere; to and fro between two forms neither.
+            // A redirect to exactly itself leads nowhere, and neither does one to and fro between
+            // two forms.
             let to_and_fro = task.queued.via == Some(id) && task.queued.hops >= MAX_FORMS;
             let other_form = id == task.queued.id && target != task.url && !to_and_fro;
             let queued = QueuedUrl {
@@ -45,7 +46,7 @@ impl Gate {
             };
             let origin = match task.queued.purpose {
                 _ if other_form => Origin::OtherForm,
-                // Where a sitemap was moved to belongs to whoever moved it.
+                // A sitemap that was moved still belongs to the host that moved it.
                 Purpose::Sitemap { .. } => Origin::Manifest,
                 _ => Origin::Link,
             };
@@ -91,7 +92,7 @@ impl Gate {
         link: &Link,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
-        // Most links are known: ask before anything is copied.
+        // Most links are known, so this is checked before anything is copied.
         if group.is_seen(link.id) {
             group.set.count_link(&Admission::Known);
             return Ok(());

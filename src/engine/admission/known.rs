@@ -1,5 +1,5 @@
-//! What earlier crawls know, as it enters this one: each URL becomes seen and gets a record that says
-//! so; a page like no other becomes a document whose response is elsewhere.
+//! Admission of what earlier crawls know: each URL becomes seen and gets a page record that says
+//! so; a page unlike all others becomes a document whose response is elsewhere.
 
 use crate::dedup::{Document, DocumentId, Fingerprints, Ineligible, Rules, Stored, Verdict};
 use crate::engine::Error;
@@ -8,7 +8,7 @@ use crate::engine::visit::{KnownBody, KnownPage, KnownPages};
 use crate::rows::{Fate, PageRecord};
 use crate::store::{Table, encode};
 
-/// Takes over what part of an earlier crawl's archive knows.
+/// Admits what a part of an earlier crawl's archive knows.
 pub(in crate::engine) fn know(
     known: KnownPages,
     rules: &Rules,
@@ -39,7 +39,7 @@ pub(in crate::engine) fn know(
             document: None,
             record: None,
             stored_members: 0,
-            // By this crawl, however long ago the earlier one was there.
+            // Seen now by this crawl, however long ago the earlier one was there.
             last_seen: group.set.now.micros(),
         };
         group.set.put_page(page.id, record, document);
@@ -49,7 +49,7 @@ pub(in crate::engine) fn know(
     Ok(())
 }
 
-/// Adds the document of a known page, if there is nothing like it yet.
+/// Adds the document of a known page, unless it repeats one.
 fn known_document(
     page: &KnownPage,
     body: &KnownBody,

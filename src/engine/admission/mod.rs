@@ -1,8 +1,8 @@
-//! Admission: which URLs that are given, linked or listed enter a queue.
+//! Admission: decides which URLs that are given, linked or listed enter a queue.
 //!
-//! A URL is asked, in this order: whether it is known, what the settings say, what its host and URLs
-//! like it are known for. What only the last speaks against is deferred, and asks again when that
-//! has changed.
+//! A URL is checked in this order: whether it is known, what the settings say, and what its host
+//! and URLs like it are known for. A URL that only the last check refuses is deferred, and
+//! re-admitted when the reason is gone.
 
 mod follow;
 mod known;
@@ -23,10 +23,10 @@ use crate::frontier::{
 };
 use crate::url::{HostKey, Identity, Url};
 
-/// Letters kept of a URL's hop path.
+/// Maximum length of a URL's hop path, in letters.
 const MAX_PATH: usize = 50;
 
-/// What URLs must pass to be queued.
+/// The checks that URLs must pass to be queued.
 pub(in crate::engine) struct Gate {
     pub(in crate::engine) scope: Scope,
     pub(in crate::engine) limits: Limits,
@@ -34,14 +34,14 @@ pub(in crate::engine) struct Gate {
     pub(in crate::engine) identity: Identity,
 }
 
-/// Where a URL comes from.
+/// The source of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Origin {
     Seed,
-    /// A sitemap that robots.txt, or an index of its own host, names: in scope by that.
+    /// A sitemap named by robots.txt, or by an index of its own host, which makes it in scope.
     Manifest,
     Link,
-    /// A link that was deferred; whether it was in its queue already then.
+    /// A link that was deferred; the flag says whether it was queued before that.
     Deferred(bool),
     /// A redirect to another form of the URL that was visited.
     OtherForm,
@@ -56,23 +56,23 @@ impl Origin {
         }
     }
 
-    /// Its URL may be known, and is asked for all the same.
+    /// Returns `true` if a URL of this source is admitted although it is known.
     fn may_be_known(self) -> bool {
         matches!(self, Self::OtherForm | Self::Deferred(true))
     }
 }
 
-/// What speaks for or against a URL that the settings admit.
+/// What is known against a URL that the settings admit.
 enum Suspicion {
     None,
-    /// It waits, and little is expected of it.
+    /// It is queued with a low expectation.
     Low(Expectation),
     /// It is not admitted now.
     Refused(Admission),
 }
 
 impl Gate {
-    /// Queues a URL in the class of its depth if it is admitted; true if it is.
+    /// Queues a URL in the class of its depth if it is admitted. Returns whether it is.
     pub(in crate::engine) fn admit(
         &self,
         queued: QueuedUrl,
@@ -82,7 +82,8 @@ impl Gate {
         self.admit_in(class_of(queued.depth), queued, origin, None, group)
     }
 
-    /// Queues a URL, found on the page `from`, in this class if it is admitted; true if it is.
+    /// Queues a URL, found on the page `from`, in the given class if it is admitted. Returns
+    /// whether it is.
     pub(in crate::engine) fn admit_in(
         &self,
         class: u8,
@@ -118,7 +119,7 @@ impl Gate {
         Ok(true)
     }
 
-    /// What is known and what the settings say.
+    /// Checks whether the URL is known, and what the settings say.
     fn judge(
         &self,
         queued: &QueuedUrl,
@@ -126,7 +127,7 @@ impl Gate {
         from: Option<&Url>,
         group: &mut Group<'_>,
     ) -> Admission {
-        // The cheapest question first: nine of ten links are known.
+        // The cheapest check first: nine of ten links are known.
         if !origin.may_be_known() && group.is_seen(queued.id) {
             return Admission::Known;
         }
@@ -142,7 +143,8 @@ impl Gate {
         admit(&candidate, &self.scope, &self.limits, &self.policies.load())
     }
 
-    /// What a URL's host, and URLs like it, are known for. What that speaks against is deferred.
+    /// Checks what the URL's host, and URLs like it, are known for. A URL that is refused for that
+    /// is deferred.
     fn suspicion(
         &self,
         url: &Url,
@@ -186,7 +188,7 @@ impl Gate {
         Ok(suspicion)
     }
 
-    /// The URL that is visited instead, where a host is taken for another.
+    /// Returns the URL that is visited instead, if its host is an alias of another.
     fn elsewhere(
         &self,
         url: &Url,
@@ -204,12 +206,13 @@ impl Gate {
         }))
     }
 
-    /// Admits what was deferred for reasons that have gone, if nothing speaks against it now.
+    /// Re-admits URLs that were deferred for reasons that are gone, unless there is another reason
+    /// now.
     pub(in crate::engine) fn reopen(&self, group: &mut Group<'_>) -> Result<(), Error> {
         while let Some((host, tag)) = group.set.reopened.pop() {
             for deferred in take(&host, tag, &mut group.set)? {
                 let Deferred { queued, was_queued } = deferred;
-                // It may have been on its way when it was taken from its queue.
+                // The URL may have been in flight when it was taken from its queue.
                 if !was_queued || group.set.committed_page(queued.id)?.is_none() {
                     self.admit(queued, Origin::Deferred(was_queued), group)?;
                 }
@@ -218,7 +221,7 @@ impl Gate {
         Ok(())
     }
 
-    /// What learning needs of this.
+    /// Returns the part of this that learning needs.
     pub(in crate::engine) fn learning<'a>(
         &'a self,
         policies: &'a crate::frontier::Policies,
@@ -231,7 +234,7 @@ impl Gate {
 }
 
 impl WriteSet {
-    /// Counts what became of a link.
+    /// Counts the admission of a link.
     pub(in crate::engine) fn count_link(&mut self, answer: &Admission) {
         let links = &mut self.state.counters.links;
         match links.get_mut(answer.name()) {
@@ -243,7 +246,7 @@ impl WriteSet {
     }
 }
 
-/// A hop path with one letter more, the oldest ones left out where it gets long.
+/// Appends a letter to a hop path, dropping the oldest ones of a long path.
 pub(in crate::engine) fn extended(path: &str, letter: char) -> String {
     let skip = path.chars().count().saturating_sub(MAX_PATH - 1);
     path.chars().skip(skip).chain([letter]).collect()

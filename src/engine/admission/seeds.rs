@@ -1,4 +1,4 @@
-//! Seeds: URLs that a person gave, as a visit without a fetch.
+//! Admission of seeds: URLs that a user gave, which enter as a visit without a fetch.
 
 use super::{Gate, Origin};
 use crate::engine::Error;
@@ -10,7 +10,7 @@ use crate::frontier::QueuedUrl;
 use crate::store::{Table, keys};
 
 impl Gate {
-    /// Admits seeds, whose scope was added before, and gives the answer for whoever waits.
+    /// Admits seeds, whose scope was added before, and returns the reply for whoever waits.
     pub(in crate::engine) fn seeds(
         &self,
         seeds: &Seeds,

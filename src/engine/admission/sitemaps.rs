@@ -1,10 +1,10 @@
-//! Sitemaps in a crawl: which are asked for, and what becomes of what they list.
+//! Sitemaps in a crawl: which are fetched, and what becomes of the URLs that they list.
 //!
-//! A sitemap is queued like a page and fetched as politely. One that robots.txt names is asked for
-//! wherever it is, for it is the host's own word that it speaks for it; so is what an index lists on
-//! its own host. What a sitemap lists otherwise, pages and sitemaps of other hosts, is admitted like
-//! links: the scope decides, not who says so. Pages are one link away from the host whose sitemap it
-//! is.
+//! A sitemap is queued like a page and fetched as politely. One that robots.txt names is fetched
+//! wherever it is, because the host itself vouches for it; so is what an index lists on its own
+//! host. Everything else that a sitemap lists, pages and sitemaps of other hosts, is admitted like
+//! links: the scope decides, not who says so. Listed pages are one link away from the host whose
+//! sitemap it is.
 
 use super::{Gate, Origin, extended};
 use crate::engine::Error;
@@ -15,15 +15,15 @@ use crate::frontier::{Admission, CLASSES, FetchTask, Purpose, QueuedUrl, Sitemap
 use crate::page::sitemap::EntryKind;
 use crate::url::{self, HostKey, Url};
 
-/// Listed URLs in one commit.
+/// Number of listed URLs per commit.
 pub(in crate::engine) const LISTED_PER_COMMIT: usize = 5_000;
 
-/// Indexes in a row that are followed. The protocol knows one.
+/// Maximum number of indexes in a row that are followed. The protocol allows one.
 const MAX_LEVEL: u8 = 3;
 
 impl Gate {
-    /// Queues the sitemaps that a host's robots.txt names, if the host has pages in the crawl and any
-    /// of them could be visited.
+    /// Queues the sitemaps that a host's robots.txt names, if the host has pages in the crawl and
+    /// any of them may be visited.
     pub(in crate::engine) fn queue_sitemaps(
         &self,
         robots: &FetchTask,
@@ -61,7 +61,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Queues a sitemap, if its host has not had too many.
+    /// Queues a sitemap, unless its host has had the maximum number.
     fn queue_sitemap(
         &self,
         queued: QueuedUrl,

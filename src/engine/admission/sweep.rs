@@ -1,5 +1,5 @@
-//! Queues under a rule that was learned since they were filled: variants of what is known, and URLs
-//! of a host that is taken for another, are taken out unvisited and deferred.
+//! Sweeps queues after a rule was learned: variants of known URLs, and URLs of a host that became
+//! an alias, are removed unvisited and deferred.
 
 use super::{Gate, Origin};
 use crate::engine::Error;
@@ -11,24 +11,24 @@ use crate::learn::Sweep;
 use crate::store::{Table, keys};
 use crate::url::{self, HostKey, Identity};
 
-/// URLs of a queue that are looked through in one commit, about.
+/// Approximate number of queued URLs that are examined per commit.
 const SWEEP: usize = 1_000;
-/// Blocks that are read at once for that.
+/// Number of blocks read at once for that.
 const SWEEP_BLOCKS: usize = 32;
 
-/// What becomes of a URL that waits.
+/// What becomes of a queued URL.
 enum Swept {
-    /// It waits as it did.
+    /// It stays queued as it is.
     Stays,
-    /// It waits in this form.
+    /// It stays queued in this form.
     Waits(QueuedUrl),
-    /// It is taken out.
+    /// It is removed.
     Leaves,
 }
 
 impl Gate {
-    /// Takes variants of what is known out of the queues of hosts that are visited, where something
-    /// was learned since they were queued.
+    /// Removes variants of known URLs from the queues of visited hosts, if something was learned
+    /// since they were queued.
     pub(in crate::engine) fn sweep(
         &self,
         visits: &[Analysed],
@@ -56,7 +56,7 @@ impl Gate {
         };
         let state = state.clone();
         let learned = variants::under_lessons(&self.identity, host, &state.learned_rules);
-        // They are over with this group.
+        // These visits are over with this group.
         let places = visits.iter().filter_map(|visit| visit.fetched.task.place);
         let visited: Vec<u64> = places.map(|place| place.sequence).collect();
         let mut left = SWEEP;
@@ -78,7 +78,7 @@ impl Gate {
                 let gone = state.gone(class, last);
                 let waiting = block.waiting(last, gone);
                 let waiting = waiting.filter(|(sequence, ..)| {
-                    // What is behind was admitted by what was learned.
+                    // Everything behind was admitted under what was learned.
                     *sequence <= sweep.until && !visited.contains(sequence)
                 });
                 let mut is_changed = false;
@@ -115,7 +115,7 @@ impl Gate {
         Ok(())
     }
 
-    /// What becomes of a URL that waits, by what was learned since it was queued.
+    /// Decides what becomes of a queued URL, by what was learned since it was queued.
     fn sweep_url(
         &self,
         queued: QueuedUrl,
@@ -140,7 +140,7 @@ impl Gate {
             return Ok(Swept::Stays);
         }
         if group.set.host(host)?.learned_rules.suppress() {
-            // What it is a variant of stands before it, or was visited.
+            // The URL of which it is a variant is queued before it, or was visited.
             let expectation = Expectation::Check;
             return Ok(Swept::Waits(QueuedUrl {
                 expectation,
@@ -153,7 +153,7 @@ impl Gate {
     }
 }
 
-/// Defers a URL that was in its queue; its block is rewritten by the caller.
+/// Defers a URL that was queued; the caller rewrites its block.
 fn take_from_queue(
     queued: QueuedUrl,
     host: &HostKey,

@@ -1,12 +1,12 @@
-//! Forgetting what nobody has seen for long: documents whose page, and whose duplicates, were not met for
-//! longer than configured leave the index. What the archive keeps of them stays; a page like one of
-//! them is new when it is met again.
+//! Expiry: documents leave the index if neither their page nor any duplicate of it was seen for
+//! longer than configured. Their archived responses stay; a page like one of them is new when it is
+//! found again.
 //!
-//! The documents are looked through from the first to the last, some at a time, between commits. Who
-//! expires is in the same batch and in the same delta, so a kill forgets nothing by halves. The space
-//! comes back: rows of sled are removed and its folder is built anew at a start when more than half of
-//! it is gone; the witness column gives back the blocks of its file; run files leave out such
-//! keys whenever they are merged, and are all merged when half of the documents are gone.
+//! Documents are examined from the first to the last, some at a time, between commits. What expires
+//! is in the same batch and the same delta, so a kill never leaves a document half expired. The
+//! space is reclaimed: rows of sled are removed, and its directory is rebuilt at a start when more
+//! than half of it is dead; the witness column releases the blocks of its file; run files omit such
+//! keys whenever they are merged, and are all merged when half of the documents have expired.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,22 +21,22 @@ use crate::runs::{RETIRED_CHUNK, Retired};
 use crate::store::{Store, Table, decode, for_each, keys};
 use crate::url::{HostKey, parse};
 
-/// Documents looked at in one commit.
+/// Number of documents examined per commit.
 const CHUNK: usize = 500;
-/// By this part of the time a last sight may be too early, and a pass too late: what is seen often is
-/// not written often.
+/// A last sighting may be recorded too early, and a pass may be too late, by this fraction of the
+/// time: what is seen often need not be written often.
 const GRAIN: u32 = 16;
-/// Fewer dead rows are not worth a rebuild.
+/// Fewer dead rows than this are not worth a rebuild.
 const FEW: u64 = 100;
 
-/// How far a run has looked for what expires.
+/// How far a run has examined the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) struct Expiry {
-    /// How long nobody must have seen a document; `None`: none expires.
+    /// Time after which a document that was not seen expires; `None` for never.
     pub(in crate::engine) after: Option<Duration>,
-    /// When there is something to be looked at.
+    /// When there is something to examine.
     next: Moment,
-    /// The first document to look at then.
+    /// The first document to examine then.
     from: DocumentId,
 }
 
@@ -50,14 +50,14 @@ impl Expiry {
     }
 }
 
-/// Microseconds since 1970, so long before a moment.
+/// Returns the moment `wait` before `now`, in microseconds since 1970.
 fn before(now: Moment, wait: Duration) -> i64 {
     let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
     now.micros().saturating_sub(wait)
 }
 
 impl Expiry {
-    /// How long nothing is to be done here.
+    /// Returns the time until there is something to do.
     pub(in crate::engine) fn until(&self, now: Moment) -> Duration {
         match self.after {
             Some(_) => now.until(self.next),
@@ -65,7 +65,7 @@ impl Expiry {
         }
     }
 
-    /// Looks at some documents, and forgets those that nobody has seen for long.
+    /// Examines some documents, and expires those that were not seen for long.
     pub(in crate::engine) fn advance(
         &mut self,
         lookups: &mut Lookups,
@@ -86,7 +86,7 @@ impl Expiry {
         }
         let limit = before(set.now, after);
         for id in ids {
-            // What no checkpoint has written is young.
+            // Documents that no checkpoint has written are young.
             if id <= set.disk.documents_checkpointed
                 && let Some(document) = lookups.index.documents().get(id)?
                 && forget(&document, limit, set)?
@@ -100,7 +100,7 @@ impl Expiry {
         Ok(())
     }
 
-    /// Notes on an original's record that a duplicate of it was seen.
+    /// Records in an original's page record that a duplicate of it was seen.
     pub(in crate::engine) fn see_original(
         &self,
         judged: &Judged<'_>,
@@ -127,7 +127,8 @@ impl Expiry {
     }
 }
 
-/// Takes the documents that expire out of the runs, and purges these when half of all are gone.
+/// Retires expiring documents in the runs, and purges these when half of all documents have
+/// expired.
 fn retire(lookups: &mut Lookups, set: &mut WriteSet) {
     let catalog = &mut lookups.catalog;
     catalog.retire(DEDUP_RUNS, set.expired.iter().copied());
@@ -149,7 +150,8 @@ fn retire(lookups: &mut Lookups, set: &mut WriteSet) {
     }
 }
 
-/// Takes a document out of the rows that carry it if it was not seen since `limit`; false if it was.
+/// Removes a document from the rows that contain it, if it was not seen since `limit`. Returns
+/// `false` if it was.
 fn forget(document: &Document, limit: i64, set: &mut WriteSet) -> Result<bool, Error> {
     let page = set.committed_page(document.url_id)?;
     let is_its = |page: &PageRecord| {
@@ -168,7 +170,7 @@ fn forget(document: &Document, limit: i64, set: &mut WriteSet) -> Result<bool, E
     if document.fetched >= limit {
         return Ok(false);
     }
-    // A robots.txt, or what a page was before it changed.
+    // A robots.txt, or an earlier state of a page that has changed.
     if let Ok(url) = parse(&document.url) {
         let host = HostKey::of(&url);
         let robots = set.store.get(Table::Robots, host.as_str().as_bytes())?;
@@ -185,12 +187,12 @@ fn forget(document: &Document, limit: i64, set: &mut WriteSet) -> Result<bool, E
     Ok(true)
 }
 
-/// Whether as many documents are dead as live.
+/// Returns `true` if as many documents are dead as live.
 pub(in crate::engine) fn is_mostly_dead(dead: u64, last: DocumentId, retired: &Retired) -> bool {
     dead >= FEW && dead >= last.saturating_sub(retired.len())
 }
 
-/// What expired in earlier runs.
+/// Reads what expired in earlier runs.
 pub(in crate::engine) fn read_retired(store: &dyn Store) -> Result<Retired, Error> {
     let mut retired = Retired::default();
     let prefix = keys::meta::RETIRED;

@@ -1,4 +1,4 @@
-//! Who belongs to which cluster: the rows of a page in `Clusters`, and what its host counts.
+//! Membership in clusters: the rows of a page in `Clusters`, and the counts of its host.
 
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
@@ -7,7 +7,7 @@ use crate::rows::{Claim, Fate, Judgement, Merits, PageRecord, Rank, cluster_rows
 use crate::store::Table;
 use crate::url::{HostKey, Identity, UrlId};
 
-/// Completes what is kept of a duplicate by what was kept of it before.
+/// Completes what is kept of a duplicate with what was kept of it before.
 pub(super) fn complete(
     judged: &Judged<'_>,
     previous: Option<&PageRecord>,
@@ -37,7 +37,7 @@ pub(super) fn complete(
     });
 }
 
-/// Files a page under the cluster that it belongs to now, and no more under the one before.
+/// Files a page under its present cluster, and no longer under the previous one.
 pub(super) fn file(
     (id, host): (UrlId, &HostKey),
     previous: Option<&PageRecord>,
@@ -63,7 +63,7 @@ pub(super) fn file(
     Ok(())
 }
 
-/// What a page counts as among its host's: judged, duplicate.
+/// Returns what a page adds to the counts of its host: judged, duplicates.
 fn counted(page: &PageRecord) -> (u64, u64) {
     match &page.fate {
         Fate::Answered { judgement, .. } => match judgement {

@@ -1,5 +1,5 @@
-//! Pages after their first visit: their records, when they are visited again, who follows a lost
-//! original, what is forgotten, and what a person has put back.
+//! Pages after their first visit: their records, when they are revisited, which page succeeds a
+//! lost original, what expires, and what a user requeues.
 
 mod expiry;
 mod membership;

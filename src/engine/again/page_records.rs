@@ -1,5 +1,5 @@
-//! The record of a page after a visit, first visit or not: what is kept of the one before, when the
-//! page is visited again, and the cluster that it is filed under.
+//! Writes the record of a page after a visit, first visit or not: decides what is kept of the
+//! previous record, when the page is revisited, and in which cluster it is filed.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::frontier::{Finding, Validators};
 use crate::rows::{Fate, Judgement, PageRecord, Revisit};
 use crate::url::Identity;
 
-/// Writes the record of a visit that is over. `record` tells of this visit alone, and `document` is
-/// the one that it added.
+/// Writes the record of a visit that is over. `record` describes this visit alone, and `document`
+/// is the one that it added.
 pub(in crate::engine) fn write_page_record(
     judged: &Judged<'_>,
     record: PageRecord,
@@ -54,7 +54,8 @@ pub(in crate::engine) fn write_page_record(
     Ok(())
 }
 
-/// The record of a page that was visited before, and the document of the group that it carries.
+/// Returns the record of a page that was visited before, and the document of this group that it
+/// contains.
 fn after_revisit(
     judged: &Judged<'_>,
     previous: &PageRecord,
@@ -63,7 +64,7 @@ fn after_revisit(
     document: Option<DocumentId>,
 ) -> (PageRecord, Option<DocumentId>) {
     if judged.is_not_modified() {
-        // What is known stays known, and was seen to hold.
+        // What is known stays known, and was confirmed.
         record = PageRecord {
             time: record.time,
             last_seen: record.last_seen,
@@ -82,10 +83,10 @@ fn after_revisit(
         return (record, document);
     }
     match (finding, &judged.verdict) {
-        // Nothing was learned: what is known stays known, and what is stored an original.
+        // Nothing was learned: the record stays, and a stored document stays an original.
         (Finding::Unreachable, _) => (previous.clone(), None),
         (_, Verdict::Unchanged(_)) => {
-            // The original, or the duplicate, that it was.
+            // The page stays the original, or the duplicate, that it was.
             if let (Fate::Answered { judgement, .. }, Fate::Answered { judgement: was, .. }) =
                 (&mut record.fate, &previous.fate)
             {
@@ -98,7 +99,7 @@ fn after_revisit(
     }
 }
 
-/// When a page is visited again, if it is.
+/// Returns when a page is revisited, if it is.
 fn next_revisit(
     judged: &Judged<'_>,
     finding: Finding,
@@ -114,7 +115,7 @@ fn next_revisit(
     let interval = revisits.policy.next(interval, finding)?;
     let due = judged.analysed.fetched.finished.plus(interval);
     Some(Revisit {
-        // Where the clock was set back, too: what is before is not looked at any more.
+        // The clock may have been set back: rows due before this are no longer read.
         due: due.max(set.state.revisits_from),
         interval: millis(interval),
         mark: match last {
@@ -124,8 +125,9 @@ fn next_revisit(
     })
 }
 
-/// What a page may be asked by the next time: the validators of an answer that is whole and is
-/// a page. What a server names a 304 by is the page, too; what it leaves out holds as before.
+/// Returns the validators for the next conditional request: those of a response that is complete
+/// and is a page. For a 304, they describe the page too, and validators that it omits stay the
+/// same.
 pub(in crate::engine) fn validators(judged: &Judged<'_>) -> Option<Validators> {
     let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
         return None;
@@ -147,7 +149,7 @@ pub(in crate::engine) fn validators(judged: &Judged<'_>) -> Option<Validators> {
     queued.validators.clone().filter(|_| !is_whole)
 }
 
-/// What a visit found, compared with the one before.
+/// Compares a visit with the one before.
 fn finding(judged: &Judged<'_>, previous: Option<&PageRecord>) -> Finding {
     let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
         return match previous {
@@ -160,7 +162,7 @@ fn finding(judged: &Judged<'_>, previous: Option<&PageRecord>) -> Finding {
         _ if is_gone(exchange.status) => Finding::Gone,
         None => Finding::First,
         Some(_) if exchange.status >= 500 || exchange.asks_for_time() => Finding::Unreachable,
-        // A refusal says nothing of the page.
+        // A refusal says nothing about the page.
         Some(_) if matches!(judged.verdict, Verdict::Ineligible(why) if why.is_refusal()) => {
             Finding::Unreachable
         }

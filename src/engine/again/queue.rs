@@ -12,7 +12,7 @@ pub(super) const ROWS_PER_COMMIT: usize = 1_000;
 /// How a page is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asking {
-    /// With conditions: its body only if it has changed.
+    /// Conditional: the server sends a body only if the page has changed.
     IfModified,
     /// Without: its body.
     Always,

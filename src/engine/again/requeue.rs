@@ -1,9 +1,9 @@
-//! Putting failed URLs back in their queues because a person asks for it: what was given up, by class of
-//! failure, and hosts that are parked for such a failure.
+//! Requeues failed URLs on a user's request: URLs that were given up, by failure class, and hosts
+//! that are parked for such failures.
 //!
-//! The rows are looked through some at a time, from outside the committer; each part is committed by
-//! itself, by the committer where a crawl runs and else by the command. What of a part does not hold
-//! any more when it is committed is left alone, so that a URL is never in its queue twice.
+//! The rows are examined some at a time, outside the committer. Each part is committed by itself:
+//! by the committer if a crawl runs, else by the command. What no longer applies when a part is
+//! committed is left alone, so a URL is never queued twice.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord};
 use crate::store::{Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, HostMap, UrlId};
 
-/// Rows read for one part.
+/// Number of rows read per part.
 const ROWS: usize = 2_000;
 
-/// The classes of failure that a URL may be given up for.
+/// Returns the failure classes for which a URL may be given up.
 pub fn retry_classes() -> impl Iterator<Item = &'static str> {
     let others = [
         FailureClass::Guard,
@@ -34,7 +34,7 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
     troubles.chain(others.into_iter().map(FailureClass::name))
 }
 
-/// Puts failed URLs back; nobody may be crawling.
+/// Requeues failed URLs. No crawl may be running.
 pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
     let directory = DataDirectory::take_existing(path)?;
     let store = open_store(&directory)?;
@@ -55,7 +55,7 @@ pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
     }
 }
 
-/// Looks for a part of what is to be put back. Reads the store, so it blocks.
+/// Finds a part of what is to be requeued. Reads the store, so it blocks.
 pub(in crate::engine) fn find(
     store: &dyn Store,
     filter: &RetryFilter,
@@ -118,7 +118,7 @@ impl RetryFilter {
         })
     }
 
-    /// The class for which a page is put back, if it is to be.
+    /// Returns the class for which a page is requeued, or `None` if it is not.
     fn class_of(&self, page: &PageRecord) -> Option<String> {
         let class = match &page.fate {
             Fate::Failed {
@@ -136,7 +136,7 @@ impl RetryFilter {
         is_wanted.then(|| class.to_owned())
     }
 
-    /// Whether a host waits for a failure of these classes.
+    /// Returns `true` if a host waits because of a failure of these classes.
     fn is_held_up(&self, host: &HostKey, state: &HostState) -> bool {
         let is_of_class = state.trouble.is_some_and(|it| self.has_class(it.name()));
         is_of_class && self.has_host(host)
@@ -144,7 +144,7 @@ impl RetryFilter {
 }
 
 impl PutBack {
-    /// Puts a part back, as far as it still holds.
+    /// Requeues a part, as far as it still applies.
     pub(in crate::engine) fn put_back(&self, set: &mut WriteSet) -> Result<Retried, Error> {
         let mut done = Retried {
             next: self.next.clone(),
@@ -168,7 +168,7 @@ impl PutBack {
         Ok(done)
     }
 
-    /// Queues a page again if it still is what was asked for; the class of its failure.
+    /// Queues a page again if it still is as it was found. Returns the class of its failure.
     fn requeue(
         &self,
         id: UrlId,
@@ -211,8 +211,8 @@ impl PutBack {
         Ok(Some(class))
     }
 
-    /// Puts a part back in a crawl that runs. A host whose failures are forgotten is still visited
-    /// politely: what is due now is so after its delay.
+    /// Requeues a part in a running crawl. A host whose failures are forgotten is still visited
+    /// politely: what would be due now is due after its delay.
     pub(in crate::engine) fn put_back_politely(
         &self,
         policies: &Policies,
@@ -246,7 +246,7 @@ fn no_longer_failed(counters: &mut Counters, class: &str) {
     }
 }
 
-/// Forgets the failures of a host, so that it may be visited when it usually could be. False if it had
+/// Forgets the failures of a host, so that it can be visited as usual. Returns `false` if it had
 /// none of these.
 fn end_waits(filter: &RetryFilter, host: &HostKey, set: &mut WriteSet) -> Result<bool, Error> {
     let now = set.now;

@@ -1,9 +1,9 @@
-//! Visiting pages again: from the record of a page to a row in `Revisits`, and from there, when it
-//! is due, to its host's queue. What a visit found decides the time to the next
-//! ([`RevisitPolicy`]); a visit that found nothing leaves the page's record as it was.
+//! Revisits: from a page's record to a row in `Revisits`, and from there, when it is due, to its
+//! host's queue. The result of a visit determines the time until the next ([`RevisitPolicy`]); a
+//! visit without a result leaves the page's record as it was.
 //!
-//! Pages fetched before revisiting was enabled have no row yet; the first run that revisits gives
-//! them theirs, some at a time between commits.
+//! Pages fetched before revisiting was enabled have no row yet; the first run that revisits adds
+//! their rows, some at a time between commits.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub(in crate::engine) struct Revisits {
     next: Option<Moment>,
     /// How far the pages that have no row were looked for; `None` if there are none.
     adopting: Option<Vec<u8>>,
-    /// Some cluster may be without an original.
+    /// Set if some cluster may be without an original.
     has_orphans: bool,
 }
 
 impl Revisits {
-    /// Revisits by a policy, from what the store knows.
+    /// Reads the state of revisits from the store.
     pub(in crate::engine) fn open(
         policy: RevisitPolicy,
         store: &dyn Store,
@@ -45,7 +45,7 @@ impl Revisits {
         Ok(revisits)
     }
 
-    /// From now on pages are revisited by this policy; no row is due before `from`.
+    /// Changes the policy. No row is due before `from`.
     pub(in crate::engine) fn set_policy(
         &mut self,
         policy: RevisitPolicy,
@@ -57,7 +57,7 @@ impl Revisits {
         if !self.is_on() {
             self.adopting = None;
             if complete {
-                // Pages that are visited meanwhile get no row.
+                // Pages that are visited while revisits are off get no row.
                 let mut batch = Batch::new();
                 batch.delete(Table::Meta, keys::meta::REVISITS);
                 store.commit(batch, Durability::Disk)?;
@@ -75,7 +75,7 @@ impl Revisits {
         self.policy.mode != RevisitMode::Off
     }
 
-    /// How long nothing is to be done here.
+    /// Returns the time until there is something to do.
     pub(in crate::engine) fn until(&self, now: Moment) -> Duration {
         if !self.is_on() {
             return Duration::MAX;
@@ -88,7 +88,7 @@ impl Revisits {
         }
     }
 
-    /// Takes over what a committed group scheduled.
+    /// Updates the state with what a committed group scheduled.
     pub(in crate::engine) fn committed(&mut self, soonest: Option<Moment>, has_orphans: bool) {
         self.has_orphans |= has_orphans;
         if let Some(due) = soonest {
@@ -97,7 +97,7 @@ impl Revisits {
     }
 
     /// Does what is due at `set.now`: successors of lost originals first, then pages without a row,
-    /// then visits whose time has come.
+    /// then due revisits.
     pub(in crate::engine) fn advance(&mut self, set: &mut WriteSet) -> Result<(), Error> {
         if self.has_orphans {
             self.has_orphans = succession::advance(set)?;
@@ -136,15 +136,15 @@ impl Revisits {
         Ok(())
     }
 
-    /// A site says that a page was changed after its last visit: its next one is due, but no sooner
-    /// than pages are ever visited again. One that waits already is left alone.
+    /// Records that a site says a page was modified after its last visit: its revisit is due, but
+    /// not before the minimum interval. A revisit that is queued already is left alone.
     pub(in crate::engine) fn changed(
         &self,
         id: UrlId,
         modified: Moment,
         set: &mut WriteSet,
     ) -> Result<(), Error> {
-        // What is said of the future is no news.
+        // A modification time in the future is ignored.
         if !self.is_on() || modified > set.now {
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl Revisits {
         Ok(())
     }
 
-    /// Gives their rows to some pages that have none; the rest is for the next time.
+    /// Adds rows for some pages that have none; the rest follow later.
     fn adopt(&mut self, after: &[u8], set: &mut WriteSet) -> Result<(), Error> {
         let store = &set.store;
         let rows = store.range(Table::Pages, &[], after, ROWS_PER_COMMIT)?;
@@ -193,7 +193,7 @@ impl Revisits {
             page.revisit = Some(Revisit {
                 due,
                 interval: millis(interval),
-                // Nothing is known of its answer but its document.
+                // Nothing is known of the response except its document.
                 mark: 0,
             });
             set.batch.put(Table::Pages, key.clone(), encode(&page));
@@ -210,7 +210,7 @@ impl Revisits {
 }
 
 impl WriteSet {
-    /// Has a page visited again, not before `due`.
+    /// Schedules a revisit of a page, not before `due`.
     pub(super) fn schedule_revisit(&mut self, id: UrlId, due: Moment) {
         let row = keys::revisit(due.0, id.as_bytes());
         self.batch.put(Table::Revisits, row, Vec::new());
@@ -219,12 +219,12 @@ impl WriteSet {
     }
 }
 
-/// Whether a status says that there is no page any more.
+/// Returns `true` if a status means that the page no longer exists.
 pub(super) fn is_gone(status: u16) -> bool {
     matches!(status, 404 | 410)
 }
 
-/// An interval as rows have it.
+/// Converts an interval to milliseconds, as in rows.
 pub(super) fn millis(interval: Duration) -> u64 {
     u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)
 }

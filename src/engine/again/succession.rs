@@ -1,14 +1,14 @@
-//! What becomes of a cluster whose original is gone, or is another page by now: its best member is
-//! visited at once, and the others when that visit is over.
+//! Succession: what becomes of a cluster whose original is gone or has become another page. Its
+//! best member is visited at once, and the others when that visit is over.
 //!
-//! If the member still has what it had, it is like nothing that stands, so it becomes the original, and
-//! the others find it when they are visited. If it is gone too, or cannot be had, the next best is
-//! asked. Nothing is believed that no visit has shown: which member is still there, and what it says
-//! by now, only its server knows. No body has to be stored again for that: the archive keeps the one that it
-//! has, and the successor's record refers to it where the bytes are the same.
+//! If the member is still the same, no live original matches it, so it becomes the original, and
+//! the others find it when they are visited. If it is gone too, or cannot be fetched, the next best
+//! is tried. Nothing is assumed without a visit: whether a member still exists, and what it says
+//! now, only its server knows. No body has to be stored again for that: the archive keeps the one
+//! that it has, and the successor's record refers to it if the bytes are the same.
 //!
-//! A cluster may have a million members, so this is done some at a time, between commits, and how far
-//! it is stands in the store.
+//! A cluster may have a million members, so this is done some at a time, between commits, and its
+//! progress is in the store.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,27 +20,28 @@ use crate::rows::{PAGES, PageRecord};
 use crate::store::{Table, decode, encode, keys};
 use crate::url::UrlId;
 
-/// Clusters that are looked at in one commit.
+/// Number of clusters examined per commit.
 const CLUSTERS: usize = 16;
 
-/// The row of a cluster without an original, in `Meta`.
+/// The row in `Meta` of a cluster without an original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Orphaned {
-    /// The best member from this row of `Clusters` on is to be visited.
+    /// Visit the best member from this row of `Clusters` on.
     Ask(Vec<u8>),
-    /// All members from this row on are to be visited.
+    /// Visit all members from this row on.
     Release(Vec<u8>),
 }
 
-/// The row of a cluster whose best member was asked, in `Meta`: which, and its row in `Clusters`.
+/// The row in `Meta` of a cluster whose best member is being visited: that member, and its row in
+/// `Clusters`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Asked {
     member: UrlId,
     row: Vec<u8>,
 }
 
-/// After a page was visited again: whether it leaves a cluster without an original, and whether one
-/// waited for it. `original` is the document that it is the original by, if it is one now.
+/// Updates the rows after a revisit: the page may leave a cluster without an original, or one may
+/// have waited for it. `original` is the document by which it is an original now, if it is one.
 pub(super) fn note(
     id: UrlId,
     previous: &PageRecord,
@@ -67,7 +68,7 @@ pub(super) fn note(
     let is_elsewhere = page.duplicate().is_some_and(|it| it.of != before.of);
     let next = match original.is_some() || is_elsewhere {
         true => Orphaned::Release(Vec::new()),
-        // It is gone and has no row any more, or it could not be had and has to wait.
+        // It is gone and has no row any more, or it could not be fetched and has to wait.
         false => Orphaned::Ask([&asked.row[..], &[0]].concat()),
     };
     mark_orphaned(before.of, &next, set);
@@ -80,7 +81,8 @@ fn mark_orphaned(cluster: DocumentId, how: &Orphaned, set: &mut WriteSet) {
     set.has_orphans = true;
 }
 
-/// Has members of some clusters without an original visited; whether there may be more such.
+/// Has members of some clusters without an original visited. Returns whether there may be more such
+/// clusters.
 pub(super) fn advance(set: &mut WriteSet) -> Result<bool, Error> {
     let prefix = keys::meta::ORPHANED;
     let rows = set.store.range(Table::Meta, prefix, prefix, CLUSTERS)?;
@@ -106,12 +108,12 @@ pub(super) fn advance(set: &mut WriteSet) -> Result<bool, Error> {
     Ok(has_orphans)
 }
 
-/// Has the best member from a row on visited; what is to be done next with the cluster.
+/// Has the best member from a row on visited. Returns what to do next with the cluster.
 fn ask(cluster: DocumentId, from: &[u8], set: &mut WriteSet) -> Result<Option<Orphaned>, Error> {
     let prefix = keys::members(cluster);
     let rows = set.store.range(Table::Clusters, &prefix, from, 1)?;
     let Some((row, _)) = rows.into_iter().next() else {
-        // All were asked; those that could not be had are asked once more, together.
+        // All were visited; those that could not be fetched are tried once more, together.
         return Ok((!from.is_empty()).then(|| Orphaned::Release(Vec::new())));
     };
     let Some((_, id)) = keys::parse_member(&row) else {
@@ -128,7 +130,7 @@ fn ask(cluster: DocumentId, from: &[u8], set: &mut WriteSet) -> Result<Option<Or
     Ok(None)
 }
 
-/// Has the members from a row on visited, as long as there is room; what is left.
+/// Has the members from a row on visited, as many as fit. Returns what is left.
 fn release(
     cluster: DocumentId,
     from: &[u8],
@@ -150,7 +152,8 @@ fn release(
     Ok(last.map(|(row, _)| Orphaned::Release([row, &[0][..]].concat())))
 }
 
-/// Queues a member's next visit now, unless it waits already; false if it is no member.
+/// Queues a member's next visit now, unless it is queued already. Returns `false` if it is not a
+/// member.
 fn queue_now(cluster: DocumentId, id: UrlId, set: &mut WriteSet) -> Result<bool, Error> {
     let Some(page) = PAGES.get(&*set.store, id.as_bytes())? else {
         return Ok(false);
@@ -158,7 +161,7 @@ fn queue_now(cluster: DocumentId, id: UrlId, set: &mut WriteSet) -> Result<bool,
     if page.duplicate().is_none_or(|it| it.of != cluster) {
         return Ok(false);
     }
-    // A page without a row is given one soon, and one whose row is gone is queued.
+    // A page without a row gets one soon, and one whose row is gone is queued.
     let Some(revisit) = page.revisit else {
         return Ok(true);
     };

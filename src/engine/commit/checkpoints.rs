@@ -1,4 +1,4 @@
-//! Checkpoints: making durable what deltas hold for a replay, so that they can be forgotten.
+//! Checkpoints: make durable what deltas hold for a replay, so that the deltas can be deleted.
 //!
 //! Documents are written between two commits; runs in the background, while commits go on. A
 //! checkpoint ends by installing the runs and deleting the deltas that it covers.
@@ -13,10 +13,10 @@ use crate::journal::FetchLog;
 use crate::rows::{CrawlState, Delta, DiskState};
 use crate::store::{Batch, Durability, Store, Table, encode, keys};
 
-/// Bytes that a key takes in memory until a checkpoint writes it, about.
+/// Approximate memory per key until a checkpoint writes it, in bytes.
 const BYTES_PER_KEY: usize = 30;
 
-/// How often a checkpoint that is being written is polled while nothing else happens.
+/// Poll interval for a checkpoint in progress while nothing else happens.
 const POLL: Duration = Duration::from_millis(50);
 
 /// When a checkpoint is due.
@@ -27,12 +27,12 @@ pub(in crate::engine) struct CheckpointLimits {
     pub(in crate::engine) delta_bytes: usize,
 }
 
-/// What no checkpoint covers yet, and the checkpoint that is being written.
+/// What no checkpoint covers yet, and the checkpoint in progress.
 #[derive(Debug)]
 pub(in crate::engine) struct Checkpoints {
     limits: CheckpointLimits,
     last: Instant,
-    /// Deltas that no checkpoint covers, not even the one that was begun.
+    /// Deltas that no checkpoint covers, not even the one in progress.
     deltas: Deltas,
     begun: Option<Begun>,
 }
@@ -40,14 +40,14 @@ pub(in crate::engine) struct Checkpoints {
 /// Deltas since the last checkpoint.
 #[derive(Debug, Default, Clone, Copy)]
 pub(in crate::engine) struct Deltas {
-    /// The sequence of the first, if there is one.
+    /// Sequence of the first, if there is one.
     pub(in crate::engine) first: Option<u64>,
     pub(in crate::engine) keys: usize,
     pub(in crate::engine) bytes: usize,
 }
 
 impl Deltas {
-    /// Counts the delta of one commit, with the length of its row.
+    /// Counts the delta of one commit; `bytes` is the length of its row.
     pub(in crate::engine) fn add(&mut self, sequence: u64, delta: &Delta, bytes: usize) {
         self.first.get_or_insert(sequence);
         self.keys += delta.keys();
@@ -60,9 +60,9 @@ impl Deltas {
 struct Begun {
     /// The first delta that it covers.
     first: u64,
-    /// The last.
+    /// The last delta that it covers.
     through: u64,
-    /// The last document that is written.
+    /// The last document that it writes.
     documents: DocumentId,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Site<'a> {
 }
 
 impl Checkpoints {
-    /// The deltas that a start replayed are covered by the next checkpoint.
+    /// Creates the state; deltas that a start replayed are covered by the next checkpoint.
     pub(in crate::engine) fn new(limits: CheckpointLimits, deltas: Deltas) -> Self {
         Self {
             limits,
@@ -92,7 +92,7 @@ impl Checkpoints {
         self.deltas.add(sequence, delta, bytes);
     }
 
-    /// How long until there is something to be done here.
+    /// Returns the time until there is something to do.
     pub(super) fn until(&self) -> Duration {
         let until = self.limits.interval.saturating_sub(self.last.elapsed());
         match self.begun {
@@ -101,17 +101,17 @@ impl Checkpoints {
         }
     }
 
-    /// Bytes of memory that keys take which no checkpoint covers, about.
+    /// Returns the approximate memory of keys that no checkpoint covers, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         (self.deltas.keys * BYTES_PER_KEY) as u64
     }
 
-    /// Makes a checkpoint when it is time, or when there is much that a crash would have to replay.
+    /// Makes a checkpoint if it is time, or if a crash would have to replay much.
     pub(super) fn advance(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
         let is_much =
             self.deltas.keys >= self.limits.keys || self.deltas.bytes >= self.limits.delta_bytes;
-        // Memory is bounded: when there is much again and the last is not yet written, it is
-        // waited for.
+        // Memory is bounded: if there is much again and the last checkpoint is not yet written, it
+        // is waited for.
         if self.begun.is_some() && (is_much || site.lookups.catalog.is_written()) {
             self.end(site)?;
         }
@@ -122,7 +122,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Makes documents durable, and has the runs written.
+    /// Makes documents durable, and starts writing the runs.
     pub(super) fn begin(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
         self.last = Instant::now();
         site.log.sync()?;
@@ -141,8 +141,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Installs the runs that were written, waiting for them if need be, and forgets the deltas
-    /// that they hold.
+    /// Installs the runs that were written, waiting for them if needed, and deletes the deltas that
+    /// they cover.
     pub(super) fn end(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
         let Some(begun) = self.begun else {
             return Ok(());

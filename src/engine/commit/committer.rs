@@ -1,10 +1,10 @@
-//! From analysed to committed: the single writer, and the only place where a visit has effects.
+//! The committer: the single writer, and the only place where a visit has lasting effects.
 //!
-//! A group of visits is what arrived while the last group was being committed, 16 at most. Steps,
+//! A group of visits is what arrived while the last group was being committed, at most 16. Steps,
 //! in this order: judge each visit and collect its effects in the group's write set; append the
-//! records and the log lines; sync the archive; commit one batch to the store; take over in memory
-//! what it changed; tell the schedule. Memory is never ahead of the store: what fails before the
-//! commit, a panic included, leaves no trace.
+//! records and the log lines; sync the archive; commit one batch to the store; apply to memory what
+//! it changed; tell the schedule. Memory is never ahead of the store: what fails before the commit,
+//! including by a panic, leaves no trace.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -37,12 +37,13 @@ use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, DiskState};
 use crate::store::{Durability, Store, Table, for_each};
 
-/// Visits that share one sync. Larger groups gain nothing and take more memory.
+/// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
 const MAX_GROUP: usize = 16;
 
-/// URLs whose blocks take some megabytes: fewer that have left are not worth a rewriting.
+/// Minimum number of dequeued URLs worth a rewriting of the queues; their blocks take some
+/// megabytes.
 const MIN_RECLAIMED: u64 = 200_000;
-/// Amortizes the rewriting of queues: at most one URL is rewritten per four that have left.
+/// Amortizes the rewriting of queues: at most one URL is rewritten per four dequeued.
 const LEFT_PER_REWRITTEN: u64 = 4;
 
 /// The single writer of store, archive, log, runs and documents.
@@ -67,10 +68,10 @@ pub(in crate::engine) struct Committer {
     pub(in crate::engine) run_hosts: RunHosts,
 }
 
-/// What collecting the changes of a group came to.
+/// The result of collecting the changes of a group.
 enum Collected {
     Changes(WriteSet),
-    /// It panicked, and changed nothing.
+    /// Judging panicked, and changed nothing.
     Panicked,
 }
 
@@ -94,7 +95,7 @@ impl Committer {
                     let mut group = vec![first];
                     group.extend(entries.try_iter().take(MAX_GROUP - 1));
                     let receipts = self.commit(group, clock.now())?;
-                    // The scheduler is gone only when the run is ending.
+                    // The scheduler is gone only if the run is ending.
                     let _ = events.blocking_send(Event::Committed(receipts));
                     Failpoint::reach(&mut self.failpoint, Step::Applied);
                 }
@@ -110,8 +111,8 @@ impl Committer {
         }
     }
 
-    /// Commits what arrived, in its order: visits that follow one another as one group, all or
-    /// nothing, anything else by itself. `now` is the time of what is no visit.
+    /// Commits what arrived, in order: consecutive visits as one group, all or nothing, anything
+    /// else by itself. `now` is the time of what is not a visit.
     pub(in crate::engine) fn commit(
         &mut self,
         entries: Vec<Entry>,
@@ -132,7 +133,7 @@ impl Committer {
                 Entry::PutBack(part) => self.put_back(*part, now)?,
                 Entry::Settings(settings, reply) => {
                     self.change(*settings)?;
-                    // Whoever asked may have gone.
+                    // Whoever asked may be gone.
                     let _ = reply.send(());
                     Vec::new()
                 }
@@ -142,12 +143,13 @@ impl Committer {
         Ok(receipts)
     }
 
-    /// Commits visits as one group. If judging them panics, each is committed by itself, and the one
-    /// that panics again as a failure: it costs itself, and is never met again.
+    /// Commits visits as one group. If judging them panics, each is committed by itself, and the
+    /// one that panics again is committed as a failure: it costs itself only, and is not repeated.
     fn commit_visits(&mut self, mut visits: Vec<Analysed>) -> Result<Vec<Receipt>, Error> {
         let mut receipts = Vec::new();
         for visit in &mut visits {
-            // Before anything of the group is judged: what sitemaps list is committed by itself.
+            // Done before anything of the group is judged, because what sitemaps list is committed
+            // by itself.
             receipts.extend(self.commit_listed(visit)?);
         }
         if visits.is_empty() {
@@ -187,7 +189,7 @@ impl Committer {
         Ok(receipts)
     }
 
-    /// Judges visits. Changes nothing but the write set that it gives.
+    /// Judges visits. Changes nothing but the write set that it returns.
     fn judge(&mut self, visits: &[Analysed]) -> Result<Collected, Error> {
         let now = latest(visits);
         self.guarded(now, |judge, group| {
@@ -199,9 +201,9 @@ impl Committer {
         })
     }
 
-    /// Queues what a sitemap lists, before the visit that ends it, in commits of its own: one may
-    /// list more than a group should hold. Cut off in between, the sitemap is read again, and what
-    /// was queued is known.
+    /// Queues what a sitemap lists before the visit that ends it, in commits of its own, because
+    /// one sitemap may list more than a group should hold. If it is interrupted, the sitemap is
+    /// read again, and what was queued is known.
     fn commit_listed(&mut self, visit: &mut Analysed) -> Result<Vec<Receipt>, Error> {
         let mut receipts = Vec::new();
         let Findings::Sitemap(list) = &mut visit.findings else {
@@ -226,14 +228,14 @@ impl Committer {
         Ok(receipts)
     }
 
-    /// A write set over what is committed.
+    /// Creates a write set on top of what is committed.
     fn write_set(&self, now: Moment) -> WriteSet {
         let store = Arc::clone(&self.store);
         WriteSet::new(store, self.state.clone(), self.disk.clone(), now)
     }
 
-    /// Collects changes in a write set over what is committed. A panic is caught, and takes the set
-    /// with it.
+    /// Collects changes in a write set on top of what is committed. A panic is caught and discards
+    /// the set.
     fn guarded(
         &mut self,
         now: Moment,
@@ -248,8 +250,8 @@ impl Committer {
             expiry: &self.expiry,
         };
         let mut group = Group::new(set, &mut self.lookups);
-        // Nothing that outlives the panic is half changed: what judging writes to is the set, and
-        // the cache of recent keys, of which each cell is whole.
+        // Nothing that outlives the panic is half changed: judging writes only to the set, and to
+        // the cache of recent keys, each cell of which is whole.
         match catch_unwind(AssertUnwindSafe(|| collect(&judge, &mut group))) {
             Ok(collected) => collected.map(|()| Collected::Changes(group.set)),
             Err(_) => Ok(Collected::Panicked),
@@ -268,7 +270,8 @@ impl Committer {
         }
     }
 
-    /// Admits seeds. What they add to the scope holds from this commit on, for their own URLs too.
+    /// Admits seeds. What they add to the scope applies from this commit on, also to their own
+    /// URLs.
     fn commit_seeds(&mut self, seeds: Seeds, now: Moment) -> Result<Vec<Receipt>, Error> {
         let scope = &self.gate.scope;
         let entries = seeds.urls.iter().flat_map(|seed| scope.new_entries(seed));
@@ -291,19 +294,19 @@ impl Committer {
             }
         }
         if let (Some(reply), Some(added)) = (seeds.reply, added) {
-            // Whoever asked may have gone.
+            // Whoever asked may be gone.
             let _ = reply.send(added);
         }
         Ok(receipts)
     }
 
-    /// Takes over what part of an earlier crawl's archive knows.
+    /// Admits what a part of an earlier crawl's archive knows.
     fn commit_known(&mut self, known: KnownPages, now: Moment) -> Result<Vec<Receipt>, Error> {
         let set = self.collect(now, |judge, group| know(known, judge.rules, group))?;
         self.write(set)
     }
 
-    /// Puts a part of what failed back.
+    /// Requeues a part of what failed.
     fn put_back(&mut self, mut part: PutBack, now: Moment) -> Result<Vec<Receipt>, Error> {
         let mut done = None;
         let set = self.collect(now, |judge, group| {
@@ -313,13 +316,13 @@ impl Committer {
         })?;
         let receipts = self.write(set)?;
         if let (Some(reply), Some(done)) = (part.reply.take(), done) {
-            // Whoever asked may have gone.
+            // Whoever asked may be gone.
             let _ = reply.send(done);
         }
         Ok(receipts)
     }
 
-    /// Queues the pages whose time to be visited again has come.
+    /// Queues the pages whose revisits are due.
     pub(in crate::engine) fn visit_again(&mut self, now: Moment) -> Result<Vec<Receipt>, Error> {
         if !self.revisits.until(now).is_zero() {
             return Ok(Vec::new());
@@ -332,7 +335,7 @@ impl Committer {
         self.write(set)
     }
 
-    /// Forgets some documents that nobody has seen for long.
+    /// Expires some documents that were not seen for long.
     pub(in crate::engine) fn expire(&mut self, now: Moment) -> Result<(), Error> {
         if !self.expiry.until(now).is_zero() {
             return Ok(());
@@ -345,7 +348,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes what a group changes, all or nothing, and takes it over in memory.
+    /// Writes what a group changes, all or nothing, and applies it to memory.
     pub(in crate::engine) fn write(&mut self, mut set: WriteSet) -> Result<Vec<Receipt>, Error> {
         Failpoint::reach(&mut self.failpoint, Step::Judged);
         let records = std::mem::take(&mut set.records);
@@ -388,7 +391,7 @@ impl Committer {
         Ok(receipts)
     }
 
-    /// Goes on under other settings.
+    /// Changes the settings.
     fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
         let mut scope = Scope::new(settings.scope);
         for_each(&*self.store, Table::Scope, &[], &mut |entry, _| {
@@ -404,7 +407,7 @@ impl Committer {
             .set_policy(settings.revisit, &*self.store, from)
     }
 
-    /// Makes a checkpoint if one is due, and gives back the space of queues that have drained.
+    /// Makes a checkpoint if one is due, and reclaims the space of drained queues.
     pub(in crate::engine) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
         self.lookups.seen.step(&self.lookups.catalog[SEEN_RUNS]);
         self.reclaim_if_due();
@@ -412,7 +415,7 @@ impl Committer {
         checkpoints.advance(&mut site)
     }
 
-    /// Makes a checkpoint of all that was committed, and waits for it.
+    /// Makes a checkpoint of everything committed, and waits for it.
     pub(in crate::engine) fn checkpoint(&mut self) -> Result<(), Error> {
         let (checkpoints, mut site) = self.site();
         checkpoints.end(&mut site)?;
@@ -435,7 +438,7 @@ impl Committer {
         (&mut self.checkpoints, site)
     }
 
-    /// Gives the space of queues back where most of what they ever held has left.
+    /// Reclaims the space of queues if most of what they ever held has left.
     fn reclaim_if_due(&mut self) {
         let waiting = self.state.counters.queued;
         let enough = MIN_RECLAIMED.max(waiting.saturating_mul(LEFT_PER_REWRITTEN));
@@ -446,7 +449,7 @@ impl Committer {
     }
 }
 
-/// When the last of the visits ended.
+/// Returns the time at which the last of the visits ended.
 fn latest(visits: &[Analysed]) -> Moment {
     let finished = visits.iter().map(|visit| visit.fetched.finished);
     finished.max().unwrap_or_default()

@@ -1,5 +1,5 @@
-//! What a visit's page is compared with: what it was at the visit before, and the originals that are
-//! stored; whether it can be compared at all, and whether what it repeats still stands.
+//! Compares a visit's page with its previous visit and with the stored originals: whether it can be
+//! compared at all, what it repeats, and whether that is still live.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::frontier::QueuedUrl;
 use crate::page::Refusal;
 use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
 
-/// The verdict on a visit, with what it rests on.
+/// Returns the verdict on a visit, with what it rests on.
 pub(super) fn compare<'a>(
     analysed: &'a Analysed,
     rules: &Rules,
@@ -57,7 +57,7 @@ pub(super) fn compare<'a>(
     Ok(judged)
 }
 
-/// What is known of a page that is visited again.
+/// Returns the record of a page that is revisited.
 fn previous(queued: &QueuedUrl, group: &Group<'_>) -> Result<Option<Box<PageRecord>>, Error> {
     if !queued.revisit {
         return Ok(None);
@@ -65,7 +65,8 @@ fn previous(queued: &QueuedUrl, group: &Group<'_>) -> Result<Option<Box<PageReco
     Ok(group.set.committed_page(queued.id)?.map(Box::new))
 }
 
-/// The signatures of a page that can be an original or a duplicate, or why it cannot.
+/// Returns the signatures of a page that can be an original or a duplicate, or the reason why it
+/// cannot.
 fn eligible<'a>(analysed: &'a Analysed, rules: &Rules) -> Result<&'a Fingerprints, Ineligible> {
     let fingerprints = analysed.fingerprints.as_ref().map_err(|reason| *reason)?;
     if let Findings::Page(page) = &analysed.findings
@@ -81,7 +82,7 @@ fn eligible<'a>(analysed: &'a Analysed, rules: &Rules) -> Result<&'a Fingerprint
     Ok(fingerprints)
 }
 
-/// The verdict on a page that can be an original or a duplicate.
+/// Returns the verdict on a page that can be an original or a duplicate.
 fn verdict(
     judged: &Judged<'_>,
     fingerprints: &Fingerprints,
@@ -99,8 +100,8 @@ fn verdict(
     with_hysteresis(verdict, before, (&queued.url, fingerprints), rules, group)
 }
 
-/// A page that is what it was when it was visited last: the original that it is, or a duplicate of
-/// an original that still stands.
+/// Returns what the page repeats if it is unchanged since its last visit: itself as an original, or
+/// an original that is still live.
 fn unchanged(judged: &Judged<'_>, group: &Group<'_>) -> Result<Option<Repeat>, Error> {
     let analysed = judged.analysed;
     let (Some(previous), Ok(own)) = (judged.previous.as_deref(), &analysed.fingerprints) else {
@@ -125,8 +126,8 @@ fn unchanged(judged: &Judged<'_>, group: &Group<'_>) -> Result<Option<Repeat>, E
     }
 }
 
-/// The verdict on a page that is, by its server's word, what it was; `None` if what it was does not
-/// stand any more, so that its body is needed.
+/// Returns the verdict on a page that the server says is unchanged (304), or `None` if what it was
+/// is no longer live, so that its body is needed.
 fn not_modified(
     previous: Option<&PageRecord>,
     group: &Group<'_>,
@@ -136,7 +137,7 @@ fn not_modified(
     };
     let judgement = match &previous.fate {
         Fate::Answered { judgement, .. } => judgement,
-        // What it lists was queued then.
+        // Its entries were queued then.
         Fate::Sitemap { .. } => return Ok(Some(Verdict::Ineligible(Ineligible::Status))),
         Fate::Failed { .. } | Fate::Known { .. } => return Ok(None),
     };
@@ -151,7 +152,7 @@ fn not_modified(
     Ok(repeat.map(Verdict::Unchanged))
 }
 
-/// What a page was found to repeat, if that still stands.
+/// Returns what a page was found to repeat, if that is still live.
 fn still_repeated(duplicate: &Duplicate, group: &Group<'_>) -> Result<Option<Repeat>, Error> {
     let Some(original) = group.document(duplicate.of)? else {
         return Ok(None);
@@ -165,8 +166,8 @@ fn still_repeated(duplicate: &Duplicate, group: &Group<'_>) -> Result<Option<Rep
     }))
 }
 
-/// The verdict on a page that was a duplicate and has changed: it leaves its cluster only if it is
-/// clearly another page by now, or exactly one that is stored.
+/// Returns the verdict on a duplicate that has changed: it leaves its cluster only if it clearly is
+/// another page now, or exactly one that is stored.
 fn with_hysteresis(
     verdict: Verdict,
     before: &Duplicate,
@@ -208,7 +209,7 @@ fn has_room(
     let Some(most) = own.and(&rules.of(&repeat.original.url)).stored_members else {
         return Ok(None);
     };
-    // The bytes of one that is stored take no room.
+    // Bytes that are stored already take no space.
     if !is_new {
         return Ok(Some(false));
     }

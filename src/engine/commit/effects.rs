@@ -1,5 +1,5 @@
-//! What one visit changes besides rows of the store: its records in the archive, its line in the
-//! log, and where the two refer to each other.
+//! The effects of one visit besides rows of the store: its records in the archive, its line in the
+//! log, and their references to each other.
 
 use crate::archive::RecordKind;
 use crate::dedup::Stored;
@@ -9,26 +9,26 @@ use crate::url::UrlId;
 /// The effects of one visit.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct VisitEffects {
-    /// The page whose record the visit wrote anew, if it did.
+    /// The page whose record the visit wrote, if it did.
     pub(in crate::engine) page: Option<UrlId>,
-    /// How many of the group's records are its own.
+    /// How many of the group's records belong to this visit.
     pub(in crate::engine) records: usize,
-    /// Which of them stand for the visit and for its text.
+    /// Which of them are the visit's record and its text.
     pub(in crate::engine) places: Places,
-    /// Its line in the log.
+    /// The visit's line in the log.
     pub(in crate::engine) line: Option<LogLine>,
-    /// What the line says of an answered page; its places are filled in when they are known.
+    /// The line's description of an answered page; its places are filled in when they are known.
     pub(in crate::engine) page_line: Option<PageLine>,
     /// The page on which the URL was found, to be named in the line.
     pub(in crate::engine) via: Option<UrlId>,
 }
 
-/// Which records belong to a visit, by their positions among its own.
+/// The records of a visit, by their positions among its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::engine) struct Places {
-    /// Kind and position of the record that stands for the visit.
+    /// Kind and position of the visit's record.
     pub(in crate::engine) main: Option<(RecordKind, usize)>,
-    /// Where its main text is.
+    /// Where the main text is.
     pub(in crate::engine) text: Option<TextPlace>,
 }
 
@@ -37,12 +37,12 @@ pub(in crate::engine) struct Places {
 pub(in crate::engine) enum TextPlace {
     /// In a record of the visit.
     Own(RecordKind, usize),
-    /// In the body of a response that was stored before and says the same.
+    /// In the body of an earlier stored response that says the same.
     Stored(Stored),
 }
 
 impl Places {
-    /// Whether the archive keeps the body.
+    /// Returns `true` if the archive keeps the body.
     pub(in crate::engine) fn keep_body(&self) -> bool {
         matches!(self.main, Some((RecordKind::Response, _)))
     }

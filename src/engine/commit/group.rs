@@ -1,8 +1,8 @@
-//! A group of visits while it is judged: its write set over what is committed, and the lookups that
-//! both are asked through.
+//! A group of visits while it is judged: its write set on top of what is committed, and the
+//! look-ups that cover both.
 //!
-//! Judging changes the write set and nothing else. What memory holds changes when the set is
-//! committed, so a group that fails leaves no trace.
+//! Judging changes only the write set. Memory changes when the set is committed, so a group that
+//! fails leaves no trace.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ pub(in crate::engine) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// A group that changes nothing yet.
+    /// Creates a group without changes.
     pub(in crate::engine) fn new(set: WriteSet, lookups: &'a mut Lookups) -> Self {
         Self { set, lookups }
     }
 
-    /// Whether a URL was admitted, by an earlier commit or by this group.
+    /// Returns `true` if a URL was admitted, by an earlier commit or by this group.
     pub(in crate::engine) fn is_seen(&mut self, id: UrlId) -> bool {
         self.set.has_seen(id) || self.lookups.is_seen(id)
     }
 
-    /// Notes that a URL is admitted; true if it was not before.
+    /// Marks a URL as admitted. Returns `true` if it was not before.
     pub(in crate::engine) fn see(&mut self, id: UrlId) -> bool {
         let is_new = !self.is_seen(id);
         if is_new {
@@ -39,7 +39,7 @@ impl<'a> Group<'a> {
         is_new
     }
 
-    /// A document by its number.
+    /// Returns a document by its number.
     pub(in crate::engine) fn document(
         &self,
         id: DocumentId,
@@ -50,7 +50,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The verdict of the index on a page, by its rule: the original that it repeats must stand.
+    /// Returns the verdict of the index on a page, by its rule. Only live originals count.
     pub(in crate::engine) fn judge(
         &self,
         page: UrlId,
@@ -70,7 +70,7 @@ impl<'a> Group<'a> {
         self.lookups.index.judge(&asked, is_original)
     }
 
-    /// The document whose stored payload has this digest.
+    /// Returns the document whose stored payload has this digest.
     pub(in crate::engine) fn find_payload(
         &self,
         payload: &[u8; 32],
@@ -82,8 +82,8 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Whether a document is an original: its page is committed as that document, or will be with
-    /// this group.
+    /// Returns `true` if a document is a live original: its page is committed as that document, or
+    /// will be with this group.
     pub(in crate::engine) fn is_live_original(&self, document: &Document) -> Result<bool, Error> {
         if self.set.documents.get(document.id).is_some() {
             return Ok(true);
@@ -96,7 +96,7 @@ impl<'a> Group<'a> {
         Ok(own.is_some_and(|own| own.id == document.id))
     }
 
-    /// Whether the response of a document is in the archive, or will be with this group.
+    /// Returns `true` if the response of a document is in the archive, or will be with this group.
     pub(in crate::engine) fn is_archived(&self, document: &Document) -> bool {
         let (stored, tail) = (&document.stored, &self.set.disk.archive);
         self.set.documents.get(document.id).is_some()
@@ -104,7 +104,7 @@ impl<'a> Group<'a> {
             || (stored.segment, stored.offset + stored.length) <= (tail.segment, tail.offset)
     }
 
-    /// Adds the next document of the crawl: its number.
+    /// Adds the next document of the crawl and returns its number.
     pub(in crate::engine) fn add_document(&mut self, mut document: Document) -> DocumentId {
         self.set.state.last_document += 1;
         document.id = self.set.state.last_document;
@@ -113,8 +113,8 @@ impl<'a> Group<'a> {
         self.set.state.last_document
     }
 
-    /// Takes the fingerprints of a document, so that nothing repeats it any more. Gives it as it is
-    /// then.
+    /// Removes the fingerprints of a document, so that nothing repeats it any more, and returns it
+    /// as changed.
     pub(in crate::engine) fn withdraw(&mut self, document: &Document) -> Document {
         let withdrawn = Document {
             fingerprints: Fingerprints::default(),

@@ -1,8 +1,8 @@
-//! Judging a visit: what it changes, step by step, in the order of arrival.
+//! Judges a visit: what it changes, step by step, in the order of arrival.
 //!
-//! A page ends in its record, its place in the archive and what it leads to; a robots.txt in its
-//! host's state; both in the acknowledgement, with which the task leaves its queue. Nothing but the
-//! group's write set changes here.
+//! A page results in its record, its place in the archive and what it leads to; a robots.txt in its
+//! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
+//! write set changes here.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank};
 
-/// How long a robots.txt holds (RFC 9309, section 2.4: a day at most).
+/// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
 const ROBOTS_TTL: Duration = Duration::from_hours(24);
 
 /// What visits are judged by.
@@ -38,9 +38,9 @@ pub(in crate::engine) struct Judge<'a> {
 
 /// Why a URL is fetched once more before its visit counts.
 enum Retry {
-    /// It failed in a way that another attempt may mend.
+    /// It failed in a way that another attempt may cure.
     Failed(Trouble, String),
-    /// What its conditional request was based on does not stand any more.
+    /// The basis of its conditional request is no longer live.
     Unconditionally,
 }
 
@@ -48,7 +48,7 @@ enum Retry {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Done,
-    /// It is in its queue again.
+    /// It is queued again.
     Again,
 }
 
@@ -70,7 +70,7 @@ impl Judge<'_> {
         acknowledge(&judged, effects, end, group)
     }
 
-    /// A page, or a sitemap, whose entries were queued before.
+    /// Judges a page, or a sitemap, whose entries were queued before.
     fn page(&self, judged: &Judged<'_>, group: &mut Group<'_>) -> Result<VisitEffects, Error> {
         let mut effects = VisitEffects::default();
         let mut line = log_line(judged);
@@ -96,7 +96,7 @@ impl Judge<'_> {
                 if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
                     "sitemap".clone_into(&mut line.verdict);
                 }
-                // The URL itself goes on waiting, in another form.
+                // The URL itself stays queued, in another form.
                 (!is_elsewhere).then(|| answered(judged, exchange, &effects.places, group))
             }
         };
@@ -114,7 +114,8 @@ impl Judge<'_> {
         Ok(effects)
     }
 
-    /// Adds the records of an answer, and its document if something new is stored or judged unique.
+    /// Adds the records of a response, and its document if something new is stored or judged
+    /// unique.
     fn archive(
         &self,
         judged: &Judged<'_>,
@@ -132,7 +133,7 @@ impl Judge<'_> {
         Some(group.add_document(document))
     }
 
-    /// Takes a page's first answer into account, and admits what was deferred and may be by now.
+    /// Learns from a page's first response, and re-admits deferred URLs.
     fn learn(
         &self,
         judged: &Judged<'_>,
@@ -145,7 +146,7 @@ impl Judge<'_> {
         self.gate.reopen(group)
     }
 
-    /// A robots.txt ends in its host's state and names sitemaps.
+    /// Judges a robots.txt, which updates its host's state and names sitemaps.
     fn robots(&self, judged: &Judged<'_>, group: &mut Group<'_>) -> Result<VisitEffects, Error> {
         let mut effects = VisitEffects::default();
         let fetched = &judged.analysed.fetched;
@@ -167,8 +168,9 @@ impl Judge<'_> {
                 None => counters.bytes += exchange.body.len() as u64,
             }
         }
-        // One that could not be had is asked for again before anything else, when its host is due
-        // again: until then nothing is allowed (RFC 9309, section 2.3.1.4), and nothing is given up.
+        // One that could not be fetched is requested again before anything else, when its host is
+        // due again: until then nothing is allowed (RFC 9309, section 2.3.1.4), and nothing is
+        // given up.
         if let Some(verdict) = verdict.clone() {
             let row = RobotsRow {
                 verdict,
@@ -189,7 +191,7 @@ impl Judge<'_> {
         Ok(effects)
     }
 
-    /// Whether a URL is to be fetched once more, and why.
+    /// Returns whether a URL is to be fetched once more, and why.
     fn retry(&self, judged: &Judged<'_>) -> Option<Retry> {
         let fetched = &judged.analysed.fetched;
         let politeness = self.gate.policies.load().of(&fetched.task.host).politeness;
@@ -202,7 +204,7 @@ impl Judge<'_> {
         judged.must_be_whole.then_some(Retry::Unconditionally)
     }
 
-    /// Puts a URL into its queue again; its record says what failed.
+    /// Queues a URL again; its record says what failed.
     fn try_again(
         &self,
         judged: &Judged<'_>,
@@ -238,7 +240,7 @@ impl Judge<'_> {
     }
 }
 
-/// The acknowledgement: the task leaves its queue, the host keeps its pace.
+/// The acknowledgement: the task leaves its queue, and the host keeps its pace.
 fn acknowledge(
     judged: &Judged<'_>,
     mut effects: VisitEffects,
@@ -291,8 +293,8 @@ fn acknowledge(
     Ok(())
 }
 
-/// The document that a visit adds: of a response that is stored with it, or of a unique page whose
-/// bytes were stored before. `response` is the id of the stored response.
+/// Returns the document that a visit adds: for a response that is stored with it, or for a unique
+/// page whose bytes were stored before. `response` is the id of the stored response.
 fn document(judged: &Judged<'_>, response: Option<[u8; 16]>) -> Option<Document> {
     let is_unique = matches!(judged.verdict, Verdict::Unique);
     let (stored, stored_for) = match (&judged.same_payload, response) {
@@ -335,7 +337,7 @@ fn document(judged: &Judged<'_>, response: Option<[u8; 16]>) -> Option<Document>
     })
 }
 
-/// What became of a URL that was answered, counted if this is its first visit.
+/// Returns the fate of a URL that was answered, and counts it if this is the first visit.
 fn answered(
     judged: &Judged<'_>,
     exchange: &Exchange,
@@ -369,7 +371,7 @@ fn answered(
     }
 }
 
-/// A verdict as it is kept.
+/// Returns a verdict in the form that is stored.
 fn judgement(judged: &Judged<'_>, places: &Places) -> Judgement {
     match &judged.verdict {
         // An unchanged page is the original that it was.
@@ -388,7 +390,7 @@ fn judgement(judged: &Judged<'_>, places: &Places) -> Judgement {
     }
 }
 
-/// The record of a page that tells of this visit alone.
+/// Returns a page record that describes this visit alone.
 fn record(judged: &Judged<'_>, fate: Fate) -> PageRecord {
     let queued = &judged.analysed.fetched.task.queued;
     PageRecord {
@@ -407,7 +409,7 @@ fn record(judged: &Judged<'_>, fate: Fate) -> PageRecord {
     }
 }
 
-/// Attempts made at a URL, this one included.
+/// Returns the number of attempts made at a URL, including this one.
 fn attempts(judged: &Judged<'_>) -> u8 {
     let queued = &judged.analysed.fetched.task.queued;
     queued.attempts.saturating_add(1)
@@ -446,8 +448,9 @@ fn count_answer(judged: &Judged<'_>, exchange: &Exchange, counters: &mut Counter
     }
 }
 
-/// What would speak for another attempt: the class of failure, and what happened. A body that took
-/// too long is not asked for again: it would again.
+/// Returns the reason for another attempt, if there is one: the class of failure, and what
+/// happened. A body that took too long is not requested again, because it would take too long
+/// again.
 fn trouble(outcome: &Outcome) -> Option<(Trouble, String)> {
     let trouble = answer(false, outcome).trouble()?;
     match outcome {
@@ -460,12 +463,12 @@ fn trouble(outcome: &Outcome) -> Option<(Trouble, String)> {
     }
 }
 
-/// Visits that make the judge panic, as a mistake of ours would; for tests of the guard.
+/// Visits that make the judge panic, as a bug would; for tests of the panic guard.
 #[cfg(test)]
 mod poison {
     use super::{Analysed, Outcome};
 
-    /// Panics at an answered page whose URL asks for it.
+    /// Panics on an answered page whose URL asks for it.
     pub(super) fn meet(analysed: &Analysed) {
         let is_answered = matches!(analysed.fetched.outcome, Outcome::Exchange(_));
         let url = &analysed.fetched.task.url;

@@ -1,4 +1,4 @@
-//! What the fetch log says of a visit, and, of an answered page, who it is and how it was judged.
+//! The fetch log's line of a visit and, for an answered page, its identity and verdict.
 
 use crate::dedup::{Ineligible, Tier, Verdict};
 use crate::engine::visit::{Findings, Judged};
@@ -7,7 +7,7 @@ use crate::journal::{Digests, LogLine, PageLine};
 use crate::rows::Fate;
 use crate::url::{Identity, Url};
 
-/// The line of a visit; the page that its URL was found on is named later.
+/// Returns the line of a visit; the page on which its URL was found is added later.
 pub(super) fn log_line(judged: &Judged<'_>) -> LogLine {
     let fetched = &judged.analysed.fetched;
     let time = jiff::Timestamp::from_microsecond(judged.analysed.micros()).unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn log_line(judged: &Judged<'_>) -> LogLine {
     line
 }
 
-/// What was odd about a visit.
+/// Returns what was unusual about a visit.
 fn notes(judged: &Judged<'_>) -> Vec<String> {
     let mut notes = judged.analysed.notes.clone();
     if let Outcome::Failed(failure) = &judged.analysed.fetched.outcome {
@@ -62,7 +62,8 @@ fn notes(judged: &Judged<'_>) -> Vec<String> {
     notes
 }
 
-/// What the line of an answered page says of it; the places of its records are filled in later.
+/// Returns the line's description of an answered page; the places of its records are filled in
+/// later.
 pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
     let page = match &judged.analysed.findings {
         Findings::Page(page) => Some(page),
@@ -107,7 +108,7 @@ pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
     }
 }
 
-/// The canonical form of a URL, if it is another than what was requested.
+/// Returns the canonical form of a URL, if it differs from the URL as requested.
 fn other_form(url: &Url, requested: &str, identity: &Identity) -> Option<String> {
     let canonical = identity.canonical(url).to_string();
     (canonical != requested).then_some(canonical)

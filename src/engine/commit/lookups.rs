@@ -1,8 +1,8 @@
-//! What every visit asks and the store does not answer fast enough: which URLs were seen, and which
-//! documents are like a page.
+//! Look-ups that every visit needs and the store does not answer fast enough: which URLs were seen,
+//! and which documents are like a page.
 //!
-//! All of it follows from the store. It changes in one way only, by a [`Delta`]: after the commit
-//! that wrote it, or at a start that replays it.
+//! All of this can be derived from the store. It changes in one way only, by a [`Delta`]: after the
+//! commit that wrote it, or at a start that replays it.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::rows::Delta;
 use crate::runs::{Catalog, Runs};
 use crate::url::UrlId;
 
-/// Position of the runs of URLs seen in the catalog; those of deduplication follow.
+/// Index of the runs of URLs seen in the catalog; those of deduplication follow.
 pub(in crate::engine) const SEEN_RUNS: usize = 0;
-/// Position of the first of deduplication's runs.
+/// Index of the first of deduplication's runs.
 pub(in crate::engine) const DEDUP_RUNS: usize = 1;
 
 /// URLs seen, documents, and the keys that lead to them.
@@ -25,24 +25,24 @@ pub(in crate::engine) struct Lookups {
 }
 
 impl Lookups {
-    /// Whether a URL was admitted, by what is committed.
+    /// Returns `true` if a URL is committed as admitted.
     pub(in crate::engine) fn is_seen(&mut self, id: UrlId) -> bool {
         self.seen.contains(id, &self.catalog[SEEN_RUNS])
     }
 
-    /// The runs that deduplication looks documents up in.
+    /// Returns the runs in which deduplication looks up documents.
     pub(in crate::engine) fn dedup_runs(&self) -> &[Runs] {
         &self.catalog[DEDUP_RUNS..]
     }
 
-    /// Takes over the URLs that a delta adds.
+    /// Adds the URLs of a delta.
     pub(in crate::engine) fn see(&mut self, delta: &Delta) {
         for key in &delta.seen {
             self.seen.restore(*key, &mut self.catalog[SEEN_RUNS]);
         }
     }
 
-    /// Takes over what a commit changed. Doing it twice changes nothing.
+    /// Applies what a commit changed. Applying it twice changes nothing.
     pub(in crate::engine) fn apply(&mut self, delta: Delta) {
         self.see(&delta);
         for posting in &delta.postings {

@@ -1,5 +1,5 @@
-//! Between archive and batch: once the records of a group are appended, its documents, page records
-//! and log lines learn where these stand.
+//! The step between archive and batch: once the records of a group are appended, their places are
+//! filled in at its documents, page records and log lines.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::journal::{LogLine, PageLine, RecordPlace};
 use crate::rows::PAGES;
 use crate::store::Table;
 
-/// Where the records of a group stand.
+/// The places of a group's records.
 pub(super) struct Placing {
-    /// For each visit, those of its records, in their order.
+    /// The places of each visit's records, in order.
     visits: Vec<Vec<Location>>,
-    /// Those of the responses, by the id of the record.
+    /// The places of responses, by record id.
     responses: HashMap<[u8; 16], Location>,
 }
 
@@ -38,13 +38,13 @@ impl Placing {
         }
     }
 
-    /// Kind and place of the record that stands for a visit.
+    /// Returns kind and place of a visit's record.
     fn main(&self, visit: usize, places: &Places) -> Option<(RecordKind, Location)> {
         let (kind, at) = places.main?;
         Some((kind, *self.visits.get(visit)?.get(at)?))
     }
 
-    /// Where a response is stored, also if that was not known before this group.
+    /// Returns where a response is stored, also if it was stored by this group.
     fn stored(&self, stored: &Stored) -> Stored {
         match self.responses.get(&stored.record) {
             Some(location) => Stored {
@@ -57,7 +57,7 @@ impl Placing {
         }
     }
 
-    /// A page's line with the places of its records.
+    /// Returns a page's line with the places of its records.
     fn complete(&self, visit: usize, places: &Places, page: &PageLine) -> PageLine {
         let own = |at: usize| self.visits.get(visit)?.get(at);
         PageLine {
@@ -75,7 +75,7 @@ impl Placing {
 }
 
 impl WriteSet {
-    /// Tells documents and page records where their records stand.
+    /// Fills in the places of records at documents and page records.
     pub(super) fn place(&mut self, placing: &Placing) -> Result<(), Error> {
         for at in 0..self.visits.len() {
             let visit = &self.visits[at];
@@ -95,7 +95,7 @@ impl WriteSet {
         Ok(())
     }
 
-    /// The lines of the log, with the pages on which their URLs were found.
+    /// Returns the lines of the log, with the pages on which their URLs were found.
     pub(super) fn lines(&self, placing: &Placing) -> Result<Vec<LogLine>, Error> {
         let found_on: Vec<&[u8]> = self
             .visits

@@ -1,7 +1,7 @@
 //! Queues as a group changes them: a URL enters the queue of its host, or leaves it.
 //!
-//! What a commit queues for one host and class is one row, a block; the host's row says which of a
-//! block's URLs have left, and stands in `Due` by the time of its next visit.
+//! What a commit queues for one host and class is one row, a block. The host's row says which URLs
+//! of a block have left, and the host is in `Due` by the time of its next visit.
 
 use super::write_set::WriteSet;
 use crate::engine::Error;
@@ -10,7 +10,7 @@ use crate::store::{Table, keys};
 use crate::url::HostKey;
 
 impl WriteSet {
-    /// Puts a URL into its host's queue, in the class of its depth or expectation.
+    /// Queues a URL at its host, in the class of its depth or expectation.
     pub(in crate::engine) fn queue(
         &mut self,
         queued: QueuedUrl,
@@ -19,7 +19,7 @@ impl WriteSet {
         self.queue_in(queued.class(), queued, host)
     }
 
-    /// Puts a URL into one class of its host's queue.
+    /// Queues a URL in one class of its host's queue.
     pub(in crate::engine) fn queue_in(
         &mut self,
         class: u8,
@@ -32,7 +32,8 @@ impl WriteSet {
         let is_again = queued.attempts > 0 || queued.revisit;
         let state = self.enqueue(&host, (class, sequence, queued))?;
         if state.queued == 0 {
-            // Rows in `Due` are filed by rising times: a pass over them begins behind those done.
+            // Rows in `Due` are filed by rising times, because a pass over them begins behind those
+            // done.
             state.due = state.due.max(now);
         }
         state.queued += 1;
@@ -54,14 +55,14 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Takes a URL out of its host's queue.
+    /// Removes a URL from its host's queue.
     pub(in crate::engine) fn leave_queue(
         &mut self,
         host: &HostKey,
         place: Place,
     ) -> Result<(), Error> {
         let key = keys::queue(host.as_str(), place.class, place.block.last);
-        // A variant may have been taken from the queue while it was being visited.
+        // A variant may have been removed from the queue while it was being visited.
         let removed = if self.host(host)?.learned_rules.swept {
             self.removed_of(&key, place.block.last)?
         } else {
@@ -81,8 +82,8 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Which URLs were taken out of a block unvisited, a bit for each; all if there is no such
-    /// block.
+    /// Returns which URLs of a block were removed unvisited, one bit each; all bits if there is no
+    /// such block.
     fn removed_of(&self, key: &[u8], last: u64) -> Result<u64, Error> {
         if let Some(removed) = self.swept.get(key) {
             return Ok(*removed);

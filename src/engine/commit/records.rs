@@ -3,12 +3,12 @@
 //! | visit | records |
 //! |---|---|
 //! | a payload that is not stored yet | request, response |
-//! | a payload that is stored, byte for byte | request, revisit that names the stored response |
-//! | a server's word that a page is what it was (304) | request, revisit that names the stored response, if there is one |
+//! | a payload that is stored, byte for byte | request, revisit that refers to the stored response |
+//! | a page that the server says is unchanged (304) | request, revisit that refers to the stored response, if there is one |
 //! | an unchanged page in other bytes | metadata |
 //! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; main text as conversion |
 //!
-//! `archive.store` decides whether the bodies of the last kind, or of all, are kept besides.
+//! `archive.store` decides whether the bodies of the last kind, or all bodies, are kept too.
 
 use jiff::Timestamp;
 
@@ -20,21 +20,21 @@ use crate::dedup::{Document, Fingerprints, Repeat, Tier, Verdict};
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::{Cut, Exchange};
 
-/// The records of one visit, and which of them is the response, if one is.
+/// The records of one visit, and which of them is the response, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    /// In the order in which they are appended.
+    /// All records, in the order in which they are appended.
     pub(super) all: Vec<Record>,
     /// Position and id of the stored response.
     pub(super) response: Option<(usize, RecordId)>,
-    /// Position of the record that stands for the visit: its response, else its revisit, else the
-    /// metadata with its verdict.
+    /// Position of the visit's record: its response, else its revisit, else the metadata with its
+    /// verdict.
     pub(super) main: Option<usize>,
     /// Position of the main text.
     pub(super) conversion: Option<usize>,
 }
 
-/// The records of a visit that got an answer.
+/// Returns the records of a visit that got a response.
 pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) -> Records {
     let task = &judged.analysed.fetched.task;
     let capture = Capture {
@@ -92,7 +92,7 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) 
         records.all.push(main);
     }
     if let Some(repeats) = repeats
-        // The revisit says as much of a byte-for-byte copy of a stored payload.
+        // The revisit record says as much about a byte-for-byte copy of a stored payload.
         && (judged.same_payload.is_none() || inexact)
     {
         let own = records.response.map(|(_, id)| Relation::ConcurrentTo(id));
@@ -122,7 +122,7 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) 
 }
 
 impl Records {
-    /// Where the records of a visit are that its line names.
+    /// Returns the places of the records that the visit's line names.
     pub(super) fn places(&self, judged: &Judged<'_>) -> Places {
         let place = |at: usize| self.all.get(at).map(|it| (it.kind(), at));
         let own = |at: usize| place(at).map(|(kind, at)| TextPlace::Own(kind, at));
@@ -132,7 +132,7 @@ impl Records {
             _ => None,
         };
         let text = match (&judged.analysed.findings, self.conversion) {
-            // A page, or what is not sent again because it is what it was.
+            // A page, or one that was not sent again because it is unchanged.
             (Findings::Nothing, _) if judged.is_not_modified() => {
                 unchanged.map(|of| TextPlace::Stored(of.stored))
             }
@@ -150,7 +150,8 @@ impl Records {
     }
 }
 
-/// The response with the bytes that a page still has, if it is stored, and the digest of these.
+/// Returns the stored response with the bytes that a page still has, if there is one, and their
+/// digest.
 fn stored(judged: &Judged<'_>) -> Option<(Original, Digest)> {
     let repeats = judged.verdict.repeats()?;
     let document = &repeats.original;
@@ -159,7 +160,7 @@ fn stored(judged: &Judged<'_>) -> Option<(Original, Digest)> {
     has_bytes.then(|| (original(document), Digest::from_bytes(document.payload)))
 }
 
-/// A document's response as the archive refers to it.
+/// Returns a document's response, as records refer to it.
 fn original(document: &Document) -> Original {
     let (url, fetched) = match &document.stored_for {
         Some(of) => (&of.url, of.fetched),
@@ -174,11 +175,11 @@ fn original(document: &Document) -> Original {
     original
 }
 
-/// The verdict and what it rests on, so that it can be checked without the body.
+/// Returns the verdict and what it rests on, so that it can be checked without the body.
 fn fields(judged: &Judged<'_>, repeats: &Repeat) -> Vec<(&'static str, String)> {
     let document = &repeats.original;
     let original = original(document);
-    // The page that is repeated, whoever's the bytes are that are stored.
+    // The URL of the page that is repeated, whichever page the stored bytes came from.
     let url = document.url.clone();
     let mut fields = vec![
         ("verdict", judged.verdict.name().to_owned()),
@@ -204,7 +205,8 @@ fn fields(judged: &Judged<'_>, repeats: &Repeat) -> Vec<(&'static str, String)> 
     fields
 }
 
-/// The original's fingerprints beside the page's own: the verdict can be read off the two.
+/// Returns the original's fingerprints beside the page's own, so that the verdict follows from the
+/// two.
 fn prefixed(fingerprints: &Fingerprints) -> impl Iterator<Item = (&'static str, String)> {
     fingerprints.describe().map(|(name, value)| {
         let name = match name {

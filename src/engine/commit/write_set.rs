@@ -1,8 +1,9 @@
-//! Everything that a group of visits changes in the store, collected while they are judged and
-//! written by one commit.
+//! The write set: everything that a group of visits changes in the store, collected while they are
+//! judged and written by one commit.
 //!
-//! Reads go through it: a row that the group has changed is seen changed, any other one as it is
-//! committed. Each host, domain, page and learned row is read once per group and written once.
+//! Reads go through it: a row that the group has changed is read as changed, any other row as
+//! committed. Each host, domain, page and learned row is read at most once per group and written
+//! once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,40 +21,41 @@ use crate::rows::{CrawlState, Delta, DiskState, PAGES, PageRecord};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
 
-/// What a group changes.
+/// The changes of a group.
 pub(in crate::engine) struct WriteSet {
-    /// The store that is read where the group has changed nothing.
+    /// The store, which is read where the group has changed nothing.
     pub(in crate::engine) store: Arc<dyn Store>,
     /// The crawl's state as the group leaves it.
     pub(in crate::engine) state: CrawlState,
-    /// How far the files of this disk are, as the group leaves them.
+    /// The state of this disk's files as the group leaves it.
     pub(in crate::engine) disk: DiskState,
-    /// When the last of the visits ended.
+    /// Time at which the last of the visits ended.
     pub(in crate::engine) now: Moment,
     /// Rows that are final already.
     pub(in crate::engine) batch: Batch,
-    /// Documents of the group, whose places in the archive are known when their records are.
+    /// Documents of the group, whose places in the archive become known with its records.
     pub(in crate::engine) documents: Pending,
-    /// Documents committed before that the group changes.
+    /// Committed documents that the group changes.
     pub(in crate::engine) withdrawn: Vec<Document>,
     /// Documents that expire with the group.
     pub(in crate::engine) expired: Vec<DocumentId>,
     /// Records to append to the archive, visit by visit.
     pub(in crate::engine) records: Vec<Record>,
-    /// What each visit changes besides rows, in the order in which they arrived.
+    /// What each visit changes besides rows, in order of arrival.
     pub(in crate::engine) visits: Vec<VisitEffects>,
-    /// What the schedule is told of the visit, or the seeds, being judged.
+    /// What the schedule is told about the visit, or the seeds, being judged.
     pub(in crate::engine) receipt: Receipt,
     pub(in crate::engine) receipts: Vec<Receipt>,
-    /// Blocks of queues from which URLs are taken unvisited, by key, with all that were removed.
+    /// Blocks of queues from which URLs are removed unvisited, by key, with all URLs removed so
+    /// far.
     pub(in crate::engine) swept: BTreeMap<Vec<u8>, u64>,
-    /// Hosts at which URLs were deferred that may be admitted now, and under which tags.
+    /// Hosts at which deferred URLs may be re-admitted, with the tags of these URLs.
     pub(in crate::engine) reopened: Vec<(HostKey, [u8; 8])>,
-    /// When the earliest page that the group scheduled is to be visited again.
+    /// Earliest revisit that the group scheduled.
     pub(in crate::engine) soonest_revisit: Option<Moment>,
-    /// A cluster may be without an original.
+    /// Set if a cluster may be without an original.
     pub(in crate::engine) has_orphans: bool,
-    /// Keys of URLs that the group admits, in order, and to look them up by.
+    /// Keys of the URLs that the group admits, in order and for look-ups.
     seen: Vec<u64>,
     seen_keys: HashSet<u64>,
     pages: BTreeMap<UrlId, PageRow>,
@@ -62,53 +64,53 @@ pub(in crate::engine) struct WriteSet {
     host_places: HashMap<HostKey, usize>,
     domains: Vec<DomainRow>,
     domain_places: HashMap<Site, usize>,
-    /// Rows of `Learned` as they were read and as they will be; `None` where there is none.
+    /// Rows of `Learned` as read and as they will be; `None` if there is none.
     learned: BTreeMap<Vec<u8>, LearnedRow>,
     /// URLs and hosts that were parked before.
     parked: Parked,
-    /// Hosts that had no row.
+    /// Number of hosts that had no row.
     new_hosts: u64,
 }
 
-/// A page record, and the document of the group that it will carry.
+/// A page record, and the document of the group that it will contain.
 struct PageRow {
     record: PageRecord,
     document: Option<DocumentId>,
 }
 
-/// A robots.txt, and the document of the group that holds its response.
+/// A robots.txt, and the document of the group with its response.
 struct RobotsAnswer {
     row: RobotsRow,
     document: Option<DocumentId>,
 }
 
-/// A host while a group lasts.
+/// A host during a group.
 struct HostRow {
     host: HostKey,
     state: HostState,
-    /// It has a row, or will have one.
+    /// Set if the host has a row, or will have one.
     is_known: bool,
     is_changed: bool,
-    /// URLs to be put into its queue.
+    /// URLs to be queued.
     queued: Vec<QueuedRow>,
-    /// Position of its domain among the group's, once somebody asked.
+    /// Position of its domain among the group's, once it was needed.
     domain: Option<usize>,
 }
 
-/// What was spent on a domain, while a group lasts.
+/// What was spent on a domain, during a group.
 struct DomainRow {
     domain: Site,
     spent: Spent,
     is_changed: bool,
 }
 
-/// A row of `Learned` while a group lasts.
+/// A row of `Learned` during a group.
 struct LearnedRow {
     row: Option<Vec<u8>>,
     is_changed: bool,
 }
 
-/// URLs that wait at parked hosts, and those hosts.
+/// URLs queued at parked hosts, and the number of those hosts.
 #[derive(Debug, Default, Clone, Copy)]
 struct Parked {
     urls: u64,
@@ -124,18 +126,19 @@ impl Parked {
     }
 }
 
-/// A write set that is ready to be committed, and what memory takes over afterwards.
+/// A write set that is ready to be committed, and what is applied to memory afterwards.
 pub(in crate::engine) struct Prepared {
     pub(in crate::engine) batch: Batch,
     pub(in crate::engine) state: CrawlState,
     pub(in crate::engine) disk: DiskState,
     pub(in crate::engine) delta: Delta,
-    /// Bytes of the delta's row; 0 if the group adds nothing.
+    /// Length of the delta's row in bytes; 0 if the group adds nothing.
     pub(in crate::engine) delta_bytes: usize,
 }
 
 impl WriteSet {
-    /// An empty set over a store and its states, for visits the last of which ended at `now`.
+    /// Creates an empty set on top of a store and its states, for visits the last of which ended at
+    /// `now`.
     pub(in crate::engine) fn new(
         store: Arc<dyn Store>,
         state: CrawlState,
@@ -179,24 +182,24 @@ impl WriteSet {
         self.receipts.push(receipt);
     }
 
-    /// Notes that a URL is admitted.
+    /// Marks a URL as admitted.
     pub(in crate::engine) fn note_seen(&mut self, id: UrlId) {
         if self.seen_keys.insert(id.key()) {
             self.seen.push(id.key());
         }
     }
 
-    /// Whether the group admitted a URL.
+    /// Returns `true` if the group admitted a URL.
     pub(in crate::engine) fn has_seen(&self, id: UrlId) -> bool {
         self.seen_keys.contains(&id.key())
     }
 
-    /// The state of a host, to be changed.
+    /// Returns the state of a host, to be changed.
     pub(in crate::engine) fn host(&mut self, host: &HostKey) -> Result<&mut HostState, Error> {
         Ok(&mut self.host_row(host)?.state)
     }
 
-    /// The state of a host, if it has one.
+    /// Returns the state of a host, if it has one.
     pub(in crate::engine) fn known_host(
         &mut self,
         host: &HostKey,
@@ -206,7 +209,7 @@ impl WriteSet {
         Ok(row.is_known.then_some(&row.state))
     }
 
-    /// Puts a URL into the queue of a host, whose state it gives.
+    /// Queues a URL at a host and returns the host's state.
     pub(super) fn enqueue(
         &mut self,
         host: &HostKey,
@@ -246,13 +249,13 @@ impl WriteSet {
         Ok(self.hosts.len() - 1)
     }
 
-    /// What was spent on the domain of a host.
+    /// Returns what was spent on the domain of a host.
     pub(in crate::engine) fn spent(&mut self, host: &HostKey) -> Result<Spent, Error> {
         let at = self.place_of_domain(host)?;
         Ok(self.domains[at].spent)
     }
 
-    /// What was spent on the domain of a host, to be changed.
+    /// Returns what was spent on the domain of a host, to be changed.
     pub(in crate::engine) fn spend(&mut self, host: &HostKey) -> Result<&mut Spent, Error> {
         let at = self.place_of_domain(host)?;
         self.domains[at].is_changed = true;
@@ -281,7 +284,7 @@ impl WriteSet {
         Ok(at)
     }
 
-    /// The record of a page as it is committed, whatever the group changes.
+    /// Returns the record of a page as committed, whatever the group changes.
     pub(in crate::engine) fn committed_page(
         &self,
         page: UrlId,
@@ -289,7 +292,7 @@ impl WriteSet {
         Ok(PAGES.get(&*self.store, page.as_bytes())?)
     }
 
-    /// The record of a page, to be changed; `None` if the page has none.
+    /// Returns the record of a page, to be changed; `None` if the page has none.
     pub(in crate::engine) fn page(
         &mut self,
         page: UrlId,
@@ -303,7 +306,7 @@ impl WriteSet {
         Ok(self.pages.get_mut(&page).map(|row| &mut row.record))
     }
 
-    /// Writes the record of a page, with the document of this group that it will carry.
+    /// Writes the record of a page, with the document of this group that it will contain.
     pub(in crate::engine) fn put_page(
         &mut self,
         page: UrlId,
@@ -313,7 +316,7 @@ impl WriteSet {
         self.pages.insert(page, PageRow { record, document });
     }
 
-    /// Writes what a host's robots.txt says, with the document of this group that holds it.
+    /// Writes a host's robots.txt, with the document of this group that contains it.
     pub(in crate::engine) fn put_robots(
         &mut self,
         host: &HostKey,
@@ -324,7 +327,7 @@ impl WriteSet {
             .insert(host.clone(), RobotsAnswer { row, document });
     }
 
-    /// A row of `Learned`.
+    /// Returns a row of `Learned`.
     pub(in crate::engine) fn learned(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if let Some(learned) = self.learned.get(key) {
             return Ok(learned.row.clone());
@@ -353,8 +356,8 @@ impl WriteSet {
         self.learned.insert(key, LearnedRow { row, is_changed });
     }
 
-    /// The rows of `Learned` under a prefix, in key order. For prefixes with a bounded number of
-    /// rows.
+    /// Returns the rows of `Learned` under a prefix, in key order. For prefixes with a bounded
+    /// number of rows.
     pub(in crate::engine) fn learned_rows(&self, prefix: &[u8]) -> Result<Vec<Row>, Error> {
         let mut rows = BTreeMap::new();
         for_each(&*self.store, Table::Learned, prefix, &mut |key, row| {
@@ -371,7 +374,7 @@ impl WriteSet {
         Ok(rows.into_iter().collect())
     }
 
-    /// Everything as one batch, the state last.
+    /// Returns everything as one batch, the state last.
     pub(in crate::engine) fn prepare(self) -> Prepared {
         let (mut batch, mut state, disk) = (self.batch, self.state, self.disk);
         for (id, mut row) in self.pages {

@@ -1,5 +1,5 @@
-//! Hosts that are taken for others: by which visits, and what becomes of their URLs. The rules are
-//! pure (`learn/host_aliases.rs`).
+//! Host aliases: which visits lead to one, and what becomes of its URLs. The rules are pure
+//! (`learn/host_aliases.rs`).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,15 @@ use crate::rows::{Fate, Judgement};
 use crate::store::{Table, decode, encode, keys};
 use crate::url::{self, HostKey, Url, UrlId};
 
-/// Under which name URLs of a host are left aside that is taken for another.
+/// Tag of the deferred URLs of a host that is an alias.
 pub(in crate::engine) const TAG: [u8; 8] = *b"as alias";
 
-/// A host that is or was taken for another: its row in `Learned`.
+/// A host that is or was an alias of another: its row in `Learned`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AliasRow {
     pub(crate) host: String,
     pub(crate) of: String,
-    /// Pages that were equal when it was learned.
+    /// Number of pages that were equal when it was learned.
     pub(crate) equal: u32,
     pub(crate) twins: Twins,
 }
@@ -31,8 +31,8 @@ fn alias_key(host: &HostKey) -> Vec<u8> {
 }
 
 impl Learning<'_> {
-    /// Counts a page's first answer for its host and the one that has the same page: whether one is
-    /// taken for the other.
+    /// Counts a page's first response for its host and for the host that has the same page, which
+    /// may make one an alias of the other.
     pub(in crate::engine) fn compare_hosts(
         &self,
         judged: &Judged<'_>,
@@ -77,7 +77,7 @@ impl Learning<'_> {
         }
     }
 
-    /// A visit of an alias: whether it is one still.
+    /// Checks, after a visit of an alias, whether it still is one.
     fn check_alias(
         &self,
         judged: &Judged<'_>,
@@ -107,7 +107,8 @@ impl Learning<'_> {
         Ok(())
     }
 
-    /// Whether the page at the same path of the other host is known, and is another one or none.
+    /// Returns `true` if the page at the same path of the other host is known, and is another page
+    /// or none.
     fn is_other_there(
         &self,
         judged: &Judged<'_>,
@@ -140,8 +141,8 @@ impl Learning<'_> {
     }
 }
 
-/// Where a page is that a host has under another name, if the host is taken for that one; a sample
-/// of its pages is visited under their own name all the same.
+/// Returns where a page is under the other host's name, if its host is an alias. A sample of its
+/// pages is visited under their own name nevertheless.
 pub(in crate::engine) fn elsewhere(
     url: &Url,
     id: UrlId,
@@ -156,7 +157,7 @@ pub(in crate::engine) fn elsewhere(
     Ok(other.filter(|_| !is_sampled(id.key())))
 }
 
-/// From now on `of` is visited instead of `host`.
+/// Makes `host` an alias: from now on `of` is visited instead.
 fn take_for(host: &HostKey, of: &HostKey, group: &mut Group<'_>) -> Result<(), Error> {
     let until = group.set.state.queue_sequence;
     let state = group.set.host(host)?;
@@ -178,7 +179,7 @@ fn take_for(host: &HostKey, of: &HostKey, group: &mut Group<'_>) -> Result<(), E
     Ok(())
 }
 
-/// The other host on which the same page is, at the same path.
+/// Returns the other host that has the same page at the same path.
 fn twin(judged: &Judged<'_>) -> Option<HostKey> {
     let task = &judged.analysed.fetched.task;
     match &judged.verdict {

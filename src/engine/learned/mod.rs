@@ -1,8 +1,8 @@
 //! What visits teach about hosts, as rows: trap decisions, learned rules of URLs, host aliases,
 //! repeated refusals, and the URLs that are deferred for these reasons.
 //!
-//! The rules are pure and in the room `learn`. Questions are asked at admission; what a visit teaches
-//! changes rows and names what may be admitted again, which the admission then does.
+//! The rules are pure and in the room `learn`. They are applied at admission; what a visit teaches
+//! changes rows and names the URLs that may be re-admitted, which admission then does.
 
 pub(in crate::engine) mod aliases;
 pub(in crate::engine) mod refusals;
@@ -26,8 +26,8 @@ pub(in crate::engine) struct Learning<'a> {
 }
 
 impl Learning<'_> {
-    /// Takes a page's first answer into account, which made this document, if any. What may be
-    /// admitted by now is named in the group's write set.
+    /// Learns from a page's first response, which made this document, if any. What may be
+    /// re-admitted now is named in the group's write set.
     pub(in crate::engine) fn take_in(
         &self,
         judged: &Judged<'_>,

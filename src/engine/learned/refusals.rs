@@ -1,6 +1,6 @@
-//! What a server sends instead of pages, told by its repetition: a short text under many URLs of a
-//! host whose other pages differ. Its pages are no originals, and the first of them, which became one
-//! before anybody could know, is one no longer.
+//! Refusals that are recognized by repetition: a short text under many URLs of a host whose other
+//! pages differ. Its pages are not originals, and the first of them, which became one before this
+//! could be known, is withdrawn.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -11,11 +11,11 @@ use crate::engine::visit::{Analysed, Findings, Judged};
 use crate::rows::{Fate, Judgement, PageRecord};
 use crate::url::{self, HostKey};
 
-/// Bytes of a visible text that is short enough to stand in place of pages.
+/// Maximum length of a visible text that may stand in place of pages, in bytes.
 const MAX_TEXT: usize = 1_000;
 
-/// The verdict on a page, unless its host repeats its text: then it is ineligible, and the original
-/// of that text is withdrawn if it is from there too.
+/// Returns the verdict on a page, unless its host repeats its text: then the page is ineligible,
+/// and the original of that text is withdrawn if it is from the same host.
 pub(in crate::engine) fn unless_repeated(
     verdict: Verdict,
     judged: &Judged<'_>,
@@ -31,7 +31,7 @@ pub(in crate::engine) fn unless_repeated(
     Ok(Verdict::Ineligible(Ineligible::Repeated))
 }
 
-/// Whether a page's text is one that its host repeats. A page that is new is counted.
+/// Returns `true` if a page's text is one that its host repeats. A page that is new is counted.
 fn is_repeated(judged: &Judged<'_>, rules: &Rules, group: &mut Group<'_>) -> Result<bool, Error> {
     let task = &judged.analysed.fetched.task;
     if !rules.of(&task.queued.url).refusals {
@@ -53,7 +53,7 @@ fn is_repeated(judged: &Judged<'_>, rules: &Rules, group: &mut Group<'_>) -> Res
     Ok(repeats.is_repeated(text))
 }
 
-/// Withdraws the original of a text that its host repeats, if that is from there too.
+/// Withdraws the original of a text that its host repeats, if it is from the same host.
 fn withdraw(repeat: &Repeat, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
     let is_from_there = url::parse(&repeat.original.url)
         .is_ok_and(|url| HostKey::of(&url) == analysed.fetched.task.host);
@@ -67,18 +67,18 @@ fn withdraw(repeat: &Repeat, analysed: &Analysed, group: &mut Group<'_>) -> Resu
     Ok(())
 }
 
-/// The record of a page whose document is no original any more.
+/// Changes the record of a page whose document is no longer an original.
 fn make_repeated(page: &mut PageRecord, document: &Document) {
     if let Fate::Answered { judgement, .. } = &mut page.fate {
         *judgement = Judgement::Ineligible(Ineligible::Repeated);
     }
-    // That of a page of this group is filled in later, from the document.
+    // The document of a page of this group is filled in later.
     if let Some(own) = &mut page.document {
         own.clone_from(document);
     }
 }
 
-/// What tells a page's visible text from another, if that is short: the digest of its normal form.
+/// Returns a digest of the normal form of a page's visible text, if that is short.
 fn short_text(analysed: &Analysed) -> Option<u64> {
     let Findings::Page(page) = &analysed.findings else {
         return None;

@@ -1,5 +1,5 @@
-//! URLs that are deferred: not admitted for a reason that may go away, and kept so that they can be
-//! admitted then.
+//! Deferred URLs: not admitted for a reason that may go away, and kept so that they can be
+//! re-admitted then.
 
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
@@ -7,17 +7,17 @@ use crate::frontier::QueuedUrl;
 use crate::store::{Table, decode, encode, keys};
 use crate::url::HostKey;
 
-/// URLs of one host that are deferred; what comes after is refused for good.
+/// Maximum number of deferred URLs per host; further ones are refused for good.
 const MAX_DEFERRED: u32 = 1_000;
 
-/// A URL that was deferred.
+/// A deferred URL.
 pub(in crate::engine) struct Deferred {
     pub(in crate::engine) queued: QueuedUrl,
-    /// It was in its queue when it was deferred.
+    /// Set if it was queued when it was deferred.
     pub(in crate::engine) was_queued: bool,
 }
 
-/// The rows of what was deferred at a host under one tag.
+/// Returns the prefix of the rows deferred at a host under one tag.
 fn prefix(host: &HostKey, tag: [u8; 8]) -> Vec<u8> {
     keys::learned(host.as_str(), keys::learned::DEFERRED, &tag)
 }
@@ -41,7 +41,7 @@ pub(in crate::engine) fn defer(
     Ok(())
 }
 
-/// Takes out what was deferred at a host under one tag.
+/// Takes out the URLs deferred at a host under one tag.
 pub(in crate::engine) fn take(
     host: &HostKey,
     tag: [u8; 8],

@@ -1,6 +1,6 @@
-//! Trap decisions per host, domain and URL pattern: budget checks at admission, outcome counts after
-//! each visit. The rules are pure (`learn/traps.rs`); here are their rows, read and written with
-//! the group, so that a crash takes neither a page nor its count.
+//! Trap decisions per host, domain and URL pattern: budget checks at admission, outcome counts
+//! after each visit. The rules are pure (`learn/traps.rs`). Their rows are read and written here
+//! with the group, so that a crash loses neither a page nor its count.
 
 use crate::dedup::Verdict;
 use crate::engine::Error;
@@ -12,42 +12,42 @@ use crate::learn::{PageOutcome, Pattern, PatternState, Spent, Trap, TrapPolicy, 
 use crate::store::{Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Site, Url};
 
-/// Patterns of one host that are followed; what comes after has no budget of its own.
+/// Maximum number of patterns tracked per host; further ones have no budget of their own.
 const MAX_PATTERNS: u32 = 2_000;
-/// A host that is demoted has as many times the URLs of a pattern that is; what is below one first
+/// A demoted host is allowed this many times the URLs of a demoted pattern; what is below one first
 /// segment of the path has [`TREE_SHARE`].
 const HOST_SHARE: u32 = 5;
 const TREE_SHARE: u32 = 2;
-/// Under which name URLs are left aside whose host is demoted.
+/// Tag of the URLs that are deferred because their host is demoted.
 const HOST_TAG: [u8; 8] = *b"hostwide";
-/// Bytes of a text that its skeleton is made of.
+/// Maximum length of the text from which a skeleton is made, in bytes.
 const MAX_SKELETON: usize = 64 << 10;
 
-/// How a URL stands that may be admitted.
+/// What is known for or against a URL that could be admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Reputation {
-    /// Nothing speaks against it.
+    /// Nothing is known against it.
     Usual,
-    /// Little is expected of it.
+    /// It has a low expectation.
     Low,
-    /// It is part of a trap; under which name it is left aside, if it is.
+    /// It is part of a trap, and is deferred under this tag, if any.
     Trapped(Trap, Option<[u8; 8]>),
 }
 
-/// What has a budget besides the host: URLs of one pattern and what is below one first segment, and
-/// how many times the URLs each has.
+/// Returns what has a budget besides the host: the URL's pattern, and what is below its first
+/// segment; each with the factor of its budget.
 fn kinds(url: &Url) -> impl Iterator<Item = (Pattern, u32)> {
     let tree = Pattern::tree_of(url).map(|tree| (tree, TREE_SHARE));
     [(Pattern::of(url), 1)].into_iter().chain(tree)
 }
 
-/// The rows that trap decisions rest on: as a group has changed them, or as they are committed.
+/// The rows on which trap decisions rest: as changed by a group, or as committed.
 pub(in crate::engine) trait TrapRows {
-    /// The state of a host, if it has one.
+    /// Returns the state of a host, if it has one.
     fn host_state(&mut self, host: &HostKey) -> Result<Option<&HostState>, Error>;
-    /// What was spent on the domain of a host.
+    /// Returns what was spent on the domain of a host.
     fn domain_spent(&mut self, host: &HostKey) -> Result<Spent, Error>;
-    /// A row of `Learned`.
+    /// Returns a row of `Learned`.
     fn learned_row(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
 }
 
@@ -65,7 +65,7 @@ impl TrapRows for WriteSet {
     }
 }
 
-/// The rows of one host as they are committed.
+/// The rows of one host as committed.
 struct Committed<'a> {
     store: &'a dyn Store,
     host: Option<&'a HostState>,
@@ -85,7 +85,8 @@ impl TrapRows for Committed<'_> {
     }
 }
 
-/// The trap that a URL is taken for part of, by what is committed of its host; for those who ask.
+/// Returns the trap that a URL is taken for part of, by the committed rows of its host; for
+/// questions about a URL.
 pub(crate) fn trap_of(
     url: &Url,
     state: Option<&HostState>,
@@ -101,7 +102,8 @@ pub(crate) fn trap_of(
     )
 }
 
-/// How a URL stands, by what is committed and what this group has changed already.
+/// Returns what is known for or against a URL, by what is committed and what this group has
+/// changed.
 pub(in crate::engine) fn reputation(
     url: &Url,
     host: &HostKey,
@@ -167,7 +169,7 @@ fn pattern_state(
     Ok(row.map(|row| decode(Table::Learned, &row)).transpose()?)
 }
 
-/// A URL was admitted: its host, domain and pattern have one more.
+/// Counts an admitted URL for its host, domain and pattern.
 pub(in crate::engine) fn count_admitted(
     url: &Url,
     host: &HostKey,
@@ -201,7 +203,7 @@ pub(in crate::engine) fn count_admitted(
     Ok(())
 }
 
-/// A host was visited: so much more was spent on its domain.
+/// Adds the cost of a visit to what was spent on the domain.
 pub(in crate::engine) fn count_spent(
     host: &HostKey,
     exchange: &Exchange,
@@ -213,7 +215,7 @@ pub(in crate::engine) fn count_spent(
     Ok(())
 }
 
-/// A pattern's state; `None` if its host has too many.
+/// Returns a pattern's state, or `None` if its host has too many patterns.
 fn known_or_new(
     known: Option<PatternState>,
     pattern: &Pattern,
@@ -231,7 +233,7 @@ fn known_or_new(
     Ok(Some(PatternState::new(&pattern.text)))
 }
 
-/// Counts a page's first answer for its host and for the patterns that its URL belongs to.
+/// Counts a page's first response for its host and for the patterns of its URL.
 pub(in crate::engine) fn record_outcome(
     judged: &Judged<'_>,
     policy: &TrapPolicy,
@@ -278,7 +280,7 @@ fn record_outcome_of(
 ) -> Result<(), Error> {
     let host = &judged.analysed.fetched.task.host;
     let known = pattern_state(pattern, host, set)?;
-    // Of URLs that only ever led to something new there is no row.
+    // There is no row for URLs that only ever led to something new.
     if known.is_none() && outcome == PageOutcome::New && pattern.date.is_none() {
         return Ok(());
     }
@@ -311,7 +313,7 @@ fn record_outcome_of(
     Ok(())
 }
 
-/// The beginning of a text, at most so many bytes of it.
+/// Returns the beginning of a text, at most `most` bytes.
 fn head(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len()))
         .rev()
@@ -319,7 +321,7 @@ fn head(text: &str, most: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// Whether a host is demoted, and which pattern of a URL is, as they are committed.
+/// Returns whether a host is demoted, and which pattern of a URL is, as committed.
 pub(crate) fn demotion(
     url: &Url,
     state: Option<&HostState>,

@@ -1,10 +1,10 @@
-//! What is learned of a host's URLs, and what follows: from verdicts to evidence, from evidence to
-//! learned rules, from these to URLs that are not admitted. The rules are pure (`learn/variants.rs`);
-//! here are their rows, read and written with the group.
+//! Learned rules of a host's URLs: from verdicts to evidence, from evidence to learned rules, from
+//! these to URLs that are not admitted. The rules are pure (`learn/variants.rs`). Their rows are
+//! read and written here with the group.
 //!
 //! A learned rule changes no identity. Under it a URL has a second key beside its id: the id of its
 //! form under the rule, salted with the rules' generation. A URL whose second key is in the set of
-//! URLs seen is a variant of one that was admitted; it is deferred, and admitted if the rule is
+//! URLs seen is a variant of one that was admitted; it is deferred, and re-admitted if the rule is
 //! revoked.
 
 use super::Learning;
@@ -20,10 +20,10 @@ use crate::rows::{Fate, Judgement, PAGES, PageRecord};
 use crate::store::{Table, decode, encode, keys};
 use crate::url::{self, HostKey, Identity, Url, UrlId};
 
-/// Visited URLs of one host that are kept in order to know their variants.
+/// Maximum number of visited URLs kept per host to recognize their variants.
 const MAX_VISITED: u32 = 10_000;
 
-/// Under which name variants of this host are left aside.
+/// Returns the tag of the deferred variants of a host.
 pub(in crate::engine) fn tag(generation: u32) -> [u8; 8] {
     let [a, b, c, d] = generation.to_be_bytes();
     [b'l', b'e', b's', b's', a, b, c, d]
@@ -46,7 +46,7 @@ fn evidence(host: &HostKey, subject: &Subject, group: &mut Group<'_>) -> Result<
     })
 }
 
-/// The identity of URLs under what was learned of their host, and the generation of that.
+/// Returns the identity of URLs under the learned rules of their host, and the generation of these.
 pub(in crate::engine) fn under_lessons(
     identity: &Identity,
     host: &HostKey,
@@ -57,7 +57,7 @@ pub(in crate::engine) fn under_lessons(
     lessons.any().then(|| (learned(), generation))
 }
 
-/// What a page is known to have answered.
+/// Returns what a page is known to have answered.
 fn class_of_record(record: &PageRecord) -> Option<Class> {
     match (&record.fate, &record.document) {
         (Fate::Failed { .. } | Fate::Sitemap { .. } | Fate::Known { .. }, _) => None,
@@ -75,7 +75,7 @@ fn class_of_record(record: &PageRecord) -> Option<Class> {
     }
 }
 
-/// What a visit answered.
+/// Returns what a visit answered.
 fn class_of_visit(judged: &Judged<'_>, document: Option<DocumentId>) -> Option<Class> {
     match &judged.verdict {
         Verdict::Unique => document.map(Class::Document),
@@ -91,13 +91,13 @@ fn class_of_visit(judged: &Judged<'_>, document: Option<DocumentId>) -> Option<C
     }
 }
 
-/// A status that says that there is no page at this URL, and not that there is none now or that it
-/// is elsewhere.
+/// Returns the class of a status that says there is no page at this URL, rather than that there is
+/// none now or that it is elsewhere.
 fn no_page(status: u16) -> Option<Class> {
     (matches!(status, 400..=499) && status != 429).then_some(Class::NoPage)
 }
 
-/// Whether a URL has something that may turn out not to matter.
+/// Returns `true` if a URL has a part that may turn out not to matter.
 fn may_have_variants(url: &Url) -> bool {
     let path = url.path();
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -108,8 +108,8 @@ fn may_have_variants(url: &Url) -> bool {
 }
 
 impl Learning<'_> {
-    /// Whether a URL that is not known is a variant of one that is, by what was learned of its host. If
-    /// it is none, it is remembered as one of which others are variants.
+    /// Returns `true` if an unknown URL is a variant of a known one, by the learned rules of its
+    /// host. If it is not, it is remembered as one of which others are variants.
     pub(in crate::engine) fn is_variant(
         &self,
         url: &Url,
@@ -125,7 +125,7 @@ impl Learning<'_> {
         Ok(Self::is_known_form(identity.id(url), generation, id, group))
     }
 
-    /// Whether a URL of this form was admitted; if not, one is from now on.
+    /// Returns `true` if a URL of this form was admitted; if not, marks the form as admitted.
     pub(in crate::engine) fn is_known_form(
         form: UrlId,
         generation: u32,
@@ -138,7 +138,7 @@ impl Learning<'_> {
         !group.see(form.salted(generation))
     }
 
-    /// Defers a variant; true if it is to be visited instead, in order to check the rule.
+    /// Defers a variant. Returns `true` if it is to be visited instead, in order to check the rule.
     pub(in crate::engine) fn suppress(
         &self,
         queued: &QueuedUrl,
@@ -158,7 +158,7 @@ impl Learning<'_> {
         Ok(false)
     }
 
-    /// Takes a page's first answer into account.
+    /// Learns from a page's first response.
     pub(in crate::engine) fn learn(
         &self,
         judged: &Judged<'_>,
@@ -189,7 +189,7 @@ impl Learning<'_> {
             return Ok(());
         };
         for subject in lessons.learned() {
-            // A variant that was on its way when this was learned may contradict it yet.
+            // A variant that was in flight when this was learned may still contradict it.
             let others = lessons.learned().filter(|other| *other != subject);
             let identity = self.identity.with_learned(&task.host, rules_of(others));
             if let Ok(canonical) = url::parse(identity.canonical(&task.url).as_str()) {
@@ -287,7 +287,7 @@ impl Learning<'_> {
         Ok(())
     }
 
-    /// Keeps a visited URL: others may turn out to be its variants.
+    /// Keeps a visited URL, because others may turn out to be its variants.
     fn note_visited(
         &self,
         url: &Url,
@@ -304,12 +304,12 @@ impl Learning<'_> {
         Ok(())
     }
 
-    /// A visit that was made to check what was learned: something new contradicts it.
+    /// Evaluates a visit that was made to check what was learned: something new contradicts it.
     fn check(&self, judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
         let task = &judged.analysed.fetched.task;
         let host = &task.host;
         let is_new = match &judged.verdict {
-            // As long as the plain form waits nobody knows what it will answer.
+            // While the plain form is queued, it is unknown what it will answer.
             Verdict::Unique if self.plain_form_waits(task, group)? => return Ok(()),
             Verdict::Unique => true,
             Verdict::Duplicate(_) => false,
@@ -343,8 +343,8 @@ impl Learning<'_> {
         Ok(())
     }
 
-    /// Whether the form of a URL without all that was learned not to matter was admitted and not
-    /// visited yet.
+    /// Returns `true` if the form of a URL without everything learned not to matter was admitted
+    /// and not visited yet.
     fn plain_form_waits(&self, task: &FetchTask, group: &mut Group<'_>) -> Result<bool, Error> {
         let lessons = &group.set.host(&task.host)?.learned_rules;
         let Some((identity, _)) = under_lessons(&self.identity, &task.host, lessons) else {
@@ -360,8 +360,8 @@ impl Learning<'_> {
                 .is_none())
     }
 
-    /// Applies a rule that was learned or revoked: re-admits deferred URLs, and indexes visited ones
-    /// under their new form.
+    /// Applies a rule that was learned or revoked: re-admits deferred URLs, and indexes visited
+    /// ones under their new form.
     fn apply_rule_change(
         &self,
         host: &HostKey,
@@ -382,7 +382,7 @@ impl Learning<'_> {
             for (_, row) in group.set.learned_rows(&prefix)? {
                 let url = String::from_utf8(row).ok();
                 if let Some(url) = url.and_then(|url| url::parse(&url).ok()) {
-                    // Also where its plain form waits: that is a variant of what was visited.
+                    // Also if its plain form is queued, which is a variant of what was visited.
                     group.see(identity.id(&url).salted(generation));
                 }
             }
@@ -394,7 +394,7 @@ impl Learning<'_> {
     }
 }
 
-/// Whether one of several parameters is known to matter by itself.
+/// Returns `true` if one of several parameters is known to matter by itself.
 fn has_part_that_matters(subject: &Subject, lessons: &LearnedRules) -> bool {
     let Subject::Parameters(names) = subject else {
         return false;

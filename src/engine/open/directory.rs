@@ -1,31 +1,32 @@
-//! The data directory: who may open it, and whether it is ours.
+//! The data directory: which process may open it, and whether it is gleaner's.
 //!
-//! `lock` is taken before any engine opens, `version` is read before anything is believed.
+//! `lock` is taken before any engine opens, `version` is read before anything else is trusted.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The oldest format that can be brought up to date.
+/// The oldest format that can be migrated.
 pub(super) const OLDEST: u32 = 11;
 
 /// The format that this version writes: it rises when a row or a file changes its form, and
 /// `migrate` gets a step.
 pub(super) const FORMAT: u32 = 12;
 
-/// The file that says which gleaner may open the directory.
+/// Name of the file that says which versions of gleaner may open the directory.
 const VERSION_FILE: &str = "version";
 
-/// What the file `version` holds before the number of the format.
+/// Text of that file before the number of the format.
 const VERSION: &str = "gleaner data directory, format ";
 
-/// The text of the file `version` for the format of this version.
+/// Returns the text of the file `version` for this version's format.
 fn version() -> String {
     format!("{VERSION}{FORMAT}")
 }
 
-/// The format that the text of the file `version` tells, if its rows can be read or migrated.
+/// Returns the format that the text of the file `version` names, if its rows can be read or
+/// migrated.
 fn format_of(text: &str) -> Option<u32> {
     let format = text.trim_end().strip_prefix(VERSION)?.parse().ok()?;
     (OLDEST..=FORMAT).contains(&format).then_some(format)
@@ -35,17 +36,17 @@ fn format_of(text: &str) -> Option<u32> {
 #[derive(Debug)]
 pub struct DataDirectory {
     path: PathBuf,
-    /// Locked; the lock goes with the process, however it ends.
+    /// Locked; the lock is released with the process, however it ends.
     _lock: File,
 }
 
 impl DataDirectory {
-    /// Takes a directory, creating it where there is none.
+    /// Takes a directory, creating it if there is none.
     pub fn take(path: &Path) -> Result<Self, DirectoryError> {
         Self::lock(path, true)
     }
 
-    /// Takes a directory that must hold a crawl already.
+    /// Takes a directory that must contain a crawl.
     pub fn take_existing(path: &Path) -> Result<Self, DirectoryError> {
         if !path.join(VERSION_FILE).exists() {
             return Err(DirectoryError::NoCrawl(path.to_owned()));
@@ -72,11 +73,11 @@ impl DataDirectory {
             .write(true)
             .open(path.join("lock"))
             .map_err(failed)?;
-        // `gleaner status` holds the lock for the moment of reading: worth waiting for.
+        // `gleaner status` holds the lock for the moment of reading, so it is worth waiting.
         let patience = if create {
             Duration::from_secs(1)
         } else {
-            // A follower looks for a moment whether somebody has it.
+            // A follower only checks whether another process has it.
             Duration::from_millis(20)
         };
         match try_lock_for(&lock, patience) {
@@ -106,13 +107,13 @@ impl DataDirectory {
         })
     }
 
-    /// Whether a crawl is there whose files this version reads; nobody needs to have taken it.
+    /// Checks that there is a crawl whose files this version reads; does not take the directory.
     pub(in crate::engine) fn check_version(path: &Path) -> Result<(), DirectoryError> {
         read_version(path).map(drop)
     }
 
-    /// Keeps older versions of gleaner from opening the directory from now on. False if they were
-    /// kept from it before.
+    /// Prevents older versions of gleaner from opening the directory. Returns `false` if that was
+    /// done before.
     pub(super) fn raise_version(&self) -> Result<bool, DirectoryError> {
         if read_version(&self.path)? == FORMAT {
             return Ok(false);
@@ -125,20 +126,21 @@ impl DataDirectory {
         Ok(true)
     }
 
-    /// Whether a process has it at this moment. Asking keeps nobody from taking it.
+    /// Returns `true` if a process has the directory at this moment. Asking prevents nobody from
+    /// taking it.
     pub(in crate::engine) fn is_taken(path: &Path) -> bool {
-        // Shared, and given back at once; whoever takes the directory is patient.
+        // The lock is shared and released at once; processes that take the directory wait for it.
         let lock = File::open(path.join("lock"));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// The format that the file `version` of a directory tells.
+/// Reads the format from the file `version` of a directory.
 fn read_version(path: &Path) -> Result<u32, DirectoryError> {
     let text = match fs::read_to_string(path.join(VERSION_FILE)) {
         Ok(text) => text,
@@ -158,7 +160,7 @@ fn read_version(path: &Path) -> Result<u32, DirectoryError> {
     })
 }
 
-/// Tries to lock a file until `patience` is over.
+/// Tries to lock a file until `patience` has passed.
 fn try_lock_for(file: &File, patience: Duration) -> Result<(), TryLockError> {
     const PAUSE: Duration = Duration::from_millis(20);
     let start = Instant::now();
@@ -172,7 +174,7 @@ fn try_lock_for(file: &File, patience: Duration) -> Result<(), TryLockError> {
     }
 }
 
-/// Whether there is something that gleaner did not put there before it wrote `version`.
+/// Returns `true` if there is something that gleaner did not put there before it wrote `version`.
 fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
@@ -183,7 +185,7 @@ fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Writes the file `version` so that it is there whole or not at all.
+/// Writes the file `version` so that it is either complete or absent.
 fn write_version(path: &Path) -> io::Result<()> {
     let temporary = path.with_extension("new");
     let mut file = File::create(&temporary)?;
@@ -195,17 +197,17 @@ fn write_version(path: &Path) -> io::Result<()> {
 /// Why a data directory cannot be used. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// The file system refused.
+    /// An I/O operation failed.
     #[error(
         "cannot use the data directory {path}: {source}; give one that can be written to with --data-dir"
     )]
     Io {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another process has it.
+    /// Another process uses it.
     #[error(
         "the data directory {path} is in use by process {holder}; stop that one, or give another directory with --data-dir"
     )]
@@ -223,13 +225,13 @@ pub enum DirectoryError {
     Version {
         /// The directory.
         path: PathBuf,
-        /// What its version file says.
+        /// Text of its version file.
         found: String,
     },
-    /// It holds something else.
+    /// It contains something else.
     #[error("{0} is not empty and holds no crawl; give a new or empty directory with --data-dir")]
     Foreign(PathBuf),
-    /// There is no crawl.
+    /// It contains no crawl.
     #[error("there is no crawl in {0}; `gleaner crawl --data-dir` begins one")]
     NoCrawl(PathBuf),
 }

@@ -1,9 +1,9 @@
-//! What earlier crawls know: the URLs in their WARC files are not fetched again, and their pages are
-//! what new ones are compared with.
+//! Import of what earlier crawls know: the URLs in their WARC files are not fetched again, and new
+//! pages are compared with their pages.
 //!
-//! Goes through the commit like everything else. A file is read record by record; each commit says
-//! how far, so an import that was killed goes on there, and one that is done is not begun again. A
-//! URL that is known already, from wherever, is passed over.
+//! The import goes through the commit like everything else. A file is read record by record; each
+//! commit records how far, so an import that was killed resumes there, and one that is done does
+//! not start again. A URL that is known already, from any source, is skipped.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -28,16 +28,16 @@ use crate::fetch::{Cut, Exchange};
 use crate::store::{Table, decode, keys};
 use crate::url;
 
-/// Records, and bytes of their blocks, that are worked on at once and share a commit.
+/// Number of records, and bytes of their blocks, that are processed at once and share a commit.
 const CHUNK_RECORDS: usize = 256;
 const CHUNK_BYTES: usize = 32 << 20;
 
-/// Bytes at the beginning of a file by which it is known again under any name: they hold the id of its
-/// first record, which no other file has.
+/// Number of bytes at the beginning of a file by which it is recognized under any name: they
+/// contain the id of its first record, which no other file has.
 const MARK_BYTES: u64 = 64 << 10;
 
-/// The WARC files that a path names: a file itself, of a data directory those in `warc`, of any other
-/// directory those in it; in order of their names.
+/// Returns the WARC files that a path names, sorted by name: a file itself, those in `warc` of a
+/// data directory, or those in any other directory.
 pub fn known_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return File::open(path).map(|_| vec![path.to_owned()]);
@@ -60,8 +60,8 @@ pub fn known_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 impl Crawl {
-    /// Takes what a WARC file of an earlier crawl knows, until asked to stop. A file whose last record
-    /// is incomplete, as that of a crawl that goes on, is read up to there.
+    /// Imports what a WARC file of an earlier crawl knows, until asked to stop. A file whose last
+    /// record is incomplete, like that of a running crawl, is read up to there.
     pub fn know(&mut self, file: &Path, stop: &StopHandle) -> Result<(), Error> {
         let progress = progress_key(file)?;
         let store = &self.committer.store;
@@ -100,7 +100,7 @@ impl Crawl {
         }
     }
 
-    /// Whether a record is of a URL that is not known: others need not be parsed.
+    /// Returns `true` if a record's URL is not known; others need not be parsed.
     fn is_new(&mut self, record: &ReadRecord, analysts: &Analysts) -> bool {
         let Some(url) = target(record) else {
             return false;
@@ -110,7 +110,7 @@ impl Crawl {
     }
 }
 
-/// The row that remembers how far a file was read.
+/// Returns the key of the row that records how far a file was read.
 fn progress_key(file: &Path) -> Result<Vec<u8>, archive::Error> {
     let failed = |source| archive::Error::Io {
         action: "read",
@@ -126,7 +126,7 @@ fn progress_key(file: &Path) -> Result<Vec<u8>, archive::Error> {
     Ok([keys::meta::KNOWN, mark.as_bytes()].concat())
 }
 
-/// The next records; none at the end.
+/// Reads the next records; none at the end.
 fn next_chunk(records: &mut SegmentReader) -> Result<Vec<ReadRecord>, archive::Error> {
     let mut chunk: Vec<ReadRecord> = Vec::new();
     let mut bytes = 0;
@@ -147,7 +147,7 @@ fn next_chunk(records: &mut SegmentReader) -> Result<Vec<ReadRecord>, archive::E
     Ok(chunk)
 }
 
-/// Reads pages on all cores; in the order of their records.
+/// Reads pages on all cores, in the order of their records.
 fn read_pages(records: &[ReadRecord], analysts: &Analysts) -> Result<Vec<KnownPage>, Error> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = records.len().div_ceil(threads).max(1);
@@ -174,14 +174,14 @@ fn read_pages(records: &[ReadRecord], analysts: &Analysts) -> Result<Vec<KnownPa
     Ok(pages)
 }
 
-/// The URL of a record, if it can be one of a crawl.
+/// Returns the URL of a record, if it is one that can be crawled.
 fn target(record: &ReadRecord) -> Option<url::Url> {
     let uri = record.header("WARC-Target-URI")?;
     let url = url::parse(uri.trim_matches(['<', '>'])).ok()?;
     matches!(url.scheme(), "http" | "https").then_some(url)
 }
 
-/// What a record says of its URL; `None` if that has to be asked again.
+/// Returns what a record says about its URL, or `None` if that has to be fetched again.
 fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
     let url = target(record)?;
     let date: Timestamp = record.header("WARC-Date")?.parse().ok()?;
@@ -211,7 +211,8 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
         Exchange::from_archive(head, payload, date, cut)
     });
     if let Some(exchange) = &exchange {
-        // It may say something else next time; a revisit is marked as cut by its nature.
+        // The server may say something else next time; a revisit record is always marked as
+        // truncated.
         let is_broken = kind == "response" && exchange.cut == Some(Cut::Disconnect);
         if exchange.status >= 500 || exchange.asks_for_time() || is_broken {
             return None;

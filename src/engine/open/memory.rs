@@ -1,51 +1,51 @@
-//! What the structures of a crawl may hold in memory: each has a share of `state.max_memory`, and the
-//! sum is looked at before anything is opened.
+//! The memory plan: each structure of a crawl has a share of `state.max_memory`, and the sum is
+//! checked before anything is opened.
 
 use std::fmt;
 
 use crate::engine::options::Options;
 
-/// The bounds of all structures whose size a person decides, in bytes if nothing else is said.
+/// The bounds of all structures whose size the user determines, in bytes unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPlan {
     /// What they may take together.
     max: u64,
-    /// Blocks of the store that were read.
+    /// Block cache of the store.
     pub(in crate::engine) store_cache: u64,
     /// Rows that the store has not written to its tables; twice that while it compacts.
     pub(in crate::engine) store_buffers: u64,
-    /// What the engine of the documents is told; it takes [`SLED`] times that.
+    /// Cache that the engine of the documents is configured with; it takes [`SLED`] times that.
     pub(in crate::engine) documents_cache: u64,
-    /// Deltas since the last checkpoint: the documents in them are in memory.
+    /// Deltas since the last checkpoint, whose documents are in memory.
     pub(in crate::engine) delta_bytes: usize,
-    /// Keys inserted since the last checkpoint; twice as many while one is written.
+    /// Number of keys inserted since the last checkpoint; twice as many while one is written.
     pub(in crate::engine) keys: usize,
     /// Filters of URLs seen, and the cache in front of them.
     filters: u64,
     /// Bodies between first byte and commit.
     pub(in crate::engine) bodies: usize,
-    /// Hosts in the schedule, and their next URLs.
+    /// Number of hosts in the schedule, with their next URLs.
     pub(in crate::engine) hosts: usize,
-    /// Bytes that such a host takes at most.
+    /// Maximum size of such a host.
     host: u64,
 }
 
-/// Resident bytes of sled for a byte of its cache, measured.
+/// Resident bytes of sled per byte of its cache, as measured.
 const SLED: u64 = 6;
-/// Bytes of a key in a table in memory, measured.
+/// Bytes per key in a table in memory, as measured.
 const KEY: u64 = 29;
-/// Bytes of a URL that waits in memory: the row, the URL parsed, what holds them.
+/// Bytes per URL queued in memory: the row, the parsed URL and their containers.
 const WAITING: u64 = 500;
-/// Bytes of a host in memory without URLs.
+/// Bytes per host in memory without URLs.
 const HOST: u64 = 600;
 /// Bytes of the cache of recent keys in front of the filters.
 const SEEN_CACHE: u64 = 4 << 20;
-/// Bytes of a filter for a URL at 1 % of false positives, times ten.
+/// Ten times the bytes of a filter per URL, at 1 % false positives.
 const FILTER_TENTHS: u64 = 12;
 
 impl MemoryPlan {
-    /// The plan for these options. What has a setting of its own takes that, or less where its share of
-    /// the memory is less.
+    /// Returns the plan for these options. A structure with a setting of its own takes that, or its
+    /// share of the memory if that is less.
     pub fn of(options: &Options) -> Self {
         let max = options.max_memory;
         let host = HOST + WAITING * options.buffer as u64;
@@ -60,7 +60,7 @@ impl MemoryPlan {
             keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
                 .saturating_add(SEEN_CACHE),
-            // One body of the greatest length always fits.
+            // One body of maximum length always fits.
             bodies: at_most(options.fetch.body_budget_bytes, max / 4)
                 .max(options.fetch.request.max_body_bytes.min(1 << 20)),
             hosts: at_most(options.window, max * 3 / 16 / host),
@@ -68,7 +68,7 @@ impl MemoryPlan {
         }
     }
 
-    /// Each structure with the most that it takes, and the setting that bounds it besides.
+    /// Returns each structure with its maximum size, and the setting that bounds it too.
     pub fn parts(&self) -> [(&'static str, u64, &'static str); 8] {
         [
             ("blocks of the store", self.store_cache, ""),
@@ -102,13 +102,13 @@ impl MemoryPlan {
         ]
     }
 
-    /// What all of them take at most.
+    /// Returns the maximum size of all of them together.
     pub fn total(&self) -> u64 {
         let parts = self.parts().into_iter().map(|(_, bytes, _)| bytes);
         parts.fold(0, u64::saturating_add)
     }
 
-    /// Whether they fit.
+    /// Returns `true` if they fit.
     pub fn fits(&self) -> bool {
         self.total() <= self.max
     }

@@ -1,12 +1,12 @@
-//! Bringing the rows of a data directory up to date, one format after the other.
+//! Migration: brings the rows of a data directory up to date, one format after the other.
 //!
-//! Two places say which format a directory has. The file `version` says which gleaner may open it:
-//! it is raised first, so that no older one meets rows that it cannot read. The row `format` of
-//! `Meta` says which form the rows have: each step is one batch that also writes its number, so a
-//! process that is killed in between goes on with the next step.
+//! Two places name the format of a directory. The file `version` says which versions of gleaner may
+//! open it: it is raised first, so that no older version meets rows that it cannot read. The row
+//! `format` of `Meta` says which form the rows have. Each step is one batch that also writes its
+//! number, so a process that is killed in between continues with the next step.
 //!
-//! A form that rows no longer have is written down here, in the step that reads it, and the
-//! directory of each format under `tests/fixtures` is opened by a test.
+//! A form that rows no longer have is declared here, in the step that reads it, and a test opens
+//! the directory of each format under `tests/fixtures`.
 
 use serde::Deserialize;
 
@@ -20,12 +20,12 @@ use crate::rows::LogTail;
 use crate::rows::{Counters, CrawlState, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, keys};
 
-/// Reads rows of one format and gives what makes them those of the next. It is committed together
-/// with the new number. A step that changes more than fits into memory commits parts of it on its
-/// own; then doing so twice must be harmless.
+/// Reads rows of one format and returns the changes that make them those of the next, which are
+/// committed together with the new number. A step that changes more than fits into memory commits
+/// parts of it by itself; doing so twice must then be harmless.
 type Migration = fn(&dyn Store) -> Result<Batch, Error>;
 
-/// From each format since [`OLDEST`] to the next.
+/// The steps from each format since [`OLDEST`] to the next.
 const STEPS: [Migration; (FORMAT - OLDEST) as usize] = [split_state];
 
 /// Brings the rows of a directory up to date.
@@ -50,12 +50,12 @@ pub(super) fn migrate(
     Ok(())
 }
 
-/// The format of the rows; `None` where there are none.
+/// Returns the format of the rows; `None` if there are none.
 fn format(store: &dyn Store) -> Result<Option<u32>, Error> {
     if let Some(row) = store.get(Table::Meta, keys::meta::FORMAT)? {
         return Ok(Some(decode(Table::Meta, &row)?));
     }
-    // The oldest had no such row.
+    // The oldest format had no such row.
     let state = store.get(Table::Meta, keys::meta::STATE)?;
     Ok(state.map(|_| OLDEST))
 }
@@ -78,7 +78,7 @@ struct State11 {
     counters: Counters,
 }
 
-/// From 11 to 12: what the state said of this disk gets a row of its own.
+/// From 11 to 12: gives what the state said about this disk a row of its own.
 fn split_state(store: &dyn Store) -> Result<Batch, Error> {
     let mut batch = Batch::new();
     let Some(row) = store.get(Table::Meta, keys::meta::STATE)? else {

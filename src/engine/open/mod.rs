@@ -1,9 +1,9 @@
-//! Opening a data directory: from what is on disk to a committer that goes on where the last commit
+//! Opens a data directory: from what is on disk to a committer that continues where the last commit
 //! ended.
 //!
-//! [`DataDirectory`] says whose the directory is, `migrate` brings its rows up to date, `standby`
-//! makes store, runs and documents agree (with `rebuild` and `refingerprint`), and `promote` begins
-//! to write. Each of these may be killed and begun again.
+//! [`DataDirectory`] says which process has the directory, `migrate` brings its rows up to date,
+//! `standby` makes store, runs and documents agree (with `rebuild` and `refingerprint`), and
+//! `promote` begins to write. Each of these may be killed and started again.
 
 mod directory;
 mod known;

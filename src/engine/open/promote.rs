@@ -1,5 +1,5 @@
-//! From a [`Standby`] to the committer that writes in its directory: archive and log are cut back to
-//! the ends that the store acknowledges.
+//! From a [`Standby`] to the committer that writes in its directory: archive and log are cut back
+//! to the ends that the store acknowledges.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState};
 use crate::store::{Store, Table, for_each, keys};
 
-/// What the rest of the engine holds of a committer: it stays the same when the committer is opened
-/// again while a crawl runs.
+/// What the rest of the engine shares with a committer; it stays the same when the committer is
+/// reopened while a crawl runs.
 pub(super) struct Shared {
     policies: SharedPolicies,
     guard: Arc<Guard>,
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// That of a committer which is opened for the first time.
+    /// Creates the shared state for a committer that is opened for the first time.
     pub(super) fn new(
         store: &dyn Store,
         state: &CrawlState,
@@ -123,7 +123,7 @@ pub(super) fn promote(
     })
 }
 
-/// The guard, and whose private addresses the user named as seeds.
+/// Creates the guard, with consent to the private addresses that the user gave as seeds.
 fn open_guard(store: &dyn Store, options: &Options) -> Result<Arc<Guard>, Error> {
     let guard = Guard::new(&options.fetch);
     for_each(store, Table::Meta, keys::meta::CONSENT, &mut |key, _| {
@@ -134,10 +134,10 @@ fn open_guard(store: &dyn Store, options: &Options) -> Result<Arc<Guard>, Error>
     Ok(Arc::new(guard))
 }
 
-/// Hosts that a warcinfo record names.
+/// Maximum number of hosts that a warcinfo record names.
 const MAX_HOSTS_NAMED: usize = 100;
 
-/// What the archive's warcinfo records say of the crawl (WARC/1.1, section 6.2).
+/// Returns what the archive's warcinfo records say about the crawl (WARC/1.1, section 6.2).
 fn warcinfo(options: &Options) -> Vec<(String, String)> {
     let (mode, exceptions) = options.policies.robots();
     let (robots, other) = match mode {

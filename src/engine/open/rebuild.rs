@@ -1,5 +1,5 @@
-//! Rebuilding runs and documents from the store's rows, where their files are lost, damaged, older than
-//! the store, or lead to other fingerprints.
+//! Rebuilds runs and documents from the store's rows, if their files are lost, damaged, older than
+//! the store, or made for other fingerprints.
 
 use std::fs;
 use std::io;
@@ -18,11 +18,11 @@ use crate::runs::{self, Catalog, Damage, Retired, Runs};
 use crate::store::{Store, Table, decode, for_each};
 use crate::url::UrlId;
 
-/// Keys and documents put into memory before a rebuild writes them.
+/// Number of keys and documents kept in memory before a rebuild writes them.
 const REBUILD_CHUNK: usize = 200_000;
 
-/// Opens the documents; those that are lost, mostly dead, or have other fingerprints, are rebuilt from
-/// the store.
+/// Opens the documents. If they are lost, mostly dead, or have other fingerprints, they are rebuilt
+/// from the store.
 pub(super) fn open_documents(
     store: &dyn Store,
     path: &Path,
@@ -36,7 +36,7 @@ pub(super) fn open_documents(
         forget_documents(path)?;
         disk.documents_checkpointed = 0;
     }
-    // sled does not give back the space of rows that were removed. What it had is in the store.
+    // sled does not reclaim the space of removed rows. What it had is in the store.
     let is_dead = is_mostly_dead(disk.dead_rows, state.last_document, retired);
     if is_dead && folder.exists() {
         tracing::info!(
@@ -81,14 +81,15 @@ pub(super) fn open_documents(
     Ok(documents)
 }
 
-/// Opens the runs, and tells which of them are damaged.
+/// Opens the runs, and returns which of them are damaged.
 pub(super) fn open_runs(path: &Path) -> Result<(Catalog, Vec<Damage>), Error> {
     let names = [SEEN].into_iter().chain(dedup::structures());
     let structures: Vec<_> = names.map(|name| (name, runs::Options::default())).collect();
     Ok(Catalog::open(&path.join("runs"), &structures)?)
 }
 
-/// Rebuilds from the store the runs that are damaged, older than the store, or lead to other fingerprints.
+/// Rebuilds from the store the runs that are damaged, older than the store, or made for other
+/// fingerprints.
 pub(super) fn repair_runs(
     store: &dyn Store,
     (mut catalog, damages): (Catalog, Vec<Damage>),
@@ -120,7 +121,7 @@ pub(super) fn repair_runs(
     Ok(catalog)
 }
 
-/// Visits every document that the store knows: of pages, and of robots.txt files.
+/// Visits every document that the store knows, of pages and of robots.txt files.
 fn for_each_document(
     store: &dyn Store,
     visit: &mut dyn FnMut(Document) -> Result<(), Error>,
@@ -146,7 +147,7 @@ fn for_each_document(
     failed.map_or(Ok(()), Err)
 }
 
-/// The highest number is given back.
+/// Rebuilds the documents and returns the highest number.
 fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<DocumentId, Error> {
     let mut last = 0;
     for_each_document(store, &mut |document| {
@@ -161,7 +162,7 @@ fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<Doc
     Ok(last)
 }
 
-/// Removes the documents, whose fingerprints are worth nothing any more.
+/// Removes the documents, whose fingerprints are no longer valid.
 fn forget_documents(path: &Path) -> Result<(), Error> {
     let documents = path.join("documents");
     let failed = |source| {
@@ -176,7 +177,7 @@ fn forget_documents(path: &Path) -> Result<(), Error> {
     gone(fs::remove_file(documents.with_extension("witness"))).map_err(failed)
 }
 
-/// Fills the structures (by their positions) that start empty because their files cannot be trusted.
+/// Fills the structures (by index) that start empty because their files cannot be trusted.
 fn rebuild_runs(
     store: &dyn Store,
     catalog: &mut Catalog,

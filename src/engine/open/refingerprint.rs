@@ -1,10 +1,10 @@
-//! Fingerprints made again, from the archive: where a crawl goes on with other settings of what they
-//! are made of, or with a gleaner that makes them otherwise. Old ones and new ones would never meet.
+//! Recomputes fingerprints from the archive, if a crawl continues with other settings of what they
+//! are made of, or with a gleaner that makes them differently. Old and new ones would never match.
 //!
-//! The row that says what the fingerprints are made of is taken back before the first is made again
-//! and written when the last has its place, so a run that is killed in between begins anew. A page that
-//! cannot be read again, as its record is damaged or in the archive of an earlier crawl, keeps those of
-//! its bytes and its visible text, which depend on no setting.
+//! The row that says what the fingerprints are made of is removed before the first is recomputed,
+//! and written when the last is in place, so a run that is killed in between begins again. A page
+//! that cannot be read again, because its record is damaged or in the archive of an earlier crawl,
+//! keeps the signatures of its bytes and its visible text, which depend on no setting.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,19 +21,19 @@ use crate::rows::PageRecord;
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::{self, Identity};
 
-/// Pages that are read and written at a time.
+/// Number of pages that are read and written at a time.
 const CHUNK: usize = 512;
 
-/// Pages after which a word is said.
+/// Number of pages between progress messages.
 const OFTEN: u64 = 10_000;
 
-/// Whether the fingerprints of a crawl are made otherwise than those of this run.
+/// Returns `true` if the fingerprints of a crawl are made differently from those of this run.
 pub(super) fn is_due(store: &dyn Store, options: &Options) -> Result<bool, Error> {
     let found = store.get(Table::Meta, keys::meta::FEATURES)?;
     Ok(found.unwrap_or_default() != options.features.line().as_bytes())
 }
 
-/// Where fingerprints are made again.
+/// Recomputes fingerprints.
 pub(super) struct Refingerprint<'a> {
     store: &'a dyn Store,
     directory: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Refingerprint<'a> {
 }
 
 impl<'a> Refingerprint<'a> {
-    /// From the archive in `directory`.
+    /// Reads from the archive in `directory`.
     pub(super) fn new(
         store: &'a dyn Store,
         directory: PathBuf,
@@ -55,7 +55,8 @@ impl<'a> Refingerprint<'a> {
         }
     }
 
-    /// Makes those of all originals again. What was in runs and documents is worth nothing then.
+    /// Recomputes the fingerprints of all originals. What was in runs and documents is invalid
+    /// then.
     pub(super) fn run(&self) -> Result<(), Error> {
         tracing::warn!(
             "fingerprints are made of something else than before; they are made again from the archive"
@@ -102,7 +103,7 @@ impl<'a> Refingerprint<'a> {
         Ok(())
     }
 
-    /// Refuses an archive of which a file is missing, before anything is changed.
+    /// Refuses an archive with a missing file, before anything is changed.
     fn check(&self) -> Result<(), Error> {
         let mut segments = BTreeSet::new();
         for_each(self.store, Table::Pages, &[], &mut |_, row| {
@@ -123,7 +124,7 @@ impl<'a> Refingerprint<'a> {
             .join(WarcOptions::new("").segment_name(segment))
     }
 
-    /// The rows that change.
+    /// Returns the rows that change.
     fn again(&self, rows: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<(Vec<u8>, PageRecord)>, Error> {
         let mut changed = Vec::new();
         for (key, row) in rows {
@@ -162,7 +163,8 @@ impl<'a> Refingerprint<'a> {
             length: stored.length,
         };
         let response = self.record(&response)?;
-        // The bytes may be another page's, but the headers that tell how to read them are its own.
+        // The bytes may be those of another page, but the headers that say how to read them are its
+        // own.
         let revisit = match &page.record {
             Some((RecordKind::Revisit, location)) => Some(self.record(location)?),
             _ => None,
@@ -180,7 +182,7 @@ impl<'a> Refingerprint<'a> {
         let (_, fingerprints) = self
             .reader
             .read(&answer, &url, |_, _| true, &mut Vec::new());
-        // Narrower bounds than before may cut it: then it is nobody's original.
+        // Narrower bounds than before may cut it: then it is no original.
         Ok(fingerprints.unwrap_or_default())
     }
 
@@ -194,7 +196,7 @@ impl<'a> Refingerprint<'a> {
     }
 }
 
-/// The header fields of a stored head, their names in lower case.
+/// Returns the header fields of a stored head, with names in lower case.
 fn headers(head: &[u8]) -> Vec<(String, Vec<u8>)> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     lines

@@ -1,10 +1,9 @@
-//! A data directory whose store, runs and documents are open and agree, and where nothing is written
-//! by visits yet.
+//! A data directory whose store, runs and documents are open and agree, before visits write to it.
 //!
-//! The store is what happened. The deltas since the last checkpoint are replayed into runs and
-//! documents; what of these is damaged or lost is rebuilt from the store's rows. Archive and log are
-//! not touched: a [`Standby`] may follow a crawl that another process commits, by applying its
-//! deltas, and becomes a committer by [`promote`](super::promote::promote).
+//! The store is authoritative. The deltas since the last checkpoint are replayed into runs and
+//! documents; whatever of these is damaged or lost is rebuilt from the store's rows. Archive and
+//! log are not touched: a [`Standby`] may follow a crawl that another process commits, by applying
+//! its deltas, and becomes a committer by [`promote`](super::promote::promote).
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -53,7 +52,8 @@ impl Standby {
             Failpoint::reach(failpoint, Step::Refingerprinted);
         }
         let retired = read_retired(&*store)?;
-        // Both are read once as they are opened, which takes seconds where there are ten million.
+        // Both are read completely when they are opened, which takes seconds if there are ten
+        // million.
         let (documents, opened) = thread::scope(|scope| {
             let opened = scope.spawn(|| open_runs(path));
             let states = (&state, &mut disk);
@@ -89,8 +89,8 @@ impl Standby {
         Ok(standby)
     }
 
-    /// Puts what was committed since the last checkpoint into memory again: all of it, or the URLs
-    /// seen, where documents were rebuilt from the store, which has them all.
+    /// Replays into memory what was committed since the last checkpoint: everything, or only the
+    /// URLs seen, if documents were rebuilt from the store, which has them all.
     fn replay(&mut self, urls_only: bool) -> Result<(), Error> {
         let store = Arc::clone(&self.store);
         for_each(&*store, Table::Deltas, &[], &mut |key, row| {
@@ -109,16 +109,16 @@ impl Standby {
         Ok(())
     }
 
-    /// Takes what the commit of number `sequence` added to runs and documents into memory. Applying
-    /// a delta twice is harmless. `bytes` are those of its row.
+    /// Applies to memory what the commit of number `sequence` added to runs and documents. Applying
+    /// a delta twice is harmless. `bytes` is the length of its row.
     pub(super) fn apply(&mut self, sequence: u64, delta: Delta, bytes: usize) {
         self.deltas.add(sequence, &delta, bytes);
         self.lookups.apply(delta);
     }
 }
 
-/// The commit from which on the fingerprints are those that the line tells of: what deltas held is
-/// written.
+/// Commits that the fingerprints are now those that the line describes: everything that deltas held
+/// is written.
 fn finish_remaking(store: &dyn Store, disk: &DiskState, line: &str) -> Result<(), Error> {
     let mut batch = Batch::new();
     for_each(store, Table::Deltas, &[], &mut |key, _| {

@@ -1,8 +1,8 @@
-//! The store of a data directory: opening it, beginning a crawl in it, and what it says of the crawl
-//! as a whole.
+//! The store of a data directory: opening it, beginning a crawl in it, and what it says about the
+//! crawl as a whole.
 //!
-//! Every format since the oldest that can be migrated is brought up to date here, so that nobody reads
-//! rows of another form.
+//! Every format since the oldest that can be migrated is brought up to date here, so that nobody
+//! reads rows of another form.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::rows::{CrawlState, DiskState};
 use crate::store::{Batch, Durability, Embedded, Store, Table, encode, keys};
 use crate::url::Secret;
 
-/// Opens the store of a data directory to read from it.
+/// Opens the store of a data directory for reading.
 pub(in crate::engine) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
     let store = open_as_it_is(directory, 4 << 20, 8 << 20)?;
     migrate(directory, &*store, &mut None)?;
@@ -40,7 +40,7 @@ fn open_as_it_is(
     )?))
 }
 
-/// Opens the store, or begins a crawl in it: its state, everybody's and this disk's.
+/// Opens the store, or begins a crawl in it. Returns the crawl's state and that of this disk.
 pub(super) fn open_or_begin(
     directory: &DataDirectory,
     options: &Options,
@@ -56,8 +56,8 @@ pub(super) fn open_or_begin(
     Ok((store, state, disk))
 }
 
-/// Opens the store, or creates it anew where its creation broke off (the disk was full): as long as
-/// nothing else is there, nothing was ever committed.
+/// Opens the store, or creates it again if its creation was interrupted (the disk was full): as
+/// long as nothing else exists, nothing was ever committed.
 fn open_or_create(directory: &DataDirectory, plan: &MemoryPlan) -> Result<Arc<dyn Store>, Error> {
     let open = || open_as_it_is(directory, plan.store_cache, plan.store_buffers);
     let error = match open() {
@@ -74,15 +74,15 @@ fn open_or_create(directory: &DataDirectory, plan: &MemoryPlan) -> Result<Arc<dy
     }
 }
 
-/// What only a crawl that was begun leaves; it appears after the first commit.
+/// Returns what only a crawl that was begun leaves behind; it appears after the first commit.
 fn trace_of_a_crawl(path: &Path) -> Option<&'static str> {
     ["warc", "documents", "runs"]
         .into_iter()
         .find(|found| path.join(found).exists())
 }
 
-/// The first commit: the secret and an empty state. Refused where an earlier crawl left something:
-/// an empty state would vouch for none of it, and its archive would be cut to nothing.
+/// Makes the first commit: the secret and an empty state. Refused if an earlier crawl left
+/// something: an empty state would acknowledge none of it, and its archive would be cut to nothing.
 fn begin(
     store: &dyn Store,
     path: &Path,
@@ -110,7 +110,8 @@ fn begin(
     Ok((state, disk))
 }
 
-/// Under other rules a URL would have another id, and what is known would be taken for new.
+/// Checks the rules of the canonical form: under other rules a URL would have another id, and what
+/// is known would be taken for new.
 fn check_url_form(store: &dyn Store, options: &Options) -> Result<(), Error> {
     let then = store.get(Table::Meta, keys::meta::URL_FORM)?;
     let then = String::from_utf8_lossy(&then.unwrap_or_default()).into_owned();
@@ -133,7 +134,7 @@ fn check_url_form(store: &dyn Store, options: &Options) -> Result<(), Error> {
     })
 }
 
-/// The secret that URL ids of this crawl are made with.
+/// Returns the secret from which URL ids of this crawl are made.
 pub(in crate::engine) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
     store
         .get(Table::Meta, keys::meta::SECRET)?
@@ -141,7 +142,7 @@ pub(in crate::engine) fn read_secret(store: &dyn Store) -> Result<Secret, Error>
         .ok_or_else(|| Error::Internal("the store has a state but no secret".to_owned()))
 }
 
-/// A number that tells a crawl from others.
+/// Returns a number that distinguishes a crawl from others.
 pub(super) fn crawl_number(secret: &Secret) -> u64 {
     let first = secret.as_bytes().first_chunk();
     u64::from_le_bytes(*first.unwrap_or(&[0; 8]))

@@ -1,4 +1,5 @@
-//! From fetched to analysed: threads that decode, parse and sign, one body at a time.
+//! Analysts: threads that turn a fetched visit into an analysed one. They decode, parse and sign
+//! one body at a time.
 //!
 //! The tree of a page never leaves its analyst. A page that makes the parser panic costs that page
 //! only: its visit ends as an internal failure.
@@ -26,10 +27,10 @@ use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
 use crate::robots::{self, Availability, Rules};
 use crate::url::{HostKey, Url, UrlId};
 
-/// Bytes of the URLs that are taken from one sitemap: a full one has some 5 MB of them.
+/// Maximum size of the URLs taken from one sitemap, in bytes; a full sitemap has some 5 MB of them.
 const MAX_LISTED_BYTES: usize = 16 << 20;
 
-/// What a body says, and its signatures, or why it has none.
+/// What a body says, and its signatures or the reason why it has none.
 type Analysis = (Findings, Result<Fingerprints, Ineligible>);
 
 /// What an analyst needs besides its visits.
@@ -37,19 +38,19 @@ type Analysis = (Findings, Result<Fingerprints, Ineligible>);
 pub(in crate::engine) struct Analysts {
     pub(in crate::engine) reader: Reader,
     pub(in crate::engine) policies: SharedPolicies,
-    /// Those that wait for the committer.
+    /// Counts the analysts that wait for the committer.
     pub(in crate::engine) waiting: Waiting,
-    /// When the run ends whatever is left.
+    /// Time at which the run ends, whatever is left.
     pub(in crate::engine) curfew: Curfew,
 }
 
-/// An instant after which nothing more is read. Visits that wait then are left to the next run, which
-/// makes them again: a run that is to end must not wait for pages that take long to read.
+/// An instant after which nothing more is read. Visits that wait then are left to the next run,
+/// which repeats them: a run that is to end must not wait for pages that take long to read.
 #[derive(Clone, Default)]
 pub(in crate::engine) struct Curfew(Arc<OnceLock<Instant>>);
 
 impl Curfew {
-    /// Sets it; once.
+    /// Sets the instant. Only the first call has an effect.
     pub(in crate::engine) fn set(&self, instant: Instant) {
         let _ = self.0.set(instant);
     }
@@ -62,7 +63,7 @@ impl Curfew {
 }
 
 impl Analysts {
-    /// Those of a run that begins: nobody waits yet, and no end is set.
+    /// Returns the state at the beginning of a run: no analyst waits and no end is set.
     pub(in crate::engine) fn new(reader: Reader, policies: SharedPolicies) -> Self {
         Self {
             reader,
@@ -72,14 +73,14 @@ impl Analysts {
         }
     }
 
-    /// Starts `count` analysts. They end when the fetchers are gone or the committer is.
+    /// Starts `count` analysts. They end when the fetchers or the committer are gone.
     pub(in crate::engine) fn start(
         &self,
         count: usize,
         fetched: mpsc::Receiver<Fetched>,
         analysed: &SyncSender<Entry>,
     ) -> std::io::Result<Vec<JoinHandle<()>>> {
-        // Held while waiting for a visit: the other analysts wait for the lock instead.
+        // The lock is held while waiting for a visit; the other analysts wait for the lock instead.
         let fetched = Arc::new(Mutex::new(fetched));
         (0..count)
             .map(|n| {
@@ -154,8 +155,9 @@ impl Analysts {
         {
             findings = Findings::Robots {
                 verdict: match failure.class {
-                    // A host that the guard keeps us from is not asked for pages either: each fails
-                    // by the guard, which says more than "robots.txt could not be had".
+                    // A host that the guard refuses is not asked for pages either: each of them
+                    // fails by the guard, which says more than that robots.txt could not be
+                    // fetched.
                     FailureClass::Guard => Some(RobotsVerdict::AllowAll),
                     FailureClass::Internal => {
                         Some(RobotsVerdict::DisallowAll(failure.message.clone()))
@@ -166,7 +168,7 @@ impl Analysts {
                 sitemaps: Vec::new(),
             };
         }
-        // A page that turned out to be one goes on as one.
+        // A page that turned out to be a sitemap goes on as one.
         let queued = &mut fetched.task.queued;
         if matches!(findings, Findings::Sitemap(_)) && !queued.purpose.is_sitemap() {
             queued.purpose = Purpose::Sitemap { level: 0 };
@@ -181,7 +183,7 @@ impl Analysts {
         }
     }
 
-    /// Reads a page, and signs it if it is whole; of a seed, a feed is read as a sitemap.
+    /// Reads a page, and signs it if it is complete. A feed given as a seed is read as a sitemap.
     pub(in crate::engine) fn read_page(
         &self,
         exchange: &Exchange,
@@ -193,7 +195,7 @@ impl Analysts {
         if !exchange.is_success() {
             return (Findings::Nothing, Err(Ineligible::Status));
         }
-        // Nobody asked for a part.
+        // Partial content was not requested.
         let is_part = exchange.status == 206;
         notes.extend(is_part.then(|| "partial-content".to_owned()));
         let answer = Answer {
@@ -214,8 +216,8 @@ impl Analysts {
         (findings, fingerprints)
     }
 
-    /// Whether a page that is none is read as a sitemap: one by its form; a feed, of which there are
-    /// many that list what is linked anyway, if a person asked for it.
+    /// Tells whether a page is read as a sitemap: a sitemap by its form, or a feed that a user
+    /// gave. Other feeds are not, because many of them list what is linked anyway.
     fn is_sitemap(&self, body: &[u8], url: &Url, is_seed: bool) -> bool {
         let wanted = self.policies.load().of(&HostKey::of(url)).sitemaps != SitemapMode::Off;
         wanted
@@ -236,10 +238,10 @@ impl Analysts {
         self.list(&decoded.bytes, url, notes)
     }
 
-    /// What a sitemap lists, and what is wrong with it as a note.
+    /// Lists the URLs of a sitemap. Adds what is wrong with it to `notes`.
     fn list(&self, body: &[u8], url: &Url, notes: &mut Vec<String>) -> Findings {
         let mut listed: Vec<Listed> = Vec::new();
-        // Each of a page's languages names all the others.
+        // Each language version of a page names all the others.
         let mut places: HashMap<UrlId, usize> = HashMap::new();
         let mut room = MAX_LISTED_BYTES;
         let mut add = |url: &Url, kind, modified: Option<Moment>, is_minor| {
@@ -261,7 +263,7 @@ impl Analysts {
         let report = read_sitemap(body, Some(url), &SitemapOptions::default(), &mut |entry| {
             let modified = entry.modified();
             let modified = modified.and_then(|it| u64::try_from(it.as_millisecond()).ok());
-            // 0.5 is what an entry without priority has (sitemaps.org).
+            // An entry without a priority has 0.5 (sitemaps.org).
             let is_minor = entry.priority.is_some_and(|priority| priority < 0.5);
             add(&entry.url, entry.kind, modified.map(Moment), is_minor);
             for alternate in &entry.alternates {
@@ -282,7 +284,7 @@ impl Analysts {
 
     fn read_robots(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Findings {
         let verdict = match Availability::of_status(exchange.status) {
-            // Half of the rules may allow what the other half forbids.
+            // The missing half of the rules may forbid what the received half allows.
             Availability::Found if matches!(exchange.cut, Some(Cut::Time | Cut::Disconnect)) => {
                 None
             }
@@ -301,7 +303,7 @@ impl Analysts {
                     _ => RobotsVerdict::Text(decoded.bytes.to_vec()),
                 })
             }
-            // The fetcher has followed redirects already: one that is left leads nowhere.
+            // The fetcher has followed redirects already; one that is left leads nowhere.
             Availability::Redirected | Availability::Unavailable => Some(RobotsVerdict::AllowAll),
             Availability::Unreachable => None,
         };

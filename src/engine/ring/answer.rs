@@ -1,4 +1,4 @@
-//! How a visit went, for the pace of its host and for another attempt.
+//! The result of a visit as it affects the pace of its host and further attempts.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use crate::fetch::{Cut, FailureClass, Outcome};
 use crate::frontier::{Answer, Trouble};
 use crate::robots::Availability;
 
-/// How the visit went, as far as the host's pace is concerned.
+/// Returns the result of the visit for the host's pace.
 pub(in crate::engine) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
     let exchange = match outcome {
         Outcome::Exchange(exchange) => exchange,
@@ -27,7 +27,7 @@ pub(in crate::engine) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
     }
 }
 
-/// What a failure means for its host; nothing, if that was not asked.
+/// Returns what a failure means for its host, or `None` if the host was not contacted.
 fn trouble(class: FailureClass) -> Option<Trouble> {
     Some(match class {
         FailureClass::Dns => Trouble::Dns,

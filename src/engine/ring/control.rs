@@ -1,5 +1,5 @@
-//! The commands that a run takes from outside: pause, resume, add seeds, retry, change settings.
-//! Nothing here acts: the scheduler and the committer do.
+//! Commands that a run takes from outside: pause, resume, add seeds, retry, change settings.
+//! Nothing here acts on them; the scheduler and the committer do.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -16,37 +16,37 @@ use crate::fetch::{Guard, Refused};
 use crate::store::Store;
 use crate::url::Url;
 
-/// Commands that may wait for the scheduler. It takes them at once, whatever else is full.
+/// Capacity of the command queue. The scheduler empties it at once, whatever else is full.
 const WAITING: usize = 16;
 
-/// What is asked of a run.
+/// A command to a run.
 #[derive(Debug)]
 pub(in crate::engine) enum Command {
-    /// No new visits; answered when none is in progress.
+    /// Make no new visits; replies when none is in progress.
     Pause(oneshot::Sender<()>),
-    /// Visits again.
+    /// Makes visits again.
     Resume(oneshot::Sender<()>),
-    /// More seeds; answered when they are committed.
+    /// Add seeds; replies when they are committed.
     AddSeeds {
         /// The seeds.
         urls: Vec<Url>,
-        /// A person gave them to this crawl.
+        /// Set if a user gave them to this crawl.
         consent: bool,
-        /// Who waits.
+        /// Where to send the reply.
         reply: oneshot::Sender<SeedsAdded>,
     },
-    /// What failed and is to be tried again; answered when it is committed.
+    /// Requeue failed URLs; replies when that is committed.
     Retry(Box<PutBack>),
-    /// Other settings; answered when they hold.
+    /// Change settings; replies when they are in force.
     Change(Box<LiveOptions>, oneshot::Sender<()>),
 }
 
-/// Speaks to a crawl that runs, or is about to. Cheap to clone.
+/// Sends commands to a crawl that runs, or is about to. Cheap to clone.
 #[derive(Clone)]
 pub struct Control {
     commands: mpsc::Sender<Command>,
     guard: Arc<Guard>,
-    /// Gone with the crawl: whoever holds a control does not hold the store.
+    /// Weak, so that a control does not keep the store open after the crawl.
     store: Weak<dyn Store>,
     options: Arc<ArcSwap<Options>>,
 }
@@ -73,19 +73,19 @@ impl Control {
         (control, queue)
     }
 
-    /// Makes no new visits until resumed. Returns when none is in progress: no server sees a
-    /// request from then on.
+    /// Makes no new visits until the crawl is resumed. Returns when none is in progress: from then
+    /// on no server sees a request.
     pub async fn pause(&self) -> Result<(), Over> {
         self.ask(Command::Pause).await
     }
 
-    /// Visits again.
+    /// Makes visits again.
     pub async fn resume(&self) -> Result<(), Over> {
         self.ask(Command::Resume).await
     }
 
-    /// Whether a seed could be visited, as far as that can be told now. With `consent` a person
-    /// gives it to this crawl, which opens the guard for a private address that it names.
+    /// Checks whether a seed can be visited, as far as is known now. With `consent`, a user gives
+    /// it to this crawl, which opens the guard for a private address that it names.
     pub fn check_seed(&self, seed: &Url, consent: bool) -> Result<(), Refused> {
         match consent && Guard::consent_of(seed).is_some() {
             true => Ok(()),
@@ -103,14 +103,14 @@ impl Control {
         .await
     }
 
-    /// The crawl as those see it who only read it.
+    /// Returns a read-only view of the crawl.
     pub fn view(&self) -> Result<View, Over> {
         let store = self.store.upgrade().ok_or(Over)?;
         Ok(View::new(store, self.options.load_full()))
     }
 
-    /// Puts failed URLs back, those of some rows: the answer says where to go on. Returns when they are
-    /// committed.
+    /// Requeues failed URLs, a limited number of rows per call; the result says where to continue.
+    /// Returns when they are committed.
     pub async fn retry(
         &self,
         filter: RetryFilter,
@@ -126,7 +126,7 @@ impl Control {
         Ok(retried.await?)
     }
 
-    /// Goes on under other settings. Returns when they hold.
+    /// Changes the settings. Returns when they are in force.
     pub async fn change(&self, options: LiveOptions) -> Result<(), Over> {
         let mut all = Options::clone(&self.options.load());
         all.take(options.clone());

@@ -1,28 +1,28 @@
-//! Room on the disk: a crawl makes no visits while less than a reserve is free, so that a disk is not
-//! filled to its end by what others need as well, and goes on by itself when there is room.
+//! Disk space: a crawl makes no visits while less than a reserve is free, so that it does not fill
+//! a disk that others need too. It resumes by itself when there is space.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often it is looked.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How much above the reserve there must be to go on: not each file that somebody removes is a reason to
-/// begin again for a moment.
+/// Fraction of the reserve that must be free in addition before visits resume, so that they do not
+/// resume briefly for each file that somebody deletes.
 const MARGIN: u64 = 16;
 
-/// What is known of the disk on which a crawl is stored.
+/// The state of the disk on which a crawl is stored.
 #[derive(Debug)]
 pub(in crate::engine) struct Disk {
     path: PathBuf,
-    /// Bytes that are left to others; 0: nobody looks.
+    /// Bytes that are left free for others; 0 disables the check.
     reserve: u64,
     looked: Option<Instant>,
     is_short: bool,
 }
 
 impl Disk {
-    /// The disk on which `path` lies.
+    /// Returns the state of the disk that contains `path`.
     pub(in crate::engine) fn new(path: PathBuf, reserve: u64) -> Self {
         Self {
             path,
@@ -32,13 +32,14 @@ impl Disk {
         }
     }
 
-    /// Whether there is too little room for further visits; looked at once a second.
+    /// Returns `true` if there is too little space for further visits. Checks once a second.
     pub(in crate::engine) fn is_short(&mut self) -> bool {
         if self.reserve > 0 && self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             self.looked = Some(Instant::now());
             match rustix::fs::statvfs(&self.path) {
                 Ok(disk) => self.note(disk.f_bavail.saturating_mul(disk.f_frsize)),
-                // A disk that does not say how full it is says it when something is written.
+                // A disk that cannot report its free space will report an error when something is
+                // written.
                 Err(error) => {
                     tracing::debug!(%error, "nobody can tell how much room the disk has");
                     self.is_short = false;
@@ -48,7 +49,7 @@ impl Disk {
         self.is_short
     }
 
-    /// Takes into account how many bytes are free.
+    /// Updates the state with the number of free bytes.
     fn note(&mut self, free: u64) {
         let enough = self.reserve.saturating_add(self.reserve / MARGIN);
         let was_short = self.is_short;

@@ -1,9 +1,10 @@
-//! From task to fetched: one short task of the reactor per visit.
+//! Fetchers: one short task of the reactor per visit, which turns a task into a fetched visit.
 //!
-//! Owns the connection while it lasts. The end of the fetch gives the host back to the schedule at
-//! once; the visit itself goes on to the analysts, and waits there with its permit when they are
-//! behind: that is how a slow disk slows the network. No task waits for a host or an address to be
-//! due: where a robots.txt leads elsewhere, the task goes back to the schedule.
+//! A fetcher owns the connection while it lasts. The end of the fetch returns the host to the
+//! schedule at once. The visit itself goes on to the analysts, and waits there with its permit if
+//! they are busy; this is how a slow disk slows the network. No fetcher waits for a host or an
+//! address to be due: if a robots.txt redirects to another host, the task goes back to the
+//! schedule.
 
 use std::sync::Arc;
 
@@ -30,15 +31,15 @@ pub(in crate::engine) struct Fetchers {
     pub(in crate::engine) policies: SharedPolicies,
     pub(in crate::engine) clock: Clock,
     pub(in crate::engine) guard: Arc<Guard>,
-    /// The crawl-wide rate, if there is one.
+    /// Limits the crawl-wide rate, if it is limited.
     pub(in crate::engine) limiter: Option<Arc<DefaultDirectRateLimiter>>,
     pub(in crate::engine) events: mpsc::Sender<Event>,
     pub(in crate::engine) fetched: mpsc::Sender<Fetched>,
 }
 
 impl Fetchers {
-    /// Makes a visit and sends it on. Cancelled by dropping: then nobody hears of it, and its task
-    /// is still queued.
+    /// Makes a visit and sends it on. Dropping the future cancels the visit: nothing is reported,
+    /// and its task is still queued.
     pub(in crate::engine) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
         let (outcome, reservation) = {
             let conditions = conditions(&task);
@@ -72,8 +73,8 @@ impl Fetchers {
             && let Some(next_hop) = self.next_hop(&task, exchange, &pace)
         {
             visited.next_hop = Some(next_hop);
-            // The scheduler does not listen any more when the run is ending: here the visit is as if it
-            // had never been, below it counts.
+            // The scheduler no longer listens if the run is ending. At this point the visit is as
+            // if it had not happened; from here on it counts.
             let _ = self.events.send(Event::Visited(Box::new(visited))).await;
             return;
         }
@@ -93,8 +94,8 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// Sends on a visit that is not made. Its host may be visited meanwhile, so nothing is said of its
-    /// pace.
+    /// Sends on a visit that is not made. Its host may be visited at the same time, so its pace is
+    /// not reported.
     pub(in crate::engine) async fn forbid(
         self,
         task: FetchTask,
@@ -118,21 +119,21 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// Whether it matters at which address a host is.
+    /// Returns `true` if the address of a host matters to the schedule.
     pub(in crate::engine) fn minds_address(&self, host: &HostKey) -> bool {
         !self.politeness(host).address_delay().is_zero()
     }
 
-    /// Finds out the address of a host.
+    /// Looks up the address of a host.
     pub(in crate::engine) async fn resolve(self, host: HostKey) {
         let address = self.fetcher.address(&host).await;
         let _ = self.events.send(Event::Resolved(host, address)).await;
     }
 
-    /// The visit that follows when a robots.txt redirects, up to five in a row (RFC 9309, section
-    /// 2.3.1.2): its rules are needed before anything else of the host. It waits for its turn at the host that
-    /// it leads to. What is recorded is the last answer, under its own URL; a redirect that may not
-    /// be followed leads nowhere, and is all there is.
+    /// Returns the task that follows a redirected robots.txt, up to five in a row (RFC 9309,
+    /// section 2.3.1.2), because its rules are needed before anything else of the host. It waits
+    /// for its turn at the host to which it is redirected. The last response is recorded, under its
+    /// own URL; a redirect that may not be followed leads nowhere and is itself the last response.
     fn next_hop(&self, task: &FetchTask, exchange: &Exchange, visited: &Pace) -> Option<FetchTask> {
         let hops = task
             .robots_redirect

@@ -1,7 +1,7 @@
-//! The ring: scheduler, fetchers, analysts, committer and back, put together for one run.
+//! The ring: scheduler, fetchers, analysts, committer and back, assembled for one run.
 //!
-//! What is sent around it is bounded. The scheduler took the fetchers with it when it ends: the
-//! analysts run dry, then the committer, and everything that arrived is committed.
+//! Everything that is sent around it is bounded. When the scheduler ends, the fetchers end with it;
+//! then the analysts run dry, then the committer, and everything that arrived is committed.
 
 pub(in crate::engine) mod analysts;
 pub(in crate::engine) mod answer;
@@ -39,9 +39,11 @@ use fetchers::Fetchers;
 use reading::Reader;
 use scheduler::{Ending, Scheduler};
 
-/// Fetches that ended, replies from the store and commits on their way to the scheduler.
+/// Maximum number of events (ends of fetches, results of reads, commits) on their way to the
+/// scheduler.
 const EVENTS_WAITING: usize = 1_024;
-/// Analysed visits on their way to the committer: one group being committed, one arriving.
+/// Maximum number of analysed visits on their way to the committer: one group being committed, one
+/// arriving.
 const ENTRIES_WAITING: usize = 32;
 
 /// What runs beside the scheduler, and how it ends.
@@ -65,7 +67,7 @@ pub(super) fn run(crawl: Crawl, limits: &RunLimits, stop: &StopHandle) -> Result
     Ok(summary(&committer, ending, &before, clock))
 }
 
-/// Starts the threads of a run; the scheduler, which sets all in motion, is given back.
+/// Starts the threads of a run and returns the scheduler, which sets everything in motion.
 fn start(
     crawl: Crawl,
     limits: &RunLimits,
@@ -145,7 +147,7 @@ fn start(
 }
 
 impl Ring {
-    /// Runs the scheduler, then waits until what is behind it has run dry.
+    /// Runs the scheduler, then waits until everything behind it has run dry.
     fn turn(self, runtime: Runtime) -> Result<(Committer, Ending), Error> {
         let scheduled = runtime.block_on(async {
             let observing = tokio::spawn(self.observer.clone().run());
@@ -153,7 +155,7 @@ impl Ring {
             observing.abort();
             ending
         });
-        // A name resolution that hangs must not keep the process.
+        // A name resolution that hangs must not keep the process alive.
         runtime.shutdown_background();
         for analyst in self.analysts {
             analyst
@@ -195,7 +197,8 @@ fn schedule_options(
         resumed,
     }
 }
-/// What moves bytes between network and analysts: a fraction of the work of reading them.
+/// Creates the reactor, which moves bytes between network and analysts: a fraction of the work of
+/// reading them.
 fn reactor(cores: usize) -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads((cores / 2).max(1))
@@ -203,8 +206,8 @@ fn reactor(cores: usize) -> io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-/// Starts the committer's thread. It ends when nothing more can arrive or a commit fails; what it
-/// was is given back either way.
+/// Starts the committer's thread. It ends when nothing more can arrive or a commit fails, and
+/// returns the committer either way.
 fn start_committing(
     mut committer: Committer,
     entries: Receiver<Entry>,
@@ -224,7 +227,8 @@ fn start_committing(
         })
 }
 
-/// The crawl-wide rate. No burst: the first second keeps to it like any other.
+/// Creates the crawl-wide rate limiter. It allows no burst, so the first second keeps to the rate
+/// like any other.
 pub(super) fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
     let quota = Quota::per_second(rate).allow_burst(NonZeroU32::MIN);
     Arc::new(RateLimiter::direct(quota))

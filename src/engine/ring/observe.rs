@@ -1,5 +1,5 @@
-//! What an operator can see: counters of what was committed, gauges of what goes on, what keeps
-//! the crawl from going faster, and `status.json`, renamed into place at most once a second.
+//! What an operator can observe: counters of what was committed, gauges of what goes on, what
+//! limits the speed of the crawl, and `status.json`, which is replaced at most once a second.
 
 use std::fs;
 use std::io;
@@ -16,31 +16,31 @@ use crate::rows::Counters;
 /// What goes on at this moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gauges {
-    /// Hosts in the working window.
+    /// Hosts in the working set.
     pub hosts_in_window: usize,
     /// Visits between hand-out and analysis.
     pub fetching: usize,
-    /// What keeps the crawl from going faster.
+    /// What limits the speed of the crawl.
     #[serde(default)]
     pub limit: Limit,
-    /// URLs of the hosts in the working window that are in memory.
+    /// URLs in memory, of the hosts in the working set.
     #[serde(default)]
     pub urls_in_window: usize,
     /// Addresses that are being visited, waited for, or left alone for now.
     #[serde(default)]
     pub addresses: usize,
-    /// Addresses of hosts being looked for.
+    /// Addresses of hosts being looked up.
     #[serde(default)]
     pub resolving: usize,
 }
 
-/// Bytes of memory that bounded structures of a crawl take, about.
+/// Approximate size of the bounded structures of a crawl, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Hosts in the working window, their next URLs and addresses.
+    /// Hosts in the working set, with their next URLs and addresses.
     #[serde(default)]
     pub window: u64,
-    /// The filter of URLs seen, and the most recent of them.
+    /// The filters of URLs seen, and the most recent of these URLs.
     #[serde(default)]
     pub urls_seen: u64,
     /// Keys that no checkpoint has written yet.
@@ -48,52 +48,52 @@ pub struct MemoryUse {
     pub new_keys: u64,
 }
 
-/// What keeps a crawl from going faster at this moment, as far as the scheduler knows it.
+/// What limits the speed of the crawl at this moment, as far as the scheduler knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(strum::VariantArray))]
 #[strum(serialize_all = "kebab-case")]
 pub enum Limit {
-    /// It has not begun to fetch.
+    /// Fetching has not begun.
     #[default]
     Starting,
     /// Every host that has something to fetch and is not being visited waits for its delay.
     Politeness,
-    /// A host could be visited, but the crawl-wide rate forbids it.
+    /// A host could be visited, but the crawl-wide rate is reached.
     Rate,
-    /// A host could be visited, but as many fetches as allowed are in progress.
+    /// A host could be visited, but the maximum number of fetches is in progress.
     Concurrency,
-    /// The same, and visits that are fetched wait for an analyst.
+    /// As `Concurrency`, and fetched visits wait for an analyst.
     Analysts,
-    /// The same, and every analyst waits for the committer.
+    /// As `Concurrency`, and every analyst waits for the committer.
     Committer,
-    /// Every host that has something to fetch has a visit on its way, from request to commit.
+    /// Every host that has something to fetch has a visit in progress, between request and commit.
     Visits,
-    /// No host can be visited until addresses are found.
+    /// No host can be visited until addresses are resolved.
     Dns,
     /// No host can be visited until the next URLs are read from disk.
     Reading,
-    /// Nothing is left to begin: what is in progress may lead to more.
+    /// Nothing is left to start; what is in progress may lead to more.
     InProgress,
-    /// Nothing is left: more may come, by a revisit or from outside.
+    /// Nothing is left; more may come by a revisit or from outside.
     Empty,
-    /// It was asked to pause.
+    /// The crawl is paused.
     Paused,
-    /// The disk has less room than is to be left to others.
+    /// The free disk space is below the reserve.
     Disk,
-    /// The run is over but for what is in progress.
+    /// The run is over except for what is in progress.
     Ending,
 }
 
 impl Limit {
-    /// The name in `status.json` and on the progress line.
+    /// Returns the name in `status.json` and on the progress line.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
 impl Limit {
-    /// The same in words.
+    /// Describes the limit in words.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Starting => "it has not begun to fetch",
@@ -114,46 +114,46 @@ impl Limit {
     }
 }
 
-/// Why the scheduler hands out no visit when it did everything that it could.
+/// Why the scheduler hands out no visit after it did everything that it could.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Held {
-    /// The pages of this run are all handed out.
+    /// All pages of this run are handed out.
     Spent,
-    /// A host is due, and there is no permit.
+    /// A host is due, but there is no permit.
     Permit,
-    /// A host is due, and the crawl-wide rate says no.
+    /// A host is due, but the crawl-wide rate is reached.
     Rate,
     /// No host is due, and it is known when one will be.
     Delay,
-    /// No host is due, and only news can change that.
+    /// No host is due, and only an event can change that.
     News,
     /// Nothing is left.
     Empty,
-    /// A pause was asked for.
+    /// A pause was requested.
     Paused,
     /// The disk is too full.
     Disk,
 }
 
-/// How full the way from scheduler to commit is.
+/// How full the stages between scheduler and commit are.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) struct Fill {
     /// URLs queued and not handed out.
     pub(in crate::engine) left: u64,
     /// Reads of the store in progress.
     pub(in crate::engine) reads: usize,
-    /// Addresses being looked for.
+    /// Addresses being looked up.
     pub(in crate::engine) resolving: usize,
     /// Visits between hand-out and analysis.
     pub(in crate::engine) fetching: usize,
-    /// Places in the channel from fetchers to analysts.
+    /// Free places in the channel from fetchers to analysts.
     pub(in crate::engine) room_before_analysts: usize,
-    /// Analysts that are not waiting for a place before the committer.
+    /// Analysts that are not waiting for the committer.
     pub(in crate::engine) analysts_at_work: usize,
 }
 
-/// What limits the crawl. A full channel limits it only when it takes the permits that a due host
-/// would need.
+/// Returns what limits the crawl. A full channel limits it only if it holds the permits that a due
+/// host needs.
 pub(in crate::engine) fn limit(held: Held, fill: &Fill) -> Limit {
     match held {
         Held::Spent => Limit::InProgress,
@@ -172,12 +172,12 @@ pub(in crate::engine) fn limit(held: Held, fill: &Fill) -> Limit {
     }
 }
 
-/// How many analysts wait for a place before the committer. Shared by them and the scheduler.
+/// Number of analysts that wait for the committer; shared by them and the scheduler.
 #[derive(Debug, Clone, Default)]
 pub(in crate::engine) struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {
-    /// Counts one as waiting while it does this.
+    /// Counts one more as waiting while `wait` runs.
     pub(in crate::engine) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.0.fetch_add(1, Ordering::Relaxed);
         let result = wait();
@@ -185,33 +185,33 @@ impl Waiting {
         result
     }
 
-    /// How many wait.
+    /// Returns how many wait.
     pub(in crate::engine) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What a crawl shows of itself while it runs. Looking costs the crawl nothing.
+/// Observes a crawl while it runs, at no cost to the crawl.
 #[derive(Debug, Clone)]
 pub struct Watch {
     pub(in crate::engine) counters: watch::Receiver<Counters>,
     pub(in crate::engine) gauges: watch::Receiver<Gauges>,
-    /// What the scheduler and the committer take.
+    /// Memory use of the scheduler and of the committer.
     pub(in crate::engine) memory: [watch::Receiver<MemoryUse>; 2],
 }
 
 impl Watch {
-    /// What was done since the crawl began.
+    /// Counters since the crawl began.
     pub fn counters(&self) -> Counters {
         self.counters.borrow().clone()
     }
 
-    /// What goes on.
+    /// The gauges.
     pub fn gauges(&self) -> Gauges {
         *self.gauges.borrow()
     }
 
-    /// What its bounded structures take.
+    /// Returns the memory use of the bounded structures.
     pub fn memory(&self) -> MemoryUse {
         let [window, keys] = &self.memory;
         MemoryUse {
@@ -221,36 +221,36 @@ impl Watch {
     }
 }
 
-/// The state of a crawl, as the process that runs it writes it to `status.json`.
+/// The state of a crawl, as its process writes it to `status.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Whether a process is crawling.
+    /// Set while a process is crawling.
     pub running: bool,
-    /// When this was written (RFC 3339).
+    /// Time at which this was written (RFC 3339).
     pub time: String,
-    /// Seconds since this run began; 0 when none is.
+    /// Seconds since this run began; 0 if none is running.
     pub seconds: u64,
-    /// What was done since the crawl began.
+    /// Counters since the crawl began.
     pub counters: Counters,
-    /// What goes on.
+    /// The gauges.
     pub gauges: Gauges,
-    /// What bounded structures take.
+    /// Memory use of the bounded structures.
     #[serde(default)]
     pub memory: MemoryUse,
 }
 
-/// The name of the file in the data directory.
+/// Name of the file in the data directory.
 const STATUS_FILE: &str = "status.json";
 
 impl Status {
-    /// Puts the status where other processes read it; a reader sees the old or the new one whole.
+    /// Replaces the status file; a reader sees either the old or the new one.
     pub fn write(&self, data_directory: &Path) -> io::Result<()> {
         let temporary = data_directory.join("status.json.new");
         fs::write(&temporary, serde_json::to_vec_pretty(self)?)?;
         fs::rename(&temporary, data_directory.join(STATUS_FILE))
     }
 
-    /// Reads the status that another process wrote; `None` if there is none.
+    /// Reads the status that another process wrote, or returns `None` if there is none.
     pub fn read(data_directory: &Path) -> io::Result<Option<Self>> {
         match fs::read(data_directory.join(STATUS_FILE)) {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),

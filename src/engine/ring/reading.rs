@@ -1,5 +1,5 @@
-//! From an answer to what is known of its page: decoded, parsed, signed. What an analyst does with
-//! an answer from the network, and whoever makes fingerprints again with one from the archive.
+//! Reads a response: decodes, parses and signs its page. Used by analysts for responses from the
+//! network, and for responses from the archive when fingerprints are recomputed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
 use crate::robots;
 use crate::url::{self, Identity, Url, UrlId};
 
-/// Bytes from which on a decoded body is large: few pages of the web are.
+/// Size of a decoded body, in bytes, from which it counts as large; few pages of the web are.
 const LARGE: usize = 1 << 20;
 
 /// Reads pages.
@@ -21,26 +21,26 @@ pub(in crate::engine) struct Reader {
     pub(in crate::engine) identity: Identity,
     pub(in crate::engine) options: PageOptions,
     pub(in crate::engine) decoding: DecodeBounds,
-    /// Whether what is neither HTML nor text is kept.
+    /// Set if what is neither HTML nor text is kept.
     keeps_other_types: bool,
-    /// Held by whoever reads a large body.
+    /// Locked while a large body is read.
     large: Arc<Mutex<()>>,
-    /// X-Robots-Tag values for this token are ours.
+    /// The product token by which X-Robots-Tag values address this crawler.
     pub(in crate::engine) product_token: String,
     fingerprinter: Fingerprinter,
 }
 
-/// A server's answer with success, wherever it is from.
+/// A successful response, from the network or the archive.
 pub(in crate::engine) struct Answer<'a> {
-    /// Its header fields, the names in lower case.
+    /// Header fields, with names in lower case.
     pub(in crate::engine) headers: &'a [(String, Vec<u8>)],
-    /// Its body as received.
+    /// The body as received.
     pub(in crate::engine) body: &'a Bytes,
-    /// Whether something is missing of it.
+    /// Set if the body is incomplete.
     pub(in crate::engine) is_cut: bool,
 }
 
-/// What a page says, if it is text, and its signatures, or why it has none.
+/// The page, if it is text, and its signatures or the reason why it has none.
 pub(in crate::engine) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
 
 impl<'a> Answer<'a> {
@@ -51,7 +51,7 @@ impl<'a> Answer<'a> {
 }
 
 impl Reader {
-    /// One that reads as a run with these options does.
+    /// Creates a reader that reads as a run with these options does.
     pub(in crate::engine) fn new(identity: &Identity, options: &Options) -> Self {
         Self {
             identity: identity.clone(),
@@ -64,8 +64,8 @@ impl Reader {
         }
     }
 
-    /// Reads the page at `url`, and signs it if it is whole. `notes` get what kept it from being so.
-    /// Of what is neither HTML nor text, `is_page` says whether it is signed.
+    /// Reads the page at `url`, and signs it if it is complete. What kept it from being complete is
+    /// added to `notes`. For what is neither HTML nor text, `is_page` says whether it is signed.
     pub(in crate::engine) fn read(
         &self,
         answer: &Answer<'_>,
@@ -103,7 +103,7 @@ impl Reader {
             }
         };
         notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
-        // A text that a bound cut says nothing about what stood behind the cut.
+        // A text that a bound cut says nothing about what followed the cut.
         let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
         let text = match is_read_whole {
             true => (self.fingerprinter)
@@ -115,7 +115,7 @@ impl Reader {
         (Some(page), fingerprints)
     }
 
-    /// What the page says of itself beside its text.
+    /// Returns what the page says about itself beside its text.
     fn hints(&self, page: &Page, url: &Url) -> PageHints {
         let ids = |urls: &mut dyn Iterator<Item = &String>| -> Vec<UrlId> {
             urls.filter_map(|it| url::parse(it).ok())
@@ -139,8 +139,8 @@ impl Reader {
         }
     }
 
-    /// Undoes content codings. Large bodies are read one after the other, for reading one takes several
-    /// times its memory: the turn is to be kept until it is read.
+    /// Undoes content codings. Large bodies are read one at a time, because reading one takes
+    /// several times its memory; keep the returned guard until the body is read.
     pub(in crate::engine) fn decode<'a>(
         &self,
         encodings: impl Iterator<Item = &'a str> + Clone,

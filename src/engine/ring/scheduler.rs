@@ -1,8 +1,8 @@
-//! The scheduler: one task that asks the pure schedule what to do and does it.
+//! The scheduler: one task that asks the pure schedule what to do, and does it.
 //!
-//! It never sends into the pipeline, it takes a permit and spawns, so the ring of scheduler,
-//! fetchers, analysts, committer and back cannot lock up: whatever is full downstream, events are
-//! always taken here. Reads of the store run off the reactor.
+//! It never sends into the pipeline; it takes a permit and spawns a task. The ring of scheduler,
+//! fetchers, analysts and committer therefore cannot deadlock: whatever is full downstream, events
+//! are always received here. Reads of the store run off the reactor.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -27,9 +27,9 @@ use crate::frontier::{Action, RobotsPolicy, Schedule, load, refill};
 use crate::rows::Counters;
 use crate::store::Store;
 
-/// How long fetches in progress may take to end when the run is stopped.
+/// Time that fetches in progress get to end when the run is stopped.
 const GRACE: Duration = Duration::from_secs(4);
-/// How old the gauges get while nothing happens here: channels fill and drain meanwhile.
+/// Maximum age of the gauges while nothing happens here: channels fill and drain meanwhile.
 const GAUGES_AGE: Duration = Duration::from_millis(250);
 
 /// Why a run ended.
@@ -43,9 +43,9 @@ pub enum Ending {
     MaxDuration,
     /// `max_bytes` were received.
     MaxBytes,
-    /// It was asked to stop.
+    /// The run was asked to stop.
     Stopped,
-    /// Something failed; the error tells what.
+    /// The run failed; the error has the reason.
     Failed,
 }
 
@@ -53,41 +53,42 @@ pub(in crate::engine) struct Scheduler {
     pub(in crate::engine) schedule: Schedule,
     pub(in crate::engine) fetchers: Fetchers,
     pub(in crate::engine) store: Arc<dyn Store>,
-    /// Whom the rules of robots.txt call us.
+    /// The product token by which robots.txt addresses this crawler.
     pub(in crate::engine) product_token: String,
     pub(in crate::engine) concurrency: usize,
     pub(in crate::engine) max_duration: Option<Duration>,
-    /// Bytes received since the crawl began at which this run ends.
+    /// Number of bytes received since the crawl began at which this run ends.
     pub(in crate::engine) max_bytes: Option<u64>,
-    /// An empty frontier does not end the run.
+    /// Keeps the run going with an empty frontier.
     pub(in crate::engine) wait_for_more: bool,
     pub(in crate::engine) stop: StopHandle,
-    /// What is asked from outside.
+    /// Commands from outside.
     pub(in crate::engine) commands: mpsc::Receiver<Command>,
-    /// The way to the committer, for what is not visited. Waited for off the reactor only.
+    /// Channel to the committer, for what is not visited. Sending may block, so it is done off the
+    /// reactor.
     pub(in crate::engine) entries: SyncSender<Entry>,
-    /// No visits are made; who waits for the last to end.
+    /// Set while paused; contains those who wait for the last visit to end.
     pub(in crate::engine) paused: Option<Vec<oneshot::Sender<()>>>,
-    /// Where no visits are made either, if it is too full.
+    /// The disk; no visits are made while it is too full.
     pub(in crate::engine) disk: Disk,
     pub(in crate::engine) gauges: watch::Sender<Gauges>,
     pub(in crate::engine) memory: watch::Sender<MemoryUse>,
     pub(in crate::engine) counters: watch::Receiver<Counters>,
     pub(in crate::engine) analysts: usize,
-    /// Analysts that wait for the committer.
+    /// Counts the analysts that wait for the committer.
     pub(in crate::engine) waiting: Waiting,
-    /// When analysts leave to the next run what they have not begun.
+    /// Time at which analysts leave to the next run what they have not begun.
     pub(in crate::engine) curfew: Curfew,
     /// Reads of the store in progress.
     pub(in crate::engine) reads: usize,
     /// Queued URLs that were handed out and are not committed.
     pub(in crate::engine) handed_out: u64,
-    /// The crawl-wide rate allows one more visit.
+    /// Set if the crawl-wide rate allows one more visit.
     pub(in crate::engine) rate_token: bool,
 }
 
 impl Scheduler {
-    /// Runs until nothing is left, a limit is reached, or it is stopped; then waits for the
+    /// Runs until nothing is left, a limit is reached, or the run is stopped; then waits for the
     /// fetches in progress.
     pub(in crate::engine) async fn run(
         mut self,
@@ -102,7 +103,7 @@ impl Scheduler {
         let mut ticks = tokio::time::interval(GAUGES_AGE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let ending = 'run: loop {
-            // Several may have ended since the last turn: none may pile up.
+            // Several may have ended since the last turn; none may accumulate.
             while let Some(done) = fetches.try_join_next() {
                 done.map_err(|error| Error::Internal(format!("a fetch or a read died: {error}")))?;
             }
@@ -137,7 +138,7 @@ impl Scheduler {
                     if !self.learn(event)? {
                         break Ending::Failed;
                     }
-                    // Take what else is there before acting.
+                    // Receive everything that is there before acting.
                     while let Ok(event) = events.try_recv() {
                         if !self.learn(event)? {
                             break 'run Ending::Failed;
@@ -166,7 +167,7 @@ impl Scheduler {
         ) {
             self.curfew.set(Instant::now() + GRACE);
         }
-        // Nobody listens any more: fetches and committer go on without being heard.
+        // Nobody receives any more: fetches and the committer go on unheard.
         drop(events);
         let _ = tokio::time::timeout(GRACE, async {
             while fetches.join_next().await.is_some() {}
@@ -209,7 +210,7 @@ impl Scheduler {
                 Action::Fetch(task) => {
                     self.rate_token = false;
                     self.handed_out += u64::from(task.place.is_some());
-                    // A visit is handed out only where there is a permit.
+                    // A visit is handed out only if there is a permit.
                     if let Some(permit) = permit.take() {
                         fetches.spawn(self.fetchers.clone().visit(task, permit));
                     }
@@ -276,13 +277,14 @@ impl Scheduler {
         }
     }
 
-    /// Whether no visits are to be made for now, whatever is due.
+    /// Returns `true` if no visits are made for now, whatever is due.
     fn is_held(&mut self) -> bool {
         let is_short = self.disk.is_short();
         is_short || self.paused.is_some()
     }
 
-    /// What is left waits for hosts that keep failing: a run that ends does not stay for them.
+    /// Returns `true` if everything left waits for parked hosts: a run that ends does not wait for
+    /// them.
     fn only_parked_are_left(&self) -> bool {
         if self.wait_for_more || self.paused.is_some() || self.handed_out > 0 {
             return false;
@@ -291,14 +293,14 @@ impl Scheduler {
         self.schedule.is_idle() && counters.queued == counters.parked
     }
 
-    /// Does what is asked from outside.
+    /// Executes a command from outside.
     fn obey(&mut self, command: Command, tasks: &mut JoinSet<()>) {
         match command {
             Command::Pause(reply) => self.paused.get_or_insert_default().push(reply),
             Command::Resume(reply) => {
                 self.tell_paused();
                 self.paused = None;
-                // Whoever asked may have gone, here and below.
+                // Whoever sent the command may be gone, here and below.
                 let _ = reply.send(());
             }
             Command::AddSeeds {
@@ -322,7 +324,7 @@ impl Scheduler {
         }
     }
 
-    /// Sends something to the committer. When it is gone, whoever waits for an answer learns that.
+    /// Sends an entry to the committer. If that is gone, whoever waits for a reply learns it.
     fn enter(&self, entry: Entry, tasks: &mut JoinSet<()>) {
         let entries = self.entries.clone();
         tasks.spawn_blocking(move || {
@@ -330,14 +332,14 @@ impl Scheduler {
         });
     }
 
-    /// No visit is in progress: tells those who asked for a pause.
+    /// Tells those who asked for a pause that no visit is in progress.
     fn tell_paused(&mut self) {
         for reply in self.paused.iter_mut().flat_map(std::mem::take) {
             let _ = reply.send(());
         }
     }
 
-    /// Tells the schedule. False if the run cannot go on.
+    /// Passes an event to the schedule. Returns `false` if the run cannot continue.
     fn learn(&mut self, event: Event) -> Result<bool, Error> {
         match event {
             Event::Visited(visit) => self.schedule.visited(*visit),
@@ -358,7 +360,7 @@ impl Scheduler {
                     if let Some(host) = receipt.reread {
                         self.schedule.reread(&host);
                     }
-                    // First what is new: a host whose last URL is done may have others by now.
+                    // New URLs first: a host whose last URL is done may have others by now.
                     for (host, due) in receipt.queued {
                         self.schedule.queued(&host, due);
                     }
@@ -404,15 +406,15 @@ impl Scheduler {
     }
 }
 
-/// What comes after everything that could be done was done.
+/// What follows after everything that could be done was done.
 enum Next {
-    /// Something must happen first, or this instant come; and why no visit can be made before.
+    /// Wait for an event, or for this instant; with the reason why no visit can be made before.
     Wait(Option<Instant>, Held),
     /// The run is over.
     End(Ending),
 }
 
-/// The earlier of an instant that there may be and one that there is.
+/// Returns the earlier of two instants, of which the first may be absent.
 fn earliest(a: Option<Instant>, b: Instant) -> Instant {
     a.map_or(b, |a| a.min(b))
 }
