@@ -73,13 +73,13 @@ pub enum Admission {
     Variant,
     /// Its host is an alias of another host.
     Alias,
-    /// The page, or the link, asks that it not be followed.
+    /// The page or the link asks not to be followed.
     Nofollow,
-    /// The page has more links than are kept of one.
+    /// The page has more links than are kept per page.
     LinksCut,
-    /// Its host has had as many sitemaps as are read of one.
+    /// The maximum number of sitemaps per host was reached.
     TooManySitemaps,
-    /// A sitemap behind more indexes than are followed.
+    /// It is a sitemap behind more indexes than are followed.
     TooManyIndexes,
 }
 
@@ -106,8 +106,8 @@ impl Admission {
     }
 }
 
-/// Decides about a candidate that is not known, by itself. What was learned about its host may still
-/// lead to its refusal.
+/// Decides about a candidate that is not known, by itself. What was learned about its host may
+/// still lead to its refusal.
 pub fn admit(
     candidate: &Candidate<'_>,
     scope: &Scope,

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lesson_needs_visits_pages_and_values_that_agree() {
+    fn a_rule_needs_visits_pages_and_values_that_agree() {
         let learn = |pages: u32, values: u32| {
             let mut evidence = evidence();
             for visit in 0..40 {
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_take_a_lesson_back_and_make_the_next_dearer() {
+    fn a_contradiction_revokes_a_rule_and_makes_the_next_one_harder() {
         let mut evidence = evidence();
         let mut visit = 0_u32;
         let mut agree_until_learned = |evidence: &mut Evidence| {
@@ -495,28 +495,31 @@ mod tests {
 
     #[test]
     fn checks_come_half_as_often_each_time() {
-        let mut lessons = LearnedRules::default();
-        let checks: Vec<u64> = (1..=100).filter(|_| lessons.suppress()).collect();
+        let mut learned_rules = LearnedRules::default();
+        let checks: Vec<u64> = (1..=100).filter(|_| learned_rules.suppress()).collect();
         assert_eq!(checks, [8, 16, 32, 64]);
     }
 
     #[test]
     fn what_was_learned_is_looked_for_in_the_queue_from_its_beginning() {
         let subject = parameters(&["s"]);
-        let mut lessons = LearnedRules {
+        let mut learned_rules = LearnedRules {
             subjects: vec![
                 (subject.clone(), Stage::Watched),
                 (Subject::IndexFile, Stage::Learned),
             ],
             ..LearnedRules::default()
         };
-        lessons.change(&subject, Stage::Learned, 7);
-        assert_eq!((lessons.generation, lessons.sweep.unwrap().until), (1, 7));
-        let rules = rules_of(lessons.learned());
+        learned_rules.change(&subject, Stage::Learned, 7);
+        assert_eq!(
+            (learned_rules.generation, learned_rules.sweep.unwrap().until),
+            (1, 7)
+        );
+        let rules = rules_of(learned_rules.learned());
         assert!(rules.drop.contains("s") && rules.on.has(Rule::IndexFile));
-        lessons.change(&subject, Stage::Watched, 8);
-        lessons.change(&Subject::IndexFile, Stage::Watched, 8);
-        assert_eq!((lessons.any(), lessons.sweep), (false, None));
+        learned_rules.change(&subject, Stage::Watched, 8);
+        learned_rules.change(&Subject::IndexFile, Stage::Watched, 8);
+        assert_eq!((learned_rules.any(), learned_rules.sweep), (false, None));
     }
 
     proptest! {

@@ -195,7 +195,7 @@ fn late_exception() -> Site {
 }
 
 #[test]
-fn what_was_left_aside_is_fetched_when_a_lesson_is_taken_back() {
+fn deferred_urls_are_fetched_when_a_rule_is_revoked() {
     let check = |runs: &[&str]| {
         let web = Web::start(vec![late_exception()]);
         let crawl = Place::new();

@@ -55,7 +55,7 @@ impl Gate {
             return Ok(());
         };
         let state = state.clone();
-        let learned = variants::under_lessons(&self.identity, host, &state.learned_rules);
+        let learned = variants::under_learned_rules(&self.identity, host, &state.learned_rules);
         // These visits are over with this group.
         let places = visits.iter().filter_map(|visit| visit.fetched.task.place);
         let visited: Vec<u64> = places.map(|place| place.sequence).collect();
@@ -108,8 +108,8 @@ impl Gate {
                 };
             }
         }
-        let lessons = &mut group.set.host(host)?.learned_rules;
-        lessons.sweep = (sweep.class < CLASSES).then_some(sweep);
+        let learned_rules = &mut group.set.host(host)?.learned_rules;
+        learned_rules.sweep = (sweep.class < CLASSES).then_some(sweep);
         group.set.receipt.reread = Some(host.clone());
         group.set.end_receipt();
         Ok(())

@@ -5,12 +5,12 @@
 //! changes rows and names the URLs that may be re-admitted, which admission then does.
 
 pub(in crate::engine) mod aliases;
+mod deferred;
 pub(in crate::engine) mod refusals;
-mod shelf;
 pub(in crate::engine) mod traps;
 pub(in crate::engine) mod variants;
 
-pub(in crate::engine) use shelf::{Deferred, defer, take};
+pub(in crate::engine) use deferred::{Deferred, defer, take};
 
 use crate::dedup::DocumentId;
 use crate::engine::Error;

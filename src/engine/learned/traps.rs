@@ -307,7 +307,7 @@ fn record_outcome_of(
         (true, false) => state.demoted_patterns = state.demoted_patterns.saturating_sub(1),
         _ => {}
     }
-    if (says_more || was_demoted && !is_demoted) && state.shelved > 0 {
+    if (says_more || was_demoted && !is_demoted) && state.deferred > 0 {
         set.reopened.push((host.clone(), pattern.key()));
     }
     Ok(())

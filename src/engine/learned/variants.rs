@@ -8,7 +8,7 @@
 //! revoked.
 
 use super::Learning;
-use super::shelf::{Deferred, defer};
+use super::deferred::{Deferred, defer};
 use crate::dedup::{DocumentId, Repeat, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
@@ -47,14 +47,14 @@ fn evidence(host: &HostKey, subject: &Subject, group: &mut Group<'_>) -> Result<
 }
 
 /// Returns the identity of URLs under the learned rules of their host, and the generation of these.
-pub(in crate::engine) fn under_lessons(
+pub(in crate::engine) fn under_learned_rules(
     identity: &Identity,
     host: &HostKey,
-    lessons: &LearnedRules,
+    learned_rules: &LearnedRules,
 ) -> Option<(Identity, u32)> {
-    let generation = lessons.generation;
-    let learned = || identity.with_learned(host, rules_of(lessons.learned()));
-    lessons.any().then(|| (learned(), generation))
+    let generation = learned_rules.generation;
+    let learned = || identity.with_learned(host, rules_of(learned_rules.learned()));
+    learned_rules.any().then(|| (learned(), generation))
 }
 
 /// Returns what a page is known to have answered.
@@ -118,7 +118,8 @@ impl Learning<'_> {
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
         let state = group.set.known_host(host)?;
-        let learned = state.and_then(|it| under_lessons(&self.identity, host, &it.learned_rules));
+        let learned =
+            state.and_then(|it| under_learned_rules(&self.identity, host, &it.learned_rules));
         let Some((identity, generation)) = learned else {
             return Ok(false);
         };
@@ -176,21 +177,21 @@ impl Learning<'_> {
             return Ok(());
         };
         self.note_visited(&task.url, task.queued.id, &task.host, group)?;
-        let lessons = group.set.host(&task.host)?.learned_rules.clone();
+        let learned_rules = group.set.host(&task.host)?.learned_rules.clone();
         let is_duplicate = matches!(judged.verdict, Verdict::Duplicate(_));
-        if task.url.query().is_none() && lessons.subjects.is_empty() && !is_duplicate {
+        if task.url.query().is_none() && learned_rules.subjects.is_empty() && !is_duplicate {
             return Ok(());
         }
-        let identity = match under_lessons(&self.identity, &task.host, &lessons) {
+        let identity = match under_learned_rules(&self.identity, &task.host, &learned_rules) {
             Some((identity, _)) => identity,
             None => self.identity.clone(),
         };
         let Ok(canonical) = url::parse(identity.canonical(&task.url).as_str()) else {
             return Ok(());
         };
-        for subject in lessons.learned() {
+        for subject in learned_rules.learned() {
             // A variant that was in flight when this was learned may still contradict it.
-            let others = lessons.learned().filter(|other| *other != subject);
+            let others = learned_rules.learned().filter(|other| *other != subject);
             let identity = self.identity.with_learned(&task.host, rules_of(others));
             if let Ok(canonical) = url::parse(identity.canonical(&task.url).as_str()) {
                 let visit = (&identity, &canonical, class, None);
@@ -207,12 +208,12 @@ impl Learning<'_> {
             && HostKey::of(&original_url) == task.host
             && let Ok(other) = url::parse(identity.canonical(&original_url).as_str())
             && let Some(subject) = Subject::between(&canonical, &other)
-            && !has_part_that_matters(&subject, &lessons)
+            && !has_part_that_matters(&subject, &learned_rules)
         {
             subjects.retain(|(it, _)| *it != subject);
             subjects.push((subject, Some(Class::Document(original.id))));
         }
-        let others = lessons
+        let others = learned_rules
             .subjects
             .iter()
             .map(|(subject, _)| (subject.clone(), None));
@@ -221,7 +222,7 @@ impl Learning<'_> {
             .collect();
         subjects.extend(others);
         for (subject, variant) in subjects {
-            let watched = matches!(lessons.stage(&subject), None | Some(Stage::Watched));
+            let watched = matches!(learned_rules.stage(&subject), None | Some(Stage::Watched));
             if watched {
                 let visit = (&identity, &canonical, class, variant);
                 self.note(&task.host, &subject, visit, group)?;
@@ -250,8 +251,10 @@ impl Learning<'_> {
             if known.subjects.len() >= MAX_SUBJECTS {
                 return Ok(());
             }
-            let lessons = &mut group.set.host(host)?.learned_rules;
-            lessons.subjects.push((subject.clone(), Stage::Watched));
+            let learned_rules = &mut group.set.host(host)?.learned_rules;
+            learned_rules
+                .subjects
+                .push((subject.clone(), Stage::Watched));
         }
         let variant = match variant {
             Some(class) => Some(class),
@@ -295,9 +298,9 @@ impl Learning<'_> {
         host: &HostKey,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
-        let lessons = &mut group.set.host(host)?.learned_rules;
-        if may_have_variants(url) && lessons.visited < MAX_VISITED {
-            lessons.visited += 1;
+        let learned_rules = &mut group.set.host(host)?.learned_rules;
+        if may_have_variants(url) && learned_rules.visited < MAX_VISITED {
+            learned_rules.visited += 1;
             let key = keys::learned(host.as_str(), keys::learned::VISITED, id.as_bytes());
             group.set.learn(key, url.as_str().as_bytes().to_vec());
         }
@@ -315,7 +318,7 @@ impl Learning<'_> {
             Verdict::Duplicate(_) => false,
             Verdict::Unchanged(_) | Verdict::Ineligible(_) => return Ok(()),
         };
-        let lessons = &group.set.host(host)?.learned_rules;
+        let learned_rules = &group.set.host(host)?.learned_rules;
         let concerned = |subject: &&Subject| {
             let form = self
                 .identity
@@ -323,7 +326,7 @@ impl Learning<'_> {
                 .id(&task.url);
             form != task.queued.id
         };
-        let concerned: Vec<Subject> = lessons.learned().filter(concerned).cloned().collect();
+        let concerned: Vec<Subject> = learned_rules.learned().filter(concerned).cloned().collect();
         for subject in concerned {
             let mut evidence = evidence(host, &subject, group)?;
             if is_new {
@@ -346,8 +349,9 @@ impl Learning<'_> {
     /// Returns `true` if the form of a URL without everything learned not to matter was admitted
     /// and not visited yet.
     fn plain_form_waits(&self, task: &FetchTask, group: &mut Group<'_>) -> Result<bool, Error> {
-        let lessons = &group.set.host(&task.host)?.learned_rules;
-        let Some((identity, _)) = under_lessons(&self.identity, &task.host, lessons) else {
+        let learned_rules = &group.set.host(&task.host)?.learned_rules;
+        let Some((identity, _)) = under_learned_rules(&self.identity, &task.host, learned_rules)
+        else {
             return Ok(false);
         };
         let form = identity.id(&task.url);
@@ -370,14 +374,16 @@ impl Learning<'_> {
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         let queued = group.set.state.queue_sequence;
-        let lessons = &mut group.set.host(host)?.learned_rules;
-        let (before, had_any) = (lessons.generation, lessons.any());
-        lessons.change(subject, stage, queued);
-        if !lessons.any() && !had_any {
+        let learned_rules = &mut group.set.host(host)?.learned_rules;
+        let (before, had_any) = (learned_rules.generation, learned_rules.any());
+        learned_rules.change(subject, stage, queued);
+        if !learned_rules.any() && !had_any {
             return Ok(());
         }
-        let lessons = lessons.clone();
-        if let Some((identity, generation)) = under_lessons(&self.identity, host, &lessons) {
+        let learned_rules = learned_rules.clone();
+        if let Some((identity, generation)) =
+            under_learned_rules(&self.identity, host, &learned_rules)
+        {
             let prefix = keys::learned(host.as_str(), keys::learned::VISITED, &[]);
             for (_, row) in group.set.learned_rows(&prefix)? {
                 let url = String::from_utf8(row).ok();
@@ -395,13 +401,13 @@ impl Learning<'_> {
 }
 
 /// Returns `true` if one of several parameters is known to matter by itself.
-fn has_part_that_matters(subject: &Subject, lessons: &LearnedRules) -> bool {
+fn has_part_that_matters(subject: &Subject, learned_rules: &LearnedRules) -> bool {
     let Subject::Parameters(names) = subject else {
         return false;
     };
     names.len() > 1
         && names.iter().any(|name| {
             let alone = Subject::Parameters(vec![name.clone()]);
-            lessons.stage(&alone) == Some(Stage::Matters)
+            learned_rules.stage(&alone) == Some(Stage::Matters)
         })
 }

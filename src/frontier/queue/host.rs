@@ -62,7 +62,7 @@ pub struct HostState {
     /// Number of these that are demoted.
     pub demoted_patterns: u32,
     /// Number of its deferred URLs, which are stored in `Learned`.
-    pub shelved: u32,
+    pub deferred: u32,
     /// The rules learned about its URLs.
     pub learned_rules: LearnedRules,
     /// Evidence that it is an alias of another host.

@@ -82,9 +82,9 @@ fn namespaces_do_not_matter() {
                 body.as_bytes(),
                 &[],
                 &["this is no sitemap: it begins with <b>"],
-            )
+            );
         } else {
-            check(body.as_bytes(), &[A, B], &[])
+            check(body.as_bytes(), &[A, B], &[]);
         }
     }
     let prefixed = format!("<s:urlset xmlns:s='x'><s:url><s:loc>{A}</s:loc></s:url></s:urlset>");

@@ -34,8 +34,8 @@ pub(in crate::engine) fn defer(
         return Ok(());
     }
     let state = set.host(host)?;
-    if state.shelved < MAX_DEFERRED {
-        state.shelved += 1;
+    if state.deferred < MAX_DEFERRED {
+        state.deferred += 1;
         set.learn(key, encode(&(deferred.was_queued, &deferred.queued)));
     }
     Ok(())
@@ -51,7 +51,7 @@ pub(in crate::engine) fn take(
     for (key, row) in set.learned_rows(&prefix(host, tag))? {
         set.unlearn(key);
         let state = set.host(host)?;
-        state.shelved = state.shelved.saturating_sub(1);
+        state.deferred = state.deferred.saturating_sub(1);
         let (was_queued, queued): (bool, QueuedUrl) = decode(Table::Learned, &row)?;
         taken.push(Deferred { queued, was_queued });
     }
