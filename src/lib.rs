@@ -3,6 +3,8 @@
 //! The rooms, in the order in which a newcomer should read them. `engine::visit` shows a URL's way
 //! through them as types; docs/architecture.md tells who may import whom, and why.
 
+pub mod units;
+
 pub mod seeds;
 pub mod url;
 

@@ -1,158 +1,88 @@
-//! `[[domain]]`: settings of their own for some hosts. What they are and which may be set; that an
-//! entry makes sense; what holds at one host. Which of several entries wins is [`HostMap`]'s.
+//! `[[domain]]`: the settings that some hosts have of their own, which of them apply to one host,
+//! and whether the entries make sense. [`HostMap`] decides which of several entries wins.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use struct_patch::Patch as _;
 
-use super::load::{nearest, values};
-use super::{Config, DomainFetch, PATTERNS_TOGETHER, Span, compiled};
-use crate::frontier::{
-    LearnOverrides, Overrides, RobotsMode, SitemapMode, TrapOverrides, Troubles,
-};
-use crate::url::{HostKey, HostMap, HostPattern, UrlPattern, UrlPatterns};
+use super::Config;
+use super::keys::{self, DOMAIN, values};
+use crate::fetch::FetchOverrides;
+use crate::frontier::{CrawlOverrides, Overrides, PolitenessOverrides};
+use crate::learn::{LearnOverrides, TrapOverrides};
+use crate::url::{HostKey, HostMap, HostPattern};
 
-/// An entry: hosts, and what differs at them.
+/// An entry: hosts, and the settings that they have of their own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainSettings {
-    /// What a person calls the group; shown, and nothing else.
+    /// A name for people; it is shown, and means nothing.
     pub name: Option<String>,
     /// The hosts.
     #[serde(rename = "match")]
     pub hosts: Vec<HostPattern>,
     /// How gently they are treated.
-    pub politeness: DomainPoliteness,
+    pub politeness: PolitenessOverrides,
     /// What is crawled of them.
-    pub crawl: DomainCrawl,
-    /// What is taken for a trap at them.
+    pub crawl: CrawlOverrides,
+    /// What counts as a trap there.
     pub traps: TrapOverrides,
-    /// What is learned of them.
+    /// What is learned about them.
     pub learn: LearnOverrides,
-    /// What is sent to them.
-    pub fetch: DomainFetch,
-}
-
-/// Keys of `[politeness]` that a host may have its own value of.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "each is described at PolitenessSettings")]
-pub struct DomainPoliteness {
-    pub delay: Option<Span>,
-    pub address_delay: Option<Span>,
-    pub response_factor: Option<u8>,
-    pub max_crawl_delay: Option<Span>,
-    pub backoff: Option<Span>,
-    pub max_backoff: Option<Span>,
-    pub attempts: Option<u8>,
-    pub retry: Option<Troubles>,
-    pub park_after: Option<u32>,
-    pub park: Option<Span>,
-    pub max_park: Option<Span>,
-}
-
-/// Keys of `[crawl]` that a host may have its own value of.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "each is described at CrawlSettings")]
-pub struct DomainCrawl {
-    pub max_depth: Option<u16>,
-    pub robots: Option<RobotsMode>,
-    pub robots_meta: Option<RobotsMode>,
-    pub robots_header: Option<RobotsMode>,
-    pub rel_nofollow: Option<RobotsMode>,
-    pub rel_ugc: Option<RobotsMode>,
-    pub rel_sponsored: Option<RobotsMode>,
-    pub sitemaps: Option<SitemapMode>,
-    pub include: Option<Vec<UrlPattern>>,
-    pub exclude: Option<Vec<UrlPattern>>,
+    /// How requests to them are made.
+    pub fetch: FetchOverrides,
 }
 
 impl DomainSettings {
-    /// What it sets, by `section.key`.
+    /// The settings of the entry, by `section.key`.
     pub fn settings(&self) -> BTreeMap<String, Value> {
         let mut settings = values(self);
         settings.retain(|_, value| !value.is_null());
         settings
     }
 
-    /// As the frontier takes it.
+    /// The settings that the frontier takes.
     pub(super) fn overrides(&self) -> Overrides {
-        let (politeness, crawl) = (&self.politeness, &self.crawl);
-        let duration = |span: Option<Span>| span.map(|span| span.0);
         Overrides {
-            delay: duration(politeness.delay),
-            address_delay: duration(politeness.address_delay),
-            response_factor: politeness.response_factor,
-            max_crawl_delay: duration(politeness.max_crawl_delay),
-            backoff: duration(politeness.backoff),
-            max_backoff: duration(politeness.max_backoff),
-            attempts: politeness.attempts,
-            retry: politeness.retry,
-            park_after: politeness.park_after,
-            park: duration(politeness.park),
-            max_park: duration(politeness.max_park),
-            robots: crawl.robots,
-            robots_meta: crawl.robots_meta,
-            robots_header: crawl.robots_header,
-            rel_nofollow: crawl.rel_nofollow,
-            rel_ugc: crawl.rel_ugc,
-            rel_sponsored: crawl.rel_sponsored,
-            include: crawl.include.as_deref().map(compiled),
-            exclude: crawl.exclude.as_deref().map(compiled),
-            max_depth: crawl.max_depth,
-            sitemaps: crawl.sitemaps,
+            crawl: self.crawl.clone(),
+            politeness: self.politeness.clone(),
             traps: self.traps,
             learn: self.learn,
         }
     }
 }
 
-/// The keys that an entry may set, as `section.key`.
+/// The keys that hosts can have values of their own of, as `section.key`.
 pub(super) fn keys() -> Vec<String> {
     values(&DomainSettings::default()).into_keys().collect()
 }
 
-/// Refuses a key that no entry can have: what is wrong with it.
+/// Refuses keys that no entry can have: what is wrong with the first.
 pub(super) fn check_keys(entry: &toml::Table) -> Result<(), String> {
     let crawl_wide = values(&Config::default());
     let keys = keys();
-    let known = || keys.iter().map(String::as_str).chain(["name", "match"]);
-    let check = |key: &str| {
-        if known().any(|it| it == key) {
-            return Ok(());
-        }
-        Err(match crawl_wide.contains_key(key) {
-            true => format!(
-                "`{key}` holds for the whole crawl; for a domain can be set: {}",
-                keys.join(", ")
-            ),
-            false => {
-                let nearest = nearest(key, known());
-                format!("unknown key `{key}`; did you mean `{nearest}`?")
-            }
-        })
-    };
+    let check = |key: &str| keys::check(key, &keys, crawl_wide.contains_key(key), "a domain");
     for (section, value) in entry {
+        let is_section = |key: &String| key.split_once('.').is_some_and(|it| it.0 == section);
         match value.as_table() {
             Some(table) => table
                 .keys()
                 .try_for_each(|key| check(&format!("{section}.{key}")))?,
-            // A section that is no table is left to the types.
-            None if keys
-                .iter()
-                .any(|key| key.split_once('.').is_some_and(|it| it.0 == section)) => {}
+            // The types refuse a section that is not a table.
+            None if keys.iter().any(is_section) => {}
             None => check(section)?,
         }
     }
     Ok(())
 }
 
-/// Refuses entries that make no sense: which one, counted from 0, and why.
-pub(super) fn check(domains: &[DomainSettings]) -> Result<(), (usize, String)> {
+/// Refuses entries that make no sense: which one, counted from 0, and why. The sections above must
+/// have been checked.
+pub(super) fn check(config: &Config) -> Result<(), (usize, String)> {
     let mut all = HostMap::default();
-    for (at, entry) in domains.iter().enumerate() {
+    for (at, entry) in config.domain.iter().enumerate() {
         let refuse = |reason: &str| Err((at, reason.to_owned()));
         if entry.hosts.is_empty() {
             return refuse("it names no host: give match = [\"example.org\"]");
@@ -162,39 +92,15 @@ pub(super) fn check(domains: &[DomainSettings]) -> Result<(), (usize, String)> {
                 "it sets nothing; write politeness.delay = \"5s\" or the like below it, and no [section] between",
             );
         }
-        for (key, patterns) in [
-            ("crawl.include", &entry.crawl.include),
-            ("crawl.exclude", &entry.crawl.exclude),
-        ] {
-            if patterns
-                .as_deref()
-                .is_some_and(|it| UrlPatterns::new(it).is_err())
-            {
-                return refuse(&format!("{key} must be {PATTERNS_TOGETHER}"));
-            }
-        }
-        if let Err(reason) = entry.fetch.check() {
-            return refuse(reason);
-        }
-        if entry.politeness.attempts == Some(0) {
-            return refuse("politeness.attempts must be at least 1");
-        }
-        if entry.politeness.park_after == Some(0) {
-            return refuse("politeness.park_after must be at least 1");
-        }
-        if entry.learn.visits == Some(0) {
-            return refuse("learn.visits must be at least 1");
-        }
-        if entry
-            .traps
-            .max_duplicates
-            .is_some_and(|percent| percent > 100)
-        {
-            return refuse("traps.max_duplicates must be at most 100");
+        let (mut policy, mut fetch) = (config.policy(), config.fetch.clone());
+        policy.apply(entry.overrides());
+        fetch.apply(entry.fetch.clone());
+        if let Err((key, expected)) = policy.check().and_then(|()| fetch.check()) {
+            return refuse(&format!("{key} must be {expected}"));
         }
         for pattern in &entry.hosts {
             if let Some(other) = all.insert(pattern, at) {
-                let other = label(domains, other);
+                let other = label(&config.domain, other);
                 return Err((at, format!("{pattern} is in {other} too; name it once")));
             }
         }
@@ -202,15 +108,13 @@ pub(super) fn check(domains: &[DomainSettings]) -> Result<(), (usize, String)> {
     Ok(())
 }
 
-/// What a person calls an entry: its number from 1, and its name.
+/// How an entry is named to a person.
 pub(super) fn label(domains: &[DomainSettings], at: usize) -> String {
-    match domains.get(at).and_then(|entry| entry.name.as_ref()) {
-        Some(name) => format!("[[domain]] {} ({name})", at + 1),
-        None => format!("[[domain]] {}", at + 1),
-    }
+    let name = domains.get(at).and_then(|entry| entry.name.as_deref());
+    keys::label(DOMAIN, at, name)
 }
 
-/// What is set for a host, each by the entry and pattern that win: key, value, entry, pattern.
+/// The settings that a host has of its own, by key: the value, and the entry and pattern that win.
 pub(super) fn at_host<'a>(
     domains: &'a [DomainSettings],
     host: &HostKey,
@@ -232,62 +136,98 @@ pub(super) fn at_host<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::fetch::OF_DOMAINS_ONLY;
+    use serde_json::json;
+
     use super::*;
 
-    fn read(text: &str) -> Vec<DomainSettings> {
-        toml::from_str::<Config>(text).unwrap().domain
+    fn read(text: &str) -> Config {
+        toml::from_str(text).unwrap()
     }
 
     /// The example in config/gleaner.toml, which is a comment there.
     #[test]
-    fn the_shipped_example_shows_every_key() {
+    fn the_shipped_example_is_an_entry() {
         let shipped = include_str!("../../config/gleaner.toml");
         let example: Vec<&str> = shipped
             .lines()
             .filter_map(|line| line.strip_prefix("#     "))
             .collect();
-        let domains = read(&example.join("\n"));
-        assert_eq!(check(&domains), Ok(()));
-        let mut shown: Vec<String> = domains
-            .iter()
-            .flat_map(|it| it.settings().into_keys())
-            .collect();
-        shown.sort();
-        shown.dedup();
-        assert_eq!(shown, keys());
+        let config = read(&example.join("\n"));
+        assert!(config.domain.len() >= 2);
+        assert_eq!(check(&config), Ok(()));
     }
 
+    /// Values of every kind, of which one at least is not the default of a key.
+    const VALUES: [&str; 13] = [
+        "7",
+        "true",
+        "false",
+        "\"7s\"",
+        "\"7MiB\"",
+        "\"ignore\"",
+        "\"off\"",
+        "\"host\"",
+        "[\"tls\"]",
+        "[\"*/7/*\"]",
+        "{ accept-language = \"de\" }",
+        "\"http://127.0.0.1:7\"",
+        "\"user:7\"",
+    ];
+
+    /// A field of a policy needs no further line of code to be a setting of a host: each key that
+    /// the derive lets through is read from an entry, checked, and reaches that host and no other.
     #[test]
-    fn every_key_is_one_of_the_crawl_and_reaches_who_heeds_it() {
-        let crawl_wide = values(&Config::default());
+    fn every_key_of_hosts_reaches_its_host_alone() {
+        let (own, other) = ("https://a.example", "https://b.example");
+        let at = |options: &crate::engine::Options, host: &str| {
+            let policy = options.policies.of(&HostKey::parse(host).unwrap());
+            let mut fetch = options.fetch.clone();
+            for (pattern, overrides) in &options.fetch.own {
+                if host.ends_with(&pattern.to_string()) {
+                    fetch.apply(overrides.clone());
+                }
+            }
+            let auth = fetch.auth.clone();
+            let sections = json!({
+                "crawl": policy.crawl,
+                "politeness": policy.politeness,
+                "traps": policy.traps,
+                "learn": policy.learn,
+                "fetch": fetch,
+            });
+            let mut values = values(&sections);
+            values.insert("fetch.auth".to_owned(), json!(auth));
+            values
+        };
+        let defaults = at(&Config::default().options().unwrap(), own);
         for key in keys() {
-            let is_crawl_wide = !OF_DOMAINS_ONLY.contains(&&*key);
-            assert_eq!(crawl_wide.contains_key(&key), is_crawl_wide, "{key}");
-            let value = match crawl_wide.get(&key) {
-                Some(Value::Null) => Value::from(3),
-                Some(Value::Object(_)) | None => continue,
-                Some(other) => other.clone(),
-            };
-            let mut config = Config {
-                domain: read(&format!(
-                    "[[domain]]\nmatch = [\"a.example\"]\n{key} = {value}"
-                )),
-                ..Config::default()
-            };
-            assert_eq!(
-                config.domain[0].settings(),
-                BTreeMap::from([(key.clone(), value)])
-            );
-            let is_fetch = key.starts_with("fetch.");
-            assert_eq!(
-                config.options().unwrap().fetch.own.len(),
-                usize::from(is_fetch)
-            );
-            let entry = config.domain.remove(0);
-            let reaches_frontier = entry.overrides() != Overrides::default();
-            assert_eq!(reaches_frontier, !is_fetch, "{key}");
+            let set = VALUES.iter().find_map(|value| {
+                let text = format!("[[domain]]\nmatch = [\"a.example\"]\n{key} = {value}");
+                let config = toml::from_str::<Config>(&text).ok()?;
+                let settings = config.domain[0].settings();
+                let options = config.options().ok()?;
+                (settings[&key] != defaults[&key]).then_some((options, settings))
+            });
+            let (options, settings) = set.unwrap_or_else(|| panic!("no value for {key}"));
+            let mut expected = defaults.clone();
+            expected.extend(settings);
+            assert_eq!(at(&options, own), expected, "{key}");
+            assert_eq!(at(&options, other), defaults, "{key}");
+            let is_live = super::super::is_live(&format!("{key} at a.example"));
+            assert_eq!(is_live, !key.starts_with("fetch."), "{key}");
         }
+    }
+
+    /// Of each section that hosts can have settings of, all keys are theirs but those that the
+    /// policy declares to be the crawl's; none is known here that the section does not have.
+    #[test]
+    fn keys_of_hosts_are_keys_of_the_crawl() {
+        let crawl_wide = values(&Config::default());
+        let unknown: Vec<_> = keys()
+            .into_iter()
+            .filter(|key| !crawl_wide.contains_key(key))
+            .collect();
+        assert_eq!(unknown, ["fetch.auth"]);
     }
 
     fn check_refused(text: &str, expected: &str) {
@@ -297,7 +237,8 @@ mod tests {
             .iter()
             .try_for_each(|entry| check_keys(entry.as_table().unwrap()))
             .and_then(|()| {
-                check(&read(text)).map_err(|(at, why)| format!("{}: {why}", label(&read(text), at)))
+                let config = read(text);
+                check(&config).map_err(|(at, why)| format!("{}: {why}", label(&config.domain, at)))
             })
             .unwrap_err();
         assert!(reason.contains(expected), "{reason}");
@@ -337,7 +278,7 @@ mod tests {
              [[domain]]\nmatch = [\"b.example\", \"a.example\"]\npoliteness.delay = \"5s\"\ncrawl.robots = \"ignore\"\n",
         );
         let check = |host: &str, expected: &[(&str, &str, usize)]| {
-            let found = at_host(&domains, &HostKey::parse(host).unwrap());
+            let found = at_host(&domains.domain, &HostKey::parse(host).unwrap());
             let found: Vec<_> = found
                 .iter()
                 .map(|(key, (value, at, _))| (key.as_str(), value.as_str().unwrap(), *at))

@@ -1,9 +1,9 @@
-//! Why a configuration cannot be used, in words that say where, what, and what to do.
+//! Why a configuration cannot be used. Messages say where, what, and what to do.
 
 use std::io;
 use std::path::PathBuf;
 
-use super::load::Origin;
+use super::origin::Origin;
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,16 +26,16 @@ pub enum Error {
         /// Where and what.
         reason: String,
     },
-    /// A key that does not exist.
+    /// An unknown key.
     #[error(
         "the configuration {origin} has an unknown key `{key}`{place}; did you mean `{nearest}`?"
     )]
     UnknownKey {
-        /// Who sets it.
+        /// What sets it.
         origin: Origin,
         /// The key.
         key: String,
-        /// Where, if it is in a file.
+        /// Where in the file, if it is in one.
         place: String,
         /// The nearest known one.
         nearest: String,
@@ -54,38 +54,38 @@ pub enum Error {
     /// A value that cannot be used.
     #[error("{origin} sets `{key}` to {value}: {reason}")]
     Refused {
-        /// Who sets it.
+        /// What sets it.
         origin: Origin,
         /// The key.
         key: String,
-        /// The value as it was given, in quotes if it is a text.
+        /// The value as it was given; text is quoted.
         value: String,
         /// What it must be.
         reason: String,
     },
-    /// An entry of `[[domain]]` or `[[url.rule]]` that cannot be used.
+    /// An entry of `[[domain]]`, `[[dedup.rule]]` or `[[url.rule]]` that cannot be used.
     #[error("{entry}: {reason}")]
-    Domain {
-        /// Its place: file and line if it has them, its number, its name.
+    Entry {
+        /// Where it is: file and line if it has them, its number, its name.
         entry: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A value that makes no sense, in a configuration that was not loaded.
+    /// A value out of its range, in a configuration that was not loaded.
     #[error("the setting `{key}` must be {expected}")]
     Value {
         /// The key.
         key: &'static str,
-        /// What it may be.
+        /// What it must be.
         expected: &'static str,
     },
 }
 
-/// A message of the parser of files, which shows the place, without Rust's names of types. A line that
-/// may hold a secret is not shown.
+/// The message of the file's parser, which shows the place, with the names of Rust's types
+/// replaced. A line that may hold a secret is not shown.
 pub(super) fn file_error_in_words(error: &toml::de::Error) -> String {
     let text = error.to_string();
-    // Below the place, the parser shows the line: `3 | key = value`.
+    // The parser shows the line below the place: `3 | key = value`.
     let shown = text.lines().filter_map(|line| {
         let (number, line) = line.split_once('|')?;
         number.trim().parse::<u32>().ok().map(|_| line)

@@ -1,5 +1,5 @@
-//! Settings as a data directory keeps them: every key and its value as text, to be compared with those
-//! of the next run, and read back where nobody gives any.
+//! Settings as a data directory keeps them: every key and its value as text. They are compared with
+//! those of the next run, and read back by commands that are given none.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,13 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::dedup::RuleSettings;
-use super::load::{Layers, Origin, list, values};
-use super::{Config, DomainSettings};
+use super::keys::values;
+use super::load::{Layers, list};
+use super::{Config, DomainSettings, Origin};
 use crate::fetch::HIDDEN;
 
-/// Every setting as `section.key` and its value as text; those of some hosts or pages as
-/// `section.key at pattern`.
+/// Every setting by `section.key`, with its value as text. Settings of some hosts or pages have the
+/// key `section.key at pattern`.
 pub fn flatten(config: &Config) -> BTreeMap<String, String> {
     let text = |value| match value {
         Value::Null => "none".to_owned(),
@@ -30,7 +31,7 @@ pub fn flatten(config: &Config) -> BTreeMap<String, String> {
             .flat_map(at)
             .collect::<Vec<_>>()
     });
-    let rules = config.dedup.rule.iter().flat_map(|entry| {
+    let rules = config.dedup_rules.iter().flat_map(|entry| {
         let at = |(key, value): (String, Value)| {
             let pages = entry.pages.iter();
             pages.map(move |page| (format!("dedup.{key} at {page}"), value.clone()))
@@ -49,13 +50,13 @@ pub fn flatten(config: &Config) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The configuration of a run whose settings were kept by [`flatten`]. What this version does not
-/// know, or takes for something else, has its default.
+/// The configuration of a run whose settings were kept by [`flatten`]. Keys and values that this
+/// version does not know have their defaults.
 pub fn kept(settings: &BTreeMap<String, String>) -> Config {
     let mut layers = Layers::new();
     let mut own: BTreeMap<&str, toml::Table> = BTreeMap::new();
     let mut rules: BTreeMap<&str, toml::Table> = BTreeMap::new();
-    // A secret was not kept: its key has its default.
+    // Secrets were not kept; their keys have their defaults.
     let known = settings.iter().filter(|(_, value)| !value.contains(HIDDEN));
     for (key, value) in known {
         match key.split_once(" at ") {
@@ -99,13 +100,15 @@ pub fn kept(settings: &BTreeMap<String, String>) -> Config {
     let own = own.into_iter().map(matching);
     (config.domain).extend(own.flat_map(DomainSettings::deserialize));
     let rules = rules.into_iter().map(matching);
-    (config.dedup.rule).extend(rules.flat_map(RuleSettings::deserialize));
+    (config.dedup_rules).extend(rules.flat_map(RuleSettings::from_table));
     config
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::dedup;
     use super::*;
+    use crate::dedup::Tiers;
     use crate::fetch::{Proxy, Secret};
 
     #[test]
@@ -114,23 +117,20 @@ mod tests {
         config.crawl.max_depth = Some(3);
         config.crawl.scope = crate::frontier::ScopeKind::Prefix;
         config.fetch.user_agent = "bot/1 (+https://a.example/)".to_owned();
-        let lists = toml::from_str::<Config>(
-            "[[domain]]\nmatch = [\"a.example\"]\npoliteness = { delay = \"5s\", attempts = 2 }\n\
+        let lists = "[[domain]]\nmatch = [\"a.example\"]\npoliteness = { delay = \"5s\", attempts = 2 }\n\
              crawl.robots = \"ignore\"\n\
              fetch = { max_body = \"1MiB\", headers = { accept-language = \"de\" } }\n\
              [[dedup.rule]]\nmatch = [\"/print/\"]\nsimilarity = 1\nrefusals = false\nhamming = 3\n\
-             [[dedup.rule]]\nmatch = [\"a.example/x\"]\ntiers = [\"raw\"]\nmethod = \"simhash\"",
-        )
-        .unwrap();
-        config.domain = lists.domain;
-        config.dedup.rule = lists.dedup.rule;
-        config.dedup.tiers.0.clear();
+             [[dedup.rule]]\nmatch = [\"a.example/x\"]\ntiers = [\"raw\"]\nmethod = \"simhash\"";
+        config.domain = toml::from_str::<Config>(lists).unwrap().domain;
+        config.dedup_rules = dedup::entries(lists).unwrap();
+        config.dedup.tiers = Tiers::from(Vec::new());
         config.dedup.similarity = 0.85;
         let mut settings = flatten(&config);
         assert_eq!(kept(&settings), config);
         let secret = |config: &mut Config| {
             let auth = Secret::try_from("user:hush".to_owned()).unwrap();
-            config.domain[0].fetch.auth = Some(auth);
+            config.domain[0].fetch.auth = Some(Some(auth));
             config.fetch.proxy = Proxy::try_from("http://user:hush@[::1]:1".to_owned()).unwrap();
         };
         let mut with_secrets = config.clone();

@@ -1,109 +1,64 @@
-//! From the layers to one configuration: defaults < file < environment < flags.
+//! Merges the layers into one configuration: defaults < file < environment < flags.
 //!
-//! [`load`] is the only way in. It keeps for every key where its value comes from, refuses unknown
-//! names with the nearest known one, and names the layer of a value that cannot be used. It is
-//! given the environment, and never reads the process's own.
+//! [`load`] is the only way in. It records where the value of each key comes from, refuses unknown
+//! names and suggests the nearest known one, and names the layer of a value that cannot be used.
+//! The environment is a parameter; the process's own is never read.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
-use serde::{Deserialize as _, Serialize};
+use serde::Deserialize as _;
 use serde_json::Value;
+use toml::de::DeTable;
 
-use super::dedup::{self, RULE};
+use super::dedup::{self, RuleSettings};
 use super::error::{file_error_in_words, may_hold_secret};
-use super::{Config, Error, domains, urls};
+use super::keys::{DEDUP_RULE, DOMAIN, URL_RULE, label, nearest, values};
+use super::{Config, Error, Origin, Span, domains, urls};
 use crate::url::HostKey;
 
-/// What the names of environment variables that set something begin with: `GLEANER_`, the section,
-/// `_`, the key, as in `GLEANER_POLITENESS_DELAY`.
+/// Prefix of environment variables that are settings: section and key follow, as in
+/// `GLEANER_POLITENESS_DELAY`.
 const PREFIX: &str = "GLEANER_";
 
-/// Variables with our prefix that set nothing, and who sets them.
+/// Variables with the prefix that are not settings, and where they come from.
 const NOT_SETTINGS: [&str; 2] = [
-    // The number of kills of our own crash test, whose children inherit it.
+    // The number of kills in gleaner's crash test, whose children inherit it.
     "GLEANER_CRASH_KILLS",
-    // As the beginnings below.
+    // Kubernetes, as below.
     "GLEANER_PORT",
 ];
 
-/// The list of what differs at some hosts. That of what differs for some pages is [`RULE`].
-const DOMAIN: &str = "domain";
-
-/// The same for what of the canonical form differs.
-const URL_RULE: &str = "url.rule";
-
-/// Beginnings of variables that Kubernetes puts into every container of a namespace that has a
-/// service named `gleaner`.
+/// Prefixes of variables that Kubernetes sets in every container of a namespace that has a service
+/// named `gleaner`.
 const NOT_SETTINGS_BEGIN: [&str; 2] = ["GLEANER_SERVICE_", "GLEANER_PORT_"];
 
-/// A configuration, and for every key where its value comes from.
+/// A configuration, and where the value of each key comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
     /// The settings.
     pub config: Config,
-    /// Every key, as `section.key`.
+    /// By `section.key`.
     origins: BTreeMap<String, Origin>,
-    /// The configuration file: only there hosts can have settings of their own.
+    /// The configuration file, which has all entries of `[[domain]]` and `[[dedup.rule]]`.
     file: Option<PathBuf>,
 }
 
-/// Where a value comes from. Later ones win.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
-    /// Nobody set it.
-    Default,
-    /// A configuration file.
-    File(PathBuf),
-    /// An environment variable, by its name.
-    Environment(String),
-    /// A flag, with its dashes.
-    Flag(&'static str),
-    /// An entry of `[[domain]]` or `[[dedup.rule]]`: its file, its number and name, what in it matches
-    /// the host.
-    Domain(String),
-}
-
-impl Origin {
-    /// The layer: `default`, `file`, `environment`, `flag` or `domain`.
-    pub fn layer(&self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::File(_) => "file",
-            Self::Environment(_) => "environment",
-            Self::Flag(_) => "flag",
-            Self::Domain(_) => "domain",
-        }
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Environment(name) => f.write_str(name),
-            Self::Flag(name) => f.write_str(name),
-            Self::Domain(place) => f.write_str(place),
-        }
-    }
-}
-
-/// A flag of the command line that sets a key.
+/// A command-line flag that sets a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
     /// The flag, with its dashes.
     pub name: &'static str,
     /// The key, as `section.key`.
     pub key: &'static str,
-    /// The value, written as in the environment.
+    /// The value, written as in an environment variable.
     pub value: String,
 }
 
-/// Reads the layers over the defaults: a file, the variables of `environment` that begin with
-/// `GLEANER_`, and flags.
+/// Reads a file, the variables of `environment` that begin with `GLEANER_`, and flags, each over
+/// the layers before it.
 pub fn load(
     file: Option<&Path>,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -125,7 +80,7 @@ pub fn load(
 }
 
 impl Effective {
-    /// Every setting in the order of its key, its value (null if it is unset) and its origin.
+    /// Every setting, sorted by key: key, value (null if unset) and origin.
     pub fn settings(&self) -> Vec<(String, Value, &Origin)> {
         let mut settings = Vec::new();
         for (key, value) in values(&self.config) {
@@ -135,14 +90,13 @@ impl Effective {
         settings
     }
 
-    /// Every setting as it holds for one host, for all of its pages.
+    /// Every setting as it applies to all pages of one host.
     pub fn settings_at(&self, host: &HostKey) -> Vec<(String, Value, Origin)> {
         let mut own = domains::at_host(&self.config.domain, host);
-        let mut rules = self.config.dedup.at_host(host);
+        let mut rules = dedup::at_host(&self.config.dedup_rules, host);
         let file = self.file.clone().unwrap_or_default();
-        let place = |entry: &str, pattern| {
-            Origin::Domain(format!("{}, {entry}, {pattern}", file.display()))
-        };
+        let place =
+            |entry: &str, pattern| Origin::Entry(format!("{}, {entry}, {pattern}", file.display()));
         let mut settings: Vec<_> = self
             .settings()
             .into_iter()
@@ -151,7 +105,7 @@ impl Effective {
                     let entry = domains::label(&self.config.domain, at);
                     (key, value, place(&entry, pattern))
                 } else if let Some((value, at, pattern)) = rules.remove(&key) {
-                    let entry = self.config.dedup.label(at);
+                    let entry = dedup::label(&self.config.dedup_rules, at);
                     (key, value, place(&entry, pattern))
                 } else if key == URL_RULE {
                     let entries = urls::at_host(&self.config.url, host);
@@ -162,7 +116,7 @@ impl Effective {
                 }
             })
             .collect();
-        // What hosts alone can have.
+        // Settings that only hosts can have.
         settings.extend(own.into_iter().map(|(key, (value, at, pattern))| {
             let entry = domains::label(&self.config.domain, at);
             (key, value, place(&entry, pattern))
@@ -171,11 +125,11 @@ impl Effective {
         settings
     }
 
-    /// Where the entries of `[[domain]]` and of `[[dedup.rule]]` come from, if there are any.
+    /// Where the entries of `[[domain]]` and `[[dedup.rule]]` come from, if there are any.
     pub fn entries_origin(&self) -> Option<Origin> {
         let file = self.file.clone().map(Origin::File);
         let config = &self.config;
-        file.filter(|_| !config.domain.is_empty() || !config.dedup.rule.is_empty())
+        file.filter(|_| !config.domain.is_empty() || !config.dedup_rules.is_empty())
     }
 }
 
@@ -184,13 +138,12 @@ pub(super) struct Layers {
     /// The default of every key, by `section.key`.
     defaults: BTreeMap<String, Value>,
     set: toml::Table,
+    /// The entries of `[[dedup.rule]]`.
+    dedup_rules: Vec<RuleSettings>,
     origins: BTreeMap<String, Origin>,
     file: Option<PathBuf>,
-    /// The lines of the file at which the entries of `[[domain]]` begin.
-    entries: Vec<usize>,
-    /// And those of `[[dedup.rule]]`, and of `[[url.rule]]`.
-    rules: Vec<usize>,
-    url_rules: Vec<usize>,
+    /// The lines of the file at which the entries of each list begin.
+    lines: BTreeMap<&'static str, Vec<usize>>,
 }
 
 impl Layers {
@@ -203,10 +156,9 @@ impl Layers {
                 .collect(),
             defaults,
             set: toml::Table::new(),
+            dedup_rules: Vec::new(),
             file: None,
-            entries: Vec::new(),
-            rules: Vec::new(),
-            url_rules: Vec::new(),
+            lines: BTreeMap::new(),
         }
     }
 
@@ -216,43 +168,89 @@ impl Layers {
             reason: file_error_in_words(&error),
         };
         let table: toml::Table = toml::from_str(text).map_err(syntax)?;
+        let document = DeTable::parse(text).map_err(syntax)?;
+        let document = document.get_ref();
         // Before the types are looked at, so that a misspelt section is named as such.
-        let sections = self.defaults.keys().filter_map(|key| key.split_once('.'));
-        let sections: Vec<&str> = sections
-            .map(|(section, _)| section)
-            .chain([DOMAIN])
-            .collect();
-        for (section, value) in &table {
-            if section == DOMAIN {
-                continue;
+        self.check_keys(&table, |key, known| Error::UnknownKey {
+            origin: Origin::File(path.to_owned()),
+            place: place_of(document, text, key),
+            key: key.to_owned(),
+            nearest: nearest(key, known.iter().copied()),
+        })?;
+        self.file = Some(path.to_owned());
+        for list in [DOMAIN, DEDUP_RULE, URL_RULE] {
+            self.lines.insert(list, lines(document, text, list));
+        }
+        let checks: [(&str, fn(&toml::Table) -> Result<(), String>); 2] = [
+            (DOMAIN, domains::check_keys),
+            (DEDUP_RULE, dedup::check_keys),
+        ];
+        for (list, check) in checks {
+            for (at, entry) in tables(&table, list, path)?.into_iter().enumerate() {
+                check(entry).map_err(|reason| self.bad_entry(list, at, reason))?;
             }
-            if !sections.contains(&section.as_str()) {
-                let known = match value.is_table() {
-                    true => sections.clone(),
-                    // A setting without its section.
-                    false => self.defaults.keys().map(String::as_str).collect(),
-                };
-                return Err(unknown(path, text, section, &known));
+        }
+        // The text rather than the table, because its errors have lines.
+        toml::from_str::<Config>(text).map_err(syntax)?;
+        self.dedup_rules = dedup::entries(text).map_err(syntax)?;
+        for (section, keys) in &table {
+            for key in keys.as_table().into_iter().flat_map(toml::Table::keys) {
+                let key = format!("{section}.{key}");
+                if self.defaults.contains_key(&key) {
+                    self.origins.insert(key, Origin::File(path.to_owned()));
+                }
+            }
+        }
+        self.set = table;
+        Ok(())
+    }
+
+    /// Refuses sections and keys that there are not: `unknown` is given the name, and those that it
+    /// might have been.
+    fn check_keys(
+        &self,
+        table: &toml::Table,
+        unknown: impl Fn(&str, &[&str]) -> Error,
+    ) -> Result<(), Error> {
+        let keys: Vec<&str> = self.defaults.keys().map(String::as_str).collect();
+        let sections = keys.iter().filter_map(|key| key.split_once('.'));
+        let sections: Vec<&str> = sections.map(|it| it.0).chain([DOMAIN]).collect();
+        for (section, value) in table {
+            match value.as_table() {
+                _ if section == DOMAIN => {}
+                Some(_) if !sections.contains(&section.as_str()) => {
+                    return Err(unknown(section, &sections));
+                }
+                // A setting without its section. A section that is not a table is left to the
+                // types.
+                None if !sections.contains(&section.as_str()) => {
+                    return Err(unknown(section, &keys));
+                }
+                _ => {}
             }
             for key in value.as_table().into_iter().flat_map(toml::Table::keys) {
                 let key = format!("{section}.{key}");
-                if key == RULE {
-                    continue;
+                if section != DOMAIN && key != DEDUP_RULE && !self.defaults.contains_key(&key) {
+                    return Err(unknown(&key, &keys));
                 }
-                if !self.defaults.contains_key(&key) {
-                    let known: Vec<&str> = self.defaults.keys().map(String::as_str).collect();
-                    return Err(unknown(path, text, &key, &known));
-                }
-                self.origins.insert(key, Origin::File(path.to_owned()));
             }
         }
-        (self.entries, self.rules) = entries(text, path, &table)?;
-        // The text rather than the table, because its errors have lines.
-        toml::from_str::<Config>(text).map_err(syntax)?;
-        self.url_rules = url_rules(text);
-        self.set = table;
-        self.file = Some(path.to_owned());
         Ok(())
+    }
+
+    fn bad_entry(&self, list: &str, at: usize, reason: String) -> Error {
+        let lines = self.lines.get(list);
+        let line = lines.and_then(|lines| lines.get(at)).copied();
+        let path = self.file.as_deref().unwrap_or(Path::new(""));
+        Error::Entry {
+            entry: format!(
+                "{}, line {}, {}",
+                path.display(),
+                line.unwrap_or_default(),
+                label(list, at, None)
+            ),
+            reason,
+        }
     }
 
     fn add_environment(
@@ -264,10 +262,10 @@ impl Layers {
             .keys()
             .map(|key| (variable(key), key.clone()))
             .collect();
-        // Sorted, so that of several wrong ones always the same is named.
+        // Sorted, so that the same one of several wrong variables is always named.
         let environment: BTreeMap<OsString, OsString> = environment.into_iter().collect();
         for (name, value) in environment {
-            // A name that is not UTF-8 stays unknown with its odd bytes replaced.
+            // A name that is not UTF-8 is unknown, also with the odd bytes replaced.
             let name = name.to_string_lossy();
             if !name.starts_with(PREFIX) || is_no_setting(&name) {
                 continue;
@@ -280,8 +278,8 @@ impl Layers {
             };
             let origin = Origin::Environment(name.into_owned());
             match value.to_str() {
-                // Not "the default": a script whose variable is empty by mistake must not crawl
-                // on with another delay than it asked for.
+                // An empty value does not mean the default: a script that leaves a variable empty
+                // by mistake must not crawl with another delay than it meant to.
                 None | Some("") => {
                     return Err(Error::Refused {
                         origin,
@@ -296,7 +294,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Sets a key to a value that is written as text.
+    /// Sets a key to a value written as text.
     pub(super) fn set(&mut self, key: &str, text: &str, origin: Origin) -> Result<(), Error> {
         let (Some(default), Some((section, name))) = (self.defaults.get(key), key.split_once('.'))
         else {
@@ -335,9 +333,11 @@ impl Layers {
         Ok(())
     }
 
-    /// Checks what types cannot, once no later layer can mend it.
+    /// Checks what types cannot, now that no later layer can correct it.
     pub(super) fn finish(self) -> Result<Effective, Error> {
-        let config = Config::deserialize(self.set).expect("each value was taken before");
+        let mut config =
+            Config::deserialize(self.set.clone()).expect("each value was taken before");
+        config.dedup_rules.clone_from(&self.dedup_rules);
         if let Err((key, expected)) = config.check() {
             return Err(Error::Refused {
                 origin: self.origins.get(key).cloned().unwrap_or(Origin::Default),
@@ -346,27 +346,21 @@ impl Layers {
                 reason: format!("it must be {expected}"),
             });
         }
-        if let Err((at, reason)) = domains::check(&config.domain) {
-            let path = self.file.as_deref().unwrap_or(Path::new(""));
-            return Err(bad_entry(path, DOMAIN, &self.entries, at, reason));
-        }
-        if let Err((at, reason)) = config.dedup.check_rules() {
-            let path = self.file.as_deref().unwrap_or(Path::new(""));
-            return Err(bad_entry(path, RULE, &self.rules, at, reason));
-        }
-        if let Err((at, reason)) = urls::check_entries(&config.url) {
-            return Err(match self.origins.get(URL_RULE) {
-                Some(Origin::File(path)) => bad_entry(path, URL_RULE, &self.url_rules, at, reason),
-                origin => Error::Domain {
+        domains::check(&config).map_err(|(at, reason)| self.bad_entry(DOMAIN, at, reason))?;
+        dedup::check(&config).map_err(|(at, reason)| self.bad_entry(DEDUP_RULE, at, reason))?;
+        urls::check_entries(&config.url).map_err(|(at, reason)| {
+            match self.origins.get(URL_RULE) {
+                Some(Origin::File(_)) => self.bad_entry(URL_RULE, at, reason),
+                origin => Error::Entry {
                     entry: format!(
-                        "{}, [[{URL_RULE}]] {}",
+                        "{}, {}",
                         origin.unwrap_or(&Origin::Default),
-                        at + 1
+                        label(URL_RULE, at, None)
                     ),
                     reason,
                 },
-            });
-        }
+            }
+        })?;
         Ok(Effective {
             config,
             origins: self.origins,
@@ -375,85 +369,62 @@ impl Layers {
     }
 }
 
-/// The lines at which the entries of `[[domain]]` and of `[[dedup.rule]]` begin; those that are none,
-/// or have keys that they cannot have, are refused.
-fn entries(
-    text: &str,
+/// The entries of a list, which must be tables.
+fn tables<'a>(
+    table: &'a toml::Table,
+    list: &str,
     path: &Path,
-    table: &toml::Table,
-) -> Result<(Vec<usize>, Vec<usize>), Error> {
-    type Entries = Vec<toml::Spanned<toml::Table>>;
-    #[derive(Default, serde::Deserialize)]
-    #[serde(default)]
-    struct Rules {
-        rule: Entries,
-    }
-    #[derive(serde::Deserialize)]
-    struct Domains {
-        #[serde(default)]
-        domain: Entries,
-    }
-    #[derive(serde::Deserialize)]
-    struct Dedup {
-        #[serde(default)]
-        dedup: Rules,
-    }
-    let line = |start| {
-        let before = text.bytes().take(start);
-        before.filter(|byte| *byte == b'\n').count() + 1
+) -> Result<Vec<&'a toml::Table>, Error> {
+    let found = match list.split_once('.') {
+        Some((section, key)) => table.get(section).and_then(|section| section.get(key)),
+        None => table.get(list),
     };
-    let lines = |name: &str,
-                 read: Option<Entries>,
-                 check: fn(&toml::Table) -> Result<(), String>| {
-        let entries = read.ok_or_else(|| Error::Syntax {
-            path: path.to_owned(),
-            reason: format!("`{name}` is a list: write [[{name}]] above each entry"),
-        })?;
-        let lines: Vec<usize> = entries.iter().map(|it| line(it.span().start)).collect();
-        for (at, entry) in entries.iter().enumerate() {
-            check(entry.get_ref()).map_err(|reason| bad_entry(path, name, &lines, at, reason))?;
-        }
-        Ok(lines)
+    let Some(found) = found else {
+        return Ok(Vec::new());
     };
-    let domains = toml::from_str(text).map(|Domains { domain }| domain);
-    let domains = lines(DOMAIN, domains.ok(), domains::check_keys)?;
-    // A section that is no table is left to the types.
-    let has_rules = table
-        .get("dedup")
-        .is_some_and(|it| it.get("rule").is_some());
-    let rules = match has_rules {
-        true => toml::from_str(text).map(|Dedup { dedup }| dedup.rule).ok(),
-        false => Some(Vec::new()),
-    };
-    Ok((domains, lines(RULE, rules, dedup::check_keys)?))
+    let entries = found.as_array().map(|entries| entries.iter());
+    let tables = entries.and_then(|entries| entries.map(toml::Value::as_table).collect());
+    tables.ok_or_else(|| Error::Syntax {
+        path: path.to_owned(),
+        reason: format!("`{list}` is a list: write [[{list}]] above each entry"),
+    })
 }
 
-/// The lines at which the entries of `[[url.rule]]` begin.
-fn url_rules(text: &str) -> Vec<usize> {
-    #[derive(Default, serde::Deserialize)]
-    #[serde(default)]
-    struct Sections {
-        url: Section,
-    }
-    #[derive(Default, serde::Deserialize)]
-    #[serde(default)]
-    struct Section {
-        rule: Vec<toml::Spanned<toml::Table>>,
-    }
-    let sections = toml::from_str::<Sections>(text).unwrap_or_default();
-    let line = |start| text.bytes().take(start).filter(|it| *it == b'\n').count() + 1;
-    let entries = sections.url.rule.iter();
-    entries.map(|it| line(it.span().start)).collect()
+/// The lines at which the entries of a list begin.
+fn lines(document: &DeTable<'_>, text: &str, list: &str) -> Vec<usize> {
+    let found = match list.split_once('.') {
+        Some((section, key)) => document
+            .get(section)
+            .and_then(|it| it.get_ref().as_table()?.get(key)),
+        None => document.get(list),
+    };
+    let entries = found.and_then(|it| it.get_ref().as_array());
+    let entries = entries.into_iter().flat_map(|entries| entries.iter());
+    entries
+        .map(|entry| line_of(text, entry.span().start))
+        .collect()
 }
 
-fn bad_entry(path: &Path, list: &str, lines: &[usize], at: usize, reason: String) -> Error {
-    let line = lines.get(at).copied().unwrap_or_default();
-    let entry = format!("{}, line {line}, [[{list}]] {}", path.display(), at + 1);
-    Error::Domain { entry, reason }
+/// The line of a byte, counted from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// Where a file sets a key, or begins a section, for a person: ` in line 3`.
+fn place_of(document: &DeTable<'_>, text: &str, key: &str) -> String {
+    let found = match key.split_once('.') {
+        Some((section, key)) => document
+            .get(section)
+            .and_then(|it| it.get_ref().as_table()?.get_key_value(key)),
+        None => document.get_key_value(key),
+    };
+    found.map_or(String::new(), |(key, _)| {
+        format!(" in line {}", line_of(text, key.span().start))
+    })
 }
 
 /// The environment variable that sets a key.
-pub fn variable(key: &str) -> String {
+fn variable(key: &str) -> String {
     let name = key.replace('.', "_").to_ascii_uppercase();
     format!("{PREFIX}{name}")
 }
@@ -462,7 +433,7 @@ fn is_no_setting(name: &str) -> bool {
     NOT_SETTINGS.contains(&name) || NOT_SETTINGS_BEGIN.iter().any(|it| name.starts_with(it))
 }
 
-/// A text as the kind of value that its key has; `none` unsets a key that may be unset.
+/// Reads text as a value of the type that the key's default has. `none` unsets an optional key.
 fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, String> {
     let number = || text.parse().map(toml::Value::Integer);
     match default {
@@ -471,8 +442,11 @@ fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, String> {
         Value::Number(it) if it.is_f64() => (text.parse().map(|it| Some(toml::Value::Float(it))))
             .map_err(|_| "it must be a number such as 0.9".into()),
         Value::Number(_) => (number().map(Some)).map_err(|_| "it must be a whole number".into()),
-        // What is unset by default shows no kind. Today all of these are numbers.
+        // The default shows no type: today it is a number or a duration.
         Value::Null if text == "none" => Ok(None),
+        Value::Null if text.parse::<Span>().is_ok() => {
+            Ok(Some(toml::Value::String(text.to_owned())))
+        }
         Value::Null => (number().map(Some)).map_err(|_| "it must be a whole number or none".into()),
         Value::Object(_) => toml::from_str::<toml::Table>(&format!("value = {text}"))
             .ok()
@@ -485,7 +459,7 @@ fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, String> {
     }
 }
 
-/// A list as JSON, which is how lists are kept and shown, or as names with commas in between.
+/// Reads a list written as JSON, as it is kept and shown, or as names separated by commas.
 pub(super) fn list(text: &str) -> Result<toml::Value, String> {
     let expected = || "it must be a list like a,b or [\"a\", \"b\"]".to_owned();
     if text.starts_with('[') {
@@ -497,7 +471,7 @@ pub(super) fn list(text: &str) -> Result<toml::Value, String> {
     Ok(toml::Value::Array(names.collect()))
 }
 
-/// Whether a key takes a value, looked at alone.
+/// Whether a key accepts a value.
 fn fits(section: &str, key: &str, value: &toml::Value) -> Result<(), String> {
     let keys = toml::Table::from_iter([(key.to_owned(), value.clone())]);
     let table = toml::Table::from_iter([(section.to_owned(), toml::Value::Table(keys))]);
@@ -507,7 +481,7 @@ fn fits(section: &str, key: &str, value: &toml::Value) -> Result<(), String> {
     }
 }
 
-/// A message of the deserializer, without Rust's names of types.
+/// The deserializer's message with the names of Rust's types replaced.
 fn in_words(message: &str) -> String {
     const NAMES: [(&str, &str); 6] = [
         ("a nonzero u32", "1 to 4294967295"),
@@ -524,56 +498,6 @@ fn in_words(message: &str) -> String {
         Some((_, words)) => format!("it must be {words}"),
         None => message.trim_end().to_owned(),
     }
-}
-
-fn unknown(path: &Path, text: &str, key: &str, known: &[&str]) -> Error {
-    Error::UnknownKey {
-        origin: Origin::File(path.to_owned()),
-        place: place_of(text, key),
-        key: key.to_owned(),
-        nearest: nearest(key, known.iter().copied()),
-    }
-}
-
-/// Where a file sets a key, or begins a section, for a person: ` in line 3`. Nothing if it is
-/// written in a way that is not looked for.
-fn place_of(text: &str, key: &str) -> String {
-    let (section, name) = key.split_once('.').unwrap_or(("", key));
-    let mut current = "";
-    let at = text.lines().position(|line| {
-        let line = line.trim();
-        if let Some(header) = line.strip_prefix('[') {
-            current = header.trim_end_matches(']').trim();
-            return section.is_empty() && current == name;
-        }
-        let set = line.split(['=', '#']).next().unwrap_or_default().trim();
-        current == section && set == name || current.is_empty() && set == key
-    });
-    at.map_or(String::new(), |at| format!(" in line {}", at + 1))
-}
-
-/// The nearest known name; one whose last part alone is near counts as well, for a section is easily
-/// forgotten.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let distance = |known: &str| {
-        let whole = strsim::damerau_levenshtein(known, name);
-        let last = known.rsplit('.').next().unwrap_or(known);
-        whole.min(strsim::damerau_levenshtein(last, name) + 1)
-    };
-    let nearest = known.min_by_key(|known| distance(known));
-    nearest.unwrap_or_default().to_owned()
-}
-
-/// Every setting of sections as `section.key` and its value.
-pub(super) fn values(sections: &impl Serialize) -> BTreeMap<String, Value> {
-    let mut values = BTreeMap::new();
-    let sections = serde_json::to_value(sections).expect("settings are plain data with text keys");
-    for (section, keys) in sections.as_object().into_iter().flatten() {
-        for (key, value) in keys.as_object().into_iter().flatten() {
-            values.insert(format!("{section}.{key}"), value.clone());
-        }
-    }
-    values
 }
 
 #[cfg(test)]
@@ -643,6 +567,7 @@ mod tests {
             ("GLEANER_POLITENESS_ATTEMPTS", "5"),
             ("GLEANER_POLITENESS_MAX_RATE", "none"),
             ("GLEANER_CRAWL_MAX_DEPTH", "6"),
+            ("GLEANER_STATE_EXPIRE_AFTER", "365d"),
             ("GLEANER_FETCH_ALLOW_PRIVATE", "true"),
             // A text that looks like a number stays a text.
             ("GLEANER_FETCH_USER_AGENT", "007"),
@@ -665,6 +590,11 @@ mod tests {
             variable("politeness.max_rate"),
         );
         check("crawl.max_depth", "6", variable("crawl.max_depth"));
+        check(
+            "state.expire_after",
+            r#""365d""#,
+            variable("state.expire_after"),
+        );
         check(
             "fetch.allow_private",
             "true",
@@ -757,6 +687,7 @@ mod tests {
         check("GLEANER_FETCH_CONCURRENCY", "-1", "it must be 0 or more");
         check("GLEANER_POLITENESS_ATTEMPTS", "300", "it must be 0 to 255");
         check("GLEANER_CRAWL_MAX_DEPTH", "70000", "it must be 0 to 65535");
+        check("GLEANER_CRAWL_MAX_DEPTH", "1d", "it must be 0 to 65535");
         check("GLEANER_CRAWL_MAX_DEPTH", "deep", "a whole number or none");
         check(
             "GLEANER_POLITENESS_MAX_RATE",

@@ -1,178 +1,78 @@
 //! Configuration: every setting of every room in one place, with its default.
 //!
-//! `config/gleaner.toml` shows each key with its unit and the reason for its default; a test holds
-//! the two together. Entries of `[[domain]]` hold for some hosts, those of `[[dedup.rule]]` for some
-//! pages. Defaults are polite and safe: a
-//! stranger's first run must not hurt a site or read an internal network. Layers: defaults < file <
-//! environment < flags; [`load()`] reads them.
+//! The sections are the rooms' own policy structs, read as they are. To add a setting that hosts or
+//! pages can have of their own, add a field to the struct and a line to `config/gleaner.toml`,
+//! which shows each key with its unit and the reason for its default; everything else is derived,
+//! and a test compares the two. `[[domain]]` overrides keys per host and `[[dedup.rule]]` per page.
+//!
+//! Defaults are polite and safe: a stranger's first run must not hurt a site or read an internal
+//! network. Layers: defaults < file < environment < flags; [`load()`] reads them.
 
 mod dedup;
 mod domains;
 mod error;
-mod fetch;
 mod kept;
+mod keys;
 mod load;
-mod units;
+mod origin;
 mod urls;
-
-use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use dedup::{DedupSettings, List, RuleSettings, ShingleSetting};
-pub use domains::{DomainCrawl, DomainPoliteness, DomainSettings};
+pub use dedup::RuleSettings;
+pub use domains::DomainSettings;
 pub use error::Error;
-pub use fetch::{DomainFetch, FetchSettings};
 pub use kept::{flatten, kept};
-pub use load::{Effective, Flag, Origin, load, variable};
-pub use units::{Size, Span};
+use keys::URL_RULE;
+pub use load::{Effective, Flag, load};
+pub use origin::Origin;
 pub use urls::{UrlRuleSettings, UrlSettings};
 
+pub use crate::units::{Size, Span};
+
+use crate::dedup::Rule;
 use crate::engine::{ArchiveOptions, Options, StorePolicy};
+use crate::fetch::{FetchOptions, FetchOverrides};
 use crate::frontier::{
-    Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind,
-    SeenOptions, SitemapMode, Troubles,
+    CrawlPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, SeenOptions,
 };
 use crate::learn::{LearnPolicy, TrapPolicy};
 use crate::page::PageOptions;
-use crate::url::{UrlPattern, UrlPatterns};
+use crate::units::Checked;
 
 /// Every setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What is crawled.
-    pub crawl: CrawlSettings,
-    /// Which URLs are one.
+    pub crawl: CrawlPolicy,
+    /// What makes two URLs the same.
     pub url: UrlSettings,
-    /// What is taken for a trap.
+    /// What counts as a trap.
     pub traps: TrapPolicy,
-    /// What is learned of hosts.
+    /// What is learned about hosts.
     pub learn: LearnPolicy,
-    /// How gently.
-    pub politeness: PolitenessSettings,
+    /// How gently hosts are treated.
+    pub politeness: Politeness,
     /// When pages are visited again.
     pub revisit: RevisitSettings,
     /// How requests are made.
-    pub fetch: FetchSettings,
-    /// Bounds of one page.
+    pub fetch: FetchOptions,
+    /// Limits of one page.
     pub page: PageOptions,
-    /// What may be called a duplicate, and what differs for some pages.
-    pub dedup: DedupSettings,
-    /// What is kept.
+    /// What counts as a duplicate.
+    pub dedup: Rule,
+    /// What is archived.
     pub archive: ArchiveSettings,
     /// Memory, queues and checkpoints.
     pub state: StateSettings,
-    /// What differs at some hosts. Wins over the sections above, whoever set those.
+    /// The settings that some hosts have of their own. They win over the sections above, whichever
+    /// layer set those.
     pub domain: Vec<DomainSettings>,
-}
-
-/// What is crawled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CrawlSettings {
-    /// What a URL must share with a seed to be followed: host, domain, prefix or any.
-    pub scope: ScopeKind,
-    /// Links followed from a seed; none for no limit.
-    pub max_depth: Option<u16>,
-    /// Redirects followed in a row.
-    pub max_redirects: u8,
-    /// Characters of a URL; longer ones are not followed.
-    pub max_url_length: usize,
-    /// Whether robots.txt, and anything of what follows, is obeyed: obey or ignore.
-    pub robots: RobotsMode,
-    /// Whether robots meta tags are.
-    pub robots_meta: RobotsMode,
-    /// Whether `X-Robots-Tag` is.
-    pub robots_header: RobotsMode,
-    /// Whether links with `rel=nofollow` are left alone.
-    pub rel_nofollow: RobotsMode,
-    /// Whether links with `rel=ugc` are.
-    pub rel_ugc: RobotsMode,
-    /// Whether links with `rel=sponsored` are.
-    pub rel_sponsored: RobotsMode,
-    /// Patterns of URLs of which a link must match one, if there are any.
-    pub include: Vec<UrlPattern>,
-    /// Patterns of URLs that are not followed.
-    pub exclude: Vec<UrlPattern>,
-    /// Where sitemaps are looked for: off, robots or well-known.
-    pub sitemaps: SitemapMode,
-    /// Sitemaps of one host that are read.
-    pub max_sitemaps: u32,
-    /// URLs that the filter of URLs seen is made for.
-    pub expected_urls: u64,
-}
-
-impl Default for CrawlSettings {
-    fn default() -> Self {
-        Self {
-            scope: ScopeKind::default(),
-            max_depth: None,
-            max_redirects: 10,
-            max_url_length: 2_048,
-            robots: RobotsMode::default(),
-            robots_meta: RobotsMode::default(),
-            robots_header: RobotsMode::default(),
-            rel_nofollow: RobotsMode::default(),
-            rel_ugc: RobotsMode::default(),
-            rel_sponsored: RobotsMode::default(),
-            include: Vec::new(),
-            exclude: Vec::new(),
-            sitemaps: SitemapMode::default(),
-            max_sitemaps: 1_000,
-            expected_urls: SeenOptions::default().expected_urls,
-        }
-    }
-}
-
-/// How gently hosts are treated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PolitenessSettings {
-    /// From the end of one visit of a host to the start of the next.
-    pub delay: Span,
-    /// The same of an address, of whichever hosts; never more than the delay of the host.
-    pub address_delay: Span,
-    /// A host is left alone so many times as long as its last answer took.
-    pub response_factor: u8,
-    /// The longest crawl-delay of a robots.txt that is obeyed.
-    pub max_crawl_delay: Span,
-    /// Wait after the first failure of a host; doubled by each further one.
-    pub backoff: Span,
-    /// The longest wait after failures.
-    pub max_backoff: Span,
-    /// Attempts made for one URL.
-    pub attempts: u8,
-    /// Classes of failure that are worth another attempt.
-    pub retry: Troubles,
-    /// Failures in a row after which a host is parked.
-    pub park_after: u32,
-    /// How long it is parked at first.
-    pub park: Span,
-    /// The longest that it is, and the longest Retry-After that is obeyed.
-    pub max_park: Span,
-    /// Requests a second across the crawl; none for no limit but the hosts' delays.
-    pub max_rate: Option<NonZeroU32>,
-}
-
-impl Default for PolitenessSettings {
-    fn default() -> Self {
-        Self {
-            delay: Span::seconds(1),
-            address_delay: Span::millis(250),
-            response_factor: 1,
-            max_crawl_delay: Span::seconds(60),
-            backoff: Span::seconds(5),
-            max_backoff: Span::seconds(600),
-            attempts: 3,
-            retry: Troubles::default(),
-            park_after: 8,
-            park: Span::seconds(3_600),
-            max_park: Span::seconds(24 * 3_600),
-            max_rate: None,
-        }
-    }
+    /// The settings of `[dedup]` that some pages have of their own: `[[dedup.rule]]`. They are read
+    /// apart from the section that they are in, which is a struct of the room that uses it.
+    #[serde(skip)]
+    pub dedup_rules: Vec<RuleSettings>,
 }
 
 /// When `gleaner daemon` visits pages again.
@@ -245,8 +145,8 @@ pub struct StateSettings {
     pub disk_reserve: Size,
     /// Time between checkpoints of what can be replayed.
     pub checkpoint_interval: Span,
-    /// How long nobody must have seen a page, nor a duplicate of it, for it to leave the index; none for
-    /// never.
+    /// How long nobody must have seen a page, nor a duplicate of it, for it to leave the index;
+    /// none for never.
     pub expire_after: Option<Span>,
 }
 
@@ -268,21 +168,12 @@ impl Config {
     pub fn options(&self) -> Result<Options, Error> {
         self.check()
             .map_err(|(key, expected)| Error::Value { key, expected })?;
-        domains::check(&self.domain).map_err(|(at, reason)| Error::Domain {
-            entry: domains::label(&self.domain, at),
-            reason,
-        })?;
-        urls::check_entries(&self.url).map_err(|(at, reason)| Error::Domain {
-            entry: format!("[[url.rule]] {}", at + 1),
-            reason,
-        })?;
-        self.dedup
-            .check_rules()
-            .map_err(|(at, reason)| Error::Domain {
-                entry: self.dedup.label(at),
-                reason,
-            })?;
-        let (crawl, politeness) = (&self.crawl, &self.politeness);
+        let refuse = |entry, reason| Error::Entry { entry, reason };
+        domains::check(self).map_err(|(at, why)| refuse(domains::label(&self.domain, at), why))?;
+        urls::check_entries(&self.url)
+            .map_err(|(at, why)| refuse(keys::label(URL_RULE, at, None), why))?;
+        dedup::check(self).map_err(|(at, why)| refuse(dedup::label(&self.dedup_rules, at), why))?;
+        let crawl = &self.crawl;
         Ok(Options {
             scope: crawl.scope,
             limits: Limits {
@@ -303,12 +194,12 @@ impl Config {
             },
             window: self.state.hosts_in_memory,
             buffer: self.state.urls_in_memory,
-            fetch: fetch::options(self),
+            fetch: self.fetch_options(),
             concurrency: self.fetch.concurrency,
-            max_rate: politeness.max_rate,
+            max_rate: self.politeness.max_rate,
             page: self.page.clone(),
             features: self.dedup.features(),
-            rules: self.dedup.rules(),
+            rules: dedup::rules(self.dedup, &self.dedup_rules),
             archive: ArchiveOptions {
                 store: self.archive.store,
                 other_types: self.archive.other_types,
@@ -324,73 +215,58 @@ impl Config {
         })
     }
 
-    /// How each host is treated.
-    fn policies(&self) -> Policies {
-        let (crawl, politeness) = (&self.crawl, &self.politeness);
-        let policy = Policy {
-            politeness: Politeness {
-                delay: politeness.delay.0,
-                address_delay: politeness.address_delay.0,
-                response_factor: politeness.response_factor,
-                max_crawl_delay: politeness.max_crawl_delay.0,
-                backoff: politeness.backoff.0,
-                max_backoff: politeness.max_backoff.0,
-                attempts: politeness.attempts,
-                retry: politeness.retry,
-                park_after: politeness.park_after,
-                park: politeness.park.0,
-                max_park: politeness.max_park.0,
-            },
-            robots: crawl.robots,
-            robots_meta: crawl.robots_meta,
-            robots_header: crawl.robots_header,
-            rel_nofollow: crawl.rel_nofollow,
-            rel_ugc: crawl.rel_ugc,
-            rel_sponsored: crawl.rel_sponsored,
-            max_depth: crawl.max_depth,
-            sitemaps: crawl.sitemaps,
-            include: compiled(&crawl.include),
-            exclude: compiled(&crawl.exclude),
+    /// How hosts are treated that have no settings of their own.
+    fn policy(&self) -> Policy {
+        Policy {
+            crawl: self.crawl.clone(),
+            politeness: self.politeness.clone(),
             traps: self.traps,
             learn: self.learn,
-        };
+        }
+    }
+
+    /// How each host is treated.
+    fn policies(&self) -> Policies {
         let entries = self.domain.iter().flat_map(|entry| {
             let hosts = entry.hosts.iter().cloned();
             hosts.map(|pattern| (pattern, entry.overrides()))
         });
-        Policies::new(policy, entries)
+        Policies::new(self.policy(), entries)
+    }
+
+    /// How requests to each host are made.
+    fn fetch_options(&self) -> FetchOptions {
+        let own = self.domain.iter().flat_map(|entry| {
+            let is_set = entry.fetch != FetchOverrides::default();
+            let hosts = entry.hosts.iter().filter(move |_| is_set);
+            hosts.map(|pattern| (pattern.clone(), entry.fetch.clone()))
+        });
+        FetchOptions {
+            own: own.collect(),
+            hide_credentials: self.archive.hide_credentials,
+            ..self.fetch.clone()
+        }
     }
 
     /// Refuses values that would stall or break a crawl: the key, and what it must be.
-    fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    fn check(&self) -> Checked {
+        self.policy().check()?;
+        self.fetch.check()?;
         self.dedup.check()?;
-        fetch::check(&self.fetch)?;
         let refuse = |key, expected| Err((key, expected));
         match self {
-            _ if self.crawl.expected_urls > MAX_EXPECTED_URLS => refuse(
-                "crawl.expected_urls",
-                "at most 10,000,000,000, which take 12 GB",
+            _ if self.fetch.headers.has_secret() => refuse(
+                "fetch.headers",
+                "without credentials, which every server would get; give them in a [[domain]]",
             ),
-            _ if UrlPatterns::new(&self.crawl.include).is_err() => {
-                refuse("crawl.include", PATTERNS_TOGETHER)
-            }
-            _ if UrlPatterns::new(&self.crawl.exclude).is_err() => {
-                refuse("crawl.exclude", PATTERNS_TOGETHER)
-            }
-            _ if self.traps.max_duplicates > 100 => refuse("traps.max_duplicates", "at most 100"),
-            _ if self.learn.visits == 0 => refuse("learn.visits", "at least 1"),
-            _ if self.politeness.attempts == 0 => refuse("politeness.attempts", "at least 1"),
-            _ if self.politeness.park_after == 0 => refuse("politeness.park_after", "at least 1"),
             _ if self.state.hosts_in_memory == 0 => refuse("state.hosts_in_memory", "at least 1"),
-            _ if self.state.expire_after == Some(Span::seconds(0)) => {
+            _ if self.state.expire_after == Some(Span::ZERO) => {
                 refuse("state.expire_after", "more than 0")
             }
             _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
             _ if self.archive.compression > 9 => refuse("archive.compression", "0 to 9"),
-            _ if self.revisit.interval == Span::seconds(0) => {
-                refuse("revisit.interval", "more than 0")
-            }
-            _ if self.revisit.min_interval == Span::seconds(0) => {
+            _ if self.revisit.interval == Span::ZERO => refuse("revisit.interval", "more than 0"),
+            _ if self.revisit.min_interval == Span::ZERO => {
                 refuse("revisit.min_interval", "more than 0")
             }
             _ if self.revisit.max_interval < self.revisit.min_interval => {
@@ -404,43 +280,29 @@ impl Config {
     }
 }
 
-/// What is to be said of too many patterns.
-const PATTERNS_TOGETHER: &str = "fewer or simpler patterns: together they take too much memory";
-
-/// Patterns that were checked before.
-fn compiled(patterns: &[UrlPattern]) -> Arc<UrlPatterns> {
-    Arc::new(UrlPatterns::new(patterns).unwrap_or_default())
-}
-
-/// URLs that a filter is made for at most.
-const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
-
-/// Whether a setting can change while a crawl runs: how gently, how far and how often, not how it
-/// is built. The same of a key at some hosts, as [`flatten`] names it.
+/// Whether a setting, named as by [`flatten`], can change while a crawl runs: how gently, how far
+/// and how often it visits, but not how it is built.
 pub fn is_live(key: &str) -> bool {
-    const LIVE: [&str; 20] = [
-        "traps.",
-        "learn.",
-        "politeness.",
+    const CRAWL_WIDE: [&str; 6] = [
         "revisit.",
-        "dedup.tiers",
-        "dedup.hamming",
-        "dedup.similarity",
-        "dedup.cross_host_similarity",
-        "dedup.refusals",
-        "dedup.stored_members",
+        "politeness.max_rate",
         "crawl.scope",
-        "crawl.max_depth",
         "crawl.max_redirects",
         "crawl.max_url_length",
-        "crawl.robots",
-        "crawl.sitemaps",
         "crawl.max_sitemaps",
-        "crawl.rel_",
-        "crawl.include",
-        "crawl.exclude",
     ];
-    // How pages are looked for is a rule's to say as well; what is kept to find them is not.
-    let is_rule = key.starts_with("dedup.") && key.contains(" at ");
-    is_rule || LIVE.iter().any(|live| key.starts_with(live))
+    let (key, is_own) = match key.split_once(" at ") {
+        Some((key, _)) => (key, true),
+        None => (key, false),
+    };
+    match key.split_once('.') {
+        Some(("fetch", _)) => false,
+        // What fingerprints are made of cannot change; how single pages use them can.
+        Some(("dedup", "method")) => is_own,
+        Some(("dedup", name)) => dedup::keys().iter().any(|it| it == name),
+        _ => {
+            domains::keys().iter().any(|it| it == key)
+                || CRAWL_WIDE.iter().any(|live| key.starts_with(live))
+        }
+    }
 }

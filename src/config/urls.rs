@@ -1,15 +1,16 @@
-//! `[url]`: which URLs are one. What differs from the default rules of the canonical form at all
-//! hosts, and in entries of `[[url.rule]]` at some; that an entry makes sense.
+//! `[url]`: which URLs count as the same. Changes to the rules of the canonical form for all hosts,
+//! and in entries of `[[url.rule]]` for some; whether the entries make sense.
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Checked;
 use crate::url::{Canonicalizer, HostKey, HostMap, HostPattern, HostRules, Rule, Url};
 
-/// Rules of the canonical form, and parameters of the query.
+/// Changes to the canonical form for all hosts: rules, and parameters of the query.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UrlSettings {
-    /// Rules applied besides those that are on by default.
+    /// Rules applied in addition to those that are on by default.
     pub on: Vec<Rule>,
     /// Rules not applied although they are on by default.
     pub off: Vec<Rule>,
@@ -17,11 +18,11 @@ pub struct UrlSettings {
     pub drop: Vec<String>,
     /// Parameters that are kept although a rule would drop them.
     pub keep: Vec<String>,
-    /// What differs at some hosts.
+    /// Changes for some hosts.
     pub rule: Vec<UrlRuleSettings>,
 }
 
-/// An entry: hosts, and what differs at them.
+/// An entry: hosts, and the changes to the canonical form of their URLs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UrlRuleSettings {
@@ -43,7 +44,7 @@ pub struct UrlRuleSettings {
 }
 
 impl UrlSettings {
-    /// Applies these rules at all hosts, and not those; the latter goes before the former.
+    /// Switches rules on and off for all hosts. A rule in both lists is off.
     pub fn switch(&mut self, on: &[Rule], off: &[Rule]) {
         self.on.extend(on);
         self.off.retain(|rule| !on.contains(rule));
@@ -51,7 +52,7 @@ impl UrlSettings {
         self.on.retain(|rule| !off.contains(rule));
     }
 
-    /// As the crawl takes them.
+    /// The canonicalizer with these settings.
     pub fn canonicalizer(&self) -> Canonicalizer {
         let hosts = self.rule.iter().flat_map(|entry| {
             let hosts = entry.hosts.iter().cloned();
@@ -60,7 +61,7 @@ impl UrlSettings {
         Canonicalizer::with_hosts(self.rules(), hosts)
     }
 
-    /// What differs at all hosts.
+    /// The changes for all hosts.
     pub fn rules(&self) -> HostRules {
         HostRules {
             on: self.on.iter().copied().collect(),
@@ -91,8 +92,8 @@ impl UrlRuleSettings {
     }
 }
 
-/// Refuses what makes no sense at all hosts: the key, and what it must be.
-pub(super) fn check(url: &UrlSettings) -> Result<(), (&'static str, &'static str)> {
+/// Refuses contradictions and parameters that cannot occur: the key, and what it must be.
+pub(super) fn check(url: &UrlSettings) -> Checked {
     match url {
         _ if url.on.iter().any(|rule| url.off.contains(rule)) => {
             Err(("url.off", "rules other than those in url.on"))
@@ -109,7 +110,7 @@ pub(super) fn check(url: &UrlSettings) -> Result<(), (&'static str, &'static str
 const PARAMETERS: &str =
     "whole names of parameters, as they stand between `?` or `&` and `=` in a canonical URL";
 
-/// Whether a parameter can have this name in a canonical form.
+/// Whether a parameter can have this name in a canonical URL.
 fn is_parameter(name: &str) -> bool {
     let text = format!("http://a.example/?{name}=1");
     let escapes = Canonicalizer::with_rules([Rule::PercentEncoding].into_iter().collect());
@@ -159,7 +160,8 @@ pub(super) fn check_entries(settings: &UrlSettings) -> Result<(), (usize, String
     check_www(settings)
 }
 
-/// What is folded with the host without `www.` has the rules of that, and none of its own.
+/// Refuses entries for `www.` hosts that the rule `www` makes one with the host without it: the
+/// rules of that host apply.
 fn check_www(settings: &UrlSettings) -> Result<(), (usize, String)> {
     let canonicalizer = settings.canonicalizer();
     let www = Canonicalizer::with_rules([Rule::Www].into_iter().collect());
@@ -184,7 +186,7 @@ fn check_www(settings: &UrlSettings) -> Result<(), (usize, String)> {
     Ok(())
 }
 
-/// The entries that hold at a host.
+/// The entries that apply to a host.
 pub(super) fn at_host(settings: &UrlSettings, host: &HostKey) -> Vec<UrlRuleSettings> {
     let canonicalizer = settings.canonicalizer();
     let form = canonicalizer.canonicalize(&host.url()).to_string();

@@ -1,60 +1,109 @@
-//! What may be called a duplicate: by which tiers, how alike it must be. The crawl's rule, and what
-//! differs from it for some pages.
+//! What may be called a duplicate: by which tiers, at what similarity. The crawl's rule, and the
+//! settings that some pages have of their own.
 //!
-//! Made from the configuration, never changed. Two pages are compared by what is stricter of both
-//! their rules, so it does not matter which of them came first.
+//! [`Rule`] is the section `[dedup]` of the configuration. A field is a key; its name, default and
+//! documentation stand here and in `config/gleaner.toml`, and nowhere else. Every key can be set
+//! per page in `[[dedup.rule]]`, unless `#[patch(skip)]` makes it a key of the whole crawl: the
+//! derive makes the struct of overrides.
+//!
+//! Rules never change. Two pages are compared by the stricter values of both their rules, so their
+//! order does not matter.
+
+use serde::{Deserialize, Serialize};
+use struct_patch::Patch;
 
 use super::simhash::REACH;
-use super::{Finder, Match, Tier};
+use super::{Features, Finder, HASHES, MIN_SIMILARITY, Masks, Match, Shingle, Tier};
+use crate::units::{Checked, as_text};
 use crate::url::{PageMap, PagePattern, parse};
 
 /// The most bits in which the `SimHash`es of near duplicates may differ.
 pub const MAX_HAMMING: u8 = REACH;
 
-/// How much less alike a page may become to its original, before it is a duplicate no more. Two
-/// standard errors of the sketch: an edit that moves the estimate by less says nothing.
+/// What `similarity` and `cross_host_similarity` must be.
+const SIMILARITY: &str = "0.8 to 1: what is less alike is not found by what is stored";
+
+/// How far the similarity of a page to its original may fall below the threshold before the page is
+/// no longer its duplicate. Two standard errors of the sketch: a smaller change of the estimate is
+/// noise.
 const HYSTERESIS: f64 = 0.05;
 
-/// How a page is compared with others.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How a page is compared with others, and what its fingerprints are made of: `[dedup]`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Patch)]
+#[serde(default)]
+#[patch(
+    name = "RuleOverrides",
+    attribute(derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)),
+    attribute(serde(default)),
+    attribute(expect(missing_docs, reason = "each field is described at `Rule`"))
+)]
 pub struct Rule {
-    /// How near duplicates are looked for.
+    /// How near duplicates are found. Some pages can be spared the search in bands; what
+    /// fingerprints are kept is decided for the whole crawl.
     pub method: Finder,
     /// The tiers that count.
     pub tiers: Tiers,
-    /// Bits in which the `SimHash`es of near duplicates may differ, at most [`MAX_HAMMING`]; what the
-    /// bands of `MinHash` find may differ in more.
+    /// Most bits in which the `SimHash`es of near duplicates differ, 0 to [`MAX_HAMMING`]. Pages
+    /// found by the bands of `MinHash` may differ in more.
     pub hamming: u8,
-    /// How alike near duplicates of one host must be, [`MIN_SIMILARITY`] to 1.
+    /// Least similarity of near duplicates of one host, [`MIN_SIMILARITY`] to 1.
     pub similarity: f64,
-    /// How alike those of two hosts must be.
+    /// Least similarity of near duplicates of two hosts, [`MIN_SIMILARITY`] to 1.
     pub cross_host_similarity: f64,
-    /// Whether refusals, consent and CAPTCHA pages are kept from being originals.
+    /// Whether block, consent and CAPTCHA pages are kept from being originals.
     pub refusals: bool,
-    /// Bodies of duplicates that are stored of each original; `None` leaves it to the archive's policy.
+    /// Most bodies of duplicates stored per original; `None` leaves it to `archive.store`.
     pub stored_members: Option<u32>,
+    /// What near duplicates may differ in.
+    #[patch(skip)]
+    pub masks: Masks,
+    /// The shingles of the `SimHash`.
+    #[patch(skip)]
+    #[serde(with = "as_text")]
+    pub simhash_shingle: Shingle,
+    /// The shingles whose Jaccard similarity is meant wherever similarity is spoken of.
+    #[patch(skip)]
+    #[serde(with = "as_text")]
+    pub minhash_shingle: Shingle,
+    /// Bands of a `MinHash` signature.
+    #[patch(skip)]
+    pub bands: u32,
+    /// Values in each band; `bands` times `rows` is at most [`HASHES`].
+    #[patch(skip)]
+    pub rows: u32,
+    /// Selects the hash functions.
+    #[patch(skip)]
+    pub seed: u32,
 }
 
 impl Default for Rule {
     fn default() -> Self {
+        let features = Features::default();
         Self {
-            method: Finder::default(),
+            method: features.method,
             tiers: Tiers::default(),
             hamming: MAX_HAMMING,
             similarity: 0.9,
             cross_host_similarity: 0.8,
             refusals: true,
             stored_members: None,
+            masks: features.masks,
+            simhash_shingle: features.simhash_shingle,
+            minhash_shingle: features.minhash_shingle,
+            bands: features.bands,
+            rows: features.rows,
+            seed: 0,
         }
     }
 }
 
-/// The tiers that count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A set of tiers; in a configuration, a list of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Tier>", into = "Vec<Tier>")]
 pub struct Tiers(u8);
 
 impl Tiers {
-    /// Whether this one does.
+    /// Whether a tier is in the set.
     pub fn has(self, tier: Tier) -> bool {
         self.0 & Self::bit(tier) != 0
     }
@@ -81,8 +130,56 @@ impl FromIterator<Tier> for Tiers {
     }
 }
 
+impl From<Vec<Tier>> for Tiers {
+    fn from(list: Vec<Tier>) -> Self {
+        list.into_iter().collect()
+    }
+}
+
+impl From<Tiers> for Vec<Tier> {
+    fn from(tiers: Tiers) -> Self {
+        let all = Tier::ALL.into_iter();
+        all.filter(|tier| tiers.has(*tier)).collect()
+    }
+}
+
 impl Rule {
-    /// What holds for two pages: the stricter of both in everything.
+    /// Refuses values out of their range.
+    pub fn check(&self) -> Checked {
+        let is_similarity = |value| (MIN_SIMILARITY..=1.0).contains(&value);
+        match self {
+            _ if self.hamming > MAX_HAMMING => Err((
+                "dedup.hamming",
+                "0 to 10, the distance within which candidates are found",
+            )),
+            _ if !is_similarity(self.similarity) => Err(("dedup.similarity", SIMILARITY)),
+            _ if !is_similarity(self.cross_host_similarity) => {
+                Err(("dedup.cross_host_similarity", SIMILARITY))
+            }
+            _ if self.bands == 0 => Err(("dedup.bands", "at least 1")),
+            _ if self.rows == 0 => Err(("dedup.rows", "at least 1")),
+            _ if u64::from(self.bands) * u64::from(self.rows) > HASHES as u64 => Err((
+                "dedup.bands",
+                "no more than 128 by dedup.rows: a signature has 128 values",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What fingerprints are made of.
+    pub fn features(&self) -> Features {
+        Features {
+            method: self.method,
+            simhash_shingle: self.simhash_shingle,
+            minhash_shingle: self.minhash_shingle,
+            bands: self.bands,
+            rows: self.rows,
+            masks: self.masks,
+            seed: self.seed.into(),
+        }
+    }
+
+    /// The rule that applies to two pages: the stricter value of each key.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         // Taken apart, so that a new field cannot be forgotten.
@@ -94,6 +191,13 @@ impl Rule {
             cross_host_similarity,
             refusals,
             stored_members,
+            // Keys of the whole crawl.
+            masks: _,
+            simhash_shingle: _,
+            minhash_shingle: _,
+            bands: _,
+            rows: _,
+            seed: _,
         } = *other;
         Self {
             method: match method {
@@ -109,10 +213,11 @@ impl Rule {
                 (Some(own), Some(other)) => Some(own.min(other)),
                 (own, other) => own.or(other),
             },
+            ..*self
         }
     }
 
-    /// Whether pages that are so alike are duplicates: of one host, or of two.
+    /// Whether two pages of this similarity are duplicates. `is_one_host` selects the threshold.
     pub(super) fn accepts(&self, found: &Match, is_one_host: bool) -> bool {
         let least = match is_one_host {
             true => self.similarity,
@@ -122,8 +227,8 @@ impl Rule {
         found.similarity >= least && (by_bands || found.distance <= self.hamming)
     }
 
-    /// Whether a duplicate that has become so much like its original still is one. Its `SimHash` has
-    /// no say: that finds candidates, and here there is one.
+    /// Whether a page that changed is still a duplicate of its original. The distance of the
+    /// `SimHash`es does not count: it serves to find candidates, and here there is one.
     pub(super) fn keeps(&self, found: &Match, is_one_host: bool) -> bool {
         let least = match is_one_host {
             true => self.similarity,
@@ -132,47 +237,9 @@ impl Rule {
         self.tiers.has(Tier::Near) && found.similarity >= least - HYSTERESIS
     }
 
-    /// The least similarity that it may accept.
+    /// The lower of both thresholds of similarity.
     pub(super) fn least_similarity(&self) -> f64 {
         self.similarity.min(self.cross_host_similarity)
-    }
-}
-
-/// What differs for some pages; what is `None` does not. The fields are those of [`Rule`].
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[expect(missing_docs, reason = "each is described where it is overridden")]
-pub struct RuleOverrides {
-    pub method: Option<Finder>,
-    pub tiers: Option<Tiers>,
-    pub hamming: Option<u8>,
-    pub similarity: Option<f64>,
-    pub cross_host_similarity: Option<f64>,
-    pub refusals: Option<bool>,
-    pub stored_members: Option<u32>,
-}
-
-impl RuleOverrides {
-    fn apply(&self, rule: &mut Rule) {
-        fn set<T: Copy>(field: &mut T, value: Option<T>) {
-            *field = value.unwrap_or(*field);
-        }
-        // Taken apart, so that a new field cannot be forgotten.
-        let Self {
-            method,
-            tiers,
-            hamming,
-            similarity,
-            cross_host_similarity,
-            refusals,
-            stored_members,
-        } = *self;
-        set(&mut rule.method, method);
-        set(&mut rule.tiers, tiers);
-        set(&mut rule.hamming, hamming);
-        set(&mut rule.similarity, similarity);
-        set(&mut rule.cross_host_similarity, cross_host_similarity);
-        set(&mut rule.refusals, refusals);
-        rule.stored_members = stored_members.or(rule.stored_members);
     }
 }
 
@@ -184,8 +251,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The crawl's rule, and what differs from it for some pages. Where several patterns match a
-    /// page, each field is the most specific one's that has it.
+    /// The crawl's rule, and the settings that some pages have of their own. Where several patterns
+    /// match a page, each key is taken from the most specific pattern that sets it.
     pub fn new(
         crawl: Rule,
         overrides: impl IntoIterator<Item = (PagePattern, RuleOverrides)>,
@@ -206,10 +273,10 @@ impl Rules {
         if self.overrides.is_empty() {
             return rule;
         }
-        // What is no URL has no rule of its own.
+        // Only URLs match patterns.
         if let Ok(url) = parse(url) {
             for overrides in self.overrides.matching(&url) {
-                overrides.apply(&mut rule);
+                rule.apply(overrides.clone());
             }
         }
         rule

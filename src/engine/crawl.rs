@@ -16,6 +16,7 @@ use super::{
     Options, RunLimits, StopHandle, Watch, open, ring,
 };
 use crate::store::{self, Batch, Durability, Table, keys};
+use crate::units::Size;
 use crate::url::Url;
 
 /// A crawl that is open and not running.
@@ -37,7 +38,7 @@ impl Crawl {
         if !plan.fits() {
             return Err(Error::Memory(plan));
         }
-        options.fetch.body_budget_bytes = plan.bodies;
+        options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
         let directory = DataDirectory::take(path)?;
         let committer = open::open(&directory, &options)?;

@@ -33,10 +33,8 @@ pub(crate) const DAY: u64 = 24 * 3_600 * 1_000;
 
 pub(crate) fn options() -> Options {
     let second = Duration::from_secs(1);
-    let policy = Policy {
-        robots: RobotsMode::Ignore,
-        ..Policy::new(Politeness::none())
-    };
+    let mut policy = Policy::new(Politeness::none());
+    policy.crawl.robots = RobotsMode::Ignore;
     Options {
         scope: ScopeKind::Any,
         limits: Limits {

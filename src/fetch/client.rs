@@ -18,8 +18,9 @@ use tokio::time::timeout;
 
 use super::cookies::Cookies;
 use super::guard::{GuardedResolver, ProxyResolver, Refused};
+use super::options::{Requests, extent};
 use super::proxy::{Proxy, basic};
-use super::request::{CookieMode, RequestOptions, Requests, extent};
+use super::request::CookieMode;
 use super::resolver::{NotResolved, Resolver};
 use super::secret::{HIDDEN, is_secret};
 use super::{
@@ -60,7 +61,7 @@ impl Fetcher {
         let user_agent = HeaderValue::from_str(&options.user_agent)
             .map_err(|_| Error::UserAgent(options.user_agent.clone()))?;
         let tls = tls::config(&options.ca_files)?;
-        let resolver = Arc::new(Resolver::new(&options.dns, options.connect_timeout));
+        let resolver = Arc::new(Resolver::new(&options.dns(), options.connect_timeout.0));
         let (proxies, max_body) = extent(&options);
         let mut clients = HashMap::new();
         for proxy in proxies.into_iter().chain([Proxy::None]) {
@@ -84,7 +85,7 @@ impl Fetcher {
             clients,
             resolver,
             guard,
-            budget: ByteBudget::new(options.body_budget_bytes, max_body),
+            budget: ByteBudget::new(options.body_budget.bytes(), max_body),
             requests: Requests::new(&options),
             cookies: Cookies::default(),
             options,
@@ -131,7 +132,7 @@ struct Prepared {
 
 impl Inner {
     /// Returns the proxy through which a host is visited.
-    fn proxy<'a>(&self, options: &'a RequestOptions, name: &str) -> &'a Proxy {
+    fn proxy<'a>(&self, options: &'a FetchOptions, name: &str) -> &'a Proxy {
         match self.options.hosts.addresses(name) {
             // The addresses of this name are configured here and unknown to the proxy.
             Some(_) => &Proxy::None,
@@ -160,10 +161,10 @@ impl Inner {
         let started = Timestamp::now();
         let clock = Instant::now();
         let Prepared { request, head } = self.request(url, &host, &options, conditions, started)?;
-        let response = timeout(options.head_timeout, client.execute(request))
+        let response = timeout(options.head_timeout.0, client.execute(request))
             .await
             .map_err(|_| {
-                let waited = options.head_timeout.as_secs_f32();
+                let waited = options.head_timeout.0.as_secs_f32();
                 Failure::new(
                     FailureClass::Timeout,
                     format!("no response within {waited} s"),
@@ -215,7 +216,7 @@ impl Inner {
         &self,
         url: &Url,
         host: &HostKey,
-        options: &RequestOptions,
+        options: &FetchOptions,
         conditions: Conditions<'_>,
         now: Timestamp,
     ) -> Result<Prepared, Failure> {
@@ -303,9 +304,9 @@ impl Inner {
             .iter()
             .map(|(name, value)| name.len() + value.len() + 4)
             .sum();
-        if bytes > self.options.max_header_bytes {
-            let limit = self.options.max_header_bytes;
-            let message = format!("{bytes} bytes of headers; the maximum is {limit}");
+        let limit = self.options.max_header.bytes();
+        if bytes > limit {
+            let message = format!("{bytes} bytes of headers, the maximum is {limit}");
             return Err(Failure::new(FailureClass::Protocol, message));
         }
         Ok(headers)
@@ -315,11 +316,11 @@ impl Inner {
     async fn read_body(
         &self,
         mut response: Response,
-        options: &RequestOptions,
+        options: &FetchOptions,
         clock: Instant,
     ) -> (Bytes, Option<Cut>, Reservation) {
-        let limit = options.max_body_bytes;
-        let mut deadline = clock + options.total_timeout;
+        let limit = options.max_body.bytes();
+        let mut deadline = clock + options.total_timeout.0;
         let waiting = Instant::now();
         let mut reservation = self.budget.reserve(response.content_length(), limit).await;
         // The server is not charged for the time spent waiting for memory.
@@ -351,14 +352,14 @@ impl Inner {
 
 /// Returns a builder with the settings that the clients of all proxies share.
 fn client(options: &FetchOptions, tls: rustls::ClientConfig) -> ClientBuilder {
-    let max_header = u32::try_from(options.max_header_bytes).unwrap_or(u32::MAX);
+    let max_header = u32::try_from(options.max_header.0).unwrap_or(u32::MAX);
     Client::builder()
         .tls_backend_preconfigured(tls)
         .tls_info(true)
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
-        .connect_timeout(options.connect_timeout)
+        .connect_timeout(options.connect_timeout.0)
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(MAX_IDLE)
         .http1_max_headers(options.max_header_fields)

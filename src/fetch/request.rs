@@ -1,145 +1,22 @@
-//! What is sent with requests besides what every request needs, for the whole crawl and for some
-//! hosts: header fields, credentials, cookies, through which proxy, within which bounds.
+//! What a person can have requests carry: header fields, cookies.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::secret::{HIDDEN, Secret, WAS_HIDDEN, is_secret};
-use super::{FetchOptions, Proxy};
-use crate::url::{HostKey, HostMap, HostPattern};
-
-/// What is sent to a host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestOptions {
-    /// Header fields, in their order; they win over those that are sent by default.
-    pub headers: ExtraHeaders,
-    /// User and password, with a colon in between (RFC 7617).
-    pub auth: Option<Secret>,
-    /// Whether cookies are kept and sent back.
-    pub cookies: CookieMode,
-    /// Through which proxy.
-    pub proxy: Proxy,
-    /// Until the head of the answer is there, from the start.
-    pub head_timeout: Duration,
-    /// Until the end of the body, from the start: a byte a second defeats a read timeout.
-    pub total_timeout: Duration,
-    /// Bytes of a body as received; what is longer is cut, and stored as cut.
-    pub max_body_bytes: usize,
-}
-
-impl Default for RequestOptions {
-    fn default() -> Self {
-        Self {
-            headers: ExtraHeaders::default(),
-            auth: None,
-            cookies: CookieMode::default(),
-            proxy: Proxy::None,
-            head_timeout: Duration::from_secs(30),
-            total_timeout: Duration::from_mins(2),
-            max_body_bytes: 20 << 20,
-        }
-    }
-}
+use super::secret::{HIDDEN, WAS_HIDDEN, is_secret};
 
 /// Whether cookies are kept and sent back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CookieMode {
-    /// They are not: a page then does not depend on what was visited before.
+    /// Cookies are dropped, so that a page does not depend on what was visited before.
     #[default]
     Off,
-    /// Each host gets its own back, as long as the process lasts.
+    /// Each host gets back the cookies that it set, for as long as the process lasts.
     Host,
-}
-
-/// What differs at some hosts; what is `None` does not. The fields are those of [`RequestOptions`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is described where it is overridden")]
-pub struct RequestOverrides {
-    pub headers: Option<ExtraHeaders>,
-    pub auth: Option<Secret>,
-    pub cookies: Option<CookieMode>,
-    pub proxy: Option<Proxy>,
-    pub head_timeout: Option<Duration>,
-    pub total_timeout: Option<Duration>,
-    pub max_body_bytes: Option<usize>,
-}
-
-impl RequestOverrides {
-    fn apply(&self, options: &mut RequestOptions) {
-        // Taken apart, so that a new field cannot be forgotten.
-        let Self {
-            headers,
-            auth,
-            cookies,
-            proxy,
-            head_timeout,
-            total_timeout,
-            max_body_bytes,
-        } = self;
-        set(&mut options.headers, headers.as_ref());
-        set(&mut options.cookies, cookies.as_ref());
-        set(&mut options.proxy, proxy.as_ref());
-        set(&mut options.head_timeout, head_timeout.as_ref());
-        set(&mut options.total_timeout, total_timeout.as_ref());
-        set(&mut options.max_body_bytes, max_body_bytes.as_ref());
-        if auth.is_some() {
-            options.auth.clone_from(auth);
-        }
-    }
-}
-
-fn set<T: Clone>(field: &mut T, value: Option<&T>) {
-    if let Some(value) = value {
-        field.clone_from(value);
-    }
-}
-
-/// What is sent to each host.
-#[derive(Debug)]
-pub(super) struct Requests {
-    everywhere: Arc<RequestOptions>,
-    own: HostMap<RequestOverrides>,
-}
-
-impl Requests {
-    pub(super) fn new(options: &FetchOptions) -> Self {
-        let mut own = HostMap::default();
-        for (pattern, overrides) in &options.own {
-            own.insert(pattern, overrides.clone());
-        }
-        Self {
-            everywhere: Arc::new(options.request.clone()),
-            own,
-        }
-    }
-
-    /// What is sent to a host: each field is the most specific pattern's that has it.
-    pub(super) fn at(&self, host: &HostKey) -> Arc<RequestOptions> {
-        if self.own.is_empty() {
-            return Arc::clone(&self.everywhere);
-        }
-        let mut options = Arc::clone(&self.everywhere);
-        for overrides in self.own.matching(host) {
-            overrides.apply(Arc::make_mut(&mut options));
-        }
-        options
-    }
-}
-
-/// Every proxy that is named, and the longest body that is allowed anywhere.
-pub(super) fn extent(options: &FetchOptions) -> (Vec<Proxy>, usize) {
-    let own: &[(HostPattern, RequestOverrides)] = &options.own;
-    let proxies = own.iter().filter_map(|(_, it)| it.proxy.clone());
-    let proxies = proxies.chain([options.request.proxy.clone()]).collect();
-    let bodies = own.iter().filter_map(|(_, it)| it.max_body_bytes);
-    let longest = bodies.fold(options.request.max_body_bytes, usize::max);
-    (proxies, longest)
 }
 
 /// Header fields that a person adds to requests: in a configuration, a table of names and values.
@@ -254,41 +131,5 @@ mod tests {
             let error = headers(refused).unwrap_err();
             assert!(!error.contains("hush"), "{error}");
         }
-    }
-
-    #[test]
-    fn what_is_said_most_specifically_holds_field_by_field() {
-        let entry = |pattern: &str, overrides| (pattern.parse().unwrap(), overrides);
-        let seconds = Duration::from_secs;
-        let requests = Requests::new(&FetchOptions {
-            own: vec![
-                entry(
-                    "www.example.org",
-                    RequestOverrides {
-                        head_timeout: Some(seconds(5)),
-                        ..RequestOverrides::default()
-                    },
-                ),
-                entry(
-                    "example.org",
-                    RequestOverrides {
-                        head_timeout: Some(seconds(7)),
-                        cookies: Some(CookieMode::Host),
-                        ..RequestOverrides::default()
-                    },
-                ),
-            ],
-            ..FetchOptions::new("test")
-        });
-        let check = |host: &str, timeout, cookies| {
-            let found = requests.at(&HostKey::parse(host).unwrap());
-            assert_eq!(
-                (found.head_timeout, found.cookies),
-                (seconds(timeout), cookies)
-            );
-        };
-        check("https://www.example.org", 5, CookieMode::Host);
-        check("https://example.org", 7, CookieMode::Host);
-        check("https://example.net", 30, CookieMode::Off);
     }
 }

@@ -125,18 +125,24 @@ pub fn admit(
     };
     let host = HostKey::of(&url);
     let policy = policies.of(&host);
-    if policy.max_depth.is_some_and(|max| candidate.depth > max) {
+    if policy
+        .crawl
+        .max_depth
+        .is_some_and(|max| candidate.depth > max)
+    {
         return Admission::TooDeep;
     }
     if candidate.provenance == Provenance::Linked && !scope.admits(&url) {
         return Admission::OutOfScope;
     }
-    if candidate.provenance != Provenance::Given && policy.exclude.find(candidate.url).is_some() {
+    if candidate.provenance != Provenance::Given
+        && policy.crawl.exclude.find(candidate.url).is_some()
+    {
         return Admission::Excluded;
     }
     if candidate.provenance == Provenance::Linked
-        && !policy.include.is_empty()
-        && policy.include.find(candidate.url).is_none()
+        && !policy.crawl.include.is_empty()
+        && policy.crawl.include.find(candidate.url).is_none()
     {
         return Admission::NotIncluded;
     }
@@ -157,9 +163,7 @@ pub fn admit(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-
-    use crate::frontier::{Overrides, Policy, Politeness, ScopeKind};
+    use crate::frontier::{CrawlOverrides, Overrides, Policy, Politeness, ScopeKind};
     use crate::url::UrlPatterns;
 
     fn limits() -> Limits {
@@ -172,21 +176,23 @@ mod tests {
 
     /// A depth of two; `c.example` takes seeds only.
     fn policies() -> Policies {
-        let patterns = |text: &str| Arc::new(UrlPatterns::new(&[text.parse().unwrap()]).unwrap());
-        let policy = Policy {
-            max_depth: Some(2),
-            exclude: patterns("*/private/*"),
-            ..Policy::new(Politeness::none())
+        let patterns = |text: &str| UrlPatterns::new(&[text.parse().unwrap()]).unwrap();
+        let mut policy = Policy::new(Politeness::none());
+        policy.crawl.max_depth = Some(2);
+        policy.crawl.exclude = patterns("*/private/*");
+        let of = |crawl| Overrides {
+            crawl,
+            ..Overrides::default()
         };
-        let chosen = Overrides {
+        let chosen = of(CrawlOverrides {
             include: Some(patterns("*/docs/*")),
-            exclude: Some(Arc::default()),
-            ..Overrides::default()
-        };
-        let none = Overrides {
-            max_depth: Some(0),
-            ..Overrides::default()
-        };
+            exclude: Some(UrlPatterns::default()),
+            ..CrawlOverrides::default()
+        });
+        let none = of(CrawlOverrides {
+            max_depth: Some(Some(0)),
+            ..CrawlOverrides::default()
+        });
         Policies::new(
             policy,
             [

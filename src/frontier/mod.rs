@@ -25,10 +25,10 @@ mod moment;
 pub use admission::{Admission, Candidate, Limits, Provenance, admit};
 pub use moment::Moment;
 pub use policy::{
-    LearnOverrides, Overrides, Policies, Policy, RobotsMode, SharedPolicies, SitemapMode,
-    TrapOverrides,
+    CrawlOverrides, CrawlPolicy, Overrides, Policies, Policy, RobotsMode, SharedPolicies,
+    SitemapMode,
 };
-pub use politeness::{Answer, Pace, Politeness, Trouble, Troubles};
+pub use politeness::{Answer, Pace, Politeness, PolitenessOverrides, Trouble, Troubles};
 pub use queue::block::{BLOCK, Block};
 pub use queue::host::{HostState, Leave, RobotsRow, RobotsState, RobotsVerdict};
 pub use queue::place::{CLASSES, InBlock, Opened, Place, class_of};

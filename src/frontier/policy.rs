@@ -1,87 +1,173 @@
-//! How each host is treated: the crawl's policy, and what differs from it at some hosts.
+//! How each host is treated: the crawl's policy, and the settings that some hosts have of their
+//! own.
 //!
-//! Made from the configuration, never changed; a running crawl is given another whole
-//! ([`SharedPolicies`]), so that nobody ever sees half of a change.
+//! The structs here are the sections of the configuration. A field is a key; its name, default and
+//! documentation stand here and in `config/gleaner.toml`, and nowhere else. Every key can be set
+//! per host in `[[domain]]`, unless `#[patch(skip)]` makes it a key of the whole crawl: the derive
+//! makes the struct of overrides.
+//!
+//! Policies never change. A running crawl is given a new set of them ([`SharedPolicies`]), so that
+//! nobody sees half of a change.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
+use struct_patch::Patch;
 
-use super::{Politeness, Troubles};
-use crate::learn::{AliasMode, LearnPolicy, TrapPolicy};
+use super::{Politeness, PolitenessOverrides, ScopeKind, SeenOptions};
+use crate::learn::{LearnOverrides, LearnPolicy, TrapOverrides, TrapPolicy};
+use crate::units::Checked;
 use crate::url::{HostKey, HostMap, HostPattern, UrlPatterns};
 
-/// The policies of a running crawl. To be looked up anew for each visit, so that `store` makes
-/// others hold from the next one on.
+/// The policies of a running crawl. Each visit looks them up anew, so that policies stored here
+/// apply from the next visit on.
 pub type SharedPolicies = Arc<ArcSwap<Policies>>;
 
-/// How a host is treated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a host is treated: the sections of the configuration of which hosts can have their own
+/// values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
+    /// What is crawled.
+    pub crawl: CrawlPolicy,
     /// How gently.
     pub politeness: Politeness,
-    /// Whether its robots.txt is obeyed, and whether anything below is.
-    pub robots: RobotsMode,
-    /// Whether robots meta tags are.
-    pub robots_meta: RobotsMode,
-    /// Whether `X-Robots-Tag` is.
-    pub robots_header: RobotsMode,
-    /// Whether links with `rel=nofollow` are left alone.
-    pub rel_nofollow: RobotsMode,
-    /// Whether links with `rel=ugc` are.
-    pub rel_ugc: RobotsMode,
-    /// Whether links with `rel=sponsored` are.
-    pub rel_sponsored: RobotsMode,
-    /// Links followed from a seed to a URL of this host; `None` for no limit.
-    pub max_depth: Option<u16>,
-    /// Where its sitemaps are looked for.
-    pub sitemaps: SitemapMode,
-    /// What a link to it must match one of, if there are any.
-    pub include: Arc<UrlPatterns>,
-    /// What a link to it must not match.
-    pub exclude: Arc<UrlPatterns>,
-    /// How much of it is visited, and what its URLs may look like.
+    /// How much of the host is visited, and what its URLs may look like.
     pub traps: TrapPolicy,
-    /// What is learned of it.
+    /// What is learned about the host.
     pub learn: LearnPolicy,
 }
 
 impl Policy {
-    /// A policy that obeys everything and has no limits.
+    /// The defaults, with this politeness.
     pub fn new(politeness: Politeness) -> Self {
         Self {
             politeness,
-            robots: RobotsMode::Obey,
-            robots_meta: RobotsMode::Obey,
-            robots_header: RobotsMode::Obey,
-            rel_nofollow: RobotsMode::Obey,
-            rel_ugc: RobotsMode::Obey,
-            rel_sponsored: RobotsMode::Obey,
-            max_depth: None,
-            sitemaps: SitemapMode::default(),
-            include: Arc::default(),
-            exclude: Arc::default(),
-            traps: TrapPolicy::default(),
-            learn: LearnPolicy::default(),
+            ..Self::default()
         }
     }
 
-    /// Whether something is obeyed: whoever ignores robots.txt ignores the rest too.
+    /// Replaces every setting that the host has of its own.
+    pub fn apply(&mut self, overrides: Overrides) {
+        let Overrides {
+            crawl,
+            politeness,
+            traps,
+            learn,
+        } = overrides;
+        self.crawl.apply(crawl);
+        self.politeness.apply(politeness);
+        self.traps.apply(traps);
+        self.learn.apply(learn);
+    }
+
+    /// Refuses values out of their range.
+    pub fn check(&self) -> Checked {
+        self.crawl.check()?;
+        self.politeness.check()?;
+        self.traps.check()?;
+        self.learn.check()
+    }
+
+    /// Whether a signal such as `robots_meta` is obeyed. With `robots = "ignore"` none is.
     pub fn obeys(&self, mode: RobotsMode) -> bool {
-        self.robots == RobotsMode::Obey && mode == RobotsMode::Obey
+        self.crawl.robots == RobotsMode::Obey && mode == RobotsMode::Obey
     }
 }
 
-/// Whether robots.txt, or something else that a site asks of robots, is obeyed.
+/// What is crawled: `[crawl]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Patch)]
+#[serde(default, deny_unknown_fields)]
+#[patch(
+    name = "CrawlOverrides",
+    attribute(derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)),
+    attribute(serde(default, deny_unknown_fields)),
+    attribute(expect(missing_docs, reason = "each field is described at `CrawlPolicy`"))
+)]
+pub struct CrawlPolicy {
+    /// What a URL must share with a seed to be followed.
+    #[patch(skip)]
+    pub scope: ScopeKind,
+    /// Most links followed from a seed to a URL of this host; `None` for no limit.
+    pub max_depth: Option<u16>,
+    /// Most redirects followed in a row.
+    #[patch(skip)]
+    pub max_redirects: u8,
+    /// Longest URL that is followed, in characters.
+    #[patch(skip)]
+    pub max_url_length: usize,
+    /// Whether robots.txt is obeyed. If it is ignored, so are the five signals below.
+    pub robots: RobotsMode,
+    /// Whether `nofollow` in a robots meta tag is obeyed.
+    pub robots_meta: RobotsMode,
+    /// Whether `nofollow` in an `X-Robots-Tag` header is obeyed.
+    pub robots_header: RobotsMode,
+    /// Whether links with `rel=nofollow` are not followed.
+    pub rel_nofollow: RobotsMode,
+    /// Whether links with `rel=ugc` are not followed.
+    pub rel_ugc: RobotsMode,
+    /// Whether links with `rel=sponsored` are not followed.
+    pub rel_sponsored: RobotsMode,
+    /// If there are any, a link to this host is followed only if it matches one of these patterns.
+    pub include: UrlPatterns,
+    /// A link to this host that matches one of these patterns is not followed.
+    pub exclude: UrlPatterns,
+    /// Where sitemaps are looked for.
+    pub sitemaps: SitemapMode,
+    /// Most sitemaps read per host.
+    #[patch(skip)]
+    pub max_sitemaps: u32,
+    /// Number of URLs that the filter of seen URLs is sized for.
+    #[patch(skip)]
+    pub expected_urls: u64,
+}
+
+impl Default for CrawlPolicy {
+    fn default() -> Self {
+        Self {
+            scope: ScopeKind::default(),
+            max_depth: None,
+            max_redirects: 10,
+            max_url_length: 2_048,
+            robots: RobotsMode::default(),
+            robots_meta: RobotsMode::default(),
+            robots_header: RobotsMode::default(),
+            rel_nofollow: RobotsMode::default(),
+            rel_ugc: RobotsMode::default(),
+            rel_sponsored: RobotsMode::default(),
+            include: UrlPatterns::default(),
+            exclude: UrlPatterns::default(),
+            sitemaps: SitemapMode::default(),
+            max_sitemaps: 1_000,
+            expected_urls: SeenOptions::default().expected_urls,
+        }
+    }
+}
+
+impl CrawlPolicy {
+    /// Refuses values out of their range.
+    pub fn check(&self) -> Checked {
+        match self.expected_urls > MAX_EXPECTED_URLS {
+            true => Err((
+                "crawl.expected_urls",
+                "at most 10,000,000,000, which take 12 GB",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The most URLs that a filter can be sized for.
+const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
+
+/// Whether robots.txt, or another signal of a site to robots, is obeyed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RobotsMode {
-    /// It is looked at and obeyed.
+    /// Read and obeyed.
     #[default]
     Obey,
-    /// It is neither.
+    /// Neither read nor obeyed.
     Ignore,
 }
 
@@ -89,73 +175,24 @@ pub enum RobotsMode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SitemapMode {
-    /// Nowhere: what is one is like any other file.
+    /// Nowhere: a sitemap is a file like any other.
     Off,
-    /// In robots.txt; and what is found to be one is read.
+    /// In robots.txt; a seed or link that turns out to be a sitemap is read, too.
     #[default]
     Robots,
-    /// The same, and `/sitemap.xml` where robots.txt names none.
+    /// As with `Robots`, and at `/sitemap.xml` where robots.txt names none.
     WellKnown,
 }
 
-/// What differs at some hosts; what is `None` does not. The fields are those of [`Policy`].
+/// The settings that some hosts have of their own: those that are `Some` replace those of
+/// [`Policy`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is described where it is overridden")]
+#[expect(missing_docs, reason = "each field is described at `Policy`")]
 pub struct Overrides {
-    pub delay: Option<Duration>,
-    pub address_delay: Option<Duration>,
-    pub response_factor: Option<u8>,
-    pub max_crawl_delay: Option<Duration>,
-    pub backoff: Option<Duration>,
-    pub max_backoff: Option<Duration>,
-    pub attempts: Option<u8>,
-    pub retry: Option<Troubles>,
-    pub park_after: Option<u32>,
-    pub park: Option<Duration>,
-    pub max_park: Option<Duration>,
-    pub robots: Option<RobotsMode>,
-    pub robots_meta: Option<RobotsMode>,
-    pub robots_header: Option<RobotsMode>,
-    pub rel_nofollow: Option<RobotsMode>,
-    pub rel_ugc: Option<RobotsMode>,
-    pub rel_sponsored: Option<RobotsMode>,
-    pub max_depth: Option<u16>,
-    pub sitemaps: Option<SitemapMode>,
-    pub include: Option<Arc<UrlPatterns>>,
-    pub exclude: Option<Arc<UrlPatterns>>,
+    pub crawl: CrawlOverrides,
+    pub politeness: PolitenessOverrides,
     pub traps: TrapOverrides,
     pub learn: LearnOverrides,
-}
-
-/// The fields are those of [`LearnPolicy`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "each is described where it is overridden")]
-pub struct LearnOverrides {
-    pub parameters: Option<bool>,
-    pub aliases: Option<AliasMode>,
-    pub visits: Option<u32>,
-}
-
-/// The fields are those of [`TrapPolicy`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "each is described where it is overridden")]
-pub struct TrapOverrides {
-    pub max_pages_per_host: Option<u64>,
-    pub max_pages_per_domain: Option<u64>,
-    pub max_bytes_per_host: Option<u64>,
-    pub max_bytes_per_domain: Option<u64>,
-    pub max_seconds_per_host: Option<u64>,
-    pub max_seconds_per_domain: Option<u64>,
-    pub max_segments: Option<u16>,
-    pub max_repeats: Option<u16>,
-    pub max_parameters: Option<u16>,
-    pub max_query_growth: Option<u8>,
-    pub max_dates: Option<u16>,
-    pub max_date_walk: Option<u16>,
-    pub max_duplicates: Option<u8>,
-    pub demoted_pages: Option<u32>,
 }
 
 /// The policy of every host.
@@ -163,13 +200,13 @@ pub struct TrapOverrides {
 pub struct Policies {
     crawl: Policy,
     overrides: HostMap<Overrides>,
-    /// The patterns of hosts at which robots.txt is treated in another way.
+    /// Hosts whose `robots` differs from the crawl's.
     robots_exceptions: Vec<HostPattern>,
 }
 
 impl Policies {
-    /// The crawl's policy, and what differs from it at some hosts. Where several patterns match a
-    /// host, each field is the most specific one's that has it.
+    /// The crawl's policy, and the settings that some hosts have of their own. Where several
+    /// patterns match a host, each key is taken from the most specific pattern that sets it.
     pub fn new(
         crawl: Policy,
         overrides: impl IntoIterator<Item = (HostPattern, Overrides)>,
@@ -177,7 +214,7 @@ impl Policies {
         let mut map = HostMap::default();
         let mut robots_exceptions = Vec::new();
         for (pattern, overrides) in overrides {
-            if overrides.robots.is_some_and(|it| it != crawl.robots) {
+            if (overrides.crawl.robots).is_some_and(|it| it != crawl.crawl.robots) {
                 robots_exceptions.push(pattern.clone());
             }
             map.insert(&pattern, overrides);
@@ -196,157 +233,37 @@ impl Policies {
             return policy;
         }
         for overrides in self.overrides.matching(host) {
-            overrides.apply(&mut policy);
+            policy.apply(overrides.clone());
         }
         policy
     }
 
-    /// Whether robots.txt is obeyed, and the patterns of hosts at which the other thing is done.
+    /// Whether robots.txt is obeyed, and the hosts where it is treated the other way.
     pub fn robots(&self) -> (RobotsMode, &[HostPattern]) {
-        (self.crawl.robots, &self.robots_exceptions)
+        (self.crawl.crawl.robots, &self.robots_exceptions)
     }
 
-    /// To be shared by all that make visits.
+    /// Policies that everything which makes visits can share.
     pub fn share(self) -> SharedPolicies {
         Arc::new(ArcSwap::from_pointee(self))
-    }
-}
-
-impl Overrides {
-    fn apply(&self, policy: &mut Policy) {
-        // Taken apart, so that a new field cannot be forgotten.
-        let Self {
-            delay,
-            address_delay,
-            response_factor,
-            max_crawl_delay,
-            backoff,
-            max_backoff,
-            attempts,
-            retry,
-            park_after,
-            park,
-            max_park,
-            robots,
-            robots_meta,
-            robots_header,
-            rel_nofollow,
-            rel_ugc,
-            rel_sponsored,
-            max_depth,
-            sitemaps,
-            include,
-            exclude,
-            traps,
-            learn,
-        } = self;
-        let politeness = &mut policy.politeness;
-        set(&mut politeness.delay, delay.as_ref());
-        set(&mut politeness.address_delay, address_delay.as_ref());
-        set(&mut politeness.response_factor, response_factor.as_ref());
-        set(&mut politeness.max_crawl_delay, max_crawl_delay.as_ref());
-        set(&mut politeness.backoff, backoff.as_ref());
-        set(&mut politeness.max_backoff, max_backoff.as_ref());
-        set(&mut politeness.attempts, attempts.as_ref());
-        set(&mut politeness.retry, retry.as_ref());
-        set(&mut politeness.park_after, park_after.as_ref());
-        set(&mut politeness.park, park.as_ref());
-        set(&mut politeness.max_park, max_park.as_ref());
-        set(&mut policy.robots, robots.as_ref());
-        set(&mut policy.robots_meta, robots_meta.as_ref());
-        set(&mut policy.robots_header, robots_header.as_ref());
-        set(&mut policy.rel_nofollow, rel_nofollow.as_ref());
-        set(&mut policy.rel_ugc, rel_ugc.as_ref());
-        set(&mut policy.rel_sponsored, rel_sponsored.as_ref());
-        set(&mut policy.sitemaps, sitemaps.as_ref());
-        set(&mut policy.include, include.as_ref());
-        set(&mut policy.exclude, exclude.as_ref());
-        policy.max_depth = (*max_depth).or(policy.max_depth);
-        traps.apply(&mut policy.traps);
-        learn.apply(&mut policy.learn);
-    }
-}
-
-impl LearnOverrides {
-    fn apply(&self, policy: &mut LearnPolicy) {
-        let Self {
-            parameters,
-            aliases,
-            visits,
-        } = *self;
-        set(&mut policy.parameters, parameters.as_ref());
-        set(&mut policy.aliases, aliases.as_ref());
-        set(&mut policy.visits, visits.as_ref());
-    }
-}
-
-impl TrapOverrides {
-    fn apply(&self, policy: &mut TrapPolicy) {
-        let Self {
-            max_pages_per_host,
-            max_pages_per_domain,
-            max_bytes_per_host,
-            max_bytes_per_domain,
-            max_seconds_per_host,
-            max_seconds_per_domain,
-            max_segments,
-            max_repeats,
-            max_parameters,
-            max_query_growth,
-            max_dates,
-            max_date_walk,
-            max_duplicates,
-            demoted_pages,
-        } = *self;
-        set(&mut policy.max_pages_per_host, max_pages_per_host.as_ref());
-        set(
-            &mut policy.max_pages_per_domain,
-            max_pages_per_domain.as_ref(),
-        );
-        set(&mut policy.max_bytes_per_host, max_bytes_per_host.as_ref());
-        set(
-            &mut policy.max_bytes_per_domain,
-            max_bytes_per_domain.as_ref(),
-        );
-        set(
-            &mut policy.max_seconds_per_host,
-            max_seconds_per_host.as_ref(),
-        );
-        set(
-            &mut policy.max_seconds_per_domain,
-            max_seconds_per_domain.as_ref(),
-        );
-        set(&mut policy.max_segments, max_segments.as_ref());
-        set(&mut policy.max_repeats, max_repeats.as_ref());
-        set(&mut policy.max_parameters, max_parameters.as_ref());
-        set(&mut policy.max_query_growth, max_query_growth.as_ref());
-        set(&mut policy.max_dates, max_dates.as_ref());
-        set(&mut policy.max_date_walk, max_date_walk.as_ref());
-        set(&mut policy.max_duplicates, max_duplicates.as_ref());
-        set(&mut policy.demoted_pages, demoted_pages.as_ref());
-    }
-}
-
-fn set<T: Clone>(field: &mut T, value: Option<&T>) {
-    if let Some(value) = value {
-        field.clone_from(value);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Span;
 
     fn policies() -> Policies {
         let crawl = Policy::new(Politeness {
-            delay: Duration::from_secs(1),
-            max_crawl_delay: Duration::from_secs(30),
-            backoff: Duration::from_secs(5),
-            max_backoff: Duration::from_mins(10),
+            delay: Span::seconds(1),
+            max_crawl_delay: Span::seconds(30),
+            backoff: Span::seconds(5),
+            max_backoff: Span::seconds(600),
             attempts: 3,
             ..Politeness::none()
         });
-        let delay = |seconds| Some(Duration::from_secs(seconds));
+        let delay = |seconds| Some(Span::seconds(seconds));
         let entry = |pattern: &str, overrides| (pattern.parse().unwrap(), overrides);
         Policies::new(
             crawl,
@@ -354,17 +271,26 @@ mod tests {
                 entry(
                     "www.example.org",
                     Overrides {
-                        delay: delay(9),
+                        politeness: PolitenessOverrides {
+                            delay: delay(9),
+                            ..PolitenessOverrides::default()
+                        },
                         ..Overrides::default()
                     },
                 ),
                 entry(
                     "example.org",
                     Overrides {
-                        delay: delay(5),
-                        attempts: Some(7),
-                        robots: Some(RobotsMode::Ignore),
-                        max_depth: Some(2),
+                        politeness: PolitenessOverrides {
+                            delay: delay(5),
+                            attempts: Some(7),
+                            ..PolitenessOverrides::default()
+                        },
+                        crawl: CrawlOverrides {
+                            robots: Some(RobotsMode::Ignore),
+                            max_depth: Some(Some(2)),
+                            ..CrawlOverrides::default()
+                        },
                         ..Overrides::default()
                     },
                 ),
@@ -376,15 +302,11 @@ mod tests {
     fn what_is_said_most_specifically_holds_field_by_field() {
         let check = |host: &str, delay, attempts, robots, max_depth| {
             let policy = policies().of(&HostKey::parse(host).unwrap());
-            assert_eq!(
-                policy.politeness.delay,
-                Duration::from_secs(delay),
-                "{host}"
-            );
+            assert_eq!(policy.politeness.delay, Span::seconds(delay), "{host}");
             assert_eq!(policy.politeness.attempts, attempts, "{host}");
-            assert_eq!(policy.robots, robots, "{host}");
-            assert_eq!(policy.max_depth, max_depth, "{host}");
-            assert_eq!(policy.politeness.backoff, Duration::from_secs(5), "{host}");
+            assert_eq!(policy.crawl.robots, robots, "{host}");
+            assert_eq!(policy.crawl.max_depth, max_depth, "{host}");
+            assert_eq!(policy.politeness.backoff, Span::seconds(5), "{host}");
         };
         check("https://example.net", 1, 3, RobotsMode::Obey, None);
         check("https://example.org", 5, 7, RobotsMode::Ignore, Some(2));
@@ -408,11 +330,9 @@ mod tests {
         let shared = policies().share();
         let other = Arc::clone(&shared);
         let host = HostKey::parse("https://example.org").unwrap();
-        let crawl = Policy {
-            max_depth: Some(9),
-            ..other.load().of(&host)
-        };
+        let mut crawl = other.load().of(&host);
+        crawl.crawl.max_depth = Some(9);
         shared.store(Arc::new(Policies::new(crawl, [])));
-        assert_eq!(other.load().of(&host).max_depth, Some(9));
+        assert_eq!(other.load().of(&host).crawl.max_depth, Some(9));
     }
 }

@@ -6,41 +6,73 @@
 //! doubling. No failure ever shortens it. A host that keeps failing is parked: it is left alone for
 //! hours, and a crawl does not wait for it to end.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use struct_patch::Patch;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::Moment;
+use crate::units::{Checked, Span};
 
-/// How hosts are treated: delays, back-off, attempts, parking.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How gently hosts are treated: `[politeness]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Patch)]
+#[serde(default, deny_unknown_fields)]
+#[patch(
+    name = "PolitenessOverrides",
+    attribute(derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)),
+    attribute(serde(default, deny_unknown_fields)),
+    attribute(expect(missing_docs, reason = "each field is described at `Politeness`"))
+)]
 pub struct Politeness {
-    /// Minimum time from the end of one visit to a host to the start of the next.
-    pub delay: Duration,
-    /// Minimum time from the end of one visit to an address to the start of the next, whichever of
-    /// its hosts are visited. Never more than `delay`.
-    pub address_delay: Duration,
-    /// A host is left alone for so many times as long as its last answer took. Has no effect if the
-    /// delay is zero.
+    /// Least time from the end of one visit of a host to the start of the next.
+    pub delay: Span,
+    /// Least time between two visits of one IP address, whichever hosts they are for. Never more
+    /// than `delay`.
+    pub address_delay: Span,
+    /// A host rests this many times as long as its last response took, unless `delay` is 0.
     pub response_factor: u8,
-    /// The longest delay that a crawl delay in robots.txt or a slow answer can cause.
-    pub max_crawl_delay: Duration,
-    /// The wait after the first failure of a host; doubled by each further failure.
-    pub backoff: Duration,
-    /// The longest wait after failures.
-    pub max_backoff: Duration,
-    /// Number of attempts for one URL before it is given up.
+    /// Longest wait that a Crawl-delay in robots.txt or a slow response can ask for; longer ones
+    /// are cut to this.
+    pub max_crawl_delay: Span,
+    /// Wait after the first failure of a host; doubled by each further failure.
+    pub backoff: Span,
+    /// Longest wait after failures.
+    pub max_backoff: Span,
+    /// Attempts made for one URL before it is given up.
     pub attempts: u8,
-    /// Classes of failure after which another attempt is made.
+    /// Classes of failure after which a URL is tried again.
     pub retry: Troubles,
-    /// Number of consecutive failures after which a host is parked.
+    /// Consecutive failures after which a host is parked.
     pub park_after: u32,
     /// How long a host is parked at first; doubled by each further failure.
-    pub park: Duration,
-    /// The longest time that a host is parked, and the longest `Retry-After` that is obeyed. A
-    /// longer one is ignored.
-    pub max_park: Duration,
+    pub park: Span,
+    /// Longest time that a host is parked, and the longest Retry-After that is obeyed; a longer one
+    /// is ignored.
+    pub max_park: Span,
+    /// Requests per second across the whole crawl; `None` for no limit but the hosts' delays.
+    #[patch(skip)]
+    pub max_rate: Option<NonZeroU32>,
+}
+
+impl Default for Politeness {
+    fn default() -> Self {
+        Self {
+            delay: Span::seconds(1),
+            address_delay: Span::millis(250),
+            response_factor: 1,
+            max_crawl_delay: Span::seconds(60),
+            backoff: Span::seconds(5),
+            max_backoff: Span::seconds(600),
+            attempts: 3,
+            retry: Troubles::default(),
+            park_after: 8,
+            park: Span::seconds(3_600),
+            max_park: Span::seconds(24 * 3_600),
+            max_rate: None,
+        }
+    }
 }
 
 /// Classes of failure, as far as they decide about further attempts and the host's pace.
@@ -174,21 +206,31 @@ impl Answer {
 const MAX_DOUBLINGS: u32 = 3;
 
 impl Politeness {
-    /// No delay, one attempt and no back-off. A base for tests that override what matters to them.
+    /// Refuses values that would stall a crawl.
+    pub fn check(&self) -> Checked {
+        match self {
+            _ if self.attempts == 0 => Err(("politeness.attempts", "at least 1")),
+            _ if self.park_after == 0 => Err(("politeness.park_after", "at least 1")),
+            _ => Ok(()),
+        }
+    }
+
+    /// No delay, one attempt and no parking: tests override what they are about.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self {
-            delay: Duration::ZERO,
-            address_delay: Duration::ZERO,
+            delay: Span::ZERO,
+            address_delay: Span::ZERO,
             response_factor: 0,
-            max_crawl_delay: Duration::ZERO,
-            backoff: Duration::ZERO,
-            max_backoff: Duration::ZERO,
+            max_crawl_delay: Span::ZERO,
+            backoff: Span::ZERO,
+            max_backoff: Span::ZERO,
             attempts: 1,
             retry: Troubles::default(),
             park_after: u32::MAX,
-            park: Duration::ZERO,
-            max_park: Duration::ZERO,
+            park: Span::ZERO,
+            max_park: Span::ZERO,
+            max_rate: None,
         }
     }
 
@@ -210,19 +252,19 @@ impl Politeness {
         let wait = match answer {
             Answer::NotAsked => return *pace,
             Answer::Fine(took) => return self.recovered(pace, took, finished),
-            Answer::Overloaded(Some(asked)) if asked <= self.max_park => asked,
+            Answer::Overloaded(Some(asked)) if asked <= self.max_park.0 => asked,
             Answer::Failed(Trouble::ServerError) => {
-                doubled(delay, failures.min(MAX_DOUBLINGS)).min(self.max_backoff)
+                doubled(delay, failures.min(MAX_DOUBLINGS)).min(self.max_backoff.0)
             }
             // A `Retry-After` of years is a mistake, and is ignored.
             Answer::Overloaded(_) | Answer::Failed(_) => {
-                doubled(self.backoff, failures - 1).min(self.max_backoff)
+                doubled(self.backoff.0, failures - 1).min(self.max_backoff.0)
             }
         };
         let is_error = matches!(answer, Answer::Failed(Trouble::ServerError));
         let gives_up = failures >= patience && !is_error;
         let parking = if gives_up {
-            doubled(self.park, failures - patience).min(self.max_park)
+            doubled(self.park.0, failures - patience).min(self.max_park.0)
         } else {
             Duration::ZERO
         };
@@ -230,7 +272,7 @@ impl Politeness {
             due: finished.plus(wait.max(parking).max(delay)),
             failures,
             trouble: answer.trouble(),
-            parked: gives_up || wait > self.park,
+            parked: gives_up || wait > self.park.0,
             ..*pace
         }
     }
@@ -241,7 +283,7 @@ impl Politeness {
         let delay = self.delay(pace.crawl_delay).max(self.slowness(took));
         let wait = delay.saturating_mul(failures.saturating_add(1));
         Pace {
-            due: finished.plus(wait.min(self.max_backoff).max(delay)),
+            due: finished.plus(wait.min(self.max_backoff.0).max(delay)),
             failures,
             trouble: pace.trouble.filter(|_| failures > 0),
             parked: false,
@@ -253,20 +295,20 @@ impl Politeness {
     /// robots.txt.
     pub fn delay(&self, crawl_delay: Option<Duration>) -> Duration {
         let asked = crawl_delay.unwrap_or_default();
-        self.delay.max(asked.min(self.max_crawl_delay))
+        self.delay.0.max(asked.min(self.max_crawl_delay.0))
     }
 
     /// The time from the end of one visit to an address to the start of the next.
     pub fn address_delay(&self) -> Duration {
-        self.address_delay.min(self.delay)
+        self.address_delay.0.min(self.delay.0)
     }
 
     /// The wait caused by an answer that took so long. Zero if the delay is zero.
     fn slowness(&self, took: Duration) -> Duration {
-        if self.delay.is_zero() {
+        if self.delay.0.is_zero() {
             Duration::ZERO
         } else {
-            (took.saturating_mul(u32::from(self.response_factor))).min(self.max_crawl_delay)
+            (took.saturating_mul(u32::from(self.response_factor))).min(self.max_crawl_delay.0)
         }
     }
 }
@@ -281,17 +323,18 @@ mod tests {
 
     fn politeness() -> Politeness {
         Politeness {
-            delay: Duration::from_secs(1),
-            address_delay: Duration::from_millis(250),
+            delay: Span::seconds(1),
+            address_delay: Span::millis(250),
             response_factor: 2,
-            max_crawl_delay: Duration::from_secs(30),
-            backoff: Duration::from_secs(5),
-            max_backoff: Duration::from_mins(10),
+            max_crawl_delay: Span::seconds(30),
+            backoff: Span::seconds(5),
+            max_backoff: Span::seconds(600),
             attempts: 3,
             retry: Troubles::default(),
             park_after: 8,
-            park: Duration::from_hours(1),
-            max_park: Duration::from_hours(24),
+            park: Span::seconds(3_600),
+            max_park: Span::seconds(24 * 3_600),
+            max_rate: None,
         }
     }
 
@@ -326,7 +369,7 @@ mod tests {
         check(slow(3), 0, Some(7), (7, 0, false));
         check(slow(100), 0, None, (30, 0, false));
         let none = Politeness {
-            delay: Duration::ZERO,
+            delay: Span::ZERO,
             ..politeness()
         };
         assert_eq!(

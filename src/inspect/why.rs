@@ -359,8 +359,9 @@ fn admission(
         Ok::<_, Error>(store.get(Table::Scope, entry)?.is_some())
     })?;
     let policy = options.policies.of(&HostKey::of(url));
-    let excluded = policy.exclude.find(url.as_str());
-    let included = policy.include.is_empty() || policy.include.find(url.as_str()).is_some();
+    let excluded = policy.crawl.exclude.find(url.as_str());
+    let included =
+        policy.crawl.include.is_empty() || policy.crawl.include.find(url.as_str()).is_some();
     // The trail of pages that led to the URL is not known here.
     let by_form = by_form(url, Trail::default(), &policy.traps);
     let key = HostKey::of(url);
@@ -392,7 +393,7 @@ fn admission(
         .into(),
         pattern: excluded.map(ToString::to_string),
         scope: options.scope,
-        max_depth: policy.max_depth,
+        max_depth: policy.crawl.max_depth,
         host_demoted,
         pattern_demoted,
         variant_of,
@@ -407,7 +408,7 @@ fn robots_now(view: &View, url: &Url, host: Option<&HostState>) -> Result<Robots
         answer: answer.into(),
         ..RobotsNow::default()
     };
-    if options.policies.of(&HostKey::of(url)).robots == RobotsMode::Ignore {
+    if options.policies.of(&HostKey::of(url)).crawl.robots == RobotsMode::Ignore {
         return Ok(answer("ignored"));
     }
     let name = HostKey::of(url);

@@ -16,9 +16,10 @@ pub use host_aliases::{Twins, counterpart, is_preferred, is_sampled, may_be_one}
 pub use pattern::{Pattern, skeleton};
 pub use repeats::Repeats;
 pub use traps::{
-    OutcomeWindow, PageOutcome, PatternState, Spent, Trail, Trap, TrapPolicy, by_form,
+    OutcomeWindow, PageOutcome, PatternState, Spent, Trail, Trap, TrapOverrides, TrapPolicy,
+    by_form,
 };
 pub use variants::{
-    AliasMode, Class, Evidence, LearnPolicy, LearnedRules, MAX_SUBJECTS, Stage, Subject, Sweep,
-    rules_of,
+    AliasMode, Class, Evidence, LearnOverrides, LearnPolicy, LearnedRules, MAX_SUBJECTS, Stage,
+    Subject, Sweep, rules_of,
 };

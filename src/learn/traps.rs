@@ -5,12 +5,20 @@
 //! that repeat pages of *another* host point to a mirror and do not count against this host.
 
 use super::pattern::Pattern;
+use crate::units::Checked;
 use crate::url::Url;
 use serde::{Deserialize, Serialize};
+use struct_patch::Patch;
 
-/// Bounds on the form of a host's URLs, and on how much of a host is visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Bounds on the form of a host's URLs, and on how much of a host is visited: `[traps]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Patch)]
 #[serde(default, deny_unknown_fields)]
+#[patch(
+    name = "TrapOverrides",
+    attribute(derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)),
+    attribute(serde(default, deny_unknown_fields)),
+    attribute(expect(missing_docs, reason = "each field is described at `TrapPolicy`"))
+)]
 pub struct TrapPolicy {
     /// Maximum number of URLs admitted per host (scheme, name, port).
     pub max_pages_per_host: u64,
@@ -65,6 +73,16 @@ impl Default for TrapPolicy {
             max_date_walk: 100,
             max_duplicates: 95,
             demoted_pages: 100,
+        }
+    }
+}
+
+impl TrapPolicy {
+    /// Refuses values out of their range.
+    pub fn check(&self) -> Checked {
+        match self.max_duplicates > 100 {
+            true => Err(("traps.max_duplicates", "at most 100")),
+            false => Ok(()),
         }
     }
 }

@@ -8,14 +8,22 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use struct_patch::Patch;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::traps::remember;
+use crate::units::Checked;
 use crate::url::{HostRules, Rule, RuleSet, Url};
 
-/// How rules about a host are learned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How rules about a host are learned: `[learn]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Patch)]
 #[serde(default, deny_unknown_fields)]
+#[patch(
+    name = "LearnOverrides",
+    attribute(derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)),
+    attribute(serde(default, deny_unknown_fields)),
+    attribute(expect(missing_docs, reason = "each field is described at `LearnPolicy`"))
+)]
 pub struct LearnPolicy {
     /// Whether rules about parameters and paths are learned.
     pub parameters: bool,
@@ -31,6 +39,16 @@ impl Default for LearnPolicy {
             parameters: true,
             aliases: AliasMode::default(),
             visits: 12,
+        }
+    }
+}
+
+impl LearnPolicy {
+    /// Refuses values out of their range.
+    pub fn check(&self) -> Checked {
+        match self.visits {
+            0 => Err(("learn.visits", "at least 1")),
+            _ => Ok(()),
         }
     }
 }

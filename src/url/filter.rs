@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
@@ -96,47 +97,46 @@ impl fmt::Display for UrlPattern {
     }
 }
 
-/// A list of URL patterns, compiled together.
-#[derive(Debug, Clone)]
-pub struct UrlPatterns {
+/// A list of patterns that compiles to more than 16 MiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("give fewer or simpler patterns: together they take too much memory")]
+pub struct TooManyPatterns;
+
+/// A list of patterns, compiled; in a configuration, a list of texts. A clone shares the list.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(try_from = "Vec<UrlPattern>", into = "Vec<UrlPattern>")]
+pub struct UrlPatterns(Arc<Compiled>);
+
+#[derive(Debug)]
+struct Compiled {
     patterns: Vec<UrlPattern>,
     set: RegexSet,
 }
 
 impl UrlPatterns {
-    /// Compiles a list of patterns.
-    ///
-    /// # Errors
-    ///
-    /// Each pattern compiles by itself; all of them together may exceed the memory limit.
-    pub fn new(patterns: &[UrlPattern]) -> Result<Self, UrlPatternError> {
-        let set = compile(patterns).map_err(|error| UrlPatternError {
-            text: format!("a list of {}", patterns.len()),
-            reason: in_words(&error),
-        })?;
-        Ok(Self {
-            patterns: patterns.to_owned(),
-            set,
-        })
+    /// Compiles a list. Although each of its patterns compiles, all together may take too much
+    /// memory.
+    pub fn new(patterns: &[UrlPattern]) -> Result<Self, TooManyPatterns> {
+        Self::try_from(patterns.to_owned())
     }
 
     /// Returns `true` if the list has no patterns.
     pub fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+        self.0.patterns.is_empty()
     }
 
     /// Returns the first pattern of the list that `url` matches.
     pub fn find(&self, url: &str) -> Option<&UrlPattern> {
-        if self.patterns.is_empty() {
+        if self.is_empty() {
             return None;
         }
-        let first = self.set.matches(url.as_bytes()).iter().next()?;
-        self.patterns.get(first)
+        let first = self.0.set.matches(url.as_bytes()).iter().next()?;
+        self.0.patterns.get(first)
     }
 }
 
-impl Default for UrlPatterns {
-    /// Returns an empty list.
+impl Default for Compiled {
+    /// No patterns.
     fn default() -> Self {
         Self {
             patterns: Vec::new(),
@@ -145,9 +145,25 @@ impl Default for UrlPatterns {
     }
 }
 
+impl TryFrom<Vec<UrlPattern>> for UrlPatterns {
+    type Error = TooManyPatterns;
+
+    fn try_from(patterns: Vec<UrlPattern>) -> Result<Self, TooManyPatterns> {
+        // Each compiled by itself, so it can only be the size.
+        let set = compile(&patterns).map_err(|_| TooManyPatterns)?;
+        Ok(Self(Arc::new(Compiled { patterns, set })))
+    }
+}
+
+impl From<UrlPatterns> for Vec<UrlPattern> {
+    fn from(list: UrlPatterns) -> Self {
+        list.0.patterns.clone()
+    }
+}
+
 impl PartialEq for UrlPatterns {
     fn eq(&self, other: &Self) -> bool {
-        self.patterns == other.patterns
+        self.0.patterns == other.0.patterns
     }
 }
 

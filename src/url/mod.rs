@@ -17,7 +17,7 @@ mod rules;
 mod series;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
-pub use filter::{UrlPattern, UrlPatternError, UrlPatterns};
+pub use filter::{TooManyPatterns, UrlPattern, UrlPatternError, UrlPatterns};
 pub use host::{HostKey, Site};
 pub use host_rules::HostRules;
 pub use id::{Secret, UrlId};

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use gleaner::fetch::{
-    Conditions, CookieMode, Exchange, Failure, FailureClass, FetchOptions, Fetcher, Guard,
-    NamedHosts, Outcome, Proxy, RequestOverrides, Secret,
+    Conditions, CookieMode, Exchange, Failure, FailureClass, FetchOptions, FetchOverrides, Fetcher,
+    Guard, NamedHosts, Outcome, Proxy, Secret,
 };
 use gleaner::url::parse;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
@@ -92,7 +92,7 @@ async fn a_recorded_request_is_what_was_sent_byte_for_byte() {
     let (address, heads) = server(HELLO).await;
     let mut options = options();
     options.hosts = named(&[("a.example", address)]);
-    options.request.headers = serde_json::from_str(
+    options.headers = serde_json::from_str(
         r#"{"Accept-Language": "de, en;q=0.5", "Accept": "*/*", "From": "a@b.example"}"#,
     )
     .expect("header fields");
@@ -126,10 +126,10 @@ async fn credentials_go_to_their_host_alone_and_not_into_the_record() {
         options.hide_credentials = hide_credentials;
         options.own = vec![(
             "a.example".parse().expect("a pattern"),
-            RequestOverrides {
-                auth: Some(secret("user:hush")),
+            FetchOverrides {
+                auth: Some(Some(secret("user:hush"))),
                 headers: serde_json::from_str(r#"{"X-Api-Key": "hush"}"#).expect("a field"),
-                ..RequestOverrides::default()
+                ..FetchOverrides::default()
             },
         )];
         let fetcher = fetcher(options);
@@ -173,9 +173,9 @@ async fn cookies_are_sent_back_where_that_is_asked_for() {
     ]);
     options.own = vec![(
         "a.example".parse().expect("a pattern"),
-        RequestOverrides {
+        FetchOverrides {
             cookies: Some(CookieMode::Host),
-            ..RequestOverrides::default()
+            ..FetchOverrides::default()
         },
     )];
     let fetcher = fetcher(options);
@@ -199,7 +199,7 @@ async fn cookies_are_sent_back_where_that_is_asked_for() {
 async fn a_proxy_of_http_is_asked_for_whole_urls() {
     let (address, heads) = server(HELLO).await;
     let mut options = options();
-    options.request.proxy = proxy(&format!("http://user:hush@{address}"));
+    options.proxy = proxy(&format!("http://user:hush@{address}"));
     let fetcher = fetcher(options);
     // Names are the proxy's to resolve: nobody else is asked.
     let exchange = fetch(&fetcher, "http://nowhere.example:81/a?b")
@@ -240,7 +240,7 @@ async fn a_proxy_is_no_way_past_the_guard() {
     let (address, heads) = server(HELLO).await;
     for scheme in ["http", "socks5h", "socks5"] {
         let mut options = options();
-        options.request.proxy = proxy(&format!("{scheme}://localhost:{}", address.port()));
+        options.proxy = proxy(&format!("{scheme}://localhost:{}", address.port()));
         let fetcher = fetcher(options);
         for url in [
             "http://10.0.0.1/".to_owned(),
@@ -260,8 +260,8 @@ async fn a_proxy_is_no_way_past_the_guard() {
     // Where names are resolved here, what they lead to is checked, too.
     let dns = Dns::start(|_, _| Names::of(&["10.0.0.1"], 60));
     let mut options = options();
-    options.dns.nameservers = vec![dns.address().parse().expect("an address")];
-    options.request.proxy = proxy(&format!("socks5://localhost:{}", address.port()));
+    options.nameservers = vec![dns.address().parse().expect("an address")];
+    options.proxy = proxy(&format!("socks5://localhost:{}", address.port()));
     let failure = fetch(&fetcher(options), "http://private.example/").await;
     let failure = failure.expect_err("it is refused");
     assert_eq!(failure.class, FailureClass::Guard, "{failure:?}");
@@ -273,7 +273,7 @@ async fn a_proxy_that_wants_other_credentials_is_no_page() {
     let (address, _) =
         server("HTTP/1.1 407 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
     let mut options = options();
-    options.request.proxy = proxy(&format!("http://{address}"));
+    options.proxy = proxy(&format!("http://{address}"));
     let failure = fetch(&fetcher(options), "http://a.example/")
         .await
         .expect_err("no page");
@@ -286,7 +286,7 @@ async fn names_with_addresses_of_their_own_bypass_the_proxy() {
     let (address, heads) = server(HELLO).await;
     let mut options = options();
     // Nobody listens there.
-    options.request.proxy = proxy("http://127.0.0.1:9");
+    options.proxy = proxy("http://127.0.0.1:9");
     options.hosts = named(&[("a.example", address)]);
     fetch(&fetcher(options), "http://a.example/")
         .await
@@ -371,7 +371,7 @@ async fn a_proxy_of_socks_is_asked_for_a_name_or_for_a_checked_address() {
     let (address, asked) = socks().await;
     let check = async |scheme: &str, user: &str, url: &str, expected: &str| {
         let mut options = options();
-        options.request.proxy = proxy(&format!("{scheme}://{user}{address}"));
+        options.proxy = proxy(&format!("{scheme}://{user}{address}"));
         let exchange = fetch(&fetcher(options), url).await.expect("an answer");
         let mut asked = asked.lock().expect("nobody panics with it");
         assert_eq!(text(&asked.remove(0)), expected);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gleaner::config::{self, Config, Origin, flatten};
+use gleaner::dedup::RuleOverrides;
 use serde_json::Value;
 
 use crate::run::{Output, Place, gleaner, page, run};
@@ -626,12 +627,15 @@ fn reference() -> String {
     let mut section = String::new();
     let keys = explained_keys(&read("config/gleaner.toml"));
     assert_eq!(keys.len(), flatten(&Config::default()).len());
+    // Which keys some hosts or pages can have values of their own of.
+    let hosts = serde_json::json!(config::DomainSettings::default());
+    let pages = serde_json::json!(RuleOverrides::default());
     for key in keys {
         if key.section != section {
             section.clone_from(&key.section);
             let _ = write!(
                 text,
-                "\n## {section}\n\n| key | default | flag | what and why |\n|---|---|---|---|\n"
+                "\n## {section}\n\n| key | default | flag | own | what and why |\n|---|---|---|---|---|\n"
             );
         }
         let full = format!("{section}.{}", key.key);
@@ -641,8 +645,20 @@ fn reference() -> String {
         };
         let flag = FLAGS.iter().find(|(_, set, _)| *set == full);
         let flag = flag.map_or_else(String::new, |(flag, ..)| format!("`{flag}`"));
+        let is_of =
+            |overrides: Option<&Value>| overrides.is_some_and(|it| it.get(&key.key).is_some());
+        let own = match section.as_str() {
+            "dedup" if is_of(Some(&pages)) => "page",
+            "url" if key.key != "rule" => "host",
+            section if is_of(hosts.get(section)) => "host",
+            _ => "",
+        };
         let reason = key.reason.replace('|', "\\|");
-        let _ = writeln!(text, "| `{}` | {default} | {flag} | {reason} |", key.key);
+        let _ = writeln!(
+            text,
+            "| `{}` | {default} | {flag} | {own} | {reason} |",
+            key.key
+        );
     }
     for list in ["domain", "dedup.rule"] {
         let _ = write!(text, "\n## {list}\n\n{}", entries(list));

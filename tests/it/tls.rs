@@ -10,6 +10,7 @@ use bytes::Bytes;
 use gleaner::fetch::{
     Cut, Exchange, Failure, FailureClass, FetchOptions, Fetcher, Guard, NamedHosts, Outcome,
 };
+use gleaner::units::Span;
 use gleaner::url::parse;
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -34,8 +35,8 @@ fn fetcher_within(patience: Duration, address: SocketAddr, ca_files: Vec<PathBuf
         ca_files,
         ..FetchOptions::new("test (+https://example.org)")
     };
-    options.request.head_timeout = patience;
-    options.request.total_timeout = patience;
+    options.head_timeout = Span(patience);
+    options.total_timeout = Span(patience);
     let guard = Arc::new(Guard::new(&options));
     Fetcher::new(options, guard).expect("the options are sound")
 }

@@ -243,7 +243,7 @@ fn lists(effective: &Effective) -> Vec<(&'static str, Vec<Entry<'_>>)> {
         matches: json!(entry.hosts),
         settings: entry.settings(),
     });
-    let rules = effective.config.dedup.rule.iter().map(|entry| Entry {
+    let rules = effective.config.dedup_rules.iter().map(|entry| Entry {
         name: entry.name.as_deref(),
         matches: json!(entry.pages),
         settings: entry.settings(),

@@ -23,7 +23,8 @@ pub enum Mask {
 }
 
 /// The kinds of text that are masked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Mask>", into = "Vec<Mask>")]
 pub struct Masks {
     dates: bool,
     times: bool,
@@ -81,6 +82,25 @@ impl FromIterator<Mask> for Masks {
             }
         }
         all
+    }
+}
+
+impl From<Vec<Mask>> for Masks {
+    fn from(list: Vec<Mask>) -> Self {
+        list.into_iter().collect()
+    }
+}
+
+impl From<Masks> for Vec<Mask> {
+    fn from(masks: Masks) -> Self {
+        let all = [
+            (masks.dates, Mask::Dates),
+            (masks.times, Mask::Times),
+            (masks.numbers, Mask::Numbers),
+        ];
+        let all = all.into_iter();
+        all.filter_map(|(is_on, mask)| is_on.then_some(mask))
+            .collect()
     }
 }
 

@@ -60,16 +60,16 @@ impl Gate {
         };
         let policy = self.policies.load().of(&task.host);
         let wishes = [
-            (policy.robots_meta, page.robots),
-            (policy.robots_header, judged.analysed.wishes),
+            (policy.crawl.robots_meta, page.robots),
+            (policy.crawl.robots_header, judged.analysed.wishes),
         ];
         let asked = wishes
             .into_iter()
             .any(|(mode, wishes)| wishes.has(Wish::Nofollow) && policy.obeys(mode));
         let words = [
-            (policy.rel_nofollow, Rel::NOFOLLOW),
-            (policy.rel_ugc, Rel::UGC),
-            (policy.rel_sponsored, Rel::SPONSORED),
+            (policy.crawl.rel_nofollow, Rel::NOFOLLOW),
+            (policy.crawl.rel_ugc, Rel::UGC),
+            (policy.crawl.rel_sponsored, Rel::SPONSORED),
         ];
         let obeyed = words.into_iter().filter(|(mode, _)| policy.obeys(*mode));
         let obeyed = obeyed.fold(Rel::default(), |all, (_, rel)| all.with(rel));

@@ -34,18 +34,18 @@ impl Gate {
         let Some(depth) = group.set.host(&robots.host)?.depth else {
             return Ok(());
         };
-        if policy.max_depth.is_some_and(|max| depth >= max) {
+        if policy.crawl.max_depth.is_some_and(|max| depth >= max) {
             return Ok(());
         }
         let base = robots.host.robots_url();
-        let mut sitemaps: Vec<Url> = match policy.sitemaps {
+        let mut sitemaps: Vec<Url> = match policy.crawl.sitemaps {
             SitemapMode::Off => return Ok(()),
             SitemapMode::Robots | SitemapMode::WellKnown => {
                 named.iter().filter_map(|it| url::join(&base, it).ok())
             }
         }
         .collect();
-        if sitemaps.is_empty() && policy.sitemaps == SitemapMode::WellKnown {
+        if sitemaps.is_empty() && policy.crawl.sitemaps == SitemapMode::WellKnown {
             sitemaps.extend(url::join(&base, "/sitemap.xml"));
         }
         for sitemap in sitemaps {

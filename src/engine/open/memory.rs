@@ -61,8 +61,8 @@ impl MemoryPlan {
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
                 .saturating_add(SEEN_CACHE),
             // One body of maximum length always fits.
-            bodies: at_most(options.fetch.body_budget_bytes, max / 4)
-                .max(options.fetch.request.max_body_bytes.min(1 << 20)),
+            bodies: at_most(options.fetch.body_budget.bytes(), max / 4)
+                .max(options.fetch.max_body.bytes().min(1 << 20)),
             hosts: at_most(options.window, max * 3 / 16 / host),
             host,
         }
@@ -133,14 +133,15 @@ impl fmt::Display for MemoryPlan {
 mod tests {
     use super::*;
     use crate::engine::testing::options;
+    use crate::units::Size;
 
     fn plan(max_memory: u64, expected_urls: u64) -> MemoryPlan {
         let mut options = options();
         options.max_memory = max_memory;
         options.seen.expected_urls = expected_urls;
         (options.window, options.buffer) = (10_000, 32);
-        options.fetch.body_budget_bytes = 256 << 20;
-        options.fetch.request.max_body_bytes = 20 << 20;
+        options.fetch.body_budget = Size::mebibytes(256);
+        options.fetch.max_body = Size::mebibytes(20);
         MemoryPlan::of(&options)
     }
 

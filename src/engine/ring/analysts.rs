@@ -219,7 +219,7 @@ impl Analysts {
     /// Tells whether a page is read as a sitemap: a sitemap by its form, or a feed that a user
     /// gave. Other feeds are not, because many of them list what is linked anyway.
     fn is_sitemap(&self, body: &[u8], url: &Url, is_seed: bool) -> bool {
-        let wanted = self.policies.load().of(&HostKey::of(url)).sitemaps != SitemapMode::Off;
+        let wanted = self.policies.load().of(&HostKey::of(url)).crawl.sitemaps != SitemapMode::Off;
         wanted
             && match sitemap::recognize(body) {
                 None => false,

@@ -224,7 +224,7 @@ impl Scheduler {
                 Action::Refill(request) => {
                     self.reads += 1;
                     let of_host = self.fetchers.policies.load().of(&request.host);
-                    let policy = RobotsPolicy::new(of_host.robots, &self.product_token);
+                    let policy = RobotsPolicy::new(of_host.crawl.robots, &self.product_token);
                     let budget = of_host.traps;
                     let store = Arc::clone(&self.store);
                     let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());

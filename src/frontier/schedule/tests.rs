@@ -13,6 +13,7 @@ use crate::frontier::{
 };
 use crate::learn::TrapPolicy;
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
+use crate::units::Span;
 use crate::url::{Canonicalizer, Secret, parse};
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -237,7 +238,7 @@ impl World {
             Turn::Read if !self.refills.is_empty() => {
                 let refilled = self.refills.swap_remove(pick % self.refills.len());
                 let politeness = Politeness {
-                    delay: DELAY,
+                    delay: Span(DELAY),
                     ..Politeness::none()
                 };
                 self.schedule.refilled(refilled, &politeness);

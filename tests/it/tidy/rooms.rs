@@ -6,18 +6,22 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 21] = [
+pub(super) const ROOMS: [(&str, &[&str]); 22] = [
+    ("units", &[]),
     ("url", &[]),
     ("robots", &[]),
     ("store", &[]),
     ("runs", &[]),
     ("archive", &["url"]),
     ("seeds", &["url"]),
-    ("fetch", &["url"]),
+    ("fetch", &["units", "url"]),
     ("page", &["url"]),
-    ("learn", &["url"]),
-    ("frontier", &["url", "robots", "store", "runs", "learn"]),
-    ("dedup", &["url", "store", "runs"]),
+    ("learn", &["units", "url"]),
+    (
+        "frontier",
+        &["units", "url", "robots", "store", "runs", "learn"],
+    ),
+    ("dedup", &["units", "url", "store", "runs"]),
     ("rows", ALL_ABOVE),
     ("journal", ALL_ABOVE),
     ("engine", ALL_ABOVE),
@@ -25,7 +29,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 21] = [
     (
         "config",
         &[
-            "url", "learn", "frontier", "fetch", "page", "dedup", "engine",
+            "units", "url", "learn", "frontier", "fetch", "page", "dedup", "engine",
         ],
     ),
     ("daemon", &["url", "seeds", "fetch", "engine"]),

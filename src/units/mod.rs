@@ -1,4 +1,8 @@
-//! Durations and sizes as people write them.
+//! The units in which settings are written, durations and sizes, and what a room says of a setting
+//! that it cannot use.
+//!
+//! The rooms' policies are read from the configuration as they are, so their fields have these
+//! types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +12,11 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Reads what is written as a text; of anything else it says what was expected.
+/// The answer of a check of settings: the first key with a value out of its range, as
+/// `section.key`, and what the value must be.
+pub type Checked = Result<(), (&'static str, &'static str)>;
+
+/// Reads a value that is written as text; the error for any other type says what was expected.
 struct Written<T> {
     expected: &'static str,
     kind: PhantomData<T>,
@@ -35,12 +43,15 @@ impl<T: FromStr<Err = String>> Visitor<'_> for Written<T> {
     }
 }
 
-/// A duration, written like `500ms`, `1s`, `10m`, `1h 30m` or `2d`: a day is 24 hours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// A duration, written like `500ms`, `1s`, `10m`, `1h 30m` or `2d`. A day has 24 hours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(into = "String")]
 pub struct Span(pub Duration);
 
 impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(Duration::ZERO);
+
     /// A number of milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
@@ -52,11 +63,11 @@ impl Span {
     }
 }
 
-/// Seconds of a day.
+/// Seconds in a day.
 const DAY: u64 = 86_400;
 
-/// The days that a duration begins with, and what follows them: the parser of the rest knows none,
-/// because a calendar's days differ in length.
+/// Splits a duration into the days that it begins with and the rest. The parser of the rest rejects
+/// days, because the days of a calendar differ in length.
 fn days_and_rest(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -129,13 +140,13 @@ impl Size {
         Self(mebibytes << 20)
     }
 
-    /// As a length in memory.
+    /// The size as a length in memory.
     pub fn bytes(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
-/// Units by descending size: a size is shown in the largest that divides it.
+/// Units, largest first. A size is shown in the largest unit that divides it.
 const UNITS: [(&str, u64); 7] = [
     ("GiB", 1 << 30),
     ("GB", 1_000_000_000),
@@ -181,6 +192,30 @@ impl fmt::Display for Size {
             .find(|(_, bytes)| self.0 >= *bytes && self.0.is_multiple_of(*bytes))
             .unwrap_or(("B", 1));
         write!(f, "{}{unit}", self.0 / bytes)
+    }
+}
+
+/// For `#[serde(with = "units::as_text")]`: a value that is written as it is displayed.
+pub(crate) mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(crate) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }
 
