@@ -14,6 +14,7 @@
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
+//! - `formats`: data directories that earlier versions wrote.
 //! - `memory`: what does not grow.
 //! - `hostile`: what many hosts that misbehave can do to a crawl: nothing.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
@@ -59,6 +60,7 @@ mod packaging;
 mod extract;
 
 mod bad_input;
+mod formats;
 mod full_disk;
 mod hostile;
 mod recovery;
