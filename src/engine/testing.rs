@@ -87,7 +87,7 @@ pub(crate) fn options() -> Options {
 pub(crate) struct World {
     pub(crate) options: Options,
     /// `None` while nobody crawls.
-    pub(in crate::engine) committer: Option<Committer>,
+    pub(crate) committer: Option<Committer>,
     pub(crate) directory: DataDirectory,
     pub(crate) place: TempDir,
     /// Milliseconds since 1970.
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    pub(in crate::engine) fn committer(&mut self) -> &mut Committer {
+    pub(crate) fn committer(&mut self) -> &mut Committer {
         self.committer.as_mut().expect("it crawls")
     }
 

@@ -13,7 +13,7 @@ const MAX_FORMS: u8 = 4;
 
 impl Gate {
     /// Admits what a response points to. Returns `true` if that is another form of the same URL.
-    pub(in crate::engine) fn follow(
+    pub(crate) fn follow(
         &self,
         judged: &Judged<'_>,
         exchange: &Exchange,

@@ -9,11 +9,7 @@ use crate::rows::{Fate, PageRecord};
 use crate::store::{Table, encode};
 
 /// Admits what a part of an earlier crawl's archive knows.
-pub(in crate::engine) fn know(
-    known: KnownPages,
-    rules: &Rules,
-    group: &mut Group<'_>,
-) -> Result<(), Error> {
+pub(crate) fn know(known: KnownPages, rules: &Rules, group: &mut Group<'_>) -> Result<(), Error> {
     for page in known.pages {
         if !group.see(page.id) {
             continue;

@@ -10,8 +10,8 @@ mod seeds;
 mod sitemaps;
 mod sweep;
 
-pub(in crate::engine) use known::know;
-pub(in crate::engine) use sitemaps::LISTED_PER_COMMIT;
+pub(crate) use known::know;
+pub(crate) use sitemaps::LISTED_PER_COMMIT;
 
 use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
@@ -27,16 +27,16 @@ use crate::url::{HostKey, Identity, Url};
 const MAX_PATH: usize = 50;
 
 /// The checks that URLs must pass to be queued.
-pub(in crate::engine) struct Gate {
-    pub(in crate::engine) scope: Scope,
-    pub(in crate::engine) limits: Limits,
-    pub(in crate::engine) policies: SharedPolicies,
-    pub(in crate::engine) identity: Identity,
+pub(crate) struct Gate {
+    pub(crate) scope: Scope,
+    pub(crate) limits: Limits,
+    pub(crate) policies: SharedPolicies,
+    pub(crate) identity: Identity,
 }
 
 /// The source of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Origin {
+pub(crate) enum Origin {
     Seed,
     /// A sitemap named by robots.txt, or by an index of its own host, which makes it in scope.
     Manifest,
@@ -73,7 +73,7 @@ enum Suspicion {
 
 impl Gate {
     /// Queues a URL in the class of its depth if it is admitted. Returns whether it is.
-    pub(in crate::engine) fn admit(
+    pub(crate) fn admit(
         &self,
         queued: QueuedUrl,
         origin: Origin,
@@ -84,7 +84,7 @@ impl Gate {
 
     /// Queues a URL, found on the page `from`, in the given class if it is admitted. Returns
     /// whether it is.
-    pub(in crate::engine) fn admit_in(
+    pub(crate) fn admit_in(
         &self,
         class: u8,
         mut queued: QueuedUrl,
@@ -208,7 +208,7 @@ impl Gate {
 
     /// Re-admits URLs that were deferred for reasons that are gone, unless there is another reason
     /// now.
-    pub(in crate::engine) fn reopen(&self, group: &mut Group<'_>) -> Result<(), Error> {
+    pub(crate) fn reopen(&self, group: &mut Group<'_>) -> Result<(), Error> {
         while let Some((host, tag)) = group.set.reopened.pop() {
             for deferred in take(&host, tag, &mut group.set)? {
                 let Deferred { queued, was_queued } = deferred;
@@ -222,10 +222,7 @@ impl Gate {
     }
 
     /// Returns the part of this that learning needs.
-    pub(in crate::engine) fn learning<'a>(
-        &'a self,
-        policies: &'a crate::frontier::Policies,
-    ) -> Learning<'a> {
+    pub(crate) fn learning<'a>(&'a self, policies: &'a crate::frontier::Policies) -> Learning<'a> {
         Learning {
             policies,
             identity: &self.identity,
@@ -235,7 +232,7 @@ impl Gate {
 
 impl WriteSet {
     /// Counts the admission of a link.
-    pub(in crate::engine) fn count_link(&mut self, answer: &Admission) {
+    pub(crate) fn count_link(&mut self, answer: &Admission) {
         let links = &mut self.state.counters.links;
         match links.get_mut(answer.name()) {
             Some(count) => *count += 1,
@@ -247,7 +244,7 @@ impl WriteSet {
 }
 
 /// Appends a letter to a hop path, dropping the oldest ones of a long path.
-pub(in crate::engine) fn extended(path: &str, letter: char) -> String {
+pub(crate) fn extended(path: &str, letter: char) -> String {
     let skip = path.chars().count().saturating_sub(MAX_PATH - 1);
     path.chars().skip(skip).chain([letter]).collect()
 }

@@ -11,11 +11,7 @@ use crate::store::{Table, keys};
 
 impl Gate {
     /// Admits seeds, whose scope was added before, and returns the reply for whoever waits.
-    pub(in crate::engine) fn seeds(
-        &self,
-        seeds: &Seeds,
-        group: &mut Group<'_>,
-    ) -> Result<SeedsAdded, Error> {
+    pub(crate) fn seeds(&self, seeds: &Seeds, group: &mut Group<'_>) -> Result<SeedsAdded, Error> {
         let mut added = SeedsAdded::default();
         for seed in &seeds.urls {
             if seeds.consent

@@ -16,7 +16,7 @@ use crate::page::sitemap::EntryKind;
 use crate::url::{self, HostKey, Url};
 
 /// Number of listed URLs per commit.
-pub(in crate::engine) const LISTED_PER_COMMIT: usize = 5_000;
+pub(crate) const LISTED_PER_COMMIT: usize = 5_000;
 
 /// Maximum number of indexes in a row that are followed. The protocol allows one.
 const MAX_LEVEL: u8 = 3;
@@ -24,7 +24,7 @@ const MAX_LEVEL: u8 = 3;
 impl Gate {
     /// Queues the sitemaps that a host's robots.txt names, if the host has pages in the crawl and
     /// any of them may be visited.
-    pub(in crate::engine) fn queue_sitemaps(
+    pub(crate) fn queue_sitemaps(
         &self,
         robots: &FetchTask,
         named: &[String],
@@ -81,7 +81,7 @@ impl Gate {
     }
 
     /// Queues a part of what a sitemap lists.
-    pub(in crate::engine) fn queue_listed(
+    pub(crate) fn queue_listed(
         &self,
         sitemap: &FetchTask,
         listed: &[Listed],

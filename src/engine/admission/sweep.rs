@@ -29,11 +29,7 @@ enum Swept {
 impl Gate {
     /// Removes variants of known URLs from the queues of visited hosts, if something was learned
     /// since they were queued.
-    pub(in crate::engine) fn sweep(
-        &self,
-        visits: &[Analysed],
-        group: &mut Group<'_>,
-    ) -> Result<(), Error> {
+    pub(crate) fn sweep(&self, visits: &[Analysed], group: &mut Group<'_>) -> Result<(), Error> {
         for visit in visits {
             let host = &visit.fetched.task.host;
             let state = group.set.known_host(host)?;

@@ -31,9 +31,9 @@ const FEW: u64 = 100;
 
 /// How far a run has examined the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) struct Expiry {
+pub(crate) struct Expiry {
     /// Time after which a document that was not seen expires; `None` for never.
-    pub(in crate::engine) after: Option<Duration>,
+    pub(crate) after: Option<Duration>,
     /// When there is something to examine.
     next: Moment,
     /// The first document to examine then.
@@ -41,7 +41,7 @@ pub(in crate::engine) struct Expiry {
 }
 
 impl Expiry {
-    pub(in crate::engine) fn new(after: Option<Duration>) -> Self {
+    pub(crate) fn new(after: Option<Duration>) -> Self {
         Self {
             after,
             next: Moment(0),
@@ -58,7 +58,7 @@ fn before(now: Moment, wait: Duration) -> i64 {
 
 impl Expiry {
     /// Returns the time until there is something to do.
-    pub(in crate::engine) fn until(&self, now: Moment) -> Duration {
+    pub(crate) fn until(&self, now: Moment) -> Duration {
         match self.after {
             Some(_) => now.until(self.next),
             None => Duration::MAX,
@@ -66,7 +66,7 @@ impl Expiry {
     }
 
     /// Examines some documents, and expires those that were not seen for long.
-    pub(in crate::engine) fn advance(
+    pub(crate) fn advance(
         &mut self,
         lookups: &mut Lookups,
         set: &mut WriteSet,
@@ -101,7 +101,7 @@ impl Expiry {
     }
 
     /// Records in an original's page record that a duplicate of it was seen.
-    pub(in crate::engine) fn see_original(
+    pub(crate) fn see_original(
         &self,
         judged: &Judged<'_>,
         set: &mut WriteSet,
@@ -188,12 +188,12 @@ fn forget(document: &Document, limit: i64, set: &mut WriteSet) -> Result<bool, E
 }
 
 /// Returns `true` if as many documents are dead as live.
-pub(in crate::engine) fn is_mostly_dead(dead: u64, last: DocumentId, retired: &Retired) -> bool {
+pub(crate) fn is_mostly_dead(dead: u64, last: DocumentId, retired: &Retired) -> bool {
     dead >= FEW && dead >= last.saturating_sub(retired.len())
 }
 
 /// Reads what expired in earlier runs.
-pub(in crate::engine) fn read_retired(store: &dyn Store) -> Result<Retired, Error> {
+pub(crate) fn read_retired(store: &dyn Store) -> Result<Retired, Error> {
     let mut retired = Retired::default();
     let prefix = keys::meta::RETIRED;
     for_each(store, Table::Meta, prefix, &mut |key, bytes| {

@@ -9,8 +9,8 @@ mod requeue;
 mod revisit;
 mod succession;
 
-pub(in crate::engine) use expiry::{Expiry, is_mostly_dead, read_retired};
-pub(in crate::engine) use page_records::{validators, write_page_record};
-pub(in crate::engine) use requeue::find;
+pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired};
+pub(crate) use page_records::{validators, write_page_record};
+pub(crate) use requeue::find;
 pub use requeue::{retry, retry_classes};
-pub(in crate::engine) use revisit::Revisits;
+pub(crate) use revisit::Revisits;

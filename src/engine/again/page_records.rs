@@ -17,7 +17,7 @@ use crate::url::Identity;
 
 /// Writes the record of a visit that is over. `record` describes this visit alone, and `document`
 /// is the one that it added.
-pub(in crate::engine) fn write_page_record(
+pub(crate) fn write_page_record(
     judged: &Judged<'_>,
     record: PageRecord,
     document: Option<DocumentId>,
@@ -128,7 +128,7 @@ fn next_revisit(
 /// Returns the validators for the next conditional request: those of a response that is complete
 /// and is a page. For a 304, they describe the page too, and validators that it omits stay the
 /// same.
-pub(in crate::engine) fn validators(judged: &Judged<'_>) -> Option<Validators> {
+pub(crate) fn validators(judged: &Judged<'_>) -> Option<Validators> {
     let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
         return None;
     };

@@ -56,7 +56,7 @@ pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
 }
 
 /// Finds a part of what is to be requeued. Reads the store, so it blocks.
-pub(in crate::engine) fn find(
+pub(crate) fn find(
     store: &dyn Store,
     filter: &RetryFilter,
     from: Option<RetryCursor>,
@@ -145,7 +145,7 @@ impl RetryFilter {
 
 impl PutBack {
     /// Requeues a part, as far as it still applies.
-    pub(in crate::engine) fn put_back(&self, set: &mut WriteSet) -> Result<Retried, Error> {
+    pub(crate) fn put_back(&self, set: &mut WriteSet) -> Result<Retried, Error> {
         let mut done = Retried {
             next: self.next.clone(),
             ..Retried::default()
@@ -213,7 +213,7 @@ impl PutBack {
 
     /// Requeues a part in a running crawl. A host whose failures are forgotten is still visited
     /// politely: what would be due now is due after its delay.
-    pub(in crate::engine) fn put_back_politely(
+    pub(crate) fn put_back_politely(
         &self,
         policies: &Policies,
         set: &mut WriteSet,

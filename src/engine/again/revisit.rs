@@ -18,8 +18,8 @@ use crate::url::UrlId;
 
 /// What a run knows of revisits besides its store.
 #[derive(Debug)]
-pub(in crate::engine) struct Revisits {
-    pub(in crate::engine) policy: RevisitPolicy,
+pub(crate) struct Revisits {
+    pub(crate) policy: RevisitPolicy,
     /// When the next row is due, as far as is known: never later than it is.
     next: Option<Moment>,
     /// How far the pages that have no row were looked for; `None` if there are none.
@@ -30,7 +30,7 @@ pub(in crate::engine) struct Revisits {
 
 impl Revisits {
     /// Reads the state of revisits from the store.
-    pub(in crate::engine) fn open(
+    pub(crate) fn open(
         policy: RevisitPolicy,
         store: &dyn Store,
         from: Moment,
@@ -46,7 +46,7 @@ impl Revisits {
     }
 
     /// Changes the policy. No row is due before `from`.
-    pub(in crate::engine) fn set_policy(
+    pub(crate) fn set_policy(
         &mut self,
         policy: RevisitPolicy,
         store: &dyn Store,
@@ -76,7 +76,7 @@ impl Revisits {
     }
 
     /// Returns the time until there is something to do.
-    pub(in crate::engine) fn until(&self, now: Moment) -> Duration {
+    pub(crate) fn until(&self, now: Moment) -> Duration {
         if !self.is_on() {
             return Duration::MAX;
         }
@@ -89,7 +89,7 @@ impl Revisits {
     }
 
     /// Updates the state with what a committed group scheduled.
-    pub(in crate::engine) fn committed(&mut self, soonest: Option<Moment>, has_orphans: bool) {
+    pub(crate) fn committed(&mut self, soonest: Option<Moment>, has_orphans: bool) {
         self.has_orphans |= has_orphans;
         if let Some(due) = soonest {
             self.next = Some(self.next.map_or(due, |next| next.min(due)));
@@ -98,7 +98,7 @@ impl Revisits {
 
     /// Does what is due at `set.now`: successors of lost originals first, then pages without a row,
     /// then due revisits.
-    pub(in crate::engine) fn advance(&mut self, set: &mut WriteSet) -> Result<(), Error> {
+    pub(crate) fn advance(&mut self, set: &mut WriteSet) -> Result<(), Error> {
         if self.has_orphans {
             self.has_orphans = succession::advance(set)?;
             if !set.batch.is_empty() {
@@ -138,7 +138,7 @@ impl Revisits {
 
     /// Records that a site says a page was modified after its last visit: its revisit is due, but
     /// not before the minimum interval. A revisit that is queued already is left alone.
-    pub(in crate::engine) fn changed(
+    pub(crate) fn changed(
         &self,
         id: UrlId,
         modified: Moment,

@@ -21,15 +21,15 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// When a checkpoint is due.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine) struct CheckpointLimits {
-    pub(in crate::engine) interval: Duration,
-    pub(in crate::engine) keys: usize,
-    pub(in crate::engine) delta_bytes: usize,
+pub(crate) struct CheckpointLimits {
+    pub(crate) interval: Duration,
+    pub(crate) keys: usize,
+    pub(crate) delta_bytes: usize,
 }
 
 /// What no checkpoint covers yet, and the checkpoint in progress.
 #[derive(Debug)]
-pub(in crate::engine) struct Checkpoints {
+pub(crate) struct Checkpoints {
     limits: CheckpointLimits,
     last: Instant,
     /// Deltas that no checkpoint covers, not even the one in progress.
@@ -39,16 +39,16 @@ pub(in crate::engine) struct Checkpoints {
 
 /// Deltas since the last checkpoint.
 #[derive(Debug, Default, Clone, Copy)]
-pub(in crate::engine) struct Deltas {
+pub(crate) struct Deltas {
     /// Sequence of the first, if there is one.
-    pub(in crate::engine) first: Option<u64>,
-    pub(in crate::engine) keys: usize,
-    pub(in crate::engine) bytes: usize,
+    pub(crate) first: Option<u64>,
+    pub(crate) keys: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Deltas {
     /// Counts the delta of one commit; `bytes` is the length of its row.
-    pub(in crate::engine) fn add(&mut self, sequence: u64, delta: &Delta, bytes: usize) {
+    pub(crate) fn add(&mut self, sequence: u64, delta: &Delta, bytes: usize) {
         self.first.get_or_insert(sequence);
         self.keys += delta.keys();
         self.bytes += bytes;
@@ -78,7 +78,7 @@ pub(super) struct Site<'a> {
 
 impl Checkpoints {
     /// Creates the state; deltas that a start replayed are covered by the next checkpoint.
-    pub(in crate::engine) fn new(limits: CheckpointLimits, deltas: Deltas) -> Self {
+    pub(crate) fn new(limits: CheckpointLimits, deltas: Deltas) -> Self {
         Self {
             limits,
             last: Instant::now(),

@@ -47,25 +47,25 @@ const MIN_RECLAIMED: u64 = 200_000;
 const LEFT_PER_REWRITTEN: u64 = 4;
 
 /// The single writer of store, archive, log, runs and documents.
-pub(in crate::engine) struct Committer {
-    pub(in crate::engine) store: Arc<dyn Store>,
-    pub(in crate::engine) archive: Box<dyn Archive>,
-    pub(in crate::engine) log: FetchLog,
-    pub(in crate::engine) state: CrawlState,
-    pub(in crate::engine) disk: DiskState,
-    pub(in crate::engine) lookups: Lookups,
-    pub(in crate::engine) checkpoints: Checkpoints,
-    pub(in crate::engine) gate: Gate,
-    pub(in crate::engine) rules: Rules,
-    pub(in crate::engine) keep: StorePolicy,
-    pub(in crate::engine) revisits: Revisits,
-    pub(in crate::engine) expiry: Expiry,
-    pub(in crate::engine) guard: Arc<Guard>,
-    pub(in crate::engine) failpoint: Option<Failpoint>,
-    pub(in crate::engine) counters: watch::Sender<Counters>,
-    pub(in crate::engine) memory: watch::Sender<MemoryUse>,
+pub(crate) struct Committer {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) archive: Box<dyn Archive>,
+    pub(crate) log: FetchLog,
+    pub(crate) state: CrawlState,
+    pub(crate) disk: DiskState,
+    pub(crate) lookups: Lookups,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) gate: Gate,
+    pub(crate) rules: Rules,
+    pub(crate) keep: StorePolicy,
+    pub(crate) revisits: Revisits,
+    pub(crate) expiry: Expiry,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) failpoint: Option<Failpoint>,
+    pub(crate) counters: watch::Sender<Counters>,
+    pub(crate) memory: watch::Sender<MemoryUse>,
     /// The hosts of this run, for its summary.
-    pub(in crate::engine) run_hosts: RunHosts,
+    pub(crate) run_hosts: RunHosts,
 }
 
 /// The result of collecting the changes of a group.
@@ -77,7 +77,7 @@ enum Collected {
 
 impl Committer {
     /// Commits what arrives until nothing more can arrive, then makes everything durable.
-    pub(in crate::engine) fn run(
+    pub(crate) fn run(
         &mut self,
         entries: &Receiver<Entry>,
         events: &mpsc::Sender<Event>,
@@ -113,7 +113,7 @@ impl Committer {
 
     /// Commits what arrived, in order: consecutive visits as one group, all or nothing, anything
     /// else by itself. `now` is the time of what is not a visit.
-    pub(in crate::engine) fn commit(
+    pub(crate) fn commit(
         &mut self,
         entries: Vec<Entry>,
         now: Moment,
@@ -259,7 +259,7 @@ impl Committer {
     }
 
     /// Collects changes that do not come from strangers' pages.
-    pub(in crate::engine) fn collect(
+    pub(crate) fn collect(
         &mut self,
         now: Moment,
         collect: impl FnOnce(&Judge<'_>, &mut Group<'_>) -> Result<(), Error>,
@@ -323,7 +323,7 @@ impl Committer {
     }
 
     /// Queues the pages whose revisits are due.
-    pub(in crate::engine) fn visit_again(&mut self, now: Moment) -> Result<Vec<Receipt>, Error> {
+    pub(crate) fn visit_again(&mut self, now: Moment) -> Result<Vec<Receipt>, Error> {
         if !self.revisits.until(now).is_zero() {
             return Ok(Vec::new());
         }
@@ -336,7 +336,7 @@ impl Committer {
     }
 
     /// Expires some documents that were not seen for long.
-    pub(in crate::engine) fn expire(&mut self, now: Moment) -> Result<(), Error> {
+    pub(crate) fn expire(&mut self, now: Moment) -> Result<(), Error> {
         if !self.expiry.until(now).is_zero() {
             return Ok(());
         }
@@ -349,7 +349,7 @@ impl Committer {
     }
 
     /// Writes what a group changes, all or nothing, and applies it to memory.
-    pub(in crate::engine) fn write(&mut self, mut set: WriteSet) -> Result<Vec<Receipt>, Error> {
+    pub(crate) fn write(&mut self, mut set: WriteSet) -> Result<Vec<Receipt>, Error> {
         Failpoint::reach(&mut self.failpoint, Step::Judged);
         let records = std::mem::take(&mut set.records);
         let locations = if records.is_empty() {
@@ -408,7 +408,7 @@ impl Committer {
     }
 
     /// Makes a checkpoint if one is due, and reclaims the space of drained queues.
-    pub(in crate::engine) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
+    pub(crate) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
         self.lookups.seen.step(&self.lookups.catalog[SEEN_RUNS]);
         self.reclaim_if_due();
         let (checkpoints, mut site) = self.site();
@@ -416,7 +416,7 @@ impl Committer {
     }
 
     /// Makes a checkpoint of everything committed, and waits for it.
-    pub(in crate::engine) fn checkpoint(&mut self) -> Result<(), Error> {
+    pub(crate) fn checkpoint(&mut self) -> Result<(), Error> {
         let (checkpoints, mut site) = self.site();
         checkpoints.end(&mut site)?;
         checkpoints.begin(&mut site)?;

@@ -8,33 +8,33 @@ use crate::url::UrlId;
 
 /// The effects of one visit.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct VisitEffects {
+pub(crate) struct VisitEffects {
     /// The page whose record the visit wrote, if it did.
-    pub(in crate::engine) page: Option<UrlId>,
+    pub(crate) page: Option<UrlId>,
     /// How many of the group's records belong to this visit.
-    pub(in crate::engine) records: usize,
+    pub(crate) records: usize,
     /// Which of them are the visit's record and its text.
-    pub(in crate::engine) places: Places,
+    pub(crate) places: Places,
     /// The visit's line in the log.
-    pub(in crate::engine) line: Option<LogLine>,
+    pub(crate) line: Option<LogLine>,
     /// The line's description of an answered page; its places are filled in when they are known.
-    pub(in crate::engine) page_line: Option<PageLine>,
+    pub(crate) page_line: Option<PageLine>,
     /// The page on which the URL was found, to be named in the line.
-    pub(in crate::engine) via: Option<UrlId>,
+    pub(crate) via: Option<UrlId>,
 }
 
 /// The records of a visit, by their positions among its own.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::engine) struct Places {
+pub(crate) struct Places {
     /// Kind and position of the visit's record.
-    pub(in crate::engine) main: Option<(RecordKind, usize)>,
+    pub(crate) main: Option<(RecordKind, usize)>,
     /// Where the main text is.
-    pub(in crate::engine) text: Option<TextPlace>,
+    pub(crate) text: Option<TextPlace>,
 }
 
 /// Where a page's main text is.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine) enum TextPlace {
+pub(crate) enum TextPlace {
     /// In a record of the visit.
     Own(RecordKind, usize),
     /// In the body of an earlier stored response that says the same.
@@ -43,7 +43,7 @@ pub(in crate::engine) enum TextPlace {
 
 impl Places {
     /// Returns `true` if the archive keeps the body.
-    pub(in crate::engine) fn keep_body(&self) -> bool {
+    pub(crate) fn keep_body(&self) -> bool {
         matches!(self.main, Some((RecordKind::Response, _)))
     }
 }

@@ -14,24 +14,24 @@ use crate::rows::PAGES;
 use crate::url::UrlId;
 
 /// Visits that are judged together.
-pub(in crate::engine) struct Group<'a> {
-    pub(in crate::engine) set: WriteSet,
+pub(crate) struct Group<'a> {
+    pub(crate) set: WriteSet,
     lookups: &'a mut Lookups,
 }
 
 impl<'a> Group<'a> {
     /// Creates a group without changes.
-    pub(in crate::engine) fn new(set: WriteSet, lookups: &'a mut Lookups) -> Self {
+    pub(crate) fn new(set: WriteSet, lookups: &'a mut Lookups) -> Self {
         Self { set, lookups }
     }
 
     /// Returns `true` if a URL was admitted, by an earlier commit or by this group.
-    pub(in crate::engine) fn is_seen(&mut self, id: UrlId) -> bool {
+    pub(crate) fn is_seen(&mut self, id: UrlId) -> bool {
         self.set.has_seen(id) || self.lookups.is_seen(id)
     }
 
     /// Marks a URL as admitted. Returns `true` if it was not before.
-    pub(in crate::engine) fn see(&mut self, id: UrlId) -> bool {
+    pub(crate) fn see(&mut self, id: UrlId) -> bool {
         let is_new = !self.is_seen(id);
         if is_new {
             self.set.note_seen(id);
@@ -40,10 +40,7 @@ impl<'a> Group<'a> {
     }
 
     /// Returns a document by its number.
-    pub(in crate::engine) fn document(
-        &self,
-        id: DocumentId,
-    ) -> Result<Option<Arc<Document>>, Error> {
+    pub(crate) fn document(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
         match self.set.documents.get(id) {
             Some(document) => Ok(Some(Arc::clone(document))),
             None => Ok(self.lookups.index.documents().get(id)?),
@@ -51,7 +48,7 @@ impl<'a> Group<'a> {
     }
 
     /// Returns the verdict of the index on a page, by its rule. Only live originals count.
-    pub(in crate::engine) fn judge(
+    pub(crate) fn judge(
         &self,
         page: UrlId,
         url: &str,
@@ -71,10 +68,7 @@ impl<'a> Group<'a> {
     }
 
     /// Returns the document whose stored payload has this digest.
-    pub(in crate::engine) fn find_payload(
-        &self,
-        payload: &[u8; 32],
-    ) -> Result<Option<Arc<Document>>, Error> {
+    pub(crate) fn find_payload(&self, payload: &[u8; 32]) -> Result<Option<Arc<Document>>, Error> {
         let runs = self.lookups.dedup_runs();
         Ok(match self.lookups.index.find_payload(payload, runs)? {
             Some(document) => Some(document),
@@ -84,7 +78,7 @@ impl<'a> Group<'a> {
 
     /// Returns `true` if a document is a live original: its page is committed as that document, or
     /// will be with this group.
-    pub(in crate::engine) fn is_live_original(&self, document: &Document) -> Result<bool, Error> {
+    pub(crate) fn is_live_original(&self, document: &Document) -> Result<bool, Error> {
         if self.set.documents.get(document.id).is_some() {
             return Ok(true);
         }
@@ -97,7 +91,7 @@ impl<'a> Group<'a> {
     }
 
     /// Returns `true` if the response of a document is in the archive, or will be with this group.
-    pub(in crate::engine) fn is_archived(&self, document: &Document) -> bool {
+    pub(crate) fn is_archived(&self, document: &Document) -> bool {
         let (stored, tail) = (&document.stored, &self.set.disk.archive);
         self.set.documents.get(document.id).is_some()
             || stored.is_elsewhere()
@@ -105,7 +99,7 @@ impl<'a> Group<'a> {
     }
 
     /// Adds the next document of the crawl and returns its number.
-    pub(in crate::engine) fn add_document(&mut self, mut document: Document) -> DocumentId {
+    pub(crate) fn add_document(&mut self, mut document: Document) -> DocumentId {
         self.set.state.last_document += 1;
         document.id = self.set.state.last_document;
         let features = self.lookups.index.features();
@@ -115,7 +109,7 @@ impl<'a> Group<'a> {
 
     /// Removes the fingerprints of a document, so that nothing repeats it any more, and returns it
     /// as changed.
-    pub(in crate::engine) fn withdraw(&mut self, document: &Document) -> Document {
+    pub(crate) fn withdraw(&mut self, document: &Document) -> Document {
         let withdrawn = Document {
             fingerprints: Fingerprints::default(),
             ..document.clone()

@@ -28,12 +28,12 @@ const ROBOTS_TTL: Duration = Duration::from_hours(24);
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]
-pub(in crate::engine) struct Judge<'a> {
-    pub(in crate::engine) gate: &'a Gate,
-    pub(in crate::engine) rules: &'a Rules,
-    pub(in crate::engine) keep: StorePolicy,
-    pub(in crate::engine) revisits: &'a Revisits,
-    pub(in crate::engine) expiry: &'a Expiry,
+pub(crate) struct Judge<'a> {
+    pub(crate) gate: &'a Gate,
+    pub(crate) rules: &'a Rules,
+    pub(crate) keep: StorePolicy,
+    pub(crate) revisits: &'a Revisits,
+    pub(crate) expiry: &'a Expiry,
 }
 
 /// Why a URL is fetched once more before its visit counts.
@@ -54,11 +54,7 @@ enum End {
 
 impl Judge<'_> {
     /// Judges a visit and collects its effects.
-    pub(in crate::engine) fn visit(
-        &self,
-        analysed: &Analysed,
-        group: &mut Group<'_>,
-    ) -> Result<(), Error> {
+    pub(crate) fn visit(&self, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
         #[cfg(test)]
         poison::meet(analysed);
         let judged = compare(analysed, self.rules, group)?;

@@ -15,8 +15,8 @@ mod queues;
 mod records;
 mod write_set;
 
-pub(in crate::engine) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
-pub(in crate::engine) use committer::Committer;
-pub(in crate::engine) use group::Group;
-pub(in crate::engine) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
-pub(in crate::engine) use write_set::WriteSet;
+pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
+pub(crate) use committer::Committer;
+pub(crate) use group::Group;
+pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
+pub(crate) use write_set::WriteSet;

@@ -11,16 +11,12 @@ use crate::url::HostKey;
 
 impl WriteSet {
     /// Queues a URL at its host, in the class of its depth or expectation.
-    pub(in crate::engine) fn queue(
-        &mut self,
-        queued: QueuedUrl,
-        host: HostKey,
-    ) -> Result<(), Error> {
+    pub(crate) fn queue(&mut self, queued: QueuedUrl, host: HostKey) -> Result<(), Error> {
         self.queue_in(queued.class(), queued, host)
     }
 
     /// Queues a URL in one class of its host's queue.
-    pub(in crate::engine) fn queue_in(
+    pub(crate) fn queue_in(
         &mut self,
         class: u8,
         queued: QueuedUrl,
@@ -56,11 +52,7 @@ impl WriteSet {
     }
 
     /// Removes a URL from its host's queue.
-    pub(in crate::engine) fn leave_queue(
-        &mut self,
-        host: &HostKey,
-        place: Place,
-    ) -> Result<(), Error> {
+    pub(crate) fn leave_queue(&mut self, host: &HostKey, place: Place) -> Result<(), Error> {
         let key = keys::queue(host.as_str(), place.class, place.block.last);
         // A variant may have been removed from the queue while it was being visited.
         let removed = if self.host(host)?.learned_rules.swept {

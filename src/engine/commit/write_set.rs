@@ -22,39 +22,39 @@ use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
 
 /// The changes of a group.
-pub(in crate::engine) struct WriteSet {
+pub(crate) struct WriteSet {
     /// The store, which is read where the group has changed nothing.
-    pub(in crate::engine) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// The crawl's state as the group leaves it.
-    pub(in crate::engine) state: CrawlState,
+    pub(crate) state: CrawlState,
     /// The state of this disk's files as the group leaves it.
-    pub(in crate::engine) disk: DiskState,
+    pub(crate) disk: DiskState,
     /// Time at which the last of the visits ended.
-    pub(in crate::engine) now: Moment,
+    pub(crate) now: Moment,
     /// Rows that are final already.
-    pub(in crate::engine) batch: Batch,
+    pub(crate) batch: Batch,
     /// Documents of the group, whose places in the archive become known with its records.
-    pub(in crate::engine) documents: Pending,
+    pub(crate) documents: Pending,
     /// Committed documents that the group changes.
-    pub(in crate::engine) withdrawn: Vec<Document>,
+    pub(crate) withdrawn: Vec<Document>,
     /// Documents that expire with the group.
-    pub(in crate::engine) expired: Vec<DocumentId>,
+    pub(crate) expired: Vec<DocumentId>,
     /// Records to append to the archive, visit by visit.
-    pub(in crate::engine) records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
     /// What each visit changes besides rows, in order of arrival.
-    pub(in crate::engine) visits: Vec<VisitEffects>,
+    pub(crate) visits: Vec<VisitEffects>,
     /// What the schedule is told about the visit, or the seeds, being judged.
-    pub(in crate::engine) receipt: Receipt,
-    pub(in crate::engine) receipts: Vec<Receipt>,
+    pub(crate) receipt: Receipt,
+    pub(crate) receipts: Vec<Receipt>,
     /// Blocks of queues from which URLs are removed unvisited, by key, with all URLs removed so
     /// far.
-    pub(in crate::engine) swept: BTreeMap<Vec<u8>, u64>,
+    pub(crate) swept: BTreeMap<Vec<u8>, u64>,
     /// Hosts at which deferred URLs may be re-admitted, with the tags of these URLs.
-    pub(in crate::engine) reopened: Vec<(HostKey, [u8; 8])>,
+    pub(crate) reopened: Vec<(HostKey, [u8; 8])>,
     /// Earliest revisit that the group scheduled.
-    pub(in crate::engine) soonest_revisit: Option<Moment>,
+    pub(crate) soonest_revisit: Option<Moment>,
     /// Set if a cluster may be without an original.
-    pub(in crate::engine) has_orphans: bool,
+    pub(crate) has_orphans: bool,
     /// Keys of the URLs that the group admits, in order and for look-ups.
     seen: Vec<u64>,
     seen_keys: HashSet<u64>,
@@ -127,19 +127,19 @@ impl Parked {
 }
 
 /// A write set that is ready to be committed, and what is applied to memory afterwards.
-pub(in crate::engine) struct Prepared {
-    pub(in crate::engine) batch: Batch,
-    pub(in crate::engine) state: CrawlState,
-    pub(in crate::engine) disk: DiskState,
-    pub(in crate::engine) delta: Delta,
+pub(crate) struct Prepared {
+    pub(crate) batch: Batch,
+    pub(crate) state: CrawlState,
+    pub(crate) disk: DiskState,
+    pub(crate) delta: Delta,
     /// Length of the delta's row in bytes; 0 if the group adds nothing.
-    pub(in crate::engine) delta_bytes: usize,
+    pub(crate) delta_bytes: usize,
 }
 
 impl WriteSet {
     /// Creates an empty set on top of a store and its states, for visits the last of which ended at
     /// `now`.
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         store: Arc<dyn Store>,
         state: CrawlState,
         disk: DiskState,
@@ -177,33 +177,30 @@ impl WriteSet {
     }
 
     /// Closes the receipt of the visit, or the seeds, that were judged.
-    pub(in crate::engine) fn end_receipt(&mut self) {
+    pub(crate) fn end_receipt(&mut self) {
         let receipt = std::mem::take(&mut self.receipt);
         self.receipts.push(receipt);
     }
 
     /// Marks a URL as admitted.
-    pub(in crate::engine) fn note_seen(&mut self, id: UrlId) {
+    pub(crate) fn note_seen(&mut self, id: UrlId) {
         if self.seen_keys.insert(id.key()) {
             self.seen.push(id.key());
         }
     }
 
     /// Returns `true` if the group admitted a URL.
-    pub(in crate::engine) fn has_seen(&self, id: UrlId) -> bool {
+    pub(crate) fn has_seen(&self, id: UrlId) -> bool {
         self.seen_keys.contains(&id.key())
     }
 
     /// Returns the state of a host, to be changed.
-    pub(in crate::engine) fn host(&mut self, host: &HostKey) -> Result<&mut HostState, Error> {
+    pub(crate) fn host(&mut self, host: &HostKey) -> Result<&mut HostState, Error> {
         Ok(&mut self.host_row(host)?.state)
     }
 
     /// Returns the state of a host, if it has one.
-    pub(in crate::engine) fn known_host(
-        &mut self,
-        host: &HostKey,
-    ) -> Result<Option<&HostState>, Error> {
+    pub(crate) fn known_host(&mut self, host: &HostKey) -> Result<Option<&HostState>, Error> {
         let at = self.place_of_host(host)?;
         let row = &self.hosts[at];
         Ok(row.is_known.then_some(&row.state))
@@ -250,13 +247,13 @@ impl WriteSet {
     }
 
     /// Returns what was spent on the domain of a host.
-    pub(in crate::engine) fn spent(&mut self, host: &HostKey) -> Result<Spent, Error> {
+    pub(crate) fn spent(&mut self, host: &HostKey) -> Result<Spent, Error> {
         let at = self.place_of_domain(host)?;
         Ok(self.domains[at].spent)
     }
 
     /// Returns what was spent on the domain of a host, to be changed.
-    pub(in crate::engine) fn spend(&mut self, host: &HostKey) -> Result<&mut Spent, Error> {
+    pub(crate) fn spend(&mut self, host: &HostKey) -> Result<&mut Spent, Error> {
         let at = self.place_of_domain(host)?;
         self.domains[at].is_changed = true;
         Ok(&mut self.domains[at].spent)
@@ -285,18 +282,12 @@ impl WriteSet {
     }
 
     /// Returns the record of a page as committed, whatever the group changes.
-    pub(in crate::engine) fn committed_page(
-        &self,
-        page: UrlId,
-    ) -> Result<Option<PageRecord>, Error> {
+    pub(crate) fn committed_page(&self, page: UrlId) -> Result<Option<PageRecord>, Error> {
         Ok(PAGES.get(&*self.store, page.as_bytes())?)
     }
 
     /// Returns the record of a page, to be changed; `None` if the page has none.
-    pub(in crate::engine) fn page(
-        &mut self,
-        page: UrlId,
-    ) -> Result<Option<&mut PageRecord>, Error> {
+    pub(crate) fn page(&mut self, page: UrlId) -> Result<Option<&mut PageRecord>, Error> {
         if !self.pages.contains_key(&page) {
             let Some(record) = self.committed_page(page)? else {
                 return Ok(None);
@@ -307,7 +298,7 @@ impl WriteSet {
     }
 
     /// Writes the record of a page, with the document of this group that it will contain.
-    pub(in crate::engine) fn put_page(
+    pub(crate) fn put_page(
         &mut self,
         page: UrlId,
         record: PageRecord,
@@ -317,7 +308,7 @@ impl WriteSet {
     }
 
     /// Writes a host's robots.txt, with the document of this group that contains it.
-    pub(in crate::engine) fn put_robots(
+    pub(crate) fn put_robots(
         &mut self,
         host: &HostKey,
         row: RobotsRow,
@@ -328,7 +319,7 @@ impl WriteSet {
     }
 
     /// Returns a row of `Learned`.
-    pub(in crate::engine) fn learned(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn learned(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if let Some(learned) = self.learned.get(key) {
             return Ok(learned.row.clone());
         }
@@ -342,12 +333,12 @@ impl WriteSet {
     }
 
     /// Writes a row of `Learned`.
-    pub(in crate::engine) fn learn(&mut self, key: Vec<u8>, row: Vec<u8>) {
+    pub(crate) fn learn(&mut self, key: Vec<u8>, row: Vec<u8>) {
         self.set_learned(key, Some(row));
     }
 
     /// Removes a row of `Learned`.
-    pub(in crate::engine) fn unlearn(&mut self, key: Vec<u8>) {
+    pub(crate) fn unlearn(&mut self, key: Vec<u8>) {
         self.set_learned(key, None);
     }
 
@@ -358,7 +349,7 @@ impl WriteSet {
 
     /// Returns the rows of `Learned` under a prefix, in key order. For prefixes with a bounded
     /// number of rows.
-    pub(in crate::engine) fn learned_rows(&self, prefix: &[u8]) -> Result<Vec<Row>, Error> {
+    pub(crate) fn learned_rows(&self, prefix: &[u8]) -> Result<Vec<Row>, Error> {
         let mut rows = BTreeMap::new();
         for_each(&*self.store, Table::Learned, prefix, &mut |key, row| {
             rows.insert(key.to_vec(), row.to_vec());
@@ -375,7 +366,7 @@ impl WriteSet {
     }
 
     /// Returns everything as one batch, the state last.
-    pub(in crate::engine) fn prepare(self) -> Prepared {
+    pub(crate) fn prepare(self) -> Prepared {
         let (mut batch, mut state, disk) = (self.batch, self.state, self.disk);
         for (id, mut row) in self.pages {
             if let Some(document) = row.document.and_then(|id| self.documents.get(id)) {

@@ -14,7 +14,7 @@ use crate::store::{Table, decode, encode, keys};
 use crate::url::{self, HostKey, Url, UrlId};
 
 /// Tag of the deferred URLs of a host that is an alias.
-pub(in crate::engine) const TAG: [u8; 8] = *b"as alias";
+pub(crate) const TAG: [u8; 8] = *b"as alias";
 
 /// A host that is or was an alias of another: its row in `Learned`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ fn alias_key(host: &HostKey) -> Vec<u8> {
 impl Learning<'_> {
     /// Counts a page's first response for its host and for the host that has the same page, which
     /// may make one an alias of the other.
-    pub(in crate::engine) fn compare_hosts(
+    pub(crate) fn compare_hosts(
         &self,
         judged: &Judged<'_>,
         group: &mut Group<'_>,
@@ -143,7 +143,7 @@ impl Learning<'_> {
 
 /// Returns where a page is under the other host's name, if its host is an alias. A sample of its
 /// pages is visited under their own name nevertheless.
-pub(in crate::engine) fn elsewhere(
+pub(crate) fn elsewhere(
     url: &Url,
     id: UrlId,
     host: &HostKey,

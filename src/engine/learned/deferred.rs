@@ -11,10 +11,10 @@ use crate::url::HostKey;
 const MAX_DEFERRED: u32 = 1_000;
 
 /// A deferred URL.
-pub(in crate::engine) struct Deferred {
-    pub(in crate::engine) queued: QueuedUrl,
+pub(crate) struct Deferred {
+    pub(crate) queued: QueuedUrl,
     /// Set if it was queued when it was deferred.
-    pub(in crate::engine) was_queued: bool,
+    pub(crate) was_queued: bool,
 }
 
 /// Returns the prefix of the rows deferred at a host under one tag.
@@ -23,7 +23,7 @@ fn prefix(host: &HostKey, tag: [u8; 8]) -> Vec<u8> {
 }
 
 /// Defers a URL under the tag of its reason.
-pub(in crate::engine) fn defer(
+pub(crate) fn defer(
     deferred: &Deferred,
     host: &HostKey,
     tag: [u8; 8],
@@ -42,7 +42,7 @@ pub(in crate::engine) fn defer(
 }
 
 /// Takes out the URLs deferred at a host under one tag.
-pub(in crate::engine) fn take(
+pub(crate) fn take(
     host: &HostKey,
     tag: [u8; 8],
     set: &mut WriteSet,

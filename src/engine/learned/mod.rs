@@ -4,13 +4,13 @@
 //! The rules are pure and in the room `learn`. They are applied at admission; what a visit teaches
 //! changes rows and names the URLs that may be re-admitted, which admission then does.
 
-pub(in crate::engine) mod aliases;
+pub(crate) mod aliases;
 mod deferred;
-pub(in crate::engine) mod refusals;
-pub(in crate::engine) mod traps;
-pub(in crate::engine) mod variants;
+pub(crate) mod refusals;
+pub(crate) mod traps;
+pub(crate) mod variants;
 
-pub(in crate::engine) use deferred::{Deferred, defer, take};
+pub(crate) use deferred::{Deferred, defer, take};
 
 use crate::dedup::DocumentId;
 use crate::engine::Error;
@@ -20,15 +20,15 @@ use crate::frontier::Policies;
 use crate::url::Identity;
 
 /// What learning needs besides rows: how hosts are treated, and the identity of URLs.
-pub(in crate::engine) struct Learning<'a> {
-    pub(in crate::engine) policies: &'a Policies,
-    pub(in crate::engine) identity: &'a Identity,
+pub(crate) struct Learning<'a> {
+    pub(crate) policies: &'a Policies,
+    pub(crate) identity: &'a Identity,
 }
 
 impl Learning<'_> {
     /// Learns from a page's first response, which made this document, if any. What may be
     /// re-admitted now is named in the group's write set.
-    pub(in crate::engine) fn take_in(
+    pub(crate) fn take_in(
         &self,
         judged: &Judged<'_>,
         document: Option<DocumentId>,

@@ -16,7 +16,7 @@ const MAX_TEXT: usize = 1_000;
 
 /// Returns the verdict on a page, unless its host repeats its text: then the page is ineligible,
 /// and the original of that text is withdrawn if it is from the same host.
-pub(in crate::engine) fn unless_repeated(
+pub(crate) fn unless_repeated(
     verdict: Verdict,
     judged: &Judged<'_>,
     rules: &Rules,

@@ -25,7 +25,7 @@ const MAX_SKELETON: usize = 64 << 10;
 
 /// What is known for or against a URL that could be admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Reputation {
+pub(crate) enum Reputation {
     /// Nothing is known against it.
     Usual,
     /// It has a low expectation.
@@ -42,7 +42,7 @@ fn kinds(url: &Url) -> impl Iterator<Item = (Pattern, u32)> {
 }
 
 /// The rows on which trap decisions rest: as changed by a group, or as committed.
-pub(in crate::engine) trait TrapRows {
+pub(crate) trait TrapRows {
     /// Returns the state of a host, if it has one.
     fn host_state(&mut self, host: &HostKey) -> Result<Option<&HostState>, Error>;
     /// Returns what was spent on the domain of a host.
@@ -104,7 +104,7 @@ pub(crate) fn trap_of(
 
 /// Returns what is known for or against a URL, by what is committed and what this group has
 /// changed.
-pub(in crate::engine) fn reputation(
+pub(crate) fn reputation(
     url: &Url,
     host: &HostKey,
     policy: &TrapPolicy,
@@ -170,11 +170,7 @@ fn pattern_state(
 }
 
 /// Counts an admitted URL for its host, domain and pattern.
-pub(in crate::engine) fn count_admitted(
-    url: &Url,
-    host: &HostKey,
-    set: &mut WriteSet,
-) -> Result<(), Error> {
+pub(crate) fn count_admitted(url: &Url, host: &HostKey, set: &mut WriteSet) -> Result<(), Error> {
     set.spend(host)?.admitted += 1;
     let state = set.host(host)?;
     state.admitted += 1;
@@ -204,7 +200,7 @@ pub(in crate::engine) fn count_admitted(
 }
 
 /// Adds the cost of a visit to what was spent on the domain.
-pub(in crate::engine) fn count_spent(
+pub(crate) fn count_spent(
     host: &HostKey,
     exchange: &Exchange,
     set: &mut WriteSet,
@@ -234,7 +230,7 @@ fn known_or_new(
 }
 
 /// Counts a page's first response for its host and for the patterns of its URL.
-pub(in crate::engine) fn record_outcome(
+pub(crate) fn record_outcome(
     judged: &Judged<'_>,
     policy: &TrapPolicy,
     set: &mut WriteSet,

@@ -24,7 +24,7 @@ use crate::url::{self, HostKey, Identity, Url, UrlId};
 const MAX_VISITED: u32 = 10_000;
 
 /// Returns the tag of the deferred variants of a host.
-pub(in crate::engine) fn tag(generation: u32) -> [u8; 8] {
+pub(crate) fn tag(generation: u32) -> [u8; 8] {
     let [a, b, c, d] = generation.to_be_bytes();
     [b'l', b'e', b's', b's', a, b, c, d]
 }
@@ -47,7 +47,7 @@ fn evidence(host: &HostKey, subject: &Subject, group: &mut Group<'_>) -> Result<
 }
 
 /// Returns the identity of URLs under the learned rules of their host, and the generation of these.
-pub(in crate::engine) fn under_learned_rules(
+pub(crate) fn under_learned_rules(
     identity: &Identity,
     host: &HostKey,
     learned_rules: &LearnedRules,
@@ -110,7 +110,7 @@ fn may_have_variants(url: &Url) -> bool {
 impl Learning<'_> {
     /// Returns `true` if an unknown URL is a variant of a known one, by the learned rules of its
     /// host. If it is not, it is remembered as one of which others are variants.
-    pub(in crate::engine) fn is_variant(
+    pub(crate) fn is_variant(
         &self,
         url: &Url,
         id: UrlId,
@@ -127,7 +127,7 @@ impl Learning<'_> {
     }
 
     /// Returns `true` if a URL of this form was admitted; if not, marks the form as admitted.
-    pub(in crate::engine) fn is_known_form(
+    pub(crate) fn is_known_form(
         form: UrlId,
         generation: u32,
         id: UrlId,
@@ -140,7 +140,7 @@ impl Learning<'_> {
     }
 
     /// Defers a variant. Returns `true` if it is to be visited instead, in order to check the rule.
-    pub(in crate::engine) fn suppress(
+    pub(crate) fn suppress(
         &self,
         queued: &QueuedUrl,
         host: &HostKey,
@@ -160,7 +160,7 @@ impl Learning<'_> {
     }
 
     /// Learns from a page's first response.
-    pub(in crate::engine) fn learn(
+    pub(crate) fn learn(
         &self,
         judged: &Judged<'_>,
         document: Option<DocumentId>,

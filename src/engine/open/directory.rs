@@ -108,7 +108,7 @@ impl DataDirectory {
     }
 
     /// Checks that there is a crawl whose files this version reads; does not take the directory.
-    pub(in crate::engine) fn check_version(path: &Path) -> Result<(), DirectoryError> {
+    pub(crate) fn check_version(path: &Path) -> Result<(), DirectoryError> {
         read_version(path).map(drop)
     }
 
@@ -128,7 +128,7 @@ impl DataDirectory {
 
     /// Returns `true` if a process has the directory at this moment. Asking prevents nobody from
     /// taking it.
-    pub(in crate::engine) fn is_taken(path: &Path) -> bool {
+    pub(crate) fn is_taken(path: &Path) -> bool {
         // The lock is shared and released at once; processes that take the directory wait for it.
         let lock = File::open(path.join("lock"));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))

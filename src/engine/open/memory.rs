@@ -11,21 +11,21 @@ pub struct MemoryPlan {
     /// What they may take together.
     max: u64,
     /// Block cache of the store.
-    pub(in crate::engine) store_cache: u64,
+    pub(crate) store_cache: u64,
     /// Rows that the store has not written to its tables; twice that while it compacts.
-    pub(in crate::engine) store_buffers: u64,
+    pub(crate) store_buffers: u64,
     /// Cache that the engine of the documents is configured with; it takes [`SLED`] times that.
-    pub(in crate::engine) documents_cache: u64,
+    pub(crate) documents_cache: u64,
     /// Deltas since the last checkpoint, whose documents are in memory.
-    pub(in crate::engine) delta_bytes: usize,
+    pub(crate) delta_bytes: usize,
     /// Number of keys inserted since the last checkpoint; twice as many while one is written.
-    pub(in crate::engine) keys: usize,
+    pub(crate) keys: usize,
     /// Filters of URLs seen, and the cache in front of them.
     filters: u64,
     /// Bodies between first byte and commit.
-    pub(in crate::engine) bodies: usize,
+    pub(crate) bodies: usize,
     /// Number of hosts in the schedule, with their next URLs.
-    pub(in crate::engine) hosts: usize,
+    pub(crate) hosts: usize,
     /// Maximum size of such a host.
     host: u64,
 }

@@ -25,7 +25,7 @@ use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, ke
 use crate::url::Identity;
 
 /// Store, runs and documents of a crawl, up to the last commit.
-pub(in crate::engine) struct Standby {
+pub(crate) struct Standby {
     pub(super) store: Arc<dyn Store>,
     pub(super) identity: Identity,
     pub(super) state: CrawlState,

@@ -19,7 +19,7 @@ use crate::store::{Batch, Durability, Embedded, Store, Table, encode, keys};
 use crate::url::Secret;
 
 /// Opens the store of a data directory for reading.
-pub(in crate::engine) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
+pub(crate) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
     let store = open_as_it_is(directory, 4 << 20, 8 << 20)?;
     migrate(directory, &*store, &mut None)?;
     Ok(store)
@@ -135,7 +135,7 @@ fn check_url_form(store: &dyn Store, options: &Options) -> Result<(), Error> {
 }
 
 /// Returns the secret from which URL ids of this crawl are made.
-pub(in crate::engine) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
+pub(crate) fn read_secret(store: &dyn Store) -> Result<Secret, Error> {
     store
         .get(Table::Meta, keys::meta::SECRET)?
         .and_then(|bytes| Some(Secret::from_bytes(bytes.try_into().ok()?)))

@@ -35,23 +35,23 @@ type Analysis = (Findings, Result<Fingerprints, Ineligible>);
 
 /// What an analyst needs besides its visits.
 #[derive(Clone)]
-pub(in crate::engine) struct Analysts {
-    pub(in crate::engine) reader: Reader,
-    pub(in crate::engine) policies: SharedPolicies,
+pub(crate) struct Analysts {
+    pub(crate) reader: Reader,
+    pub(crate) policies: SharedPolicies,
     /// Counts the analysts that wait for the committer.
-    pub(in crate::engine) waiting: Waiting,
+    pub(crate) waiting: Waiting,
     /// Time at which the run ends, whatever is left.
-    pub(in crate::engine) curfew: Curfew,
+    pub(crate) curfew: Curfew,
 }
 
 /// An instant after which nothing more is read. Visits that wait then are left to the next run,
 /// which repeats them: a run that is to end must not wait for pages that take long to read.
 #[derive(Clone, Default)]
-pub(in crate::engine) struct Curfew(Arc<OnceLock<Instant>>);
+pub(crate) struct Curfew(Arc<OnceLock<Instant>>);
 
 impl Curfew {
     /// Sets the instant. Only the first call has an effect.
-    pub(in crate::engine) fn set(&self, instant: Instant) {
+    pub(crate) fn set(&self, instant: Instant) {
         let _ = self.0.set(instant);
     }
 
@@ -64,7 +64,7 @@ impl Curfew {
 
 impl Analysts {
     /// Returns the state at the beginning of a run: no analyst waits and no end is set.
-    pub(in crate::engine) fn new(reader: Reader, policies: SharedPolicies) -> Self {
+    pub(crate) fn new(reader: Reader, policies: SharedPolicies) -> Self {
         Self {
             reader,
             policies,
@@ -74,7 +74,7 @@ impl Analysts {
     }
 
     /// Starts `count` analysts. They end when the fetchers or the committer are gone.
-    pub(in crate::engine) fn start(
+    pub(crate) fn start(
         &self,
         count: usize,
         fetched: mpsc::Receiver<Fetched>,
@@ -111,7 +111,7 @@ impl Analysts {
             .collect()
     }
 
-    pub(in crate::engine) fn analyse(&self, mut fetched: Fetched) -> Analysed {
+    pub(crate) fn analyse(&self, mut fetched: Fetched) -> Analysed {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
@@ -184,7 +184,7 @@ impl Analysts {
     }
 
     /// Reads a page, and signs it if it is complete. A feed given as a seed is read as a sitemap.
-    pub(in crate::engine) fn read_page(
+    pub(crate) fn read_page(
         &self,
         exchange: &Exchange,
         url: &Url,

@@ -7,7 +7,7 @@ use crate::frontier::{Answer, Trouble};
 use crate::robots::Availability;
 
 /// Returns the result of the visit for the host's pace.
-pub(in crate::engine) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
+pub(crate) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
     let exchange = match outcome {
         Outcome::Exchange(exchange) => exchange,
         Outcome::Failed(failure) => {

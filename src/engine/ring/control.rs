@@ -21,7 +21,7 @@ const WAITING: usize = 16;
 
 /// A command to a run.
 #[derive(Debug)]
-pub(in crate::engine) enum Command {
+pub(crate) enum Command {
     /// Make no new visits; replies when none is in progress.
     Pause(oneshot::Sender<()>),
     /// Makes visits again.
@@ -58,7 +58,7 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    pub(in crate::engine) fn new(
+    pub(crate) fn new(
         guard: Arc<Guard>,
         store: &Arc<dyn Store>,
         options: Options,

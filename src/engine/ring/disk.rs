@@ -13,7 +13,7 @@ const MARGIN: u64 = 16;
 
 /// The state of the disk on which a crawl is stored.
 #[derive(Debug)]
-pub(in crate::engine) struct Disk {
+pub(crate) struct Disk {
     path: PathBuf,
     /// Bytes that are left free for others; 0 disables the check.
     reserve: u64,
@@ -23,7 +23,7 @@ pub(in crate::engine) struct Disk {
 
 impl Disk {
     /// Returns the state of the disk that contains `path`.
-    pub(in crate::engine) fn new(path: PathBuf, reserve: u64) -> Self {
+    pub(crate) fn new(path: PathBuf, reserve: u64) -> Self {
         Self {
             path,
             reserve,
@@ -33,7 +33,7 @@ impl Disk {
     }
 
     /// Returns `true` if there is too little space for further visits. Checks once a second.
-    pub(in crate::engine) fn is_short(&mut self) -> bool {
+    pub(crate) fn is_short(&mut self) -> bool {
         if self.reserve > 0 && self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             self.looked = Some(Instant::now());
             match rustix::fs::statvfs(&self.path) {

@@ -26,21 +26,21 @@ use crate::url::HostKey;
 
 /// What a fetch needs besides its task.
 #[derive(Clone)]
-pub(in crate::engine) struct Fetchers {
-    pub(in crate::engine) fetcher: Fetcher,
-    pub(in crate::engine) policies: SharedPolicies,
-    pub(in crate::engine) clock: Clock,
-    pub(in crate::engine) guard: Arc<Guard>,
+pub(crate) struct Fetchers {
+    pub(crate) fetcher: Fetcher,
+    pub(crate) policies: SharedPolicies,
+    pub(crate) clock: Clock,
+    pub(crate) guard: Arc<Guard>,
     /// Limits the crawl-wide rate, if it is limited.
-    pub(in crate::engine) limiter: Option<Arc<DefaultDirectRateLimiter>>,
-    pub(in crate::engine) events: mpsc::Sender<Event>,
-    pub(in crate::engine) fetched: mpsc::Sender<Fetched>,
+    pub(crate) limiter: Option<Arc<DefaultDirectRateLimiter>>,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) fetched: mpsc::Sender<Fetched>,
 }
 
 impl Fetchers {
     /// Makes a visit and sends it on. Dropping the future cancels the visit: nothing is reported,
     /// and its task is still queued.
-    pub(in crate::engine) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
+    pub(crate) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
         let (outcome, reservation) = {
             let conditions = conditions(&task);
             self.fetcher.fetch_unless(&task.url, conditions).await
@@ -96,7 +96,7 @@ impl Fetchers {
 
     /// Sends on a visit that is not made. Its host may be visited at the same time, so its pace is
     /// not reported.
-    pub(in crate::engine) async fn forbid(
+    pub(crate) async fn forbid(
         self,
         task: FetchTask,
         reason: SkipReason,
@@ -120,12 +120,12 @@ impl Fetchers {
     }
 
     /// Returns `true` if the address of a host matters to the schedule.
-    pub(in crate::engine) fn minds_address(&self, host: &HostKey) -> bool {
+    pub(crate) fn minds_address(&self, host: &HostKey) -> bool {
         !self.politeness(host).address_delay().is_zero()
     }
 
     /// Looks up the address of a host.
-    pub(in crate::engine) async fn resolve(self, host: HostKey) {
+    pub(crate) async fn resolve(self, host: HostKey) {
         let address = self.fetcher.address(&host).await;
         let _ = self.events.send(Event::Resolved(host, address)).await;
     }

@@ -3,14 +3,14 @@
 //! Everything that is sent around it is bounded. When the scheduler ends, the fetchers end with it;
 //! then the analysts run dry, then the committer, and everything that arrived is committed.
 
-pub(in crate::engine) mod analysts;
-pub(in crate::engine) mod answer;
-pub(in crate::engine) mod control;
-pub(in crate::engine) mod disk;
-pub(in crate::engine) mod fetchers;
-pub(in crate::engine) mod observe;
-pub(in crate::engine) mod reading;
-pub(in crate::engine) mod scheduler;
+pub(crate) mod analysts;
+pub(crate) mod answer;
+pub(crate) mod control;
+pub(crate) mod disk;
+pub(crate) mod fetchers;
+pub(crate) mod observe;
+pub(crate) mod reading;
+pub(crate) mod scheduler;
 
 use std::io;
 use std::num::NonZeroU32;

@@ -116,7 +116,7 @@ impl Limit {
 
 /// Why the scheduler hands out no visit after it did everything that it could.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Held {
+pub(crate) enum Held {
     /// All pages of this run are handed out.
     Spent,
     /// A host is due, but there is no permit.
@@ -137,24 +137,24 @@ pub(in crate::engine) enum Held {
 
 /// How full the stages between scheduler and commit are.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine) struct Fill {
+pub(crate) struct Fill {
     /// URLs queued and not handed out.
-    pub(in crate::engine) left: u64,
+    pub(crate) left: u64,
     /// Reads of the store in progress.
-    pub(in crate::engine) reads: usize,
+    pub(crate) reads: usize,
     /// Addresses being looked up.
-    pub(in crate::engine) resolving: usize,
+    pub(crate) resolving: usize,
     /// Visits between hand-out and analysis.
-    pub(in crate::engine) fetching: usize,
+    pub(crate) fetching: usize,
     /// Free places in the channel from fetchers to analysts.
-    pub(in crate::engine) room_before_analysts: usize,
+    pub(crate) room_before_analysts: usize,
     /// Analysts that are not waiting for the committer.
-    pub(in crate::engine) analysts_at_work: usize,
+    pub(crate) analysts_at_work: usize,
 }
 
 /// Returns what limits the crawl. A full channel limits it only if it holds the permits that a due
 /// host needs.
-pub(in crate::engine) fn limit(held: Held, fill: &Fill) -> Limit {
+pub(crate) fn limit(held: Held, fill: &Fill) -> Limit {
     match held {
         Held::Spent => Limit::InProgress,
         Held::Permit if fill.room_before_analysts > 0 => Limit::Concurrency,
@@ -174,11 +174,11 @@ pub(in crate::engine) fn limit(held: Held, fill: &Fill) -> Limit {
 
 /// Number of analysts that wait for the committer; shared by them and the scheduler.
 #[derive(Debug, Clone, Default)]
-pub(in crate::engine) struct Waiting(Arc<AtomicUsize>);
+pub(crate) struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {
     /// Counts one more as waiting while `wait` runs.
-    pub(in crate::engine) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
+    pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.0.fetch_add(1, Ordering::Relaxed);
         let result = wait();
         self.0.fetch_sub(1, Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl Waiting {
     }
 
     /// Returns how many wait.
-    pub(in crate::engine) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -194,10 +194,10 @@ impl Waiting {
 /// Observes a crawl while it runs, at no cost to the crawl.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    pub(in crate::engine) counters: watch::Receiver<Counters>,
-    pub(in crate::engine) gauges: watch::Receiver<Gauges>,
+    pub(crate) counters: watch::Receiver<Counters>,
+    pub(crate) gauges: watch::Receiver<Gauges>,
     /// Memory use of the scheduler and of the committer.
-    pub(in crate::engine) memory: [watch::Receiver<MemoryUse>; 2],
+    pub(crate) memory: [watch::Receiver<MemoryUse>; 2],
 }
 
 impl Watch {

@@ -17,31 +17,31 @@ const LARGE: usize = 1 << 20;
 
 /// Reads pages.
 #[derive(Clone)]
-pub(in crate::engine) struct Reader {
-    pub(in crate::engine) identity: Identity,
-    pub(in crate::engine) options: PageOptions,
-    pub(in crate::engine) decoding: DecodeBounds,
+pub(crate) struct Reader {
+    pub(crate) identity: Identity,
+    pub(crate) options: PageOptions,
+    pub(crate) decoding: DecodeBounds,
     /// Set if what is neither HTML nor text is kept.
     keeps_other_types: bool,
     /// Locked while a large body is read.
     large: Arc<Mutex<()>>,
     /// The product token by which X-Robots-Tag values address this crawler.
-    pub(in crate::engine) product_token: String,
+    pub(crate) product_token: String,
     fingerprinter: Fingerprinter,
 }
 
 /// A successful response, from the network or the archive.
-pub(in crate::engine) struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     /// Header fields, with names in lower case.
-    pub(in crate::engine) headers: &'a [(String, Vec<u8>)],
+    pub(crate) headers: &'a [(String, Vec<u8>)],
     /// The body as received.
-    pub(in crate::engine) body: &'a Bytes,
+    pub(crate) body: &'a Bytes,
     /// Set if the body is incomplete.
-    pub(in crate::engine) is_cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 /// The page, if it is text, and its signatures or the reason why it has none.
-pub(in crate::engine) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
+pub(crate) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
 
 impl<'a> Answer<'a> {
     fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> + Clone {
@@ -52,7 +52,7 @@ impl<'a> Answer<'a> {
 
 impl Reader {
     /// Creates a reader that reads as a run with these options does.
-    pub(in crate::engine) fn new(identity: &Identity, options: &Options) -> Self {
+    pub(crate) fn new(identity: &Identity, options: &Options) -> Self {
         Self {
             identity: identity.clone(),
             options: options.page.clone(),
@@ -66,7 +66,7 @@ impl Reader {
 
     /// Reads the page at `url`, and signs it if it is complete. What kept it from being complete is
     /// added to `notes`. For what is neither HTML nor text, `is_page` says whether it is signed.
-    pub(in crate::engine) fn read(
+    pub(crate) fn read(
         &self,
         answer: &Answer<'_>,
         url: &Url,
@@ -141,7 +141,7 @@ impl Reader {
 
     /// Undoes content codings. Large bodies are read one at a time, because reading one takes
     /// several times its memory; keep the returned guard until the body is read.
-    pub(in crate::engine) fn decode<'a>(
+    pub(crate) fn decode<'a>(
         &self,
         encodings: impl Iterator<Item = &'a str> + Clone,
         body: &Bytes,

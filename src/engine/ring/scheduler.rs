@@ -49,51 +49,48 @@ pub enum Ending {
     Failed,
 }
 
-pub(in crate::engine) struct Scheduler {
-    pub(in crate::engine) schedule: Schedule,
-    pub(in crate::engine) fetchers: Fetchers,
-    pub(in crate::engine) store: Arc<dyn Store>,
+pub(crate) struct Scheduler {
+    pub(crate) schedule: Schedule,
+    pub(crate) fetchers: Fetchers,
+    pub(crate) store: Arc<dyn Store>,
     /// The product token by which robots.txt addresses this crawler.
-    pub(in crate::engine) product_token: String,
-    pub(in crate::engine) concurrency: usize,
-    pub(in crate::engine) max_duration: Option<Duration>,
+    pub(crate) product_token: String,
+    pub(crate) concurrency: usize,
+    pub(crate) max_duration: Option<Duration>,
     /// Number of bytes received since the crawl began at which this run ends.
-    pub(in crate::engine) max_bytes: Option<u64>,
+    pub(crate) max_bytes: Option<u64>,
     /// Keeps the run going with an empty frontier.
-    pub(in crate::engine) wait_for_more: bool,
-    pub(in crate::engine) stop: StopHandle,
+    pub(crate) wait_for_more: bool,
+    pub(crate) stop: StopHandle,
     /// Commands from outside.
-    pub(in crate::engine) commands: mpsc::Receiver<Command>,
+    pub(crate) commands: mpsc::Receiver<Command>,
     /// Channel to the committer, for what is not visited. Sending may block, so it is done off the
     /// reactor.
-    pub(in crate::engine) entries: SyncSender<Entry>,
+    pub(crate) entries: SyncSender<Entry>,
     /// Set while paused; contains those who wait for the last visit to end.
-    pub(in crate::engine) paused: Option<Vec<oneshot::Sender<()>>>,
+    pub(crate) paused: Option<Vec<oneshot::Sender<()>>>,
     /// The disk; no visits are made while it is too full.
-    pub(in crate::engine) disk: Disk,
-    pub(in crate::engine) gauges: watch::Sender<Gauges>,
-    pub(in crate::engine) memory: watch::Sender<MemoryUse>,
-    pub(in crate::engine) counters: watch::Receiver<Counters>,
-    pub(in crate::engine) analysts: usize,
+    pub(crate) disk: Disk,
+    pub(crate) gauges: watch::Sender<Gauges>,
+    pub(crate) memory: watch::Sender<MemoryUse>,
+    pub(crate) counters: watch::Receiver<Counters>,
+    pub(crate) analysts: usize,
     /// Counts the analysts that wait for the committer.
-    pub(in crate::engine) waiting: Waiting,
+    pub(crate) waiting: Waiting,
     /// Time at which analysts leave to the next run what they have not begun.
-    pub(in crate::engine) curfew: Curfew,
+    pub(crate) curfew: Curfew,
     /// Reads of the store in progress.
-    pub(in crate::engine) reads: usize,
+    pub(crate) reads: usize,
     /// Queued URLs that were handed out and are not committed.
-    pub(in crate::engine) handed_out: u64,
+    pub(crate) handed_out: u64,
     /// Set if the crawl-wide rate allows one more visit.
-    pub(in crate::engine) rate_token: bool,
+    pub(crate) rate_token: bool,
 }
 
 impl Scheduler {
     /// Runs until nothing is left, a limit is reached, or the run is stopped; then waits for the
     /// fetches in progress.
-    pub(in crate::engine) async fn run(
-        mut self,
-        mut events: mpsc::Receiver<Event>,
-    ) -> Result<Ending, Error> {
+    pub(crate) async fn run(mut self, mut events: mpsc::Receiver<Event>) -> Result<Ending, Error> {
         let permits = Arc::new(Semaphore::new(self.concurrency));
         let mut fetches = JoinSet::new();
         let mut permit = None;
