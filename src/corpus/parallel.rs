@@ -63,7 +63,8 @@ pub(crate) fn in_order<J: Send, T: Send, E: Send>(
         }
         drop(results);
         // An early return drops these receivers, which ends the threads that send to them.
-        let (passed, done): (Receiver<()>, Receiver<(u64, Worked<T, E>)>) = (passed, done);
+        let passed: Receiver<()> = passed;
+        let done: Receiver<(u64, Worked<T, E>)> = done;
         let mut early = BTreeMap::new();
         let mut next = 0;
         for (sequence, worked) in done {

@@ -121,7 +121,7 @@ pub struct Duplicate {
     pub page: UrlId,
     /// Tier of the duplicate.
     pub tier: Tier,
-    /// Number of bits in which the SimHashes differ.
+    /// Number of bits in which the `SimHash`es differ.
     pub distance: u8,
     /// Similarity of the two pages.
     pub similarity: Similarity,

@@ -10,12 +10,12 @@ use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::parts::in_parts;
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
 use crate::engine::clock::Clock;
 use crate::engine::crawl::Crawl;
@@ -149,29 +149,13 @@ fn next_chunk(records: &mut SegmentReader) -> Result<Vec<ReadRecord>, archive::E
 
 /// Reads pages on all cores, in the order of their records.
 fn read_pages(records: &[ReadRecord], analysts: &Analysts) -> Result<Vec<KnownPage>, Error> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let share = records.len().div_ceil(threads).max(1);
-    let parts: Vec<_> = thread::scope(|scope| {
-        let helpers: Vec<_> = records
-            .chunks(share)
-            .map(|part| {
-                scope.spawn(move || -> Vec<_> {
-                    part.iter()
-                        .filter_map(|record| page(record, analysts))
-                        .collect()
-                })
-            })
-            .collect();
-        helpers
-            .into_iter()
-            .map(thread::ScopedJoinHandle::join)
-            .collect()
-    });
-    let mut pages = Vec::new();
-    for part in parts {
-        pages.extend(part.map_err(|_| Error::Internal("reading a WARC file failed".to_owned()))?);
-    }
-    Ok(pages)
+    let read = |part: &[ReadRecord]| -> Vec<KnownPage> {
+        let pages = part.iter().filter_map(|record| page(record, analysts));
+        pages.collect()
+    };
+    let parts = in_parts(records, read);
+    let parts = parts.map_err(|_| Error::Internal("reading a WARC file failed".to_owned()))?;
+    Ok(parts.into_iter().flatten().collect())
 }
 
 /// Returns the URL of a record, if it is one that can be crawled.

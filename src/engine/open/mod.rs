@@ -9,6 +9,7 @@ mod directory;
 mod known;
 mod memory;
 mod migrate;
+mod parts;
 mod promote;
 mod rebuild;
 mod refingerprint;

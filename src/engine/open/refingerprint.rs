@@ -8,10 +8,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::thread;
 
 use bytes::Bytes;
 
+use super::parts::in_parts;
 use crate::archive::{self, Limits, Location, ReadRecord, RecordKind, SegmentReader, WarcOptions};
 use crate::dedup::{Document, Fingerprints};
 use crate::engine::Options;
@@ -65,22 +65,15 @@ impl<'a> Refingerprint<'a> {
         let mut batch = Batch::new();
         batch.delete(Table::Meta, keys::meta::FEATURES);
         self.store.commit(batch, Durability::Disk)?;
-        let cores = thread::available_parallelism().map_or(1, usize::from);
         let (mut after, mut count, mut said) = (Vec::new(), 0, 0);
         loop {
             let rows = self.store.range(Table::Pages, &[], &after, CHUNK)?;
             let Some((last, _)) = rows.last() else { break };
             after = [last, &[0][..]].concat();
             let is_last = rows.len() < CHUNK;
-            let parts = rows.chunks(rows.len().div_ceil(cores));
-            let made: Vec<Result<Vec<_>, Error>> = thread::scope(|scope| {
-                let threads: Vec<_> = parts
-                    .map(|rows| scope.spawn(move || self.again(rows)))
-                    .collect();
-                let died = || Err(Error::Internal("reading the archive failed".to_owned()));
-                let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
-                ends.map(|made| made.unwrap_or_else(|_| died())).collect()
-            });
+            let made = in_parts(&rows, |rows| self.again(rows));
+            let made =
+                made.map_err(|_| Error::Internal("reading the archive failed".to_owned()))?;
             let mut batch = Batch::new();
             for pages in made {
                 for (key, page) in pages? {
