@@ -1,6 +1,6 @@
-//! The index over sled, as the committer writes it: killed with SIGKILL while it works, it keeps all that
-//! it acknowledged; without sled's folder it is rebuilt. `benches/documents.rs` does the same with
-//! ten million documents (docs/performance.md).
+//! The index over sled, as the committer writes it: killed with SIGKILL while it works, it keeps
+//! all that it acknowledged; without sled's folder it is rebuilt. `benches/documents.rs` does the
+//! same with ten million documents (docs/performance.md).
 
 #[path = "support/again.rs"]
 mod again;

@@ -1,5 +1,5 @@
-//! A crawl without a network: made-up URLs and pages go through the committer that a crawl has, into
-//! its store, runs, documents and archive, and are found again after a kill.
+//! A crawl without a network: made-up URLs and pages go through the committer that a crawl has,
+//! into its store, runs, documents and archive, and are found again after a kill.
 //!
 //! For `benches/scale.rs` and its test alone; a crawl never comes here.
 
@@ -88,8 +88,8 @@ impl Rehearsal {
         self.committer.archive = Box::new(Nowhere);
     }
 
-    /// Admits links as one group, from a page of this depth; makes a checkpoint if one is due. Gives the
-    /// number of those that were new.
+    /// Admits links as one group, from a page of this depth; makes a checkpoint if one is due.
+    /// Gives the number of those that were new.
     pub fn enqueue<U: AsRef<str>>(
         &mut self,
         urls: impl IntoIterator<Item = U>,
@@ -131,8 +131,8 @@ impl Rehearsal {
         Ok((hosts.collect(), loaded.next))
     }
 
-    /// Up to `limit` URLs from the head of a host's queue. They are in the queue until they are visited
-    /// or dropped.
+    /// Up to `limit` URLs from the head of a host's queue. They are in the queue until they are
+    /// visited or dropped.
     pub fn take(&self, host: &HostKey, limit: usize) -> Result<Vec<Taken>, Error> {
         let request = RefillRequest {
             host: host.clone(),
@@ -161,8 +161,8 @@ impl Rehearsal {
         Ok(taken.collect())
     }
 
-    /// Takes URLs out of their queues as one group, and leaves no trace of them but that they were seen:
-    /// what the frontier costs without what a page costs. Makes a checkpoint if one is due.
+    /// Takes URLs out of their queues as one group, and leaves no trace of them but that they were
+    /// seen: what the frontier costs without what a page costs. Makes a checkpoint if one is due.
     pub fn drop_taken(&mut self, taken: &[Taken]) -> Result<(), Error> {
         let set = self.committer.collect(self.clock.now(), |_, group| {
             for it in taken {

@@ -1,5 +1,5 @@
-//! The committer without a crawl: made-up pages are judged, committed, checkpointed and recovered as
-//! a crawl's are, and only the network, the parser and the archive are missing.
+//! The committer without a crawl: made-up pages are judged, committed, checkpointed and recovered
+//! as a crawl's are, and only the network, the parser and the archive are missing.
 //!
 //! For `benches/documents.rs` and its test alone; a crawl never comes here.
 
@@ -47,8 +47,8 @@ impl Study {
         })
     }
 
-    /// Commits pages as one group; those seen before are left out. Then makes a checkpoint if it is due.
-    /// Gives the number of duplicates.
+    /// Commits pages as one group; those seen before are left out. Then makes a checkpoint if it is
+    /// due. Gives the number of duplicates.
     pub fn commit(&mut self, pages: Vec<MadeUp>) -> Result<usize, Error> {
         let committer = &mut self.committer;
         let now = Clock::start().now();
@@ -105,8 +105,8 @@ impl Study {
         Ok(verdict.repeats().map(|repeat| repeat.original.id))
     }
 
-    /// What is not there of a page: its record, its key among the URLs seen, its document or what leads
-    /// to that.
+    /// What is not there of a page: its record, its key among the URLs seen, its document or what
+    /// leads to that.
     pub fn lacks(&self, id: UrlId) -> Result<Option<&'static str>, Error> {
         let committer = &self.committer;
         let Some(row) = committer.store.get(Table::Pages, id.as_bytes())? else {

@@ -341,8 +341,8 @@ impl World {
         listed
     }
 
-    /// WARC-Type and URL of every record. A revisit refers to a response that is there, by its id and
-    /// by its URL.
+    /// WARC-Type and URL of every record. A revisit refers to a response that is there, by its id
+    /// and by its URL.
     pub(crate) fn records(&self) -> Vec<(String, String)> {
         let warc = self.place.path().join("data/warc");
         let files = std::fs::read_dir(warc).unwrap();

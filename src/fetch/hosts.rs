@@ -2,8 +2,8 @@
 //! `--resolve`. For hosts that no DNS knows, and for small webs on ports of their own.
 //!
 //! An address may carry a port, which is then connected to whatever port a URL names. Such an
-//! address is one place that the user wrote down, as a literal seed is, and so is consent to contact
-//! just that; one without a port is judged by the guard like one that the DNS gave.
+//! address is one place that the user wrote down, as a literal seed is, and so is consent to
+//! contact just that; one without a port is judged by the guard like one that the DNS gave.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use url::Host;
 
-/// Names and their addresses, in a configuration a table of lists. Cheap to clone; empty by default.
+/// Names and their addresses, in a configuration a table of lists. Cheap to clone; empty by
+/// default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Table", into = "Table")]
 pub struct NamedHosts(Arc<BTreeMap<String, Vec<HostAddress>>>);

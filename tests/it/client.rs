@@ -1,5 +1,5 @@
-//! What is sent, judged from the servers' and the proxies' side: header fields, credentials, cookies;
-//! and that the record of it is what was sent.
+//! What is sent, judged from the servers' and the proxies' side: header fields, credentials,
+//! cookies; and that the record of it is what was sent.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -295,8 +295,8 @@ async fn names_with_addresses_of_their_own_bypass_the_proxy() {
     assert!(text(&sent).starts_with("GET / HTTP/1.1\r\n"));
 }
 
-/// A proxy of SOCKS5 (RFC 1928) without and with credentials (RFC 1929) that answers in the server's
-/// place, and keeps who was asked for.
+/// A proxy of SOCKS5 (RFC 1928) without and with credentials (RFC 1929) that answers in the
+/// server's place, and keeps who was asked for.
 async fn socks() -> (SocketAddr, Heads) {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await

@@ -1,5 +1,5 @@
-//! Pages that are asked for only if they are others by now: what is sent, what a 304 is taken for, and what
-//! the archive keeps of it.
+//! Pages that are asked for only if they are others by now: what is sent, what a 304 is taken for,
+//! and what the archive keeps of it.
 
 use gleaner::archive::ReadRecord;
 

@@ -1,5 +1,5 @@
-//! `gleaner dedup` and `gleaner fingerprint` on lines of JSON: what they find, that the order of the
-//! lines is kept whatever the threads, and what they say to lines that are none.
+//! `gleaner dedup` and `gleaner fingerprint` on lines of JSON: what they find, that the order of
+//! the lines is kept whatever the threads, and what they say to lines that are none.
 
 use std::collections::BTreeMap;
 use std::fs;

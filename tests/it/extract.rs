@@ -1,4 +1,5 @@
-//! `gleaner extract`: one page or a stream of them, in order, and what is said of input that is no page.
+//! `gleaner extract`: one page or a stream of them, in order, and what is said of input that is no
+//! page.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};

@@ -211,8 +211,8 @@ fn a_crawl_that_had_no_room_to_begin_begins_when_there_is_room() {
     }
 }
 
-/// Begins a crawl on a disk that has less room than its reserve. When it has said so, and what `gleaner
-/// status` says was passed on, it waits for a line from a pipe, and makes room.
+/// Begins a crawl on a disk that has less room than its reserve. When it has said so, and what
+/// `gleaner status` says was passed on, it waits for a line from a pipe, and makes room.
 const BELOW_THE_RESERVE: &str = r#"
     directory=$1; go=$2; shift 2
     mkdir "$directory" && mount -t tmpfs -o size=24m tmpfs "$directory" || exit 100

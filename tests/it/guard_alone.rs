@@ -1,5 +1,5 @@
-//! Which addresses are connected to when names lead to public and private ones: in a network of its own,
-//! judged by the servers that must never be contacted.
+//! Which addresses are connected to when names lead to public and private ones: in a network of its
+//! own, judged by the servers that must never be contacted.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -185,8 +185,8 @@ fn names_lead_to_public_addresses_only() {
         assert_eq!(pages[stored].status, 200, "{stored}");
     }
     let counters = place.status().counters;
-    // Six names, four addresses (10.0.0.1 twice, as a link and as where a redirect leads, is one), and
-    // what the name is redirected to.
+    // Six names, four addresses (10.0.0.1 twice, as a link and as where a redirect leads, is one),
+    // and what the name is redirected to.
     assert_eq!(counters.failures["guard"], 11, "{counters:?}");
 }
 
@@ -198,8 +198,8 @@ fn a_name_that_changes_between_two_questions_gains_nothing() {
     }
     let public = Host::start(PUBLIC, &[]);
     let private = Host::start(PRIVATE, &[]);
-    // What is asked for the check is never asked again for the connection: every other answer, which
-    // must not be kept, is another.
+    // What is asked for the check is never asked again for the connection: every other answer,
+    // which must not be kept, is another.
     let dns = Dns::start(|_, before| match before % 2 {
         0 => Names::of(&[PUBLIC], 0),
         _ => Names::of(&[PRIVATE], 0),

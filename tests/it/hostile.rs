@@ -38,7 +38,8 @@ head_timeout = \"4s\"
 total_timeout = \"7s\"
 ";
 
-/// The time that all hosts together may take. Some 20 s are deadlines that pass one after the other.
+/// The time that all hosts together may take. Some 20 s are deadlines that pass one after the
+/// other.
 const TIME: Duration = Duration::from_mins(2);
 
 /// One host of so many may miss a deadline because the machine is busy; its good page may not.

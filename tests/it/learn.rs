@@ -41,8 +41,8 @@ fn rules(crawl: &Place) -> String {
     run(command).expect(0).stdout
 }
 
-/// `pages` pages that each lead to some others, by links made by `link` from a page's path and a number that
-/// is never the same.
+/// `pages` pages that each lead to some others, by links made by `link` from a page's path and a
+/// number that is never the same.
 fn site(pages: usize, link: fn(&str, usize) -> String) -> Site {
     let turn = AtomicUsize::new(0);
     let links = move |of: usize| -> Vec<String> {
@@ -220,8 +220,8 @@ fn deferred_urls_are_fetched_when_a_rule_is_revoked() {
     check(&["30", "90", "10"]);
 }
 
-/// The web of the issue: tracking parameters, session ids and reordered queries in every link, a calendar
-/// and a path without end.
+/// The web of the issue: tracking parameters, session ids and reordered queries in every link, a
+/// calendar and a path without end.
 #[test]
 fn a_web_of_traps_costs_little_more_than_its_pages() {
     const PAGES: usize = 1_500;

@@ -1,6 +1,6 @@
-//! Tests of the real binary against a real web on loopback: what the two together do, read from
-//! the web's log, from the archive and from the fetch log. What one room does alone is tested
-//! beside its code.
+//! Tests of the real binary against a real web on loopback: what the two together do, read from the
+//! web's log, from the archive and from the fetch log. What one room does alone is tested beside
+//! its code.
 //!
 //! - `run`: how a test runs gleaner and reads what it wrote.
 //! - `readme`: that the README shows what `--help` prints.
@@ -9,7 +9,8 @@
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`, `guard_alone`: who is asked, and when, from the servers' side.
-//! - `client`, `names`, `tls`, `conditional`: what is sent, to which address, over what, on which condition.
+//! - `client`, `names`, `tls`, `conditional`: what is sent, to which address, over what, on which
+//!   condition.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
@@ -28,7 +29,8 @@
 //! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
-//! - `web`, `smoke`: the web, and its own tests. `dns`, `tls_servers`, `alone`: what it does not have.
+//! - `web`, `smoke`: the web, and its own tests. `dns`, `tls_servers`, `alone`: what it does not
+//!   have.
 //! - `hostile_hosts`: hosts that misbehave.
 
 mod run;

@@ -1,5 +1,5 @@
-//! Memory does not grow with the queue of a crawl, for what waits is on disk, nor with the bytes of a
-//! corpus, of which only digests and fingerprints are kept.
+//! Memory does not grow with the queue of a crawl, for what waits is on disk, nor with the bytes of
+//! a corpus, of which only digests and fingerprints are kept.
 //!
 //! Two crawls of equally many pages of equal size are compared: in one, pages link to what others
 //! link to as well, in the other each to URLs of its own. Both exceed what is sized by
@@ -73,8 +73,8 @@ fn peak(sets: usize) -> (usize, usize) {
     web.hold_after(2 + HUBS + AFTER);
     let place = Place::new();
     let config = place.file("config.toml", SMALL);
-    // With a pause after each page no visits wait between two stages, and the allocator gives back at
-    // once what it would keep for a moment: what is left is the crawl's own.
+    // With a pause after each page no visits wait between two stages, and the allocator gives back
+    // at once what it would keep for a moment: what is left is the crawl's own.
     let mut command = place.command(&[&web.url(0, "/"), "--config", &config, "--delay", "15ms"]);
     command.env("MIMALLOC_PURGE_DELAY", "0");
     let running = Running::start(command);

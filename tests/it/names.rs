@@ -1,5 +1,5 @@
-//! Names: asked for once as long as the answer holds, not too many at a time, and told apart from hosts
-//! that do not answer.
+//! Names: asked for once as long as the answer holds, not too many at a time, and told apart from
+//! hosts that do not answer.
 
 use crate::dns::{Answer as Names, Dns};
 use crate::run::{Place, page};

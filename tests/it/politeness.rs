@@ -326,8 +326,8 @@ fn name(address: usize, number: usize) -> String {
     format!("h{number}.site{number}-{address}.example")
 }
 
-/// One address with many hosts, told apart by the name that is asked for; its latency jitters, and each
-/// host has one page that first asks for time.
+/// One address with many hosts, told apart by the name that is asked for; its latency jitters, and
+/// each host has one page that first asks for time.
 fn crowded() -> Site {
     let asked = std::sync::Mutex::new(std::collections::BTreeSet::new());
     Site::new().robots("").otherwise(move |request: &Request| {

@@ -62,8 +62,8 @@ fn a_robots_txt_that_is_not_there_allows_all() {
     assert_eq!(paths(&requests), all);
 }
 
-/// A host whose robots.txt answers so is parked after three attempts: its URLs are not given up, and the
-/// crawl does not stay for it. When its time has come it is asked again.
+/// A host whose robots.txt answers so is parked after three attempts: its URLs are not given up,
+/// and the crawl does not stay for it. When its time has come it is asked again.
 fn check_unreachable(answer: Answer) {
     let answers = vec![answer.clone(), answer.clone(), answer, Answer::status(404)];
     let web = Web::start(vec![site().page_in_turn("/robots.txt", answers)]);

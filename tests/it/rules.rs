@@ -1,5 +1,5 @@
-//! What a crawl calls a duplicate: by which rules, what is never merged, what is no page at all; and
-//! how a crawl goes on when its fingerprints are made of something else.
+//! What a crawl calls a duplicate: by which rules, what is never merged, what is no page at all;
+//! and how a crawl goes on when its fingerprints are made of something else.
 
 use std::fmt::Write as _;
 use std::fs;

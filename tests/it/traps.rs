@@ -96,8 +96,8 @@ fn a_calendar_ends_and_says_why() {
     crawl.crawl(&[&web.url(0, "/")]);
     let asked = asked(&web);
     assert_eq!(count(&asked, "/about"), 1);
-    // At most `traps.max_dates`, the calendar's own page, and what the first page that said something
-    // new let ask again.
+    // At most `traps.max_dates`, the calendar's own page, and what the first page that said
+    // something new let ask again.
     let months = count(&asked, "/calendar");
     assert!((90..=110).contains(&months), "{months}");
     assert!(crawl.links("date-series") > 0);
@@ -214,8 +214,8 @@ fn budgets_of_hosts_and_domains_hold_each_for_its_own() {
     assert_eq!(now["admission"]["answer"], "host-budget");
 }
 
-/// What decides is committed: in runs of a few pages, and killed at any step, a crawl admits as many URLs
-/// of each trap.
+/// What decides is committed: in runs of a few pages, and killed at any step, a crawl admits as
+/// many URLs of each trap.
 #[test]
 fn runs_and_kills_change_no_decision() {
     let site = || {

@@ -1,5 +1,5 @@
-//! Tests in a network of their own: loopback and nothing else, with whatever addresses the test puts on
-//! it, public and private. Even what goes wrong there reaches nobody.
+//! Tests in a network of their own: loopback and nothing else, with whatever addresses the test
+//! puts on it, public and private. Even what goes wrong there reaches nobody.
 
 // Each test binary uses its part of it.
 #![allow(dead_code, unreachable_pub)]
@@ -9,9 +9,9 @@ use std::process::Command;
 /// Tells the inner process that it is.
 const INSIDE: &str = "TEST_IN_A_NETWORK_OF_ITS_OWN";
 
-/// Runs the test of this name again, in a network that has these addresses; true in that network, where
-/// the test does its work. Where the system allows no such network (user namespaces may be forbidden),
-/// the test says so and does nothing.
+/// Runs the test of this name again, in a network that has these addresses; true in that network,
+/// where the test does its work. Where the system allows no such network (user namespaces may be
+/// forbidden), the test says so and does nothing.
 pub fn alone(test: &str, addresses: &[&str]) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;

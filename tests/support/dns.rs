@@ -1,5 +1,5 @@
-//! A name server on loopback whose answers are in the test's hand, and that counts what it is asked.
-//! It speaks as much DNS (RFC 1035, section 4) over UDP as a resolver needs.
+//! A name server on loopback whose answers are in the test's hand, and that counts what it is
+//! asked. It speaks as much DNS (RFC 1035, section 4) over UDP as a resolver needs.
 
 // Each test binary uses its part of it.
 #![allow(dead_code, unreachable_pub)]

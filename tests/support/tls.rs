@@ -1,5 +1,5 @@
-//! Certificates and servers that speak TLS, on loopback: an authority of the test's own, and what it, or
-//! nobody, vouches for.
+//! Certificates and servers that speak TLS, on loopback: an authority of the test's own, and what
+//! it, or nobody, vouches for.
 
 // Each test binary uses its part of it.
 #![allow(dead_code, unreachable_pub)]

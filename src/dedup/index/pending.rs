@@ -37,7 +37,8 @@ impl Pending {
         self.documents.iter().find(|it| it.payload == *payload)
     }
 
-    /// Takes a document's fingerprints, so that nothing repeats it; false if it is not of the group.
+    /// Takes a document's fingerprints, so that nothing repeats it; false if it is not of the
+    /// group.
     pub fn withdraw(&mut self, id: DocumentId) -> bool {
         let Ok(at) = self.documents.binary_search_by_key(&id, |it| it.id) else {
             return false;

@@ -1,6 +1,7 @@
 //! The commit: the only place where a visit has lasting effects.
 //!
-//! [`judge`] says in order what one visit changes, [`write_set`] collects it, [`committer`] writes it.
+//! [`judge`] says in order what one visit changes, [`write_set`] collects it, [`committer`] writes
+//! it.
 
 mod checkpoints;
 mod committer;

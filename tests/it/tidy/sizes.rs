@@ -25,17 +25,7 @@ const LARGE_FOLDERS: [&str; 0] = [];
 const MAX_COLUMNS: usize = 100;
 
 /// Wider comments that there still are, by directory or room. These numbers only fall.
-const WIDE_COMMENTS: [(&str, usize); 9] = [
-    ("config", 10),
-    ("corpus", 3),
-    ("dedup", 4),
-    ("engine", 13),
-    ("fetch", 2),
-    ("frontier", 1),
-    ("src", 1),
-    ("store", 2),
-    ("tests", 28),
-];
+const WIDE_COMMENTS: [(&str, usize); 0] = [];
 
 #[test]
 fn no_file_grows_without_end() {
@@ -101,7 +91,10 @@ fn no_comment_is_too_wide() {
             let room = file.split_once('/').filter(|_| directory == "src");
             let place = room.map_or(directory, |(room, _)| room).to_owned();
             let wide = text.lines().enumerate().filter(|(_, line)| {
-                line.trim_start().starts_with("//") && line.chars().count() > MAX_COLUMNS
+                let comment = line.trim_start();
+                // A row of a table cannot be wrapped.
+                let is_table = comment.starts_with("//! |") || comment.starts_with("/// |");
+                comment.starts_with("//") && !is_table && line.chars().count() > MAX_COLUMNS
             });
             let wide = wide.map(|(at, _)| format!("{directory}/{file}:{}", at + 1));
             counts.entry(place).or_default().extend(wide);

@@ -71,8 +71,8 @@ fn a_servers_word_that_a_page_is_the_same_is_believed_while_that_stands() {
     assert_eq!(world.listed().len(), 1);
     world.records();
 
-    // The original is gone while its copies are on their way to be asked whether they are the same: they
-    // are, but that is not what they were known for any more.
+    // The original is gone while its copies are on their way to be asked whether they are the same:
+    // they are, but that is not what they were known for any more.
     world.wait(1_000);
     world.revisit(ORIGINAL, &Answer::Status(404));
     world.revisit(COPY, &Answer::Same);
