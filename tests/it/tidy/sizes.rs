@@ -24,9 +24,6 @@ const LARGE_FOLDERS: [&str; 0] = [];
 /// Columns of a comment; rustfmt holds the code itself.
 const MAX_COLUMNS: usize = 100;
 
-/// Wider comments that there still are, by directory or room. These numbers only fall.
-const WIDE_COMMENTS: [(&str, usize); 0] = [];
-
 #[test]
 fn no_file_grows_without_end() {
     let mut wrong = Vec::new();
@@ -85,36 +82,20 @@ fn no_folder_grows_without_end() {
 
 #[test]
 fn no_comment_is_too_wide() {
-    let mut counts = BTreeMap::<String, Vec<String>>::new();
+    let mut wrong = Vec::new();
     for directory in ["src", "tests", "benches", "fuzz", "examples"] {
         for (file, text) in sources(directory) {
-            let room = file.split_once('/').filter(|_| directory == "src");
-            let place = room.map_or(directory, |(room, _)| room).to_owned();
             let wide = text.lines().enumerate().filter(|(_, line)| {
                 let comment = line.trim_start();
                 // A row of a table cannot be wrapped.
                 let is_table = comment.starts_with("//! |") || comment.starts_with("/// |");
                 comment.starts_with("//") && !is_table && line.chars().count() > MAX_COLUMNS
             });
-            let wide = wide.map(|(at, _)| format!("{directory}/{file}:{}", at + 1));
-            counts.entry(place).or_default().extend(wide);
+            wrong.extend(wide.map(|(at, _)| format!("{directory}/{file}:{}", at + 1)));
         }
     }
-    let allowed: BTreeMap<&str, usize> = WIDE_COMMENTS.into_iter().collect();
-    for (place, wide) in &counts {
-        let allowed = allowed.get(place.as_str()).copied().unwrap_or(0);
-        let found = wide.len();
-        assert!(
-            found <= allowed,
-            "{found} comments of {place} have more than {MAX_COLUMNS} columns, {allowed} are \
-             allowed: {wide:#?}"
-        );
-    }
-    for (place, _) in WIDE_COMMENTS {
-        let is_left = counts.get(place).is_some_and(|wide| !wide.is_empty());
-        assert!(
-            is_left,
-            "{place} has no wide comments: take it off the list"
-        );
-    }
+    assert!(
+        wrong.is_empty(),
+        "wrap at {MAX_COLUMNS} columns: {wrong:#?}"
+    );
 }
