@@ -45,7 +45,7 @@ pub enum Error {
     Threads(#[source] io::Error),
     /// The store is missing, but other files of the crawl exist.
     #[error(
-        "{path} holds `{found}` of an earlier crawl, but its store is missing; put the folder `store` back from a backup, or keep `warc` elsewhere and begin in another directory"
+        "{path} contains `{found}` of an earlier crawl, but its store is missing; restore the directory `store` from a backup, or start a new crawl in another directory"
     )]
     StoreMissing {
         /// The data directory.
@@ -55,7 +55,7 @@ pub enum Error {
     },
     /// A given position is not the end of a line of the log.
     #[error(
-        "position {position} is not in the log in {path}: {reason}; give a `position` that a line of this crawl had, or leave it out to begin at the beginning"
+        "position {position} is not in the log in {path}: {reason}; give the `position` of a line of this crawl, or omit it to start at the beginning"
     )]
     Position {
         /// The given position.
@@ -70,7 +70,7 @@ pub enum Error {
     Over(#[from] Over),
     /// The settings ask for other fingerprints, and a file needed to compute them is missing.
     #[error(
-        "the settings of [dedup], or this version, ask for other fingerprints than this crawl has, and {file} is missing, from which they are made again; put it back, or take the change back"
+        "the settings in [dedup], or this version of gleaner, require new fingerprints, but {file} is missing, from which they are computed; restore the file, or undo the change"
     )]
     Refingerprint {
         /// The missing file of the archive.
@@ -78,7 +78,7 @@ pub enum Error {
     },
     /// The rules of the canonical form differ from those that the crawl began with.
     #[error(
-        "this crawl was begun with other rules of the canonical form, and would take URLs that it knows for new ones (then: {then}; now: {now}); set [url] as it was, or begin in another directory"
+        "this crawl was started with other canonicalization rules, and would treat known URLs as new ones (then: {then}; now: {now}); restore the settings in [url], or start a new crawl in another directory"
     )]
     UrlForm {
         /// The old description.
@@ -88,12 +88,12 @@ pub enum Error {
     },
     /// The structures of the crawl do not fit into `state.max_memory`.
     #[error(
-        "state.max_memory is too little for what it is to hold: {0}; give more with --max-memory, or lower a setting that is named"
+        "state.max_memory is too small: {0}; increase it with --max-memory, or lower one of the settings named"
     )]
     Memory(MemoryPlan),
     /// A bug in gleaner.
     #[error(
-        "gleaner failed in a way it should not: {0}; what was committed is safe. Please report this"
+        "internal error: {0}; committed data is safe. Please report this as a bug"
     )]
     Internal(String),
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A place between two lines of the log: `FILE:BYTE`. It stays the same when files are renamed, so
-/// a reader can come back to it.
+/// A position between two lines of the log, `FILE:BYTE`. It stays valid when files are renamed, so
+/// a reader can continue from it later.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Files before.
+    /// Number of log files before this one.
     pub file: u32,
-    /// Bytes of this file before.
+    /// Offset in this file in bytes.
     pub byte: u64,
 }
 

@@ -136,7 +136,7 @@ fn a_full_disk_ends_the_run_and_nothing_stored_is_lost() {
     let output = fill(&place, &seed);
     assert!(output.stderr.contains("error: "), "{output:?}");
     if output.code == DISK_FULL {
-        let output = output.says(&["the disk is full", "hint: make room", "same command"]);
+        let output = output.says(&["the disk is full", "hint: free some space", "same command"]);
         assert!(!output.stderr.contains("panicked"), "{output:?}");
     }
     let stored = place.status().counters;
@@ -206,7 +206,10 @@ fn a_crawl_that_had_no_room_to_begin_begins_when_there_is_room() {
         assert!(!first.contains("panicked"), "{size} kB: {first}");
         if !ended.starts_with("first: 0") {
             assert!(ended.starts_with("first: 4"), "{size} kB: {output:#?}");
-            assert!(first.contains("hint: make room"), "{size} kB: {first}");
+            assert!(
+                first.contains("hint: free some space"),
+                "{size} kB: {first}"
+            );
         }
     }
 }

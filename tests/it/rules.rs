@@ -468,7 +468,7 @@ fn without_the_archive_other_features_are_refused_and_the_old_ones_stay() {
     let [flag, other] = settings(&crawl, "[dedup]\nseed = 7\n");
     run(crawl.command(&[&web.url(1, "/"), &flag, &other]))
         .expect(DIRECTORY)
-        .says(&[&format!("{name} is missing"), "put it back"]);
+        .says(&[&format!("{name} is missing"), "restore the file"]);
     fs::rename(&elsewhere, &file).expect("it is moved back");
     let output = crawl.crawl(&[&web.url(1, "/")]);
     assert!(!output.stderr.contains("made again"), "{output:?}");

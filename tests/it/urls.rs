@@ -58,10 +58,10 @@ fn rules_of_a_host_say_what_is_visited_and_stay_what_they_are() {
     let file = crawl.file("other.toml", &config(&web, "drop = [\"ref\", \"id\"]"));
     let changed = crawl.command(&[&seed, "--scope", "any", "--config", &file]);
     run(changed).expect(DIRECTORY).says(&[
-        "begun with other rules of the canonical form",
+        "started with other canonicalization rules",
         "then: at 127.0.7.1",
         "drop [\"id\", \"ref\"]",
-        "set [url] as it was",
+        "restore the settings in [url]",
     ]);
     run(crawl.command(&[&seed, "--scope", "any"]))
         .expect(DIRECTORY)

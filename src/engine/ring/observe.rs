@@ -96,20 +96,20 @@ impl Limit {
     /// Describes the limit in words.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Starting => "it has not begun to fetch",
+            Self::Starting => "fetching has not started",
             Self::Politeness => "every host or its address waits for its delay or back-off",
             Self::Rate => "the crawl-wide rate is reached",
-            Self::Concurrency => "as many fetches as allowed are in progress",
-            Self::Analysts => "CPU: what is fetched waits to be read",
-            Self::Committer => "disk: what is read waits to be committed",
-            Self::Visits => "slow hosts: each that has URLs is being visited",
-            Self::Dns => "DNS: addresses are being looked for",
+            Self::Concurrency => "the maximum number of fetches is in progress",
+            Self::Analysts => "CPU: fetched pages wait to be analysed",
+            Self::Committer => "disk: analysed pages wait to be committed",
+            Self::Visits => "slow hosts: every host with queued URLs is being visited",
+            Self::Dns => "DNS: addresses are being resolved",
             Self::Reading => "disk: the next URLs are being read",
-            Self::InProgress => "an empty frontier: what is in progress may lead to more",
-            Self::Empty => "an empty frontier: nothing is left",
-            Self::Paused => "it was asked to pause",
-            Self::Disk => "a full disk: less than state.disk_reserve is free",
-            Self::Ending => "it is ending",
+            Self::InProgress => "empty queues: visits in progress may lead to more URLs",
+            Self::Empty => "empty queues: nothing is left to do",
+            Self::Paused => "paused",
+            Self::Disk => "full disk: less than state.disk_reserve is free",
+            Self::Ending => "the run is ending",
         }
     }
 }
