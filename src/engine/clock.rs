@@ -7,7 +7,7 @@ use crate::frontier::Moment;
 /// Wall time at the start, monotonic from then on: setting the system clock back does not bring two
 /// visits of a host closer together.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     start: Instant,
     start_moment: Moment,
 }
@@ -17,7 +17,7 @@ impl Clock {
         clippy::disallowed_methods,
         reason = "the one place where the time of day is read"
     )]
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let since_1970 = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -27,27 +27,27 @@ impl Clock {
         }
     }
 
-    pub(super) fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Moment {
         self.start_moment.plus(self.start.elapsed())
     }
 
     /// Returns the current time, rounded up to a full millisecond: what has ended by now had ended
     /// by then.
-    pub(super) fn now_or_later(&self) -> Moment {
+    pub(crate) fn now_or_later(&self) -> Moment {
         self.now().plus(Duration::from_millis(1))
     }
 
-    pub(super) fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    pub(super) fn start_instant(&self) -> Instant {
+    pub(crate) fn start_instant(&self) -> Instant {
         self.start
     }
 
     /// Returns the instant of a moment, to sleep until it. Moments are truncated to milliseconds,
     /// so the instant after one is never early.
-    pub(super) fn instant(&self, moment: Moment) -> Instant {
+    pub(crate) fn instant(&self, moment: Moment) -> Instant {
         self.start + self.start_moment.until(moment) + Duration::from_millis(1)
     }
 }

@@ -21,14 +21,14 @@ use crate::url::Url;
 
 /// A crawl that is open and not running.
 pub struct Crawl {
-    pub(super) directory: DataDirectory,
-    pub(super) options: Options,
-    pub(super) committer: Committer,
-    pub(super) gauges: watch::Sender<Gauges>,
-    pub(super) memory: watch::Sender<MemoryUse>,
-    pub(super) resumed: bool,
-    pub(super) control: Control,
-    pub(super) commands: mpsc::Receiver<Command>,
+    pub(crate) directory: DataDirectory,
+    pub(crate) options: Options,
+    pub(crate) committer: Committer,
+    pub(crate) gauges: watch::Sender<Gauges>,
+    pub(crate) memory: watch::Sender<MemoryUse>,
+    pub(crate) resumed: bool,
+    pub(crate) control: Control,
+    pub(crate) commands: mpsc::Receiver<Command>,
 }
 
 impl Crawl {

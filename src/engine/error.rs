@@ -92,9 +92,7 @@ pub enum Error {
     )]
     Memory(MemoryPlan),
     /// A bug in gleaner.
-    #[error(
-        "internal error: {0}; committed data is safe. Please report this as a bug"
-    )]
+    #[error("internal error: {0}; committed data is safe. Please report this as a bug")]
     Internal(String),
 }
 

@@ -9,7 +9,7 @@ use crate::url::HostKey;
 
 /// An event for the scheduler.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// A fetch ended.
     Visited(Box<Visited>),
     /// The address of a host was looked up.

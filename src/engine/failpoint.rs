@@ -59,7 +59,7 @@ pub struct Failpoint {
 
 impl Failpoint {
     /// Reports that a step is reached. Does not return if it is the one at which to die.
-    pub(super) fn reach(failpoint: &mut Option<Self>, step: Step) {
+    pub(crate) fn reach(failpoint: &mut Option<Self>, step: Step) {
         let Some(failpoint) = failpoint else {
             return;
         };

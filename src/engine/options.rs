@@ -79,7 +79,7 @@ pub struct LiveOptions {
 
 impl Options {
     /// Replaces the options that can be changed while a crawl runs.
-    pub(super) fn take(&mut self, live: LiveOptions) {
+    pub(crate) fn take(&mut self, live: LiveOptions) {
         // Destructured, so that no field can be forgotten.
         let LiveOptions {
             scope,

@@ -50,10 +50,10 @@ impl Retried {
 /// A part of what is requeued.
 #[derive(Debug)]
 pub struct PutBack {
-    pub(super) filter: RetryFilter,
-    pub(super) pages: Vec<UrlId>,
-    pub(super) hosts: Vec<HostKey>,
-    pub(super) next: Option<RetryCursor>,
+    pub(crate) filter: RetryFilter,
+    pub(crate) pages: Vec<UrlId>,
+    pub(crate) hosts: Vec<HostKey>,
+    pub(crate) next: Option<RetryCursor>,
     /// Where to send the reply.
-    pub(super) reply: Option<oneshot::Sender<Retried>>,
+    pub(crate) reply: Option<oneshot::Sender<Retried>>,
 }

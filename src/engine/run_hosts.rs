@@ -23,7 +23,7 @@ const SHOWN: usize = 5;
 /// In `by_time` the fastest host is replaced: a host that is always among the 1,024 slowest is
 /// never forgotten, and one that was forgotten begins anew.
 #[derive(Debug, Default)]
-pub(super) struct RunHosts {
+pub(crate) struct RunHosts {
     by_bytes: HashMap<HostKey, Row>,
     by_time: HashMap<HostKey, Row>,
 }
@@ -65,7 +65,7 @@ impl Row {
 
 impl RunHosts {
     /// Records a response of a host.
-    pub(super) fn answered(&mut self, host: &HostKey, time: Duration, bytes: u64) {
+    pub(crate) fn answered(&mut self, host: &HostKey, time: Duration, bytes: u64) {
         let (row, gone) = take_in(&mut self.by_bytes, host, |row| row.before + row.bytes);
         if let Some(gone) = gone {
             row.before = gone.before + gone.bytes;
@@ -76,12 +76,12 @@ impl RunHosts {
     }
 
     /// Returns the hosts with the longest mean response time, slowest first.
-    pub(super) fn slowest(&self) -> Vec<HostFigures> {
+    pub(crate) fn slowest(&self) -> Vec<HostFigures> {
         top(&self.by_time, Row::mean)
     }
 
     /// Returns the hosts with the most bytes, largest first.
-    pub(super) fn largest(&self) -> Vec<HostFigures> {
+    pub(crate) fn largest(&self) -> Vec<HostFigures> {
         top(&self.by_bytes, |row| row.bytes)
     }
 }

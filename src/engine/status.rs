@@ -23,7 +23,7 @@ impl Status {
 
 /// Writes `status.json`.
 #[derive(Clone)]
-pub(super) struct Observer {
+pub(crate) struct Observer {
     directory: PathBuf,
     watch: Watch,
     clock: Clock,
@@ -31,7 +31,7 @@ pub(super) struct Observer {
 
 impl Observer {
     /// Creates the observer of the crawl in `directory`.
-    pub(super) fn new(directory: &Path, watch: Watch, clock: Clock) -> Self {
+    pub(crate) fn new(directory: &Path, watch: Watch, clock: Clock) -> Self {
         Self {
             directory: directory.to_owned(),
             watch,
@@ -40,7 +40,7 @@ impl Observer {
     }
 
     /// Writes the file once a second, until dropped.
-    pub(super) async fn run(self) {
+    pub(crate) async fn run(self) {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
             ticks.tick().await;
@@ -51,7 +51,7 @@ impl Observer {
     }
 
     /// Writes the file now.
-    pub(super) fn write(&self, running: bool) -> Result<(), Error> {
+    pub(crate) fn write(&self, running: bool) -> Result<(), Error> {
         let status = Status {
             running,
             time: format!("{:.0}", jiff::Timestamp::now()),

@@ -19,7 +19,7 @@ pub struct View {
 }
 
 impl View {
-    pub(super) fn new(store: Arc<dyn Store>, options: Arc<Options>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, options: Arc<Options>) -> Self {
         Self { store, options }
     }
 

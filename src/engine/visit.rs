@@ -122,7 +122,7 @@ pub struct Judged<'a> {
 impl Analysed {
     /// Returns a number that equal responses share: of the main content if there is one, because a
     /// page's frame changes without the page; else of the text, or of bytes and status.
-    pub(super) fn mark(&self) -> u64 {
+    pub(crate) fn mark(&self) -> u64 {
         let fingerprints = self.fingerprints.as_ref().ok();
         let mut kinds = [Tier::Content, Tier::Normalized].into_iter();
         let digest = kinds.find_map(|kind| match fingerprints?.get(kind)? {
@@ -139,7 +139,7 @@ impl Analysed {
     }
 
     /// Returns the time at which the visit began, in microseconds since 1970.
-    pub(super) fn micros(&self) -> i64 {
+    pub(crate) fn micros(&self) -> i64 {
         match &self.fetched.outcome {
             Outcome::Exchange(exchange) => exchange.started.as_microsecond(),
             Outcome::Failed(_) => self.fetched.finished.micros(),
@@ -148,7 +148,7 @@ impl Analysed {
 
     /// Turns the visit into an internal failure: nothing of its response is kept or followed. A
     /// robots.txt keeps its rules and loses the sitemaps that it names.
-    pub(super) fn fail_internally(&mut self, why: &str) {
+    pub(crate) fn fail_internally(&mut self, why: &str) {
         tracing::error!(url = %self.fetched.task.url, why, "the visit is recorded as failed");
         self.fingerprints = Err(Ineligible::Status);
         if let Findings::Robots { sitemaps, .. } = &mut self.findings {
@@ -161,7 +161,7 @@ impl Analysed {
     }
 
     /// Returns the number of entries of the sitemap that was visited.
-    pub(super) fn sitemap_entries(&self) -> u32 {
+    pub(crate) fn sitemap_entries(&self) -> u32 {
         match &self.findings {
             Findings::Sitemap(list) => list.entries,
             _ => 0,
@@ -172,7 +172,7 @@ impl Analysed {
 impl Judged<'_> {
     /// Returns `true` if the server says that its last response is still valid, and did not send it
     /// again.
-    pub(super) fn is_not_modified(&self) -> bool {
+    pub(crate) fn is_not_modified(&self) -> bool {
         let fetched = &self.analysed.fetched;
         fetched.task.queued.validators.is_some()
             && matches!(&fetched.outcome, Outcome::Exchange(exchange) if exchange.is_not_modified())

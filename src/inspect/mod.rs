@@ -14,6 +14,7 @@ mod similar;
 mod hosts;
 mod learned;
 
+mod feed;
 mod top;
 
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use clusters::{Cluster, Cursor, Dups, Member};
+pub use feed::{Feed, Outlook};
 pub use hosts::{HostNow, HostsNow};
 pub use learned::{Learned, LearnedAlias, LearnedRule};
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};

@@ -19,7 +19,7 @@ mod store;
 pub use directory::{DataDirectory, DirectoryError};
 pub use known::known_files;
 pub use memory::MemoryPlan;
-pub(super) use store::{open_store, read_secret};
+pub(crate) use store::{open_store, read_secret};
 
 use super::Options;
 use super::commit::Committer;

@@ -16,7 +16,8 @@ pub(super) fn in_parts<T: Sync, R: Send>(
             .chunks(share)
             .map(|part| scope.spawn(move || work(part)))
             .collect();
-        // All are joined before the first failure is returned: a panic that nobody joins is passed on.
+        // All are joined before the first failure is returned: a panic that nobody joins is
+        // passed on.
         let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
         let ends: Vec<thread::Result<R>> = ends.collect();
         ends.into_iter().collect()

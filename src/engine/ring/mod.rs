@@ -56,7 +56,7 @@ struct Ring {
 }
 
 /// Runs a crawl to its end.
-pub(super) fn run(crawl: Crawl, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+pub(crate) fn run(crawl: Crawl, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
     let clock = Clock::start();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let before = crawl.counters().clone();
@@ -229,7 +229,7 @@ fn start_committing(
 
 /// Creates the crawl-wide rate limiter. It allows no burst, so the first second keeps to the rate
 /// like any other.
-pub(super) fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
+pub(crate) fn limiter(rate: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
     let quota = Quota::per_second(rate).allow_burst(NonZeroU32::MIN);
     Arc::new(RateLimiter::direct(quota))
 }

@@ -10,8 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::error::Error;
-use super::open::{self, DataDirectory, DirectoryError};
+use crate::engine::{DataDirectory, DirectoryError, Error, open_store};
 use crate::journal::{Acknowledged, AcknowledgedFile, Position, current_path, full_path};
 use crate::journal::{LogError, LogLine};
 use crate::rows::{DiskState, LogTail};
@@ -219,7 +218,7 @@ impl Feed {
 
 /// Reads the end of the log in a data directory from the store, which this process has locked.
 fn committed(directory: &DataDirectory, log: &Path) -> Result<LogTail, Error> {
-    let store = open::open_store(directory)?;
+    let store = open_store(directory)?;
     let tail = DiskState::read(&*store)?.unwrap_or_default().log;
     match acknowledged(log)? {
         Some(found) if found.tail < tail => {
