@@ -144,7 +144,7 @@ fn the_dockerfile_names_what_exists() {
     for arguments in instructions(&dockerfile, "COPY") {
         let (_, sources) = arguments.split_last().expect("a target");
         if sources[0] == "--from=build" {
-            assert_eq!(sources[1..], ["/build/target/release/gleaner"]);
+            assert_eq!(sources[1..], ["/build/target/dist/gleaner"]);
             continue;
         }
         for source in sources {
