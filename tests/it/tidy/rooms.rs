@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 22] = [
+pub(super) const ROOMS: [(&str, &[&str]); 21] = [
     ("units", &[]),
     ("url", &[]),
     ("robots", &[]),
@@ -25,23 +25,29 @@ pub(super) const ROOMS: [(&str, &[&str]); 22] = [
     ("rows", ALL_ABOVE),
     ("journal", ALL_ABOVE),
     ("engine", ALL_ABOVE),
-    ("inspect", ALL_ABOVE),
+    (
+        "inspect",
+        &[
+            "url", "robots", "store", "archive", "learn", "frontier", "dedup", "rows", "journal",
+            "engine",
+        ],
+    ),
     (
         "config",
         &[
             "units", "url", "learn", "frontier", "fetch", "page", "dedup", "engine",
         ],
     ),
-    ("daemon", &["url", "seeds", "fetch", "engine"]),
-    (
-        "control",
-        &[
-            "url", "seeds", "fetch", "rows", "journal", "engine", "inspect",
-        ],
-    ),
+    ("control", &["url", "seeds", "fetch", "engine", "inspect"]),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     ("corpus", &["url", "fetch", "page", "dedup", "archive"]),
-    ("cli", ALL_ABOVE),
+    (
+        "cli",
+        &[
+            "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier", "dedup",
+            "engine", "inspect", "config", "control", "demo", "corpus",
+        ],
+    ),
 ];
 
 /// Every room whose line stands above.
