@@ -182,7 +182,7 @@ fn a_hangup_changes_what_can_be_changed() {
     assert!(web.wait_for_requests(202, PATIENCE));
     assert!(!web.wait_for_requests(203, QUIET));
     running.signal(Signal::HUP);
-    running.wait_for_line("stays 64");
+    running.wait_for_line("is still 64");
     stop(&crawl, running);
 }
 
