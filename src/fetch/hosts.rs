@@ -1,9 +1,9 @@
-//! Addresses that the user gave to names: what the resolver asks before the DNS, like curl's
-//! `--resolve`. For hosts that no DNS knows, and for small webs on ports of their own.
+//! Addresses that the user configured for names, which the resolver uses before the DNS, like
+//! curl's `--resolve`: for hosts that no DNS knows, and for small webs on ports of their own.
 //!
-//! An address may carry a port, which is then connected to whatever port a URL names. Such an
-//! address is one place that the user wrote down, as a literal seed is, and so is consent to
-//! contact just that; one without a port is judged by the guard like one that the DNS gave.
+//! An address may have a port, which is then connected to whatever port a URL names. Such an
+//! address is a single place that the user wrote down, like a literal seed, and is consent to
+//! contact just that place. An address without a port is judged by the guard like one from the DNS.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,8 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use url::Host;
 
-/// Names and their addresses, in a configuration a table of lists. Cheap to clone; empty by
-/// default.
+/// Names and their addresses; in configuration, a table of lists. Cheap to clone; empty by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Table", into = "Table")]
 pub struct NamedHosts(Arc<BTreeMap<String, Vec<HostAddress>>>);
@@ -37,7 +36,7 @@ impl From<NamedHosts> for Table {
 }
 
 impl NamedHosts {
-    /// Takes names in any spelling that a URL may have them in, without wildcards.
+    /// Creates the table. Names may be spelled in any way that a URL allows, without wildcards.
     pub fn new(
         hosts: impl IntoIterator<Item = (String, Vec<HostAddress>)>,
     ) -> Result<Self, HostsError> {
@@ -61,33 +60,32 @@ impl NamedHosts {
         Ok(Self(Arc::new(named)))
     }
 
-    /// The addresses of a name; `None` if the DNS is to be asked.
+    /// Returns the addresses of a name, or `None` if the DNS is to be asked.
     pub fn addresses(&self, name: &str) -> Option<&[HostAddress]> {
         let name = name.trim_end_matches('.');
-        // URLs have their names in lower case.
+        // Host names in URLs are lower case.
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// Whether a name has addresses with ports of their own.
+    /// Returns `true` if a name has addresses with ports of their own.
     pub fn has_ports(&self, name: &str) -> bool {
         let first = self.addresses(name).and_then(<[_]>::first);
         first.is_some_and(|address| address.port.is_some())
     }
 }
 
-/// An address that stands for a name, as `192.0.2.1`, `192.0.2.1:8080`, `2001:db8::1` or
-/// `[2001:db8::1]:8080`.
+/// The address of a name, as `192.0.2.1`, `192.0.2.1:8080`, `2001:db8::1` or `[2001:db8::1]:8080`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostAddress {
     /// The address.
     pub ip: IpAddr,
-    /// What is connected to; without it the port of the URL.
+    /// Port to connect to; `None` for the port of the URL.
     pub port: Option<u16>,
 }
 
 impl HostAddress {
-    /// As a resolver gives addresses: port 0 stands for the port of the URL.
+    /// Returns the address as a resolver does: port 0 stands for the port of the URL.
     pub(super) fn resolved(self) -> SocketAddr {
         SocketAddr::new(self.ip, self.port.unwrap_or(0))
     }
@@ -139,22 +137,23 @@ impl fmt::Display for HostAddress {
     }
 }
 
-/// What is wrong with names and addresses that were given.
+/// Why names and addresses cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
-    /// Not a name of a host.
+    /// The name is not a host name.
     #[error("{0:?} is not a host name; give it as in a URL, such as wiki.example")]
     Name(String),
-    /// One name, spelled in two ways.
+    /// One name is given in two spellings.
     #[error("{0:?} is there twice; give all its addresses in one list")]
     Twice(String),
-    /// A name without addresses.
+    /// The name has no addresses.
     #[error("{0:?} has no address; give at least one")]
     NoAddress(String),
-    /// Addresses with and without port, of which a URL's own port fits some only.
+    /// Some of the addresses have a port and some do not, so the URL's own port applies to some
+    /// only.
     #[error("{0:?} has addresses with and without a port; give all of them one, or none")]
     SomePorts(String),
-    /// Not an address.
+    /// The address is invalid.
     #[error("{0:?} is not an IP address, nor one with a port; such as 10.0.0.5 or [fd00::5]:8080")]
     Address(String),
 }

@@ -1,4 +1,4 @@
-//! What a person can have requests carry: header fields, cookies.
+//! What users can add to requests: header fields and cookies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum CookieMode {
     Host,
 }
 
-/// Header fields that a person adds to requests: in a configuration, a table of names and values.
+/// Header fields that the user adds to requests; in configuration, a table of names and values.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     try_from = "BTreeMap<String, String>",
@@ -27,7 +27,7 @@ pub enum CookieMode {
 )]
 pub struct ExtraHeaders(Vec<(HeaderName, HeaderValue)>);
 
-/// Fields that the client sets itself, or that would change what it takes for an answer.
+/// Fields that the client sets itself, or that would change how it reads a response.
 const OURS: [&str; 13] = [
     "host",
     "user-agent",
@@ -45,18 +45,18 @@ const OURS: [&str; 13] = [
 ];
 
 impl ExtraHeaders {
-    /// The fields, in their order.
+    /// Iterates over the fields, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// Whether one of them is a secret, by its name.
+    /// Returns `true` if one of the fields is a secret, by its name.
     pub fn has_secret(&self) -> bool {
         self.0.iter().any(|(name, _)| is_secret(name.as_str()))
     }
 }
 
-/// Names, and values that are no secrets.
+/// Shows names, and values that are not secrets.
 impl fmt::Debug for ExtraHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         BTreeMap::from(self.clone()).fmt(f)
@@ -80,7 +80,7 @@ impl TryFrom<BTreeMap<String, String>> for ExtraHeaders {
             if value.contains(HIDDEN) {
                 return Err(format!("the value of {given:?}: {WAS_HIDDEN}"));
             }
-            // The value may be a secret: it is not shown.
+            // The value may be a secret, so it is not shown.
             let is_printable = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
             let value = HeaderValue::try_from(value).ok().filter(|_| is_printable);
             let mut value = value.ok_or_else(|| {
