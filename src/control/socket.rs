@@ -90,7 +90,7 @@ pub(super) async fn serve(listener: Listener, control: Control, watch: Watch, st
             }
             Err(error) => {
                 // Most likely out of file descriptors, of which some may be closed meanwhile.
-                tracing::warn!(%error, "cannot take a connection on the control socket");
+                tracing::warn!(%error, "cannot accept a connection on the control socket");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

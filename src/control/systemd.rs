@@ -46,7 +46,7 @@ pub(super) async fn tell(watch: &Watch, stop: &StopHandle) {
 pub fn reloading<T>(reload: impl FnOnce() -> T) -> T {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => say(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::debug!(%error, "no time to tell systemd"),
+        Err(error) => tracing::debug!(%error, "cannot read the clock for systemd"),
     }
     let result = reload();
     say(&[NotifyState::Ready]);
@@ -55,6 +55,6 @@ pub fn reloading<T>(reload: impl FnOnce() -> T) -> T {
 
 fn say(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd does not listen");
+        tracing::debug!(%error, "cannot notify systemd");
     }
 }

@@ -310,7 +310,7 @@ pub enum SavedError {
     #[error("the index {} is in use by another gleaner; wait for it, or give another --index", .0.display())]
     InUse(PathBuf),
     /// The directory holds something else.
-    #[error("{} is not empty and holds no index; give a new or empty directory with --index", .0.display())]
+    #[error("{} is not empty and does not contain an index; give a new or empty directory with --index", .0.display())]
     Foreign(PathBuf),
     /// Another version wrote the index.
     #[error(
@@ -472,7 +472,7 @@ mod tests {
         fs::write(directory.path().join("thesis.txt"), "").unwrap();
         assert!(Saved::open(path, &options).is_ok(), "there is an index");
         fs::remove_file(path.join("index.json")).unwrap();
-        assert!(says(&options).contains("holds no index"));
+        assert!(says(&options).contains("does not contain an index"));
     }
 
     #[test]

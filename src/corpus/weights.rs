@@ -212,16 +212,16 @@ pub enum DfError {
     Io(#[from] io::Error),
     /// The file is not a table.
     #[error(
-        "this is no table of document frequencies; `gleaner fingerprint --df-table-out` makes one"
+        "not a table of document frequencies; create one with `gleaner fingerprint --df-table-out`"
     )]
     NoTable,
     /// The table was made of other shingles, with another seed, or by another version.
     #[error(
-        "this table was made of other shingles, with another seed, or by another gleaner; give the same --shingle and --seed as then, or make another"
+        "this table was made with another --shingle, --seed or version of gleaner; give the same flags, or make another table"
     )]
     Other,
     /// The checksum of the rows does not match.
-    #[error("this table is damaged; get it again, or make another and give it another number")]
+    #[error("this table is damaged; restore it, or make another with another number")]
     Damaged,
 }
 

@@ -16,7 +16,7 @@ pub enum Error {
     },
     /// The database reported an error.
     #[error(
-        "the documents in {path} cannot be used: {why}; remove the folder, it is rebuilt at the next start"
+        "the documents in {path} cannot be used: {why}; remove the directory to have it rebuilt at the next start"
     )]
     Engine {
         /// The directory.

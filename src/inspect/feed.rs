@@ -139,7 +139,7 @@ impl Feed {
             let Some(mut opened) = self.open_file()? else {
                 tracing::warn!(
                     file,
-                    "a file of the fetch log was moved away; its lines are left out"
+                    "a file of the fetch log was moved away; its lines are skipped"
                 );
                 return Ok(None);
             };
@@ -227,7 +227,7 @@ fn committed(directory: &DataDirectory, log: &Path) -> Result<LogTail, Error> {
             let mended = Acknowledged { tail, ..found };
             let written = AcknowledgedFile::open(log).and_then(|file| file.write(mended));
             if let Err(error) = written {
-                tracing::warn!(%error, "cannot tell other readers how far the log is committed");
+                tracing::warn!(%error, "cannot update log/acknowledged for other readers");
             }
         }
         _ => {}

@@ -462,7 +462,7 @@ fn an_index_lasts_from_run_to_run() {
     fs::write(full.join("thesis.txt"), "").expect("room for it");
     let mut command = gleaner(&["dedup", "--jsonl", "--index", text(&full)]);
     command.arg(&monday);
-    run(command).expect(2).says(&["holds no index"]);
+    run(command).expect(2).says(&["does not contain an index"]);
 }
 
 /// Every byte of an index.
@@ -653,7 +653,7 @@ fn weights_come_from_a_table_that_stays() {
     );
     refused(
         &[&tfidf[..], &["--shingle", "words:3"]].concat(),
-        "other shingles",
+        "another --shingle",
     );
     let mut damaged = fs::read(&table).expect("a table");
     *damaged.last_mut().expect("rows") ^= 1;

@@ -181,7 +181,7 @@ fn what_is_known_is_found_by_its_bytes_when_other_fingerprints_are_asked_for() {
     let arguments = ["--allow-private", "--config", &settings];
     let seeds = [&*web.url(0, "/copy"), &web.url(0, "/near")];
     let output = second.crawl(&[&seeds[..], &arguments].concat());
-    assert!(output.stderr.contains("made again"), "{output:?}");
+    assert!(output.stderr.contains("recomputed"), "{output:?}");
     let pages = second.pages();
     let copy = &pages[&web.url(0, "/copy")];
     assert_eq!(

@@ -145,5 +145,5 @@ fn sitemap_prints_urls_and_says_what_is_wrong() {
     let html = Input::new("<html></html>");
     let output = run(gleaner(&["sitemap", html.path()])).expect(1);
     assert_eq!(output.stdout, "");
-    output.says(&["this is no sitemap", "<html>"]);
+    output.says(&["not a sitemap", "<html>"]);
 }

@@ -415,16 +415,16 @@ fn other_features_are_made_again_from_the_archive() {
     let web = stories(1);
     let crawl = Place::new();
     let output = crawl.crawl(&[&web.url(0, "/")]);
-    assert!(!output.stderr.contains("made again"), "{output:?}");
+    assert!(!output.stderr.contains("recomputed"), "{output:?}");
     let other = "[dedup]\nmethod = \"minhash\"\nseed = 7\nhamming = 0\n";
     let output = crawl_by(&crawl, other, &[web.url(1, "/")]);
-    assert!(output.stderr.contains("made again"), "{output:?}");
+    assert!(output.stderr.contains("recomputed"), "{output:?}");
     assert_eq!(count(&crawl, "near"), 8);
     assert_eq!(count(&crawl, "unique"), 10);
     crawl.records();
     // Once.
     let output = crawl_by(&crawl, other, &[web.url(1, "/")]);
-    assert!(!output.stderr.contains("made again"), "{output:?}");
+    assert!(!output.stderr.contains("recomputed"), "{output:?}");
     assert!(!output.stderr.contains("rebuilt"), "{output:?}");
 }
 
@@ -443,10 +443,10 @@ fn a_kill_while_fingerprints_are_made_again_leaves_no_mixture() {
             let arguments = [&seed, &flag, &file, "--failpoint", step];
             run(crawl.command(&arguments)).expect(KILLED);
             let output = crawl_by(&crawl, next, &[web.url(1, "/")]);
-            assert!(output.stderr.contains("made again"), "{step}: {output:?}");
+            assert!(output.stderr.contains("recomputed"), "{step}: {output:?}");
             assert_eq!(count(&crawl, "near"), 8, "{step}");
             let output = crawl_by(&crawl, next, &[web.url(1, "/")]);
-            assert!(!output.stderr.contains("made again"), "{step}: {output:?}");
+            assert!(!output.stderr.contains("recomputed"), "{step}: {output:?}");
         }
     }
 }
@@ -471,6 +471,6 @@ fn without_the_archive_other_features_are_refused_and_the_old_ones_stay() {
         .says(&[&format!("{name} is missing"), "restore the file"]);
     fs::rename(&elsewhere, &file).expect("it is moved back");
     let output = crawl.crawl(&[&web.url(1, "/")]);
-    assert!(!output.stderr.contains("made again"), "{output:?}");
+    assert!(!output.stderr.contains("recomputed"), "{output:?}");
     assert_eq!(count(&crawl, "near"), 8);
 }

@@ -217,7 +217,7 @@ fn of_a_broken_sitemap_counts_what_can_be_read() {
         note("/cut.xml").contains("; the file ends inside"),
         "{log:?}"
     );
-    assert!(note("/none.xml").contains("this is no sitemap"), "{log:?}");
+    assert!(note("/none.xml").contains("not a sitemap"), "{log:?}");
     assert_eq!(note("/gone.xml"), "");
     let mut pages: Vec<String> = crawl.pages().into_keys().collect();
     pages.retain(|url| *url != web.url(0, "/"));

@@ -219,7 +219,7 @@ pub enum DirectoryError {
     },
     /// Another version wrote it.
     #[error(
-        "the data directory {path} has another format ({found}); this gleaner reads another ({}). Use the gleaner that wrote it, or give another directory with --data-dir",
+        "the data directory {path} has another format ({found}) than this version of gleaner reads ({}); use the gleaner that wrote it, or give another directory with --data-dir",
         version()
     )]
     Version {
@@ -229,10 +229,12 @@ pub enum DirectoryError {
         found: String,
     },
     /// It contains something else.
-    #[error("{0} is not empty and holds no crawl; give a new or empty directory with --data-dir")]
+    #[error(
+        "{0} is not empty and does not contain a crawl; give a new or empty directory with --data-dir"
+    )]
     Foreign(PathBuf),
     /// It contains no crawl.
-    #[error("there is no crawl in {0}; `gleaner crawl --data-dir` begins one")]
+    #[error("there is no crawl in {0}; start one with `gleaner crawl --data-dir`")]
     NoCrawl(PathBuf),
 }
 

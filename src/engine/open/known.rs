@@ -137,7 +137,7 @@ fn next_chunk(records: &mut SegmentReader) -> Result<Vec<ReadRecord>, archive::E
                 chunk.push(record);
             }
             Some(Err(error @ archive::Error::Torn { .. })) => {
-                tracing::warn!(%error, "what follows is not read");
+                tracing::warn!(%error, "the rest of this file is not read");
                 break;
             }
             Some(Err(error)) => return Err(error),

@@ -41,7 +41,10 @@ pub(super) fn migrate(
         return Ok(());
     };
     for (next, step) in (OLDEST + 1..).zip(STEPS).filter(|(next, _)| *next > found) {
-        tracing::info!(format = next, "the data directory is brought up to date");
+        tracing::info!(
+            format = next,
+            "the data directory was migrated to a new format"
+        );
         let mut batch = step(store)?;
         batch.put(Table::Meta, keys::meta::FORMAT, encode(&next));
         store.commit(batch, Durability::Disk)?;

@@ -73,7 +73,7 @@ pub(super) fn promote(
     if recovery.bytes_cut > 0 {
         tracing::info!(
             bytes = recovery.bytes_cut,
-            "cut off records that were never acknowledged"
+            "records that were never acknowledged were cut off"
         );
     }
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, disk.log)?;

@@ -41,7 +41,7 @@ pub(super) fn open_documents(
     if is_dead && folder.exists() {
         tracing::info!(
             expired = disk.dead_rows,
-            "the documents are built anew without those that expired"
+            "the documents are rebuilt without those that expired"
         );
         fs::remove_dir_all(&folder).map_err(|source| dedup::Error::Io {
             path: folder.clone(),

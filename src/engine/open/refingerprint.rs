@@ -59,7 +59,7 @@ impl<'a> Refingerprint<'a> {
     /// then.
     pub(super) fn run(&self) -> Result<(), Error> {
         tracing::warn!(
-            "fingerprints are made of something else than before; they are made again from the archive"
+            "the settings of fingerprints have changed; fingerprints are recomputed from the archive"
         );
         self.check()?;
         let mut batch = Batch::new();
@@ -86,13 +86,13 @@ impl<'a> Refingerprint<'a> {
             }
             if count >= said + OFTEN {
                 said = count;
-                tracing::info!(pages = count, "fingerprints made again");
+                tracing::info!(pages = count, "fingerprints recomputed");
             }
             if is_last {
                 break;
             }
         }
-        tracing::info!(pages = count, "all fingerprints are made again");
+        tracing::info!(pages = count, "all fingerprints are recomputed");
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl<'a> Refingerprint<'a> {
                 Ok(fingerprints) => fingerprints,
                 Err(error @ archive::Error::Io { .. }) => return Err(error.into()),
                 Err(error) => {
-                    tracing::warn!(url = page.url, %error, "this page cannot be read again");
+                    tracing::warn!(url = page.url, %error, "cannot read this page from the archive");
                     document.fingerprints.of_bytes_and_text()
                 }
             };

@@ -67,7 +67,7 @@ fn open_or_create(directory: &DataDirectory, plan: &MemoryPlan) -> Result<Arc<dy
     if trace_of_a_crawl(directory.path()).is_some() {
         return Err(error);
     }
-    tracing::warn!(%error, "the store was never used; it is created anew");
+    tracing::warn!(%error, "the store was never used; it is created again");
     match fs::remove_dir_all(directory.path().join("store")) {
         Ok(()) => open(),
         Err(_) => Err(error),

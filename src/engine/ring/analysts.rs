@@ -145,7 +145,7 @@ impl Analysts {
             if let Ok(read) = read {
                 (findings, fingerprints, notes) = read;
             } else {
-                tracing::error!(url = %fetched.task.url, "reading this page failed; please report it");
+                tracing::error!(url = %fetched.task.url, "gleaner failed on this page; please report this bug");
                 let failure = Failure::new(FailureClass::Internal, "reading the page failed");
                 fetched.outcome = Outcome::Failed(failure);
             }

@@ -41,7 +41,7 @@ impl Disk {
                 // A disk that cannot report its free space will report an error when something is
                 // written.
                 Err(error) => {
-                    tracing::debug!(%error, "nobody can tell how much room the disk has");
+                    tracing::debug!(%error, "cannot determine the free space of the disk");
                     self.is_short = false;
                 }
             }

@@ -162,10 +162,7 @@ pub fn refill(
                 *cursor = sequence + 1;
             }
             let Ok(url) = url::parse(&queued.url) else {
-                tracing::warn!(
-                    url = queued.url,
-                    "a queued URL cannot be parsed any more; skipped"
-                );
+                tracing::warn!(url = queued.url, "a queued URL no longer parses; skipped");
                 continue;
             };
             let allowed = spent_by.is_none() && rules.allows(&path_and_query(&url));

@@ -97,7 +97,7 @@ impl SeenSet {
             tracing::warn!(
                 path = %path.display(),
                 why,
-                "the filter of URLs seen cannot be used; it is built anew"
+                "the filter of URLs seen cannot be used; it is rebuilt"
             );
         }
         let mut filters = filters.unwrap_or_else(|| empty(options.expected_urls, runs));
@@ -109,7 +109,7 @@ impl SeenSet {
             match Filling::start(filters, newer, first) {
                 Ok(filling) => Front::Filling(filling),
                 Err(error) => {
-                    tracing::warn!(%error, "no thread for the filter of URLs seen; the start waits for it");
+                    tracing::warn!(%error, "cannot start a thread for the filter of URLs seen; the start waits for it");
                     Front::Filters(build(options.expected_urls, runs))
                 }
             }

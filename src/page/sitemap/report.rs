@@ -72,7 +72,7 @@ pub const MAX_PROBLEMS: usize = 50;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The file is neither a sitemap nor a feed.
-    #[error("this is no sitemap: {0}")]
+    #[error("not a sitemap: {0}")]
     NoSitemap(String),
     /// The file is incomplete.
     #[error("the file ends inside {0}")]
@@ -102,7 +102,7 @@ pub enum Problem {
         reason: String,
     },
     /// An entry without a URL.
-    #[error("an entry without URL")]
+    #[error("an entry without a URL")]
     NoUrl,
     /// The file has more bytes than [`SitemapOptions::max_bytes`].
     #[error("only the first {0} bytes were read")]

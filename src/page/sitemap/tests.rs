@@ -78,11 +78,7 @@ fn namespaces_do_not_matter() {
     ] {
         let body = format!("{open}<url><loc>{A}</loc></url><url><loc> {B}\n</loc></url>{close}");
         if close.is_empty() {
-            check(
-                body.as_bytes(),
-                &[],
-                &["this is no sitemap: it begins with <b>"],
-            );
+            check(body.as_bytes(), &[], &["not a sitemap: it begins with <b>"]);
         } else {
             check(body.as_bytes(), &[A, B], &[]);
         }
@@ -259,8 +255,8 @@ fn entries_without_url_are_problems() {
         body.as_bytes(),
         &[A],
         &[
-            "an entry without URL",
-            "an entry without URL",
+            "an entry without a URL",
+            "an entry without a URL",
             "not a URL that can be crawled: /relative",
             "not a URL that can be crawled: ftp://a.example/",
         ],
@@ -277,11 +273,11 @@ fn plain_text_has_a_url_a_line() {
         &[A, B],
         &["not a URL that can be crawled: hello"],
     );
-    check(b"hello\nworld\n", &[], &["this is no sitemap"]);
+    check(b"hello\nworld\n", &[], &["not a sitemap"]);
     let (entries, _) = read(b"hello\nworld\n", Some("http://a.example/"));
     assert_eq!(entries, []);
-    check(b"", &[], &["this is no sitemap"]);
-    check(b"\x00\x01\xFF\xFE", &[], &["this is no sitemap"]);
+    check(b"", &[], &["not a sitemap"]);
+    check(b"\x00\x01\xFF\xFE", &[], &["not a sitemap"]);
 }
 
 #[test]
@@ -294,7 +290,7 @@ fn feeds_are_read() {
         <pubDate>Mon, 06 May 2024 07:08:09 GMT</pubDate></item>
         <item><guid isPermaLink='true'>http://a.example/b</guid></item>
         <item><guid isPermaLink='false'>tag:17</guid><title>t</title></item></channel></rss>";
-    check(rss.as_bytes(), &[A, B], &["an entry without URL"]);
+    check(rss.as_bytes(), &[A, B], &["an entry without a URL"]);
     let (entries, report) = read(rss.as_bytes(), None);
     assert_eq!(report.form, Some(SitemapForm::Rss));
     let date = entries[0].last_modified.as_deref();
@@ -327,12 +323,12 @@ fn other_markup_is_no_sitemap() {
     check(
         b"<!doctype html><html><a href='http://a.example/a'>x</a></html>",
         &[],
-        &["this is no sitemap: it begins with <html>"],
+        &["not a sitemap: it begins with <html>"],
     );
     check(
         b"<!-- only this -->",
         &[],
-        &["this is no sitemap: it has no element"],
+        &["not a sitemap: it has no element"],
     );
 }
 
