@@ -79,13 +79,13 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RevisitSettings {
-    /// How the time between two visits of a page is chosen: off, fixed or adaptive.
+    /// How the interval between two visits of a page is chosen: off, fixed or adaptive.
     pub mode: RevisitMode,
-    /// From the first visit to the second; with fixed, to every one.
+    /// Time from the first visit to the second; with `fixed`, between all visits.
     pub interval: Span,
-    /// The shortest time that adapting leads to.
+    /// Shortest adaptive interval.
     pub min_interval: Span,
-    /// The longest, and the time to the next visit of a page that is gone.
+    /// Longest adaptive interval, and the time until a page that is gone is visited again.
     pub max_interval: Span,
 }
 
@@ -100,21 +100,21 @@ impl Default for RevisitSettings {
     }
 }
 
-/// What is kept.
+/// What is archived.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArchiveSettings {
-    /// Which bodies are kept: unique, exact-only or all.
+    /// Which bodies are stored: unique, exact-only or all.
     pub store: StorePolicy,
-    /// Whether bodies that are neither HTML nor text are kept.
+    /// Whether bodies that are neither HTML nor text are stored.
     pub other_types: bool,
-    /// Bytes of a WARC file before the next is begun.
+    /// Size at which a new WARC file is started.
     pub max_file: Size,
     /// gzip level, 0 to 9.
     pub compression: u32,
-    /// Bytes of a log file before the next is begun.
+    /// Size at which the log file is rotated.
     pub max_log: Size,
-    /// Whether credentials of the configuration are left out of recorded requests.
+    /// Whether credentials from the configuration are hidden in recorded requests.
     pub hide_credentials: bool,
 }
 
@@ -135,18 +135,18 @@ impl Default for ArchiveSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StateSettings {
-    /// Memory that caches and buffers are sized by.
+    /// Memory that caches and buffers are sized for.
     pub max_memory: Size,
-    /// Hosts in memory; all others wait on disk.
+    /// Maximum number of hosts in memory; the others wait on disk.
     pub hosts_in_memory: usize,
-    /// URLs of one host in memory; all others wait on disk.
+    /// Maximum number of URLs of one host in memory; the others wait on disk.
     pub urls_in_memory: usize,
-    /// Room that is to be left on the disk: no visits are made while less is free. 0 for none.
+    /// Free disk space to leave: nothing is fetched while less is free. 0 for none.
     pub disk_reserve: Size,
-    /// Time between checkpoints of what can be replayed.
+    /// Time between checkpoints.
     pub checkpoint_interval: Span,
-    /// How long nobody must have seen a page, nor a duplicate of it, for it to leave the index;
-    /// none for never.
+    /// Time after which a page leaves the index if neither it nor a duplicate of it was seen;
+    /// `None` for never.
     pub expire_after: Option<Span>,
 }
 
@@ -164,7 +164,7 @@ impl Default for StateSettings {
 }
 
 impl Config {
-    /// Checks what types cannot, and composes the rooms' options.
+    /// Checks what types cannot, and composes the options of a crawl.
     pub fn options(&self) -> Result<Options, Error> {
         self.check()
             .map_err(|(key, expected)| Error::Value { key, expected })?;

@@ -17,7 +17,7 @@ use super::{Features, Finder, HASHES, MIN_SIMILARITY, Masks, Match, Shingle, Tie
 use crate::units::{Checked, as_text};
 use crate::url::{PageMap, PagePattern, parse};
 
-/// The most bits in which the `SimHash`es of near duplicates may differ.
+/// Maximum of `hamming`, in bits: the distance within which the index finds candidates.
 pub const MAX_HAMMING: u8 = REACH;
 
 /// What `similarity` and `cross_host_similarity` must be.
@@ -38,21 +38,22 @@ const HYSTERESIS: f64 = 0.05;
     attribute(expect(missing_docs, reason = "each field is described at `Rule`"))
 )]
 pub struct Rule {
-    /// How near duplicates are found. Some pages can be spared the search in bands; what
+    /// How near duplicates are found. An override can only spare pages the search in bands; which
     /// fingerprints are kept is decided for the whole crawl.
     pub method: Finder,
     /// The tiers that count.
     pub tiers: Tiers,
-    /// Most bits in which the `SimHash`es of near duplicates differ, 0 to [`MAX_HAMMING`]. Pages
-    /// found by the bands of `MinHash` may differ in more.
+    /// Maximum number of bits in which the `SimHash`es of near duplicates differ, 0 to
+    /// [`MAX_HAMMING`]. Pages found by the bands of `MinHash` may differ in more.
     pub hamming: u8,
-    /// Least similarity of near duplicates of one host, [`MIN_SIMILARITY`] to 1.
+    /// Minimum similarity of near duplicates of one host, [`MIN_SIMILARITY`] to 1.
     pub similarity: f64,
-    /// Least similarity of near duplicates of two hosts, [`MIN_SIMILARITY`] to 1.
+    /// Minimum similarity of near duplicates of two hosts, [`MIN_SIMILARITY`] to 1.
     pub cross_host_similarity: f64,
     /// Whether block, consent and CAPTCHA pages are kept from being originals.
     pub refusals: bool,
-    /// Most bodies of duplicates stored per original; `None` leaves it to `archive.store`.
+    /// Maximum number of bodies of duplicates stored per original; `None` leaves it to
+    /// `archive.store`.
     pub stored_members: Option<u32>,
     /// What near duplicates may differ in.
     #[patch(skip)]
@@ -61,7 +62,7 @@ pub struct Rule {
     #[patch(skip)]
     #[serde(with = "as_text")]
     pub simhash_shingle: Shingle,
-    /// The shingles whose Jaccard similarity is meant wherever similarity is spoken of.
+    /// The shingles that similarity refers to: their Jaccard similarity is estimated.
     #[patch(skip)]
     #[serde(with = "as_text")]
     pub minhash_shingle: Shingle,
@@ -103,7 +104,7 @@ impl Default for Rule {
 pub struct Tiers(u8);
 
 impl Tiers {
-    /// Whether a tier is in the set.
+    /// Returns whether a tier is in the set.
     pub fn has(self, tier: Tier) -> bool {
         self.0 & Self::bit(tier) != 0
     }
@@ -114,7 +115,7 @@ impl Tiers {
 }
 
 impl Default for Tiers {
-    /// All of them.
+    /// All tiers.
     fn default() -> Self {
         Tier::ALL.into_iter().collect()
     }
@@ -166,7 +167,7 @@ impl Rule {
         }
     }
 
-    /// What fingerprints are made of.
+    /// Returns the settings that fingerprints depend on.
     pub fn features(&self) -> Features {
         Features {
             method: self.method,
@@ -179,7 +180,7 @@ impl Rule {
         }
     }
 
-    /// The rule that applies to two pages: the stricter value of each key.
+    /// Returns the rule that applies to two pages: the stricter value of each key.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         // Taken apart, so that a new field cannot be forgotten.

@@ -1,9 +1,9 @@
-//! Addresses that the user configured for names, which the resolver uses before the DNS, like
-//! curl's `--resolve`: for hosts that no DNS knows, and for small webs on ports of their own.
+//! Addresses of host names from the configuration. They take precedence over the DNS, like curl's
+//! `--resolve`, for hosts that no DNS knows and for test servers on their own ports.
 //!
-//! An address may have a port, which is then connected to whatever port a URL names. Such an
-//! address is a single place that the user wrote down, like a literal seed, and is consent to
-//! contact just that place. An address without a port is judged by the guard like one from the DNS.
+//! An address may have a port, which is then used whatever port a URL has. Such an address is one
+//! place that the user wrote down, like a literal address in a seed, and implies consent to contact
+//! it. The guard checks an address without a port like one from the DNS.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use url::Host;
 
-/// Names and their addresses; in configuration, a table of lists. Cheap to clone; empty by default.
+/// Host names and their addresses; in a configuration, a table of lists. Cheap to clone; empty by
+/// default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Table", into = "Table")]
 pub struct NamedHosts(Arc<BTreeMap<String, Vec<HostAddress>>>);
@@ -36,7 +37,7 @@ impl From<NamedHosts> for Table {
 }
 
 impl NamedHosts {
-    /// Creates the table. Names may be spelled in any way that a URL allows, without wildcards.
+    /// Builds the table. Names may be spelled in any way that a URL allows; wildcards are refused.
     pub fn new(
         hosts: impl IntoIterator<Item = (String, Vec<HostAddress>)>,
     ) -> Result<Self, HostsError> {
@@ -60,32 +61,33 @@ impl NamedHosts {
         Ok(Self(Arc::new(named)))
     }
 
-    /// Returns the addresses of a name, or `None` if the DNS is to be asked.
+    /// Returns the addresses of a name; `None` if the DNS decides.
     pub fn addresses(&self, name: &str) -> Option<&[HostAddress]> {
         let name = name.trim_end_matches('.');
-        // Host names in URLs are lower case.
+        // Names in URLs are in lower case.
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// Returns `true` if a name has addresses with ports of their own.
+    /// Returns whether the addresses of a name have ports.
     pub fn has_ports(&self, name: &str) -> bool {
         let first = self.addresses(name).and_then(<[_]>::first);
         first.is_some_and(|address| address.port.is_some())
     }
 }
 
-/// The address of a name, as `192.0.2.1`, `192.0.2.1:8080`, `2001:db8::1` or `[2001:db8::1]:8080`.
+/// An address of a name, written as `192.0.2.1`, `192.0.2.1:8080`, `2001:db8::1` or
+/// `[2001:db8::1]:8080`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostAddress {
     /// The address.
     pub ip: IpAddr,
-    /// Port to connect to; `None` for the port of the URL.
+    /// The port to connect to; `None` for the URL's.
     pub port: Option<u16>,
 }
 
 impl HostAddress {
-    /// Returns the address as a resolver does: port 0 stands for the port of the URL.
+    /// Returns the address as resolvers do: port 0 stands for the port of the URL.
     pub(super) fn resolved(self) -> SocketAddr {
         SocketAddr::new(self.ip, self.port.unwrap_or(0))
     }
@@ -140,20 +142,19 @@ impl fmt::Display for HostAddress {
 /// Why names and addresses cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
-    /// The name is not a host name.
+    /// Not a name of a host.
     #[error("{0:?} is not a host name; give it as in a URL, such as wiki.example")]
     Name(String),
-    /// One name is given in two spellings.
-    #[error("{0:?} is there twice; give all its addresses in one list")]
+    /// One name in two spellings.
+    #[error("{0:?} is given twice; give all its addresses in one list")]
     Twice(String),
-    /// The name has no addresses.
+    /// A name without addresses.
     #[error("{0:?} has no address; give at least one")]
     NoAddress(String),
-    /// Some of the addresses have a port and some do not, so the URL's own port applies to some
-    /// only.
+    /// Addresses with and without a port, so that the URL's port applies to only some of them.
     #[error("{0:?} has addresses with and without a port; give all of them one, or none")]
     SomePorts(String),
-    /// The address is invalid.
+    /// Not an address.
     #[error("{0:?} is not an IP address, nor one with a port; such as 10.0.0.5 or [fd00::5]:8080")]
     Address(String),
 }

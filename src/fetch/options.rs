@@ -31,29 +31,29 @@ pub struct FetchOptions {
     /// matched against. Beyond loopback it must hold a contact.
     #[patch(skip)]
     pub user_agent: String,
-    /// Most concurrent fetches, each of another host.
+    /// Maximum number of concurrent fetches, each from a different host.
     #[patch(skip)]
     pub concurrency: usize,
-    /// Longest time until a connection is established, name resolution and TLS included.
+    /// Maximum time to establish a connection, including name resolution and TLS.
     #[patch(skip)]
     pub connect_timeout: Span,
-    /// Longest time from the start of a request to the end of the response's head.
+    /// Maximum time from the start of a request until the response headers have arrived.
     pub head_timeout: Span,
-    /// Longest time from the start of a request to the end of the body. It bounds the whole
+    /// Maximum time from the start of a request to the end of the body. It bounds the whole
     /// response, because a server that sends a byte per second never exceeds a read timeout.
     pub total_timeout: Span,
-    /// Largest body as received; a longer one is cut and stored as cut.
+    /// Maximum size of a body as received; a longer one is cut and stored as cut.
     pub max_body: Size,
-    /// Largest body after content decoding; a longer one is cut before it is parsed.
+    /// Maximum size of a body after content decoding; a longer one is cut before it is parsed.
     #[patch(skip)]
     pub max_decoded: Size,
-    /// Most content codings of one body that are decoded; a body with more is not read.
+    /// Maximum number of content codings of one body; a body with more is not decoded.
     #[patch(skip)]
     pub max_codings: usize,
-    /// Most header fields of a response; one with more fails.
+    /// Maximum number of header fields of a response; a response with more fails.
     #[patch(skip)]
     pub max_header_fields: usize,
-    /// Largest size of all headers of a response; one with more fails.
+    /// Maximum total size of the headers of a response; a larger response fails.
     #[patch(skip)]
     pub max_header: Size,
     /// Memory for bodies across the crawl, from their first byte to the commit.
@@ -65,7 +65,7 @@ pub struct FetchOptions {
     /// Networks of such addresses that may be contacted anyway.
     #[patch(skip)]
     pub allow_networks: Vec<Network>,
-    /// Addresses of names that the DNS is not asked for.
+    /// Addresses of names for which the DNS is not asked.
     #[patch(skip)]
     pub hosts: NamedHosts,
     /// What resolves names.
@@ -74,7 +74,7 @@ pub struct FetchOptions {
     /// Name servers to ask; if there are none, those of the system.
     #[patch(skip)]
     pub nameservers: Vec<Nameserver>,
-    /// Most concurrent lookups.
+    /// Maximum number of concurrent name lookups.
     #[patch(skip)]
     pub max_lookups: usize,
     /// Files of root certificates (PEM) that are trusted in addition to the system's.
@@ -132,7 +132,7 @@ impl Default for FetchOptions {
 }
 
 impl FetchOptions {
-    /// The defaults, with this User-Agent.
+    /// Returns the defaults with this User-Agent.
     pub fn new(user_agent: impl Into<String>) -> Self {
         Self {
             user_agent: user_agent.into(),
@@ -161,7 +161,7 @@ impl FetchOptions {
         }
     }
 
-    /// What decoding a body may cost.
+    /// Returns the bounds on decoding a body.
     pub fn decode_bounds(&self) -> DecodeBounds {
         DecodeBounds {
             max_bytes: self.max_decoded.bytes(),
@@ -169,7 +169,7 @@ impl FetchOptions {
         }
     }
 
-    /// How names are resolved.
+    /// Returns how names are resolved.
     pub(super) fn dns(&self) -> DnsOptions {
         DnsOptions {
             resolver: self.resolver,
@@ -208,7 +208,8 @@ impl Requests {
         }
     }
 
-    /// The options of a host. Each key is taken from the most specific pattern that sets it.
+    /// Returns the options of a host. Each key is taken from the most specific pattern that sets
+    /// it.
     pub(super) fn at(&self, host: &HostKey) -> Arc<FetchOptions> {
         let mut options = Arc::clone(&self.everywhere);
         if self.own.is_empty() {
@@ -221,7 +222,7 @@ impl Requests {
     }
 }
 
-/// Every proxy that is named, and the longest body that is allowed anywhere, in bytes.
+/// Returns every proxy that is used for some host, and the largest `max_body` of any, in bytes.
 pub(super) fn extent(options: &FetchOptions) -> (Vec<Proxy>, usize) {
     let proxies = options.own.iter().filter_map(|(_, it)| it.proxy.clone());
     let proxies = proxies.chain([options.proxy.clone()]).collect();

@@ -1,4 +1,4 @@
-//! What users can add to requests: header fields and cookies.
+//! What the configuration can add to requests: header fields and cookies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum CookieMode {
     Host,
 }
 
-/// Header fields that the user adds to requests; in configuration, a table of names and values.
+/// Header fields added to requests; in a configuration, a table of names and values.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     try_from = "BTreeMap<String, String>",
@@ -27,7 +27,7 @@ pub enum CookieMode {
 )]
 pub struct ExtraHeaders(Vec<(HeaderName, HeaderValue)>);
 
-/// Fields that the client sets itself, or that would change how it reads a response.
+/// Fields that the client sets itself, or that would change which responses it gets.
 const OURS: [&str; 13] = [
     "host",
     "user-agent",
@@ -45,18 +45,18 @@ const OURS: [&str; 13] = [
 ];
 
 impl ExtraHeaders {
-    /// Iterates over the fields, in order.
+    /// Iterates over the fields in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// Returns `true` if one of the fields is a secret, by its name.
+    /// Returns whether a field is a secret, judging by its name.
     pub fn has_secret(&self) -> bool {
         self.0.iter().any(|(name, _)| is_secret(name.as_str()))
     }
 }
 
-/// Shows names, and values that are not secrets.
+/// Shows names, and values that are not secret.
 impl fmt::Debug for ExtraHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         BTreeMap::from(self.clone()).fmt(f)
@@ -70,17 +70,17 @@ impl TryFrom<BTreeMap<String, String>> for ExtraHeaders {
         let mut headers = Vec::new();
         for (given, value) in table {
             let name = HeaderName::try_from(&given)
-                .map_err(|_| format!("{given:?} is no name of a header field"))?;
+                .map_err(|_| format!("{given:?} is not a header field name"))?;
             if OURS.contains(&name.as_str()) {
                 return Err(format!("{given:?} is set by gleaner and cannot be given"));
             }
             if headers.iter().any(|(other, _)| *other == name) {
-                return Err(format!("{given:?} is there twice"));
+                return Err(format!("{given:?} is given twice"));
             }
             if value.contains(HIDDEN) {
                 return Err(format!("the value of {given:?}: {WAS_HIDDEN}"));
             }
-            // The value may be a secret, so it is not shown.
+            // Not shown, because it may be a secret.
             let is_printable = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
             let value = HeaderValue::try_from(value).ok().filter(|_| is_printable);
             let mut value = value.ok_or_else(|| {

@@ -24,22 +24,21 @@ use crate::url::{HostKey, HostMap, HostPattern, UrlPatterns};
 /// apply from the next visit on.
 pub type SharedPolicies = Arc<ArcSwap<Policies>>;
 
-/// How a host is treated: the sections of the configuration of which hosts can have their own
-/// values.
+/// How a host is treated: the sections of the configuration whose keys can be set per host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// What is crawled.
     pub crawl: CrawlPolicy,
-    /// How gently.
+    /// How gently the host is treated.
     pub politeness: Politeness,
-    /// How much of the host is visited, and what its URLs may look like.
+    /// Limits against traps.
     pub traps: TrapPolicy,
     /// What is learned about the host.
     pub learn: LearnPolicy,
 }
 
 impl Policy {
-    /// The defaults, with this politeness.
+    /// Returns the defaults with this politeness.
     pub fn new(politeness: Politeness) -> Self {
         Self {
             politeness,
@@ -47,7 +46,7 @@ impl Policy {
         }
     }
 
-    /// Replaces every setting that the host has of its own.
+    /// Replaces the settings for which the host has its own values.
     pub fn apply(&mut self, overrides: Overrides) {
         let Overrides {
             crawl,
@@ -69,7 +68,7 @@ impl Policy {
         self.learn.check()
     }
 
-    /// Whether a signal such as `robots_meta` is obeyed. With `robots = "ignore"` none is.
+    /// Returns whether a signal such as `robots_meta` is obeyed. With `robots = "ignore"`, none is.
     pub fn obeys(&self, mode: RobotsMode) -> bool {
         self.crawl.robots == RobotsMode::Obey && mode == RobotsMode::Obey
     }
@@ -88,12 +87,12 @@ pub struct CrawlPolicy {
     /// What a URL must share with a seed to be followed.
     #[patch(skip)]
     pub scope: ScopeKind,
-    /// Most links followed from a seed to a URL of this host; `None` for no limit.
+    /// Maximum number of links followed from a seed to a URL of this host; `None` for no limit.
     pub max_depth: Option<u16>,
-    /// Most redirects followed in a row.
+    /// Maximum number of consecutive redirects.
     #[patch(skip)]
     pub max_redirects: u8,
-    /// Longest URL that is followed, in characters.
+    /// Maximum length of a URL that is followed, in characters.
     #[patch(skip)]
     pub max_url_length: usize,
     /// Whether robots.txt is obeyed. If it is ignored, so are the five signals below.
@@ -108,13 +107,13 @@ pub struct CrawlPolicy {
     pub rel_ugc: RobotsMode,
     /// Whether links with `rel=sponsored` are not followed.
     pub rel_sponsored: RobotsMode,
-    /// If there are any, a link to this host is followed only if it matches one of these patterns.
+    /// A link to this host is followed only if it matches one of these patterns, if there are any.
     pub include: UrlPatterns,
     /// A link to this host that matches one of these patterns is not followed.
     pub exclude: UrlPatterns,
-    /// Where sitemaps are looked for.
+    /// Where to look for sitemaps.
     pub sitemaps: SitemapMode,
-    /// Most sitemaps read per host.
+    /// Maximum number of sitemaps read per host.
     #[patch(skip)]
     pub max_sitemaps: u32,
     /// Number of URLs that the filter of seen URLs is sized for.
@@ -157,7 +156,7 @@ impl CrawlPolicy {
     }
 }
 
-/// The most URLs that a filter can be sized for.
+/// Maximum number of URLs that a filter can be sized for.
 const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
 
 /// Whether robots.txt, or another signal of a site to robots, is obeyed.
@@ -171,7 +170,7 @@ pub enum RobotsMode {
     Ignore,
 }
 
-/// Where sitemaps are looked for.
+/// Where to look for sitemaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SitemapMode {
@@ -184,7 +183,7 @@ pub enum SitemapMode {
     WellKnown,
 }
 
-/// The settings that some hosts have of their own: those that are `Some` replace those of
+/// The settings that some hosts have of their own. Fields that are `Some` replace those of
 /// [`Policy`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each field is described at `Policy`")]
@@ -205,8 +204,8 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// The crawl's policy, and the settings that some hosts have of their own. Where several
-    /// patterns match a host, each key is taken from the most specific pattern that sets it.
+    /// Builds the policies from the crawl's and the settings that some hosts have of their own. If
+    /// several patterns match a host, each key is taken from the most specific one that sets it.
     pub fn new(
         crawl: Policy,
         overrides: impl IntoIterator<Item = (HostPattern, Overrides)>,
@@ -226,7 +225,7 @@ impl Policies {
         }
     }
 
-    /// The policy of a host.
+    /// Returns the policy of a host.
     pub fn of(&self, host: &HostKey) -> Policy {
         let mut policy = self.crawl.clone();
         if self.overrides.is_empty() {
@@ -238,12 +237,12 @@ impl Policies {
         policy
     }
 
-    /// Whether robots.txt is obeyed, and the hosts where it is treated the other way.
+    /// Returns whether robots.txt is obeyed, and the hosts for which the opposite is set.
     pub fn robots(&self) -> (RobotsMode, &[HostPattern]) {
         (self.crawl.crawl.robots, &self.robots_exceptions)
     }
 
-    /// Policies that everything which makes visits can share.
+    /// Wraps the policies so that every stage of the crawl can share them.
     pub fn share(self) -> SharedPolicies {
         Arc::new(ArcSwap::from_pointee(self))
     }
