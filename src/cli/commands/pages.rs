@@ -16,9 +16,9 @@ use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
 use crate::config::Config;
 use crate::dedup::Similarity;
+use crate::engine::{Digests, LogLine, PageLine, Position, RecordPlace, Texts};
 use crate::fetch::DecodeBounds;
 use crate::inspect::{Feed, Outlook};
-use crate::journal::{Digests, LogLine, PageLine, Position, RecordPlace, Texts};
 use crate::page::Wish;
 
 /// Poll interval of `--follow`.
