@@ -181,13 +181,13 @@ impl Layers {
         for list in [DOMAIN, DEDUP_RULE, URL_RULE] {
             self.lines.insert(list, lines(document, text, list));
         }
-        let checks: [(&str, fn(&toml::Table) -> Result<(), String>); 2] = [
-            (DOMAIN, domains::check_keys),
-            (DEDUP_RULE, dedup::check_keys),
-        ];
-        for (list, check) in checks {
+        for list in [DOMAIN, DEDUP_RULE] {
             for (at, entry) in tables(&table, list, path)?.into_iter().enumerate() {
-                check(entry).map_err(|reason| self.bad_entry(list, at, reason))?;
+                let checked = match list {
+                    DOMAIN => domains::check_keys(entry),
+                    _ => dedup::check_keys(entry),
+                };
+                checked.map_err(|reason| self.bad_entry(list, at, reason))?;
             }
         }
         // The text rather than the table, because its errors have lines.

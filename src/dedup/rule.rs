@@ -9,6 +9,11 @@
 //! Rules never change. Two pages are compared by the stricter values of both their rules, so their
 //! order does not matter.
 
+#![expect(
+    clippy::float_cmp,
+    reason = "the derived patch asks whether a threshold was written differently"
+)]
+
 use serde::{Deserialize, Serialize};
 use struct_patch::Patch;
 

@@ -252,9 +252,9 @@ impl Catalog {
         self.take_in_merges(&mut lists);
         for (structure, file) in written {
             if self.runs[structure].cleared {
-                discard(file.path())
+                discard(file.path());
             } else {
-                lists[structure].push(Arc::new(file))
+                lists[structure].push(Arc::new(file));
             }
         }
         for list in &mut lists {

@@ -252,7 +252,7 @@ impl Store for Embedded {
             match builder.spawn(move || rewrite(&keyspace)) {
                 Ok(thread) => *reclaiming = Some(thread),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot start the thread that reclaims space in the store")
+                    tracing::warn!(%error, "cannot start the thread that reclaims space in the store");
                 }
             }
         }

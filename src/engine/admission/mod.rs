@@ -179,7 +179,7 @@ impl Gate {
         }
         let learning = self.learning(&policies);
         if policy.learn.parameters && learning.is_variant(url, queued.id, host, group)? {
-            suspicion = if learning.suppress(queued, host, group)? {
+            suspicion = if Learning::suppress(queued, host, group)? {
                 Suspicion::Low(Expectation::Check)
             } else {
                 Suspicion::Refused(Admission::Variant)

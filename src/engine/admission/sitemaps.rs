@@ -123,7 +123,7 @@ impl Gate {
         let depth = sitemap.queued.depth;
         match listed.kind {
             EntryKind::Sitemap if level > MAX_LEVEL => {
-                group.set.count_link(&Admission::TooManyIndexes)
+                group.set.count_link(&Admission::TooManyIndexes);
             }
             EntryKind::Sitemap => {
                 let own = url::parse(&listed.url).is_ok_and(|it| HostKey::of(&it) == sitemap.host);

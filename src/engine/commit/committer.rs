@@ -70,7 +70,7 @@ pub(crate) struct Committer {
 
 /// The result of collecting the changes of a group.
 enum Collected {
-    Changes(WriteSet),
+    Changes(Box<WriteSet>),
     /// Judging panicked, and changed nothing.
     Panicked,
 }
@@ -156,7 +156,7 @@ impl Committer {
             return Ok(receipts);
         }
         match self.judge(&visits)? {
-            Collected::Changes(set) => receipts.extend(self.write(set)?),
+            Collected::Changes(set) => receipts.extend(self.write(*set)?),
             Collected::Panicked if visits.len() > 1 => {
                 for visit in visits {
                     receipts.extend(self.commit_visits(vec![visit])?);
@@ -168,7 +168,7 @@ impl Committer {
                     visit.fail_internally("judging the visit panicked");
                 }
                 match self.judge(&visits)? {
-                    Collected::Changes(set) => receipts.extend(self.write(set)?),
+                    Collected::Changes(set) => receipts.extend(self.write(*set)?),
                     Collected::Panicked => {
                         let url = visits.first().map(|it| it.fetched.task.queued.url.as_str());
                         return Err(Error::Internal(format!(
@@ -218,7 +218,7 @@ impl Committer {
                 judge.gate.queue_listed(&task, part, revisits, group)
             })?;
             match judged {
-                Collected::Changes(set) => receipts.extend(self.write(set)?),
+                Collected::Changes(set) => receipts.extend(self.write(*set)?),
                 Collected::Panicked => {
                     visit.fail_internally("reading the sitemap's entries panicked");
                     break;
@@ -253,7 +253,7 @@ impl Committer {
         // Nothing that outlives the panic is half changed: judging writes only to the set, and to
         // the cache of recent keys, each cell of which is whole.
         match catch_unwind(AssertUnwindSafe(|| collect(&judge, &mut group))) {
-            Ok(collected) => collected.map(|()| Collected::Changes(group.set)),
+            Ok(collected) => collected.map(|()| Collected::Changes(Box::new(group.set))),
             Err(_) => Ok(Collected::Panicked),
         }
     }
@@ -265,7 +265,7 @@ impl Committer {
         collect: impl FnOnce(&Judge<'_>, &mut Group<'_>) -> Result<(), Error>,
     ) -> Result<WriteSet, Error> {
         match self.guarded(now, collect)? {
-            Collected::Changes(set) => Ok(set),
+            Collected::Changes(set) => Ok(*set),
             Collected::Panicked => Err(Error::Internal("the committer panicked".to_owned())),
         }
     }

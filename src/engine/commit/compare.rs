@@ -158,7 +158,7 @@ fn still_repeated(duplicate: &Duplicate, group: &Group<'_>) -> Result<Option<Rep
         return Ok(None);
     };
     let stands = group.is_live_original(&original)?;
-    Ok(stands.then(|| Repeat {
+    Ok(stands.then_some(Repeat {
         original,
         tier: duplicate.tier,
         distance: duplicate.distance,

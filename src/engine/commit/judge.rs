@@ -60,7 +60,7 @@ impl Judge<'_> {
         let judged = compare(analysed, self.rules, group)?;
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
             (Purpose::Robots, _) => (self.robots(&judged, group)?, End::Done),
-            (_, Some(retry)) => (self.try_again(&judged, retry, group)?, End::Again),
+            (_, Some(retry)) => (try_again(&judged, retry, group)?, End::Again),
             (_, None) => (self.page(&judged, group)?, End::Done),
         };
         acknowledge(&judged, effects, end, group)
@@ -73,7 +73,7 @@ impl Judge<'_> {
         let mut document = None;
         let fate = match &judged.analysed.fetched.outcome {
             Outcome::Failed(failure) => {
-                line.verdict = verdict_of_failure(failure).to_owned();
+                verdict_of_failure(failure).clone_into(&mut line.verdict);
                 if judged.previous.is_none() {
                     count_failure(failure, &mut group.set.state.counters);
                 }
@@ -199,41 +199,40 @@ impl Judge<'_> {
         }
         judged.must_be_whole.then_some(Retry::Unconditionally)
     }
+}
 
-    /// Queues a URL again; its record says what failed.
-    fn try_again(
-        &self,
-        judged: &Judged<'_>,
-        retry: Retry,
-        group: &mut Group<'_>,
-    ) -> Result<VisitEffects, Error> {
-        let fetched = &judged.analysed.fetched;
-        let task = &fetched.task;
-        group.set.state.counters.retries += 1;
-        let mut queued = task.queued.clone();
-        match retry {
-            Retry::Unconditionally => queued.validators = None,
-            Retry::Failed(trouble, message) => {
-                queued.attempts = attempts(judged);
-                if !task.queued.revisit {
-                    let fate = Fate::Failed {
-                        class: trouble.name().to_owned(),
-                        message,
-                        next: Some(fetched.pace.due),
-                    };
-                    let record = record(judged, fate);
-                    group.set.put_page(task.queued.id, record, None);
-                }
+/// Queues a URL again; its record says what failed.
+fn try_again(
+    judged: &Judged<'_>,
+    retry: Retry,
+    group: &mut Group<'_>,
+) -> Result<VisitEffects, Error> {
+    let fetched = &judged.analysed.fetched;
+    let task = &fetched.task;
+    group.set.state.counters.retries += 1;
+    let mut queued = task.queued.clone();
+    match retry {
+        Retry::Unconditionally => queued.validators = None,
+        Retry::Failed(trouble, message) => {
+            queued.attempts = attempts(judged);
+            if !task.queued.revisit {
+                let fate = Fate::Failed {
+                    class: trouble.name().to_owned(),
+                    message,
+                    next: Some(fetched.pace.due),
+                };
+                let record = record(judged, fate);
+                group.set.put_page(task.queued.id, record, None);
             }
         }
-        group.set.queue(queued, task.host.clone())?;
-        let mut line = log_line(judged);
-        "retry".clone_into(&mut line.verdict);
-        Ok(VisitEffects {
-            line: Some(line),
-            ..VisitEffects::default()
-        })
     }
+    group.set.queue(queued, task.host.clone())?;
+    let mut line = log_line(judged);
+    "retry".clone_into(&mut line.verdict);
+    Ok(VisitEffects {
+        line: Some(line),
+        ..VisitEffects::default()
+    })
 }
 
 /// The acknowledgement: the task leaves its queue, and the host keeps its pace.

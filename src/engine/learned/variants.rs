@@ -119,7 +119,7 @@ impl Learning<'_> {
     ) -> Result<bool, Error> {
         let state = group.set.known_host(host)?;
         let learned =
-            state.and_then(|it| under_learned_rules(&self.identity, host, &it.learned_rules));
+            state.and_then(|it| under_learned_rules(self.identity, host, &it.learned_rules));
         let Some((identity, generation)) = learned else {
             return Ok(false);
         };
@@ -141,7 +141,6 @@ impl Learning<'_> {
 
     /// Defers a variant. Returns `true` if it is to be visited instead, in order to check the rule.
     pub(crate) fn suppress(
-        &self,
         queued: &QueuedUrl,
         host: &HostKey,
         group: &mut Group<'_>,
@@ -176,13 +175,13 @@ impl Learning<'_> {
         let Some(class) = class_of_visit(judged, document) else {
             return Ok(());
         };
-        self.note_visited(&task.url, task.queued.id, &task.host, group)?;
+        Self::note_visited(&task.url, task.queued.id, &task.host, group)?;
         let learned_rules = group.set.host(&task.host)?.learned_rules.clone();
         let is_duplicate = matches!(judged.verdict, Verdict::Duplicate(_));
         if task.url.query().is_none() && learned_rules.subjects.is_empty() && !is_duplicate {
             return Ok(());
         }
-        let identity = match under_learned_rules(&self.identity, &task.host, &learned_rules) {
+        let identity = match under_learned_rules(self.identity, &task.host, &learned_rules) {
             Some((identity, _)) => identity,
             None => self.identity.clone(),
         };
@@ -292,7 +291,6 @@ impl Learning<'_> {
 
     /// Keeps a visited URL, because others may turn out to be its variants.
     fn note_visited(
-        &self,
         url: &Url,
         id: UrlId,
         host: &HostKey,
@@ -350,7 +348,7 @@ impl Learning<'_> {
     /// and not visited yet.
     fn plain_form_waits(&self, task: &FetchTask, group: &mut Group<'_>) -> Result<bool, Error> {
         let learned_rules = &group.set.host(&task.host)?.learned_rules;
-        let Some((identity, _)) = under_learned_rules(&self.identity, &task.host, learned_rules)
+        let Some((identity, _)) = under_learned_rules(self.identity, &task.host, learned_rules)
         else {
             return Ok(false);
         };
@@ -382,7 +380,7 @@ impl Learning<'_> {
         }
         let learned_rules = learned_rules.clone();
         if let Some((identity, generation)) =
-            under_learned_rules(&self.identity, host, &learned_rules)
+            under_learned_rules(self.identity, host, &learned_rules)
         {
             let prefix = keys::learned(host.as_str(), keys::learned::VISITED, &[]);
             for (_, row) in group.set.learned_rows(&prefix)? {
