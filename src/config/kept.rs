@@ -2,6 +2,7 @@
 //! those of the next run, and read back by commands that are given none.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -20,34 +21,29 @@ pub fn flatten(config: &Config) -> BTreeMap<String, String> {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    let own = config.domain.iter().flat_map(|entry| {
-        let at = |(key, value): (String, Value)| {
-            let hosts = entry.hosts.iter();
-            hosts.map(move |host| (format!("{key} at {host}"), value.clone()))
-        };
-        entry
-            .settings()
-            .into_iter()
-            .flat_map(at)
-            .collect::<Vec<_>>()
-    });
-    let rules = config.dedup_rules.iter().flat_map(|entry| {
-        let at = |(key, value): (String, Value)| {
-            let pages = entry.pages.iter();
-            pages.map(move |page| (format!("dedup.{key} at {page}"), value.clone()))
-        };
-        entry
-            .settings()
-            .into_iter()
-            .flat_map(at)
-            .collect::<Vec<_>>()
-    });
+    let own = config.domain.iter();
+    let own = own.flat_map(|entry| at("", entry.settings(), &entry.hosts));
+    let rules = config.dedup_rules.iter();
+    let rules = rules.flat_map(|entry| at("dedup.", entry.settings(), &entry.pages));
     values(config)
         .into_iter()
         .chain(own)
         .chain(rules)
         .map(|(key, value)| (key, text(value)))
         .collect()
+}
+
+/// The settings of an entry, once for each pattern.
+fn at<P: fmt::Display>(
+    section: &str,
+    settings: BTreeMap<String, Value>,
+    patterns: &[P],
+) -> Vec<(String, Value)> {
+    let each = settings.into_iter().flat_map(|(key, value)| {
+        let named = move |pattern| (format!("{section}{key} at {pattern}"), value.clone());
+        patterns.iter().map(named)
+    });
+    each.collect()
 }
 
 /// The configuration of a run whose settings were kept by [`flatten`]. Keys and values that this

@@ -133,7 +133,7 @@ impl Effective {
     }
 }
 
-/// What the layers that were read so far have set.
+/// The settings of the layers that were read so far.
 pub(super) struct Layers {
     /// The default of every key, by `section.key`.
     defaults: BTreeMap<String, Value>,
@@ -170,7 +170,7 @@ impl Layers {
         let table: toml::Table = toml::from_str(text).map_err(syntax)?;
         let document = DeTable::parse(text).map_err(syntax)?;
         let document = document.get_ref();
-        // Before the types are looked at, so that a misspelt section is named as such.
+        // Before the types are checked, so that a misspelt section is reported as such.
         self.check_keys(&table, |key, known| Error::UnknownKey {
             origin: Origin::File(path.to_owned()),
             place: place_of(document, text, key),
@@ -190,7 +190,7 @@ impl Layers {
                 checked.map_err(|reason| self.bad_entry(list, at, reason))?;
             }
         }
-        // The text rather than the table, because its errors have lines.
+        // Read from the text rather than from the table, so that errors name lines.
         toml::from_str::<Config>(text).map_err(syntax)?;
         self.dedup_rules = dedup::entries(text).map_err(syntax)?;
         for (section, keys) in &table {
@@ -205,8 +205,8 @@ impl Layers {
         Ok(())
     }
 
-    /// Refuses sections and keys that there are not: `unknown` is given the name, and those that it
-    /// might have been.
+    /// Refuses unknown sections and keys. `unknown` is given the name, and the names that it may
+    /// have been meant to be.
     fn check_keys(
         &self,
         table: &toml::Table,
