@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::Signer;
-use crate::dedup::minhash::{self, HASHES, Permutations, Signature, Sketch, WholeSketch};
+use crate::dedup::minhash::{self, HASHES, MinHashSignature, Permutations, Sketch, WholeSketch};
 use crate::dedup::short::SHORT_WORDS;
 use crate::dedup::{Text, shingle, simhash, text};
 
@@ -13,7 +13,7 @@ pub fn sign_simhash(text: &str, length: u8, seed: u64) -> u64 {
 }
 
 /// Only the `MinHash` signature of a text's word shingles, for benchmarks.
-pub fn sign_minhash(text: &str, length: u8, permutations: &Permutations) -> Signature {
+pub fn sign_minhash(text: &str, length: u8, permutations: &Permutations) -> MinHashSignature {
     permutations.minima(&shingle::hashes(&text::word_hashes(text), length, 0))
 }
 
@@ -35,7 +35,7 @@ pub struct Figures {
     /// `MinHash` of word 5-shingles, 8 bits per value; `None` under 50 words.
     pub sketch: Option<Sketch>,
     /// `MinHash` of word 5-shingles, 32 bits per value; `None` under 50 words.
-    pub minhash: Option<Box<Signature>>,
+    pub minhash: Option<Box<MinHashSignature>>,
     /// The short sketch of all the text; `None` without words.
     pub sketch_visible: Option<WholeSketch>,
 }

@@ -31,6 +31,6 @@ pub use judge::{Corpus, CorpusVerdict, EarlierMatch};
 pub use lookup::{Found, MAX_GUARANTEED, Tables};
 pub(crate) use parallel::{Worked, in_order};
 pub use run::{Keeping, count_shingles, dedup_jsonl, dedup_warc, figures};
-pub use saved::{Entry, Saved, SavedError};
+pub use saved::{Saved, SavedEntry, SavedError};
 pub use sign::{Clusters, NearMethod, Options, Signed, Signer};
 pub use weights::{DfCounts, DfError, DfTable, Weights};

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::files::{
-    self, Content, Document, Extraction, Input, StoredBodies, Wanted, WarcOutput, each_line,
+    self, Content, Extraction, Input, JsonDocument, StoredBodies, Wanted, WarcOutput, each_line,
 };
 use super::parallel::in_order;
 use super::verdicts::{KeptLines, Verdicts};
@@ -38,7 +38,7 @@ pub fn dedup_jsonl(
     each_line(
         input,
         |line| {
-            let document = Document::parse(line)?;
+            let document = JsonDocument::parse(line)?;
             let signed = sign(&signer, &document.content(&extraction)?);
             let line = keeps.then(|| Box::<[u8]>::from(line));
             Ok((Box::<str>::from(document.id()), signed, line))
@@ -137,7 +137,7 @@ fn each_text<T: Send>(
     each_line(
         input,
         |line| {
-            let document = Document::parse(line)?;
+            let document = JsonDocument::parse(line)?;
             let content = document.content(&extraction)?;
             let text = signer.text(&content.main, &content.visible);
             Ok(work(document.id(), &content.raw, &text))

@@ -25,7 +25,7 @@ const MAX_ENTRY: u32 = 256 << 20;
 
 /// An entry of the index.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Entry {
+pub enum SavedEntry {
     /// The next document.
     Document {
         /// Its id, as it is written in the input.
@@ -46,7 +46,7 @@ pub struct Saved {
     /// The file that new entries are appended to.
     entries: BufWriter<File>,
     /// What this run added.
-    added: Run,
+    added: SavedRun,
     hash: Xxh3,
     buffer: Vec<u8>,
     _lock: File,
@@ -58,12 +58,12 @@ struct Manifest {
     format: u32,
     /// The settings of fingerprints and comparison.
     settings: BTreeMap<String, String>,
-    runs: Vec<Run>,
+    runs: Vec<SavedRun>,
 }
 
 /// What a run added.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Run {
+struct SavedRun {
     documents: u64,
     bytes: u64,
     /// The xxh3 of the bytes, as 16 hexadecimal digits.
@@ -111,7 +111,7 @@ impl Saved {
             path: path.to_owned(),
             manifest,
             entries: BufWriter::with_capacity(1 << 18, entries),
-            added: Run::default(),
+            added: SavedRun::default(),
             hash: Xxh3::new(),
             buffer: Vec::new(),
             _lock: lock,
@@ -121,7 +121,7 @@ impl Saved {
     /// Visits the entries of earlier runs, in order.
     pub fn read<E: From<SavedError>>(
         &self,
-        mut visit: impl FnMut(Entry) -> Result<(), E>,
+        mut visit: impl FnMut(SavedEntry) -> Result<(), E>,
     ) -> Result<(), E> {
         let path = self.path.join("entries");
         let file = File::open(&path).map_err(|source| self.io(source))?;
@@ -171,7 +171,7 @@ impl Saved {
 
     /// Appends an entry. It takes effect when the run is [committed](Self::commit).
     #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
-    pub fn append(&mut self, entry: &Entry) -> Result<(), SavedError> {
+    pub fn append(&mut self, entry: &SavedEntry) -> Result<(), SavedError> {
         self.buffer.clear();
         self.buffer.extend([0; 4]);
         let buffer = std::mem::take(&mut self.buffer);
@@ -182,7 +182,7 @@ impl Saved {
         }
         self.hash.update(&self.buffer);
         self.added.bytes += self.buffer.len() as u64;
-        self.added.documents += u64::from(matches!(entry, Entry::Document { .. }));
+        self.added.documents += u64::from(matches!(entry, SavedEntry::Document { .. }));
         let written = self.entries.write_all(&self.buffer);
         written.map_err(|source| self.io(source))
     }
@@ -377,7 +377,7 @@ mod tests {
         let mut ids = Vec::new();
         saved
             .read(|entry| {
-                if let Entry::Document { id, judged, kept } = entry {
+                if let SavedEntry::Document { id, judged, kept } = entry {
                     ids.push(id);
                     corpus.take(&judged, kept.map(|kept| *kept));
                 }
@@ -396,7 +396,9 @@ mod tests {
             ids.push(id.clone());
             found.push(format!("{id}:{}{:?}", of.unwrap_or_default(), judged.joins));
             let kept = kept.map(Box::new);
-            saved.append(&Entry::Document { id, judged, kept }).unwrap();
+            saved
+                .append(&SavedEntry::Document { id, judged, kept })
+                .unwrap();
         }
         if is_committed {
             saved.commit().unwrap();

@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::files::{Capture, Item, JudgedPage, WarcOutput};
-use super::{Corpus, CorpusVerdict, Entry, Error, Options, Saved, Signed};
+use super::files::{Item, JudgedPage, SourceRecord, WarcOutput};
+use super::{Corpus, CorpusVerdict, Error, Options, Saved, SavedEntry, Signed};
 
 /// Takes documents and writes verdicts.
 pub(super) struct Verdicts<'a> {
@@ -48,14 +48,14 @@ impl<'a> Verdicts<'a> {
         };
         saved.read(|entry| {
             match entry {
-                Entry::Document { id, judged, kept } => {
+                SavedEntry::Document { id, judged, kept } => {
                     self.ids.push(&id);
                     self.corpus.take(&judged, kept.map(|kept| *kept));
                     if let Some(kept) = &mut self.kept {
                         kept.skip_document();
                     }
                 }
-                Entry::Note(note) => {
+                SavedEntry::Note(note) => {
                     let note = postcard::from_bytes(&note);
                     let note = note.map_err(|_| saved.damaged("a note in it cannot be read"))?;
                     if let Some(kept) = &mut self.kept {
@@ -90,7 +90,11 @@ impl<'a> Verdicts<'a> {
         self.take((&id, Some(&url)), signed, &judged)
     }
 
-    fn capture(&mut self, capture: &Capture, judged: Option<&CorpusVerdict>) -> Result<(), Error> {
+    fn capture(
+        &mut self,
+        capture: &SourceRecord,
+        judged: Option<&CorpusVerdict>,
+    ) -> Result<(), Error> {
         let Some(kept) = &mut self.kept else {
             return Ok(());
         };
@@ -103,7 +107,7 @@ impl<'a> Verdicts<'a> {
         if let Some(saved) = &mut self.saved {
             for note in kept.notes() {
                 let note = postcard::to_stdvec(&note).expect("a note is plain data");
-                saved.append(&Entry::Note(note))?;
+                saved.append(&SavedEntry::Note(note))?;
             }
         }
         Ok(())
@@ -127,7 +131,7 @@ impl<'a> Verdicts<'a> {
         let mut run = None;
         if let Some(saved) = &mut self.saved {
             run = judged.duplicate.map(|duplicate| saved.run_of(duplicate.of));
-            let entry = Entry::Document {
+            let entry = SavedEntry::Document {
                 id: id.into(),
                 judged: judged.clone(),
                 kept: kept.clone().map(Box::new),

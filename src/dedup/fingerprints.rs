@@ -36,9 +36,10 @@ impl Fingerprinter {
         let features = self.features();
         let text = Text::new(main, visible).with_masks(features.masks, main, visible);
         let shingles = [features.simhash_shingle, features.minhash_shingle];
-        match shingles.iter().any(|it| it.unit == Unit::Characters) {
-            true => text.with_characters(main, visible),
-            false => text,
+        if shingles.iter().any(|it| it.unit == Unit::Characters) {
+            text.with_characters(main, visible)
+        } else {
+            text
         }
     }
 

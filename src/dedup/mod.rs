@@ -30,7 +30,7 @@ pub use document::{Document, DocumentId, Stored, StoredFor};
 pub use error::Error;
 pub use features::Features;
 pub use fingerprints::{Fingerprinter, Fingerprints};
-pub use index::{Asked, Documents, DocumentsDamage, Index, Pending, Posting, postings, structures};
+pub use index::{Documents, DocumentsDamage, Index, Pending, Posting, Query, postings, structures};
 pub use methods::minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use methods::simhash::hamming;
 pub use methods::{Key, METHODS, Method, Signature};

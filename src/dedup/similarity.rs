@@ -38,18 +38,20 @@ impl fmt::Display for Similarity {
 
 impl Serialize for Similarity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match serializer.is_human_readable() {
-            true => serializer.serialize_f64(self.share()),
-            false => serializer.serialize_u16(self.0),
+        if serializer.is_human_readable() {
+            serializer.serialize_f64(self.share())
+        } else {
+            serializer.serialize_u16(self.0)
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Similarity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match deserializer.is_human_readable() {
-            true => Self::of(f64::deserialize(deserializer)?),
-            false => Self(u16::deserialize(deserializer)?.min(Self::EXACT.0)),
+        Ok(if deserializer.is_human_readable() {
+            Self::of(f64::deserialize(deserializer)?)
+        } else {
+            Self(u16::deserialize(deserializer)?.min(Self::EXACT.0))
         })
     }
 }

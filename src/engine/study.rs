@@ -10,7 +10,7 @@ use super::clock::Clock;
 use super::commit::{Committer, SEEN_RUNS};
 use super::{Error, Options, open};
 use crate::dedup::{
-    Asked, Document, DocumentId, Features, Fingerprints, Pending, Repeat, Stored, Verdict, postings,
+    Document, DocumentId, Features, Fingerprints, Pending, Query, Repeat, Stored, Verdict, postings,
 };
 use crate::rows::Rank;
 use crate::rows::{Duplicate, Fate, Judgement, PAGES, PageRecord};
@@ -88,7 +88,7 @@ impl Study {
         fingerprints: &Fingerprints,
     ) -> Result<Option<DocumentId>, Error> {
         let lookups = &self.committer.lookups;
-        let asked = Asked {
+        let asked = Query {
             page: id,
             url: "",
             fingerprints,

@@ -23,7 +23,7 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// The document in a line. Other fields are ignored.
 #[derive(Deserialize)]
-pub(in crate::corpus) struct Document<'a> {
+pub(in crate::corpus) struct JsonDocument<'a> {
     #[serde(borrow)]
     id: &'a RawValue,
     #[serde(borrow, default)]
@@ -39,7 +39,7 @@ pub(in crate::corpus) struct Document<'a> {
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'a> Document<'a> {
+impl<'a> JsonDocument<'a> {
     /// Parses a line.
     pub(in crate::corpus) fn parse(line: &'a [u8]) -> Result<Self, String> {
         let document: Self = serde_json::from_slice(line)
@@ -108,9 +108,10 @@ fn read(files: &[PathBuf], hand_over: &mut dyn FnMut(Batch) -> bool) -> Result<(
     let standard = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard } else { files };
     for file in files {
-        let name: Arc<str> = match file.as_os_str() == "-" {
-            true => "standard input".into(),
-            false => file.display().to_string().into(),
+        let name: Arc<str> = if file.as_os_str() == "-" {
+            "standard input".into()
+        } else {
+            file.display().to_string().into()
         };
         if !read_file(file, &name, hand_over)? {
             break;
@@ -125,13 +126,14 @@ fn read_file(
     name: &Arc<str>,
     hand_over: &mut dyn FnMut(Batch) -> bool,
 ) -> Result<bool, Error> {
-    let source: Box<dyn Read> = match file.as_os_str() == "-" {
-        true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(file).map_err(|error| {
+    let source: Box<dyn Read> = if file.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(file).map_err(|error| {
             Error::input(format!(
                 "cannot open {name}: {error}; give existing files, or - for standard input"
             ))
-        })?),
+        })?)
     };
     let mut source = BufReader::with_capacity(BATCH_BYTES, source);
     let mut line = 1;
@@ -260,7 +262,7 @@ mod tests {
     fn a_document_needs_an_id_and_a_text() {
         let check = |line: &str, expected: Result<&str, &str>| {
             let extraction = Extraction::new().unwrap();
-            let document = Document::parse(line.as_bytes());
+            let document = JsonDocument::parse(line.as_bytes());
             let main = document
                 .as_ref()
                 .map_err(String::clone)

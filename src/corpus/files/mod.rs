@@ -13,8 +13,8 @@ use crate::dedup::PageHints;
 use crate::page::{Page, PageOptions};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
-pub(super) use jsonl::{Document, each_line};
-pub(super) use warc_in::{Capture, Item, Wanted, read, work};
+pub(super) use jsonl::{JsonDocument, each_line};
+pub(super) use warc_in::{Item, SourceRecord, Wanted, read, work};
 pub use warc_out::StoredBodies;
 pub(super) use warc_out::{JudgedPage, WarcOutput};
 

@@ -53,11 +53,11 @@ pub(in crate::corpus) struct Item<T> {
     /// For a page: its record id and its URL as JSON, and the value made of its text.
     pub(in crate::corpus) page: Option<(String, String, T)>,
     /// The record; `None` if only pages are needed.
-    pub(in crate::corpus) capture: Option<Capture>,
+    pub(in crate::corpus) capture: Option<SourceRecord>,
 }
 
 /// A record in the form that the output needs.
-pub(in crate::corpus) struct Capture {
+pub(in crate::corpus) struct SourceRecord {
     /// The record's gzip member, if everything is needed.
     pub(in crate::corpus) member: Vec<u8>,
     pub(in crate::corpus) id: String,
@@ -66,13 +66,13 @@ pub(in crate::corpus) struct Capture {
     pub(in crate::corpus) ip: Option<String>,
     /// The HTTP head of a response or a revisit.
     pub(in crate::corpus) head: Vec<u8>,
-    pub(in crate::corpus) kind: CaptureKind,
+    pub(in crate::corpus) kind: SourceKind,
     /// The main text of a page, if everything is needed.
     pub(in crate::corpus) text: Option<String>,
 }
 
 /// The type of a record.
-pub(in crate::corpus) enum CaptureKind {
+pub(in crate::corpus) enum SourceKind {
     /// A response. If its payload is complete and not empty: the first half of the payload's
     /// SHA-256, and the digest that the record names, or else the SHA-256.
     Response(Option<(u128, String)>),
@@ -187,7 +187,7 @@ fn capture(
     url: &str,
     exchange: Option<&Exchange>,
     text: Option<String>,
-) -> io::Result<Option<Capture>> {
+) -> io::Result<Option<SourceRecord>> {
     let record = &job.record;
     let mut member = Vec::new();
     match job.wanted {
@@ -203,7 +203,7 @@ fn capture(
         Some("response") => {
             let body = exchange.map(|exchange| &exchange.body);
             let payload = body.filter(|body| is_whole_response(record) && !body.is_empty());
-            CaptureKind::Response(payload.map(|payload| {
+            SourceKind::Response(payload.map(|payload| {
                 let digest: [u8; 32] = Sha256::digest(payload).into();
                 let half = digest
                     .first_chunk()
@@ -215,23 +215,23 @@ fn capture(
                 )
             }))
         }
-        Some("revisit") => CaptureKind::Revisit {
+        Some("revisit") => SourceKind::Revisit {
             id: header("WARC-Refers-To"),
             url: header("WARC-Refers-To-Target-URI").map(|url| target(&url).to_owned()),
             date: header("WARC-Refers-To-Date"),
             is_identical: header("WARC-Profile")
                 .is_some_and(|profile| profile.contains("identical-payload-digest")),
         },
-        _ => CaptureKind::Other,
+        _ => SourceKind::Other,
     };
-    Ok(Some(Capture {
+    Ok(Some(SourceRecord {
         member,
         id: header("WARC-Record-ID").unwrap_or_default(),
         url: url.to_owned(),
         date: header("WARC-Date").unwrap_or_default(),
         ip: header("WARC-IP-Address"),
         head: match kind {
-            CaptureKind::Other => Vec::new(),
+            SourceKind::Other => Vec::new(),
             _ => record
                 .http_parts()
                 .map_or(Vec::new(), |(head, _)| head.to_vec()),

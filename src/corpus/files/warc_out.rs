@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::warc_in::{Capture, CaptureKind};
+use super::warc_in::{SourceKind, SourceRecord};
 use crate::archive::{
     self, Archive as _, Original, Record, RecordId, Relation, WarcArchive, WarcOptions,
 };
@@ -146,12 +146,12 @@ impl WarcOutput {
     /// Writes a record. `page` is given if the record is a page.
     pub(in crate::corpus) fn take(
         &mut self,
-        capture: &Capture,
+        capture: &SourceRecord,
         page: Option<&JudgedPage<'_>>,
     ) -> Result<(), Error> {
         match &capture.kind {
-            CaptureKind::Response(payload) => self.response(capture, payload.as_ref(), page)?,
-            CaptureKind::Revisit {
+            SourceKind::Response(payload) => self.response(capture, payload.as_ref(), page)?,
+            SourceKind::Revisit {
                 id,
                 url,
                 date,
@@ -164,14 +164,14 @@ impl WarcOutput {
                 );
                 self.revisit(capture, keys, *is_identical)?;
             }
-            CaptureKind::Other => self.as_it_is(capture)?,
+            SourceKind::Other => self.as_it_is(capture)?,
         }
         Ok(())
     }
 
     fn response(
         &mut self,
-        capture: &Capture,
+        capture: &SourceRecord,
         payload: Option<&(u128, String)>,
         page: Option<&JudgedPage<'_>>,
     ) -> Result<(), Error> {
@@ -224,7 +224,7 @@ impl WarcOutput {
 
     fn revisit(
         &mut self,
-        capture: &Capture,
+        capture: &SourceRecord,
         keys_of_original: [u64; 2],
         is_identical: bool,
     ) -> Result<(), Error> {
@@ -239,9 +239,10 @@ impl WarcOutput {
         if self.archive.is_none() || parsed(&capture.date).is_none() {
             return self.as_it_is(capture);
         }
-        match is_identical && left_out.is_identical {
-            true => self.write_revisit(capture, left_out.origin),
-            false => self.write_metadata(capture, left_out.origin, None),
+        if is_identical && left_out.is_identical {
+            self.write_revisit(capture, left_out.origin)
+        } else {
+            self.write_metadata(capture, left_out.origin, None)
         }
     }
 
@@ -260,7 +261,7 @@ impl WarcOutput {
         }
     }
 
-    fn as_it_is(&mut self, capture: &Capture) -> Result<(), Error> {
+    fn as_it_is(&mut self, capture: &SourceRecord) -> Result<(), Error> {
         match &mut self.archive {
             Some(archive) => archive
                 .append_as_it_is(&capture.member)
@@ -269,7 +270,7 @@ impl WarcOutput {
         }
     }
 
-    fn write_revisit(&mut self, capture: &Capture, origin: u32) -> Result<(), Error> {
+    fn write_revisit(&mut self, capture: &SourceRecord, origin: u32) -> Result<(), Error> {
         let Some(origin) = self.origins.get(origin as usize) else {
             return Ok(());
         };
@@ -284,7 +285,7 @@ impl WarcOutput {
 
     fn write_metadata(
         &mut self,
-        capture: &Capture,
+        capture: &SourceRecord,
         origin: u32,
         page: Option<&JudgedPage<'_>>,
     ) -> Result<(), Error> {
@@ -325,7 +326,7 @@ impl WarcOutput {
     }
 
     /// Writes records, the first of them instead of the captured one.
-    fn write(&mut self, capture: &Capture, mut records: Vec<Record>) -> Result<(), Error> {
+    fn write(&mut self, capture: &SourceRecord, mut records: Vec<Record>) -> Result<(), Error> {
         if let (Some(id), false) = (RecordId::parse(&capture.id), records.is_empty()) {
             let first = records.remove(0).in_place_of(id);
             records.insert(0, first);
@@ -385,7 +386,7 @@ fn begin(
     Ok(archive)
 }
 
-fn captured(capture: &Capture) -> archive::Capture<'_> {
+fn captured(capture: &SourceRecord) -> archive::Capture<'_> {
     archive::Capture {
         target: &capture.url,
         date: parsed(&capture.date).unwrap_or_default(),
@@ -410,12 +411,14 @@ fn original(origin: &Origin) -> Original {
 /// values give no key of their own.
 fn keys(id: &str, url: &str, date: &str) -> [u64; 2] {
     let by_id = xxh3_64(id.trim_matches(['<', '>']).as_bytes());
-    let by_place = match url.is_empty() || date.is_empty() {
-        true => by_id,
-        false => xxh3_64(format!("{url}\n{date}").as_bytes()),
+    let by_place = if url.is_empty() || date.is_empty() {
+        by_id
+    } else {
+        xxh3_64(format!("{url}\n{date}").as_bytes())
     };
-    match id.is_empty() {
-        true => [by_place; 2],
-        false => [by_id, by_place],
+    if id.is_empty() {
+        [by_place; 2]
+    } else {
+        [by_id, by_place]
     }
 }

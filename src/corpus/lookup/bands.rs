@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::dedup::minhash::Signature;
+use crate::dedup::minhash::MinHashSignature;
 use crate::dedup::shingle::mix;
 
 /// Maximum number of documents considered in the chain of one band, newest first.
@@ -80,7 +80,7 @@ impl Bands {
 }
 
 /// The keys of a signature's bands, made of its first `bands` times `rows` values.
-pub(in crate::corpus) fn keys(signature: &Signature, bands: u32, rows: u32) -> Box<[u32]> {
+pub(in crate::corpus) fn keys(signature: &MinHashSignature, bands: u32, rows: u32) -> Box<[u32]> {
     let values = signature.chunks_exact(rows.max(1) as usize);
     let key = |(at, values): (usize, &[u32])| {
         let sum = values
@@ -133,12 +133,12 @@ mod tests {
 
     #[test]
     fn one_equal_band_is_enough_and_gives_a_document_once() {
-        let keys = |signature: &Signature| keys(signature, 16, 8);
+        let keys = |signature: &MinHashSignature| keys(signature, 16, 8);
         let mut bands = Bands::new(16);
-        let first: Signature = std::array::from_fn(|at| at as u32);
-        let mut second: Signature = [u32::MAX; HASHES];
+        let first: MinHashSignature = std::array::from_fn(|at| at as u32);
+        let mut second: MinHashSignature = [u32::MAX; HASHES];
         second[8..16].copy_from_slice(&first[8..16]);
-        let mut shifted: Signature = [7; HASHES];
+        let mut shifted: MinHashSignature = [7; HASHES];
         shifted[1..9].copy_from_slice(&first[8..16]);
         bands.insert(&keys(&first), 3);
         assert_eq!(find(&mut bands, &keys(&second)), [3]);

@@ -15,14 +15,14 @@ pub(super) const BUCKETS: usize = 1 << 14;
 pub(super) const GROUP: usize = 16;
 /// The two blocks after the one that a group is filed under: the first bytes of all fingerprints,
 /// then their second bytes, and so on. One cache line.
-pub(super) type Near = [u8; 4 * GROUP];
-/// The last block of the fingerprints in a group, by bytes like [`Near`].
-pub(super) type Far = [u8; 2 * GROUP];
+pub(super) type NearBlocks = [u8; 4 * GROUP];
+/// The last block of the fingerprints in a group, by bytes like [`NearBlocks`].
+pub(super) type FarBlock = [u8; 2 * GROUP];
 /// The numbers of the fingerprints in a group.
 pub(super) type Numbers = [u8; 4 * GROUP];
 
 /// Bytes in a group.
-const BYTES: usize = size_of::<Near>() + size_of::<Numbers>() + size_of::<Far>();
+const BYTES: usize = size_of::<NearBlocks>() + size_of::<Numbers>() + size_of::<FarBlock>();
 
 /// Stands for no group.
 pub(super) const NONE: u32 = u32::MAX;
@@ -40,7 +40,7 @@ pub(super) fn others(rotated: u64) -> ([u8; 4], [u8; 2]) {
 #[derive(Debug)]
 pub(super) struct Shard {
     pub(super) buckets: Vec<Bucket>,
-    /// [`Near`] of all groups, then [`Numbers`] and [`Far`] of all groups.
+    /// [`NearBlocks`] of all groups, then [`Numbers`] and [`FarBlock`] of all groups.
     memory: Memory,
     /// Number of groups that fit in the memory.
     capacity: usize,
@@ -95,9 +95,10 @@ impl Bucket {
 
     /// Number of fingerprints in one of its groups.
     pub(super) fn filled(self, group: u32) -> usize {
-        match group == self.last() {
-            true => (self.len as usize + GROUP - 1) % GROUP + 1,
-            false => GROUP,
+        if group == self.last() {
+            (self.len as usize + GROUP - 1) % GROUP + 1
+        } else {
+            GROUP
         }
     }
 }
@@ -116,26 +117,26 @@ impl Shard {
 
     /// The first column.
     #[inline]
-    pub(super) fn near(&self) -> &[Near] {
-        let end = self.capacity * size_of::<Near>();
+    pub(super) fn near(&self) -> &[NearBlocks] {
+        let end = self.capacity * size_of::<NearBlocks>();
         self.memory[..end].as_chunks().0
     }
 
     #[inline]
     pub(super) fn numbers(&self) -> &[Numbers] {
-        let start = self.capacity * size_of::<Near>();
+        let start = self.capacity * size_of::<NearBlocks>();
         let end = start + self.capacity * size_of::<Numbers>();
         self.memory[start..end].as_chunks().0
     }
 
     #[inline]
-    pub(super) fn far(&self) -> &[Far] {
-        let start = self.capacity * (size_of::<Near>() + size_of::<Numbers>());
+    pub(super) fn far(&self) -> &[FarBlock] {
+        let start = self.capacity * (size_of::<NearBlocks>() + size_of::<Numbers>());
         self.memory[start..].as_chunks().0
     }
 
-    fn columns_mut(&mut self) -> (&mut [Near], &mut [Numbers], &mut [Far]) {
-        let end = self.capacity * size_of::<Near>();
+    fn columns_mut(&mut self) -> (&mut [NearBlocks], &mut [Numbers], &mut [FarBlock]) {
+        let end = self.capacity * size_of::<NearBlocks>();
         let (near, others) = self.memory.split_at_mut(end);
         let end = self.capacity * size_of::<Numbers>();
         let (numbers, far) = others.split_at_mut(end);

@@ -21,7 +21,9 @@
 
 use pulp::Arch;
 
-use super::shards::{BUCKETS, Bucket, Far, GROUP, NONE, Near, Shard, gather, others, step_back};
+use super::shards::{
+    BUCKETS, Bucket, FarBlock, GROUP, NONE, NearBlocks, Shard, gather, others, step_back,
+};
 
 /// The largest distance within which every pair is found.
 pub const MAX_GUARANTEED: u8 = 7;
@@ -71,10 +73,7 @@ impl Tables {
     /// Adds a fingerprint under a number.
     pub fn insert(&mut self, fingerprint: u64, number: u32) {
         self.waiting.push((fingerprint, number));
-        let enough = match self.shards.is_empty() {
-            true => FEW,
-            false => WAITING,
-        };
+        let enough = if self.shards.is_empty() { FEW } else { WAITING };
         if self.waiting.len() >= enough {
             let mut waiting = std::mem::take(&mut self.waiting);
             for (fingerprint, number) in waiting.drain(..) {
@@ -255,7 +254,7 @@ impl Search<'_> {
         }
         std::hint::black_box(touched);
         for (turn, looks) in (0..TABLES).zip(looks.chunks_exact(each)) {
-            let query = Query::of(self.fingerprint, turn);
+            let query = Needle::of(self.fingerprint, turn);
             for look in looks.iter().flatten() {
                 self.scan(look, &query, is_wide);
             }
@@ -269,7 +268,7 @@ impl Search<'_> {
         clippy::inline_always,
         reason = "it must be compiled into the dispatcher"
     )]
-    fn scan(&mut self, look: &Look, query: &Query, is_wide: bool) {
+    fn scan(&mut self, look: &Look, query: &Needle, is_wide: bool) {
         let Look { shard, bucket, .. } = *look;
         let (near, far) = (shard.near(), shard.far());
         let mut least = [u8::MAX; GROUP];
@@ -286,9 +285,10 @@ impl Search<'_> {
         }
         let mut later = bucket.newest;
         while let (Some(near), Some(far)) = (near.get(later as usize), far.get(later as usize)) {
-            let sums = match is_wide {
-                true => both(near, far, query),
-                false => one(near, query),
+            let sums = if is_wide {
+                both(near, far, query)
+            } else {
+                one(near, query)
             };
             lower(&mut least, sums);
             later = step_back(&shard.before, shard.in_order, later);
@@ -332,12 +332,12 @@ impl Search<'_> {
 }
 
 /// The other blocks of the searched fingerprint, each byte repeated for every lane of a group.
-struct Query {
-    near: Near,
-    far: Far,
+struct Needle {
+    near: NearBlocks,
+    far: FarBlock,
 }
 
-impl Query {
+impl Needle {
     fn of(fingerprint: u64, turn: u32) -> Self {
         let (near, far) = others(rotated(fingerprint, turn));
         Self {
@@ -356,7 +356,7 @@ type Pair = [u8; 2 * GROUP];
     clippy::inline_always,
     reason = "it must be compiled into the dispatcher"
 )]
-fn one(near: &Near, query: &Query) -> Pair {
+fn one(near: &NearBlocks, query: &Needle) -> Pair {
     let mut sums = [0; _];
     add(&mut sums, near, &query.near);
     sums
@@ -368,7 +368,7 @@ fn one(near: &Near, query: &Query) -> Pair {
     clippy::inline_always,
     reason = "it must be compiled into the dispatcher"
 )]
-fn both(near: &Near, far: &Far, query: &Query) -> Pair {
+fn both(near: &NearBlocks, far: &FarBlock, query: &Needle) -> Pair {
     let mut sums = one(near, query);
     add(&mut sums, far, &query.far);
     sums

@@ -110,9 +110,10 @@ impl Database {
             .and_then(|file| file.sync_data())
             .map_err(|source| Error::Io { path: file, source })?;
         self.written += rows;
-        match self.written < Self::REOPEN {
-            true => Ok(()),
-            false => self.reopen(),
+        if self.written < Self::REOPEN {
+            Ok(())
+        } else {
+            self.reopen()
         }
     }
 

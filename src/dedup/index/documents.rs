@@ -150,9 +150,10 @@ impl Documents {
 
     /// The signature of a document at a tier, if it can be read without the whole document.
     pub(super) fn witness(&self, id: DocumentId, tier: Tier) -> Option<Signature> {
-        match self.recent.contains_key(&id) || self.removed.contains(&id) {
-            true => None,
-            false => self.witnesses.get(id)?.signature(tier),
+        if self.recent.contains_key(&id) || self.removed.contains(&id) {
+            None
+        } else {
+            self.witnesses.get(id)?.signature(tier)
         }
     }
 
@@ -218,9 +219,10 @@ impl Documents {
 
     /// Writes all changes and waits until they are on disk.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
-        match self.recent.is_empty() && self.removed.is_empty() {
-            true => Ok(()),
-            false => self.write(),
+        if self.recent.is_empty() && self.removed.is_empty() {
+            Ok(())
+        } else {
+            self.write()
         }
     }
 

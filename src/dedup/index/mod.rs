@@ -60,7 +60,7 @@ pub struct Index {
 
 /// A page to be judged, and the data to judge it by.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Query<'a> {
     /// The page.
     pub page: UrlId,
     /// The page's URL, which determines its rule.
@@ -75,7 +75,7 @@ pub struct Asked<'a> {
     pub rules: &'a Rules,
 }
 
-impl Asked<'_> {
+impl Query<'_> {
     /// Whether the page is a duplicate of a document that matches as `found`: the rules of both
     /// accept the match, and no veto forbids it. `rule` is the page's own rule.
     fn may_be(&self, document: &Document, tier: Tier, rule: &Rule, found: &Match) -> bool {
@@ -123,7 +123,7 @@ impl Index {
     /// content by itself.
     pub fn judge<E: From<Error>>(
         &self,
-        page: &Asked<'_>,
+        page: &Query<'_>,
         mut exists: impl FnMut(&Document) -> Result<bool, E>,
     ) -> Result<Verdict, E> {
         let rule = page.rules.of(page.url);
@@ -149,7 +149,7 @@ impl Index {
         &self,
         at: usize,
         method: &dyn Method,
-        page: &Asked<'_>,
+        page: &Query<'_>,
         rule: &Rule,
         exists: &mut impl FnMut(&Document) -> Result<bool, E>,
     ) -> Result<Option<(Match, Arc<Document>)>, E> {
@@ -201,7 +201,7 @@ impl Index {
         method: &dyn Method,
         signature: &Signature,
         rule: &Rule,
-        page: &Asked<'_>,
+        page: &Query<'_>,
     ) -> Vec<DocumentId> {
         let mut keys = Vec::new();
         method.keys(signature, &self.features, &mut keys);
@@ -361,7 +361,7 @@ mod tests {
             let fingerprints = self.by.sign(raw.as_bytes(), &text);
             let id = self.next;
             let page = UrlId::from_bytes([id as u8; 16]);
-            let asked = Asked {
+            let asked = Query {
                 page,
                 url: "http://example.org/",
                 fingerprints: &fingerprints,
@@ -374,7 +374,7 @@ mod tests {
                 .judge::<Error>(&asked, |_| Ok(committed))
                 .unwrap();
             let (empty, runs) = &self.empty;
-            let asked = Asked {
+            let asked = Query {
                 runs,
                 pending: &self.pending,
                 ..asked

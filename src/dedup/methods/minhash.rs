@@ -19,7 +19,7 @@ pub const HASHES: usize = 128;
 pub(crate) const WHOLE_HASHES: usize = 32;
 
 /// A signature: one minimum per hash function.
-pub(crate) type Signature = [u32; HASHES];
+pub(crate) type MinHashSignature = [u32; HASHES];
 
 /// A sketch: a signature cut to 8 bits per value.
 pub(crate) type Sketch = [u8; HASHES];
@@ -156,7 +156,7 @@ pub(crate) fn sketch<const N: usize>(minima: &[u32; N]) -> [u8; N] {
 }
 
 /// The similarity of two signatures, 0 to 1: the share of equal minima.
-pub(crate) fn similarity(a: &Signature, b: &Signature) -> f64 {
+pub(crate) fn similarity(a: &MinHashSignature, b: &MinHashSignature) -> f64 {
     let equal: u8 = a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum();
     f64::from(equal) / HASHES as f64
 }
@@ -231,7 +231,7 @@ mod tests {
             )
         };
         let (mean, scatter) = errors(exact, |salt| {
-            let (a, b): (Signature, Signature) = minima(salt);
+            let (a, b): (MinHashSignature, MinHashSignature) = minima(salt);
             let equal = a.iter().zip(&b).filter(|(a, b)| a == b).count();
             equal as f64 / HASHES as f64
         });

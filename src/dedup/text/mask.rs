@@ -49,12 +49,13 @@ impl Masks {
                     .get(at - 1)
                     .is_some_and(|it| it.class == Class::Letters);
             let rest = Cursor(tokens.get(at..).unwrap_or_default());
-            let length = match is_glued {
+            let length = if is_glued {
                 // The digits in `mp3` are part of a word.
-                true => None,
-                false => (self.dates.then(|| rest.date()).flatten())
+                None
+            } else {
+                (self.dates.then(|| rest.date()).flatten())
                     .or_else(|| self.times.then(|| rest.time()).flatten())
-                    .or_else(|| self.numbers.then(|| rest.number()).flatten()),
+                    .or_else(|| self.numbers.then(|| rest.number()).flatten())
             };
             match length {
                 Some(length) => {
@@ -112,12 +113,11 @@ impl fmt::Display for Masks {
             (self.numbers, "numbers"),
         ];
         let names: Vec<_> = names.iter().filter(|(is_on, _)| *is_on).collect();
-        match names.is_empty() {
-            true => f.write_str("none"),
-            false => {
-                let names: Vec<_> = names.iter().map(|(_, name)| *name).collect();
-                f.write_str(&names.join("+"))
-            }
+        if names.is_empty() {
+            f.write_str("none")
+        } else {
+            let names: Vec<_> = names.iter().map(|(_, name)| *name).collect();
+            f.write_str(&names.join("+"))
         }
     }
 }
@@ -274,10 +274,7 @@ impl<'a> Cursor<'a> {
             "de" => self.skip(at + 1, &[" "]),
             _ => at,
         };
-        match self.is_year(at) {
-            true => at + 1,
-            false => end,
-        }
+        if self.is_year(at) { at + 1 } else { end }
     }
 
     fn time(self) -> Option<usize> {

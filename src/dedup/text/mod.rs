@@ -100,9 +100,10 @@ impl Text {
 
     /// The one of the two given texts that the page is judged by.
     fn judged_of<'a>(&self, main: &'a str, visible: &'a str) -> &'a str {
-        match self.is_whole() || self.is_over_trimmed {
-            true => visible,
-            false => without_imprint(main),
+        if self.is_whole() || self.is_over_trimmed {
+            visible
+        } else {
+            without_imprint(main)
         }
     }
 
@@ -111,9 +112,10 @@ impl Text {
     #[must_use]
     pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
         let judged = self.judged_of(main, visible);
-        let judged = match self.masks.is_empty() {
-            true => lower(judged),
-            false => self.masks.apply(judged),
+        let judged = if self.masks.is_empty() {
+            lower(judged)
+        } else {
+            self.masks.apply(judged)
         };
         pieces(&judged, |piece, _| {
             if let Piece::Word(run) | Piece::Run(run) = piece {
@@ -144,9 +146,10 @@ impl Text {
 
     /// The xxh3 of each judged word after masking, in order.
     pub fn near_hashes(&self) -> &[u64] {
-        match self.masks.is_empty() {
-            true => &self.judged.words,
-            false => &self.masked,
+        if self.masks.is_empty() {
+            &self.judged.words
+        } else {
+            &self.masked
         }
     }
 
@@ -218,9 +221,10 @@ fn without_imprint(main: &str) -> &str {
     let is_imprint = |line: &str| {
         let line = line.trim_start();
         let word = line.get(..9).unwrap_or_default();
-        let rest = match word.eq_ignore_ascii_case("copyright") {
-            true => line.get(9..).unwrap_or_default().trim_start(),
-            false => line,
+        let rest = if word.eq_ignore_ascii_case("copyright") {
+            line.get(9..).unwrap_or_default().trim_start()
+        } else {
+            line
         };
         let sign = rest.get(..3).unwrap_or_default();
         rest.starts_with('©') || sign.eq_ignore_ascii_case("(c)")

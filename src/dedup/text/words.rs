@@ -59,9 +59,10 @@ pub(super) fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)
         } else {
             let character = lower[start..].chars().next();
             at += character.map_or(1, char::len_utf8);
-            match character.is_some_and(char::is_whitespace) {
-                true => Piece::Space,
-                false => Piece::Other(&lower[start..at]),
+            if character.is_some_and(char::is_whitespace) {
+                Piece::Space
+            } else {
+                Piece::Other(&lower[start..at])
             }
         };
         // Called in one place only, so that it is inlined into the loop.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::lookups::Lookups;
 use super::write_set::WriteSet;
-use crate::dedup::{Asked, Document, DocumentId, Fingerprints, Rules, Verdict};
+use crate::dedup::{Document, DocumentId, Fingerprints, Query, Rules, Verdict};
 use crate::engine::Error;
 use crate::rows::PAGES;
 use crate::url::UrlId;
@@ -55,7 +55,7 @@ impl<'a> Group<'a> {
         fingerprints: &Fingerprints,
         rules: &Rules,
     ) -> Result<Verdict, Error> {
-        let asked = Asked {
+        let asked = Query {
             page,
             url,
             fingerprints,
