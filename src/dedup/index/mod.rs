@@ -69,7 +69,7 @@ pub struct Query<'a> {
     pub fingerprints: &'a Fingerprints,
     /// The keys of all documents.
     pub runs: &'a [Runs],
-    /// Documents of the group being judged, which are in no runs yet.
+    /// The documents of the group being judged, which have no keys in `runs` yet.
     pub pending: &'a Pending,
     /// The rules of all pages.
     pub rules: &'a Rules,
@@ -314,7 +314,7 @@ mod tests {
     struct World {
         index: Index,
         catalog: Catalog,
-        /// The same documents as a group has them that is not committed, and an index without any.
+        /// The same documents as part of an uncommitted group, and an empty index.
         pending: Pending,
         empty: (Index, Catalog),
         rules: Rules,

@@ -1,13 +1,14 @@
-//! Documents that are judged and not committed yet: pages of one group are compared through these.
+//! Pending documents: judged, but not committed yet.
 //!
-//! The index changes only after a commit. Until then the documents of a group, and the keys that
-//! lead to them, are here, and the index asks them beside its runs.
+//! The index changes only after a commit. Until then, the documents of a group and their postings
+//! are here, and the index searches them besides its runs, so that pages of one group are compared
+//! too.
 
 use std::sync::Arc;
 
 use super::{Document, DocumentId, Features, Fingerprints, Posting, postings};
 
-/// Documents of one group, in the order of their numbers, and their postings.
+/// The documents of a group, by ascending number, and their postings.
 #[derive(Debug, Default)]
 pub struct Pending {
     documents: Vec<Arc<Document>>,
@@ -15,30 +16,30 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Adds a document; its number is higher than those before.
+    /// Adds a document. Its number must be higher than all before.
     pub fn add(&mut self, document: Document, features: &Features) {
         self.postings.extend(postings(&document, features));
         self.documents.push(Arc::new(document));
     }
 
-    /// A document of the group by its number.
+    /// The document with a number, if it belongs to the group.
     pub fn get(&self, id: DocumentId) -> Option<&Arc<Document>> {
         let at = self.documents.binary_search_by_key(&id, |it| it.id).ok()?;
         self.documents.get(at)
     }
 
-    /// All documents, to be completed once their records are stored.
+    /// All documents, to be completed when their records are stored.
     pub fn documents_mut(&mut self) -> impl Iterator<Item = &mut Document> {
         self.documents.iter_mut().map(Arc::make_mut)
     }
 
-    /// The document whose stored payload has this digest.
+    /// The document whose stored payload has this SHA-256, if any.
     pub fn find_payload(&self, payload: &[u8; 32]) -> Option<&Arc<Document>> {
         self.documents.iter().find(|it| it.payload == *payload)
     }
 
-    /// Takes a document's fingerprints, so that nothing repeats it; false if it is not of the
-    /// group.
+    /// Clears a document's fingerprints, so that nothing repeats it. Returns false if it does not
+    /// belong to the group.
     pub fn withdraw(&mut self, id: DocumentId) -> bool {
         let Ok(at) = self.documents.binary_search_by_key(&id, |it| it.id) else {
             return false;
@@ -53,7 +54,7 @@ impl Pending {
         (documents.collect(), self.postings)
     }
 
-    /// Documents with a key of one structure for which `is_wanted` holds, the oldest first.
+    /// The documents with a key of one structure that `is_wanted` accepts, oldest first.
     pub(super) fn find(
         &self,
         structure: usize,
