@@ -84,13 +84,13 @@ pub(crate) struct Arguments {
     explain_lsh: bool,
 }
 
-/// Bodies that are left out.
+/// Which bodies are omitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum StoreArgument {
-    /// Those of all duplicates
+    /// Bodies of all duplicates
     #[default]
     Unique,
-    /// Those whose payload is written already
+    /// Bodies whose payload is already written
     ExactOnly,
 }
 

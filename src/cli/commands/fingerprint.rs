@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a table of in how many documents each shingle occurs.
+/// Writes a table of document frequencies: how many documents contain each shingle.
 fn make_table(
     input: Input<'_>,
     path: &Path,
