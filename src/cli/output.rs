@@ -12,7 +12,8 @@ use anyhow::Context as _;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::engine::{Counters, Ending, HostFigures, Summary};
+use crate::dedup::Ineligible;
+use crate::engine::{Counters, Ending, HostFigures, Summary, VisitVerdict};
 
 /// Standard error while a command runs. Clones share it. Log lines are written to it as to a
 /// writer.
@@ -109,14 +110,19 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The tiers of deduplication, strictest first.
-const TIERS: [&str; 4] = ["raw", "normalized", "content", "near"];
+/// The verdicts on duplicates, strictest tier first.
+const TIERS: [VisitVerdict; 4] = [
+    VisitVerdict::Raw,
+    VisitVerdict::Normalized,
+    VisitVerdict::Content,
+    VisitVerdict::Near,
+];
 
 /// The tiers that found duplicates, and how many.
 pub(super) fn duplicates(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
-    TIERS.into_iter().filter_map(|name| {
-        let count = counters.verdicts.get(name).copied()?;
-        (count > 0).then_some((name, count))
+    TIERS.into_iter().filter_map(|tier| {
+        let count = counters.verdicts.of(&tier);
+        (count > 0).then_some((tier.name(), count))
     })
 }
 
@@ -143,16 +149,21 @@ pub(super) fn counters(counters: &Counters) -> String {
             .map(|(class, count)| (format!("{class}xx"), *count)),
     );
     line("pages", counters.pages, &statuses);
-    let unique = counters.verdicts.get("unique").copied().unwrap_or(0);
+    let unique = counters.verdicts.of(&VisitVerdict::Unique);
     line("unique", unique, "");
     let by_tier = list(&mut duplicates(counters).map(|(name, count)| (name.to_owned(), count)));
     let sum = duplicates(counters).map(|(_, count)| count).sum();
     line("duplicates", sum, &by_tier);
     let refusals = || {
-        let reasons = ["challenge", "denied", "consent", "repeated"];
-        let count = |name: &str| counters.ineligible.get(name).copied().unwrap_or(0);
+        let reasons = [
+            Ineligible::Challenge,
+            Ineligible::Denied,
+            Ineligible::Consent,
+            Ineligible::Repeated,
+        ];
+        let count = |reason: Ineligible| counters.ineligible.of(&reason);
         reasons
-            .map(|name| (name.to_owned(), count(name)))
+            .map(|reason| (reason.name().to_owned(), count(reason)))
             .into_iter()
     };
     let sum: u64 = refusals().map(|(_, count)| count).sum();

@@ -173,7 +173,7 @@ impl Speed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Limit;
+    use crate::engine::{Limit, VisitVerdict};
 
     #[test]
     fn a_crawl_is_told_in_two_rows() {
@@ -190,8 +190,12 @@ mod tests {
         counters.bytes = 1_234_567;
         counters.queued = 34;
         counters.failed = 2;
-        for (name, count) in [("near", 3), ("raw", 1), ("unique", 90), ("content", 0)] {
-            counters.verdicts.insert(name.to_owned(), count);
+        for (verdict, count) in [
+            (VisitVerdict::Near, 3),
+            (VisitVerdict::Raw, 1),
+            (VisitVerdict::Unique, 90),
+        ] {
+            (0..count).for_each(|_| counters.verdicts.add(&verdict));
         }
         gauges.hosts_in_window = 7;
         gauges.limit = Limit::Politeness;

@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::server::{Request, Server};
 use super::site::{Host, Reply};
 use super::{DELAY, SEED};
-use crate::engine::LogLine;
+use crate::engine::{LogLine, VisitVerdict};
 use crate::url::{Canonicalizer, Site, Url, join, parse};
 
 /// The report on a crawl of the built-in web.
@@ -285,12 +285,16 @@ fn host_report(host: &Host, requests: &[Request], lines: &[LogLine]) -> HostRepo
         .iter()
         .filter(|line| line.url.starts_with(&origin))
         .filter(|line| {
-            line.status != 0 && !["robots", "sitemap", "retry"].contains(&&*line.verdict)
+            line.status != 0
+                && !matches!(
+                    line.verdict,
+                    VisitVerdict::Robots | VisitVerdict::Sitemap | VisitVerdict::Retry
+                )
         })
         .map(|line| PageReport {
             url: line.url.clone(),
             status: line.status,
-            verdict: line.verdict.clone(),
+            verdict: line.verdict.name().to_owned(),
             original: line.original.clone(),
             redirect: redirect(host, &line.url),
         })
@@ -348,7 +352,7 @@ fn not_fetched(hosts: &[Host], lines: &[LogLine]) -> Vec<NotFetched> {
             }
             let same_as = fetched.get(&canonical(&url)).map(|url| (*url).to_owned());
             let reason = match line {
-                Some(line) if line.verdict == "forbidden" => Reason::RobotsTxt,
+                Some(line) if line.verdict == VisitVerdict::Forbidden => Reason::RobotsTxt,
                 _ if same_as.is_some() => Reason::SameUrl,
                 _ if Some(Site::of(&url)) != site => Reason::OutOfScope,
                 _ => Reason::NotReached,

@@ -29,7 +29,7 @@ pub use learned::{Learned, LearnedAlias, LearnedRule};
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};
 pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
-pub use why::{AdmissionNow, QueuedNow, RobotsNow, UrlState, Visited, Why};
+pub use why::{AdmissionNow, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
 
 use crate::engine::{self, View};
 use crate::frontier::Moment;

@@ -160,8 +160,8 @@ pub struct AdmissionNow {
 /// Whether robots.txt allows a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RobotsNow {
-    /// `allowed`, `forbidden`, `unknown` (not fetched yet) or `ignored` (by configuration).
-    pub answer: Cow<'static, str>,
+    /// What robots.txt says about the URL.
+    pub answer: RobotsAnswer,
     /// Number of the line that decides, starting at 1.
     pub line: Option<u32>,
     /// Text of that line.
@@ -170,6 +170,21 @@ pub struct RobotsNow {
     pub reason: Option<String>,
     /// Time after which robots.txt is fetched again (RFC 3339).
     pub until: Option<String>,
+}
+
+/// What robots.txt says about a URL.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RobotsAnswer {
+    /// The URL may be visited.
+    Allowed,
+    /// The URL may not be visited.
+    Forbidden,
+    /// robots.txt was not fetched yet.
+    #[default]
+    Unknown,
+    /// robots.txt is ignored by configuration.
+    Ignored,
 }
 
 /// Explains what happened to a URL, and how the current options treat it.
@@ -404,17 +419,17 @@ fn admission(
 
 fn robots_now(view: &View, url: &Url, host: Option<&HostState>) -> Result<RobotsNow, Error> {
     let (store, options) = (view.store(), view.options());
-    let answer = |answer: &'static str| RobotsNow {
-        answer: answer.into(),
+    let answer = |answer| RobotsNow {
+        answer,
         ..RobotsNow::default()
     };
     if options.policies.of(&HostKey::of(url)).crawl.robots == RobotsMode::Ignore {
-        return Ok(answer("ignored"));
+        return Ok(answer(RobotsAnswer::Ignored));
     }
     let name = HostKey::of(url);
     let row = store.get(Table::Robots, name.as_str().as_bytes())?;
     let (Some(row), Some(RobotsState::Until(until))) = (row, host.map(|host| host.robots)) else {
-        return Ok(answer("unknown"));
+        return Ok(answer(RobotsAnswer::Unknown));
     };
     let row: RobotsRow = decode(Table::Robots, &row)?;
     let token = robots::product_token(&options.fetch.user_agent);
@@ -437,6 +452,10 @@ fn robots_now(view: &View, url: &Url, host: Option<&HostState>) -> Result<Robots
         line: line.as_ref().map(|line| line.number),
         rule: line.map(|line| line.text),
         until: Some(moment(until)),
-        ..answer(if allowed { "allowed" } else { "forbidden" })
+        ..answer(if allowed {
+            RobotsAnswer::Allowed
+        } else {
+            RobotsAnswer::Forbidden
+        })
     })
 }

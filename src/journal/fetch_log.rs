@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::acknowledged::{Acknowledged, AcknowledgedFile};
 use super::page_line::PageLine;
-use crate::rows::LogTail;
+use crate::rows::{LogTail, VisitVerdict};
 
 /// One line: one visit.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct LogLine {
     pub duration_ms: u64,
     /// `unique`, `raw`, `normalized`, `content`, `near` or `ineligible`; `failed`, `retry`,
     /// `forbidden`, `robots` or `sitemap` for what was not judged.
-    pub verdict: String,
+    pub verdict: VisitVerdict,
     /// URL of the original, for a duplicate.
     pub original: Option<String>,
     /// What was unusual: class and message of a failure, bounds that cut something.

@@ -4,6 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::tally::Tally;
+use super::visit_verdict::VisitVerdict;
+use crate::dedup::Ineligible;
+use crate::fetch::FailureClass;
+use crate::frontier::{Admission, Finding};
+
 /// What was done since the crawl began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
@@ -38,15 +44,15 @@ pub struct Counters {
     /// Hosts with a row.
     pub hosts: u64,
     /// Pages by verdict.
-    pub verdicts: BTreeMap<String, u64>,
+    pub verdicts: Tally<VisitVerdict>,
     /// Pages that can be neither original nor duplicate, by reason.
-    pub ineligible: BTreeMap<String, u64>,
+    pub ineligible: Tally<Ineligible>,
     /// Pages by first digit of their status.
     pub statuses: BTreeMap<u16, u64>,
     /// URLs given up, by failure class.
-    pub failures: BTreeMap<String, u64>,
+    pub failures: Tally<FailureClass>,
     /// Links by admission.
-    pub links: BTreeMap<String, u64>,
+    pub links: Tally<Admission>,
     /// How often a host, or one of its URL patterns, was demoted for duplicates.
     pub demoted: u64,
     /// Bytes of archive files.
@@ -55,7 +61,7 @@ pub struct Counters {
     pub known: u64,
     /// Revisits by result. Pages, verdicts and statuses count first visits only, so that they are
     /// numbers of URLs.
-    pub revisits: BTreeMap<String, u64>,
+    pub revisits: Tally<Finding>,
 }
 
 impl Counters {

@@ -10,6 +10,8 @@ mod crawl_state;
 mod delta;
 mod page_record;
 mod rank;
+mod tally;
+mod visit_verdict;
 
 pub use cluster::cluster_rows;
 pub use counters::Counters;
@@ -17,6 +19,8 @@ pub use crawl_state::{CrawlState, DiskState, LogTail};
 pub use delta::Delta;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
+pub use tally::{Named, Tally};
+pub use visit_verdict::VisitVerdict;
 
 use crate::store::{Table, Typed};
 

@@ -183,7 +183,7 @@ fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
                 continue;
             }
             let metadata = only(&records, "metadata", &url);
-            assert_eq!(fields_value(metadata, "verdict"), line.verdict);
+            assert_eq!(fields_value(metadata, "verdict"), line.verdict.name());
             assert_eq!(fields_value(metadata, "original"), original);
             let stored_original = only(&records, "response", original);
             assert_eq!(
@@ -297,7 +297,7 @@ fn what_is_no_text_is_kept_if_that_is_wanted() {
     let pages = left.pages();
     let line = &pages[&picture];
     assert_eq!(
-        (line.verdict.as_str(), line.annotation.as_deref()),
+        (line.verdict.name(), line.annotation.as_deref()),
         ("ineligible", Some("ineligible:kind"))
     );
     let records = left.records();

@@ -20,7 +20,7 @@ fn unless_known(request: &Request, etag: &str, answer: Answer) -> Answer {
 fn texts(of: &Place, url: &str) -> Vec<(u16, String, Option<String>)> {
     let lines = of.log().into_iter().filter(|line| line.url == url);
     lines
-        .map(|line| (line.status, line.verdict, line.annotation))
+        .map(|line| (line.status, line.verdict.name().to_owned(), line.annotation))
         .collect()
 }
 

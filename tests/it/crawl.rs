@@ -90,7 +90,7 @@ fn a_web_of_several_hosts_is_fetched_once_and_its_duplicates_are_found() {
     for (cluster, kind) in expected.clusters.iter().zip(&expected.kinds) {
         let verdicts: BTreeSet<&str> = cluster
             .iter()
-            .map(|page| &*pages[page].verdict)
+            .map(|page| pages[page].verdict.name())
             .filter(|verdict| *verdict != "unique")
             .collect();
         let wanted = match kind {

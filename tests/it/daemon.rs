@@ -221,7 +221,7 @@ fn pages_are_visited_again_and_compared() {
     let verdicts = |path: &str| -> Vec<String> {
         let url = web.url(0, path);
         let lines = crawl.log().into_iter().filter(|line| line.url == url);
-        lines.map(|line| line.verdict).collect()
+        lines.map(|line| line.verdict.name().to_owned()).collect()
     };
     assert_eq!(verdicts("/same")[..3], ["unique", "unchanged", "unchanged"]);
     assert_eq!(verdicts("/edited")[..3], ["unique", "unique", "unchanged"]);
@@ -282,7 +282,7 @@ fn a_visit_that_finds_nothing_leaves_what_is_known() {
         .log()
         .into_iter()
         .skip(1)
-        .map(|it| it.verdict)
+        .map(|it| it.verdict.name().to_owned())
         .collect();
     assert_eq!(verdicts[..3], ["unique", "ineligible", "unchanged"]);
     assert_eq!(crawl.status().counters.revisits["unreachable"], 1);

@@ -100,7 +100,12 @@ fn the_demo_tells_what_its_log_and_archive_have() {
     let logged: BTreeMap<_, _> = lines
         .into_iter()
         .filter(|line| line.status != 0 && line.verdict != "robots")
-        .map(|line| (line.url, (Some(line.verdict), line.original)))
+        .map(|line| {
+            (
+                line.url,
+                (Some(line.verdict.name().to_owned()), line.original),
+            )
+        })
         .collect();
     assert_eq!(told, logged);
 

@@ -117,9 +117,9 @@ fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
         assert_eq!(pages[&url("/fresh")].verdict, "unique");
         let original = Some(url("/a"));
         let copy = &pages[&url("/copy")];
-        assert_eq!((&*copy.verdict, &copy.original), ("raw", &original));
+        assert_eq!((copy.verdict.name(), &copy.original), ("raw", &original));
         let near = &pages[&url("/near")];
-        assert_eq!((&*near.verdict, &near.original), ("near", &original));
+        assert_eq!((near.verdict.name(), &near.original), ("near", &original));
 
         let (before, records) = (records(&first.data()), records(&second.data()));
         let original = about(&before, "response", &url("/a"));
@@ -185,7 +185,7 @@ fn what_is_known_is_found_by_its_bytes_when_other_fingerprints_are_asked_for() {
     let pages = second.pages();
     let copy = &pages[&web.url(0, "/copy")];
     assert_eq!(
-        (&*copy.verdict, &copy.original),
+        (copy.verdict.name(), &copy.original),
         ("raw", &Some(web.url(0, "/a")))
     );
     // What it is nearly like can be told no more, for nobody has its text.

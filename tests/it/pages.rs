@@ -92,7 +92,7 @@ fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
     for page in &all {
         let line = &log[text(page, "url")];
         assert_eq!(page["status"], line.status);
-        assert_eq!(page["verdict"], line.verdict);
+        assert_eq!(page["verdict"], line.verdict.name());
         assert_eq!(page["original"].as_str(), line.original.as_deref());
         *members.entry(text(page, "verdict")).or_default() += 1;
         in_order.push(text(page, "url").to_owned());

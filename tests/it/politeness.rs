@@ -235,7 +235,7 @@ fn a_host_that_asks_for_time_gets_it() {
         .log()
         .into_iter()
         .filter(|line| line.url == web.url(0, "/busy"))
-        .map(|line| line.verdict)
+        .map(|line| line.verdict.name().to_owned())
         .collect();
     assert_eq!(verdicts, ["retry", "retry", "unique"]);
     assert_eq!(crawl.status().counters.retries, 2);

@@ -38,7 +38,7 @@ fn what_robots_txt_forbids_is_never_asked_for() {
     assert_eq!(paths(&requests), ["/robots.txt", "/", "/a"]);
     let log = place.log();
     let line = log.iter().find(|line| line.url.ends_with("/private/b"));
-    assert_eq!(line.map(|line| &*line.verdict), Some("forbidden"));
+    assert_eq!(line.map(|line| line.verdict.name()), Some("forbidden"));
     assert_eq!(place.status().counters.forbidden, 1);
 }
 

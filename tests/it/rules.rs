@@ -64,7 +64,7 @@ fn verdict(crawl: &Place, url: &str) -> String {
     let page = pages
         .get(url)
         .unwrap_or_else(|| panic!("{url} was not visited"));
-    page.verdict.clone()
+    page.verdict.name().to_owned()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn rules_hold_for_the_pages_that_they_match_whichever_comes_first() {
         let second = both.into_iter().find(|page| page.verdict != "unique");
         let page = second.unwrap_or(both[0]);
         let distance = page.page.as_ref().and_then(|page| page.distance);
-        (page.verdict.clone(), distance)
+        (page.verdict.name().to_owned(), distance)
     };
     let (found, distance) = of("");
     assert_eq!(found, "near");

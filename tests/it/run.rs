@@ -285,7 +285,7 @@ pub(crate) fn log(data: &Path) -> Vec<LogLine> {
 pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
     let mut pages = BTreeMap::new();
     for line in log(data) {
-        if !["robots", "sitemap", "retry", "failed", "forbidden"].contains(&&*line.verdict) {
+        if !["robots", "sitemap", "retry", "failed", "forbidden"].contains(&line.verdict.name()) {
             let url = line.url.clone();
             let before = pages.insert(url.clone(), line);
             assert!(before.is_none(), "{url} has two lines");

@@ -86,7 +86,7 @@ fn pages_that_only_a_sitemap_lists_are_visited() {
     let log = crawl.log();
     let line = log.iter().find(|it| it.url == web.url(0, "/two.xml"));
     let line = line.expect("it was visited");
-    assert_eq!((&*line.verdict, &*line.path), ("sitemap", "MM"));
+    assert_eq!((line.verdict.name(), &*line.path), ("sitemap", "MM"));
     assert_eq!(line.annotation.as_deref(), Some("sitemap: 3 URLs"));
     assert_eq!(line.page, None);
     let records = crawl.records();

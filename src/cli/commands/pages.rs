@@ -16,7 +16,7 @@ use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
 use crate::config::Config;
 use crate::dedup::Similarity;
-use crate::engine::{Digests, LogLine, PageLine, Position, RecordPlace, Texts};
+use crate::engine::{Digests, LogLine, PageLine, Position, RecordPlace, Texts, VisitVerdict};
 use crate::fetch::DecodeBounds;
 use crate::inspect::{Feed, Outlook};
 use crate::page::Wish;
@@ -126,7 +126,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     loop {
         while let Some((line, position)) = feed.read_line()? {
             if let Some(page) = &line.page
-                && (!arguments.unique || line.verdict == "unique")
+                && (!arguments.unique || line.verdict == VisitVerdict::Unique)
                 && !page
                     .robots
                     .iter()
@@ -181,7 +181,7 @@ fn write(
         words: page.words,
         digests: &page.digests,
         simhash: page.simhash.as_deref(),
-        verdict: &line.verdict,
+        verdict: line.verdict.name(),
         distance: page.distance,
         similarity: page.similarity,
         original: line.original.as_deref(),

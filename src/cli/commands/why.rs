@@ -10,7 +10,7 @@ use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::engine::RecordPlace;
 use crate::frontier::Trouble;
-use crate::inspect::{Answer, Question, UrlState, Visited, Why};
+use crate::inspect::{Answer, Question, RobotsAnswer, UrlState, Visited, Why};
 use crate::url;
 
 #[derive(Debug, Args)]
@@ -269,7 +269,13 @@ fn trapped(trap: &str) -> &'static str {
 
 fn robots(why: &Why) -> String {
     let now = &why.robots;
-    let mut text = now.answer.clone().into_owned();
+    let mut text = match now.answer {
+        RobotsAnswer::Allowed => "allowed",
+        RobotsAnswer::Forbidden => "forbidden",
+        RobotsAnswer::Unknown => "unknown",
+        RobotsAnswer::Ignored => "ignored",
+    }
+    .to_owned();
     if let (Some(line), Some(rule)) = (now.line, &now.rule) {
         let _ = write!(text, " by line {line}: {rule}");
     }

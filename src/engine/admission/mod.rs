@@ -233,13 +233,7 @@ impl Gate {
 impl WriteSet {
     /// Counts the admission of a link.
     pub(crate) fn count_link(&mut self, answer: &Admission) {
-        let links = &mut self.state.counters.links;
-        match links.get_mut(answer.name()) {
-            Some(count) => *count += 1,
-            None => {
-                links.insert(answer.name().to_owned(), 1);
-            }
-        }
+        self.state.counters.links.add(answer);
     }
 }
 

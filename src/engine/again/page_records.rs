@@ -30,8 +30,7 @@ pub(crate) fn write_page_record(
     let previous = judged.previous.as_deref();
     let finding = finding(judged, previous);
     if previous.is_some() && !task.queued.purpose.is_sitemap() {
-        let counts = &mut set.state.counters.revisits;
-        *counts.entry(finding.name().to_owned()).or_default() += 1;
+        set.state.counters.revisits.add(&finding);
     }
     let (mut record, document) = match previous {
         Some(previous) => after_revisit(judged, previous, finding, record, document),

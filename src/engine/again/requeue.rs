@@ -238,12 +238,7 @@ fn no_longer_failed(counters: &mut Counters, class: &str) {
         return;
     }
     counters.failed = counters.failed.saturating_sub(1);
-    if let Some(count) = counters.failures.get_mut(class) {
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            counters.failures.remove(class);
-        }
-    }
+    counters.failures.take_back(class);
 }
 
 /// Forgets the failures of a host, so that it can be visited as usual. Returns `false` if it had

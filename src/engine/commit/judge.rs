@@ -21,7 +21,7 @@ use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
-use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank};
+use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 
 /// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
 const ROBOTS_TTL: Duration = Duration::from_hours(24);
@@ -73,7 +73,7 @@ impl Judge<'_> {
         let mut document = None;
         let fate = match &judged.analysed.fetched.outcome {
             Outcome::Failed(failure) => {
-                verdict_of_failure(failure).clone_into(&mut line.verdict);
+                line.verdict = verdict_of_failure(failure);
                 if judged.previous.is_none() {
                     count_failure(failure, &mut group.set.state.counters);
                 }
@@ -90,7 +90,7 @@ impl Judge<'_> {
                     self.learn(judged, document, group)?;
                 }
                 if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
-                    "sitemap".clone_into(&mut line.verdict);
+                    line.verdict = VisitVerdict::Sitemap;
                 }
                 // The URL itself stays queued, in another form.
                 (!is_elsewhere).then(|| answered(judged, exchange, &effects.places, group))
@@ -182,7 +182,7 @@ impl Judge<'_> {
             self.gate.queue_sitemaps(task, sitemaps, group)?;
         }
         let mut line = log_line(judged);
-        "robots".clone_into(&mut line.verdict);
+        line.verdict = VisitVerdict::Robots;
         effects.line = Some(line);
         Ok(effects)
     }
@@ -228,7 +228,7 @@ fn try_again(
     }
     group.set.queue(queued, task.host.clone())?;
     let mut line = log_line(judged);
-    "retry".clone_into(&mut line.verdict);
+    line.verdict = VisitVerdict::Retry;
     Ok(VisitEffects {
         line: Some(line),
         ..VisitEffects::default()
@@ -277,7 +277,7 @@ fn acknowledge(
         tracing::debug!(
             url = line.url,
             status = line.status,
-            verdict = line.verdict,
+            verdict = line.verdict.name(),
             depth = task.queued.depth,
             annotation = line.annotation,
             "visit"
@@ -410,10 +410,10 @@ fn attempts(judged: &Judged<'_>) -> u8 {
     queued.attempts.saturating_add(1)
 }
 
-fn verdict_of_failure(failure: &Failure) -> &'static str {
+fn verdict_of_failure(failure: &Failure) -> VisitVerdict {
     match failure.class {
-        FailureClass::Robots => "forbidden",
-        _ => "failed",
+        FailureClass::Robots => VisitVerdict::Forbidden,
+        _ => VisitVerdict::Failed,
     }
 }
 
@@ -422,8 +422,7 @@ fn count_failure(failure: &Failure, counters: &mut Counters) {
         counters.forbidden += 1;
     } else {
         counters.failed += 1;
-        let class = failure.class.name().to_owned();
-        *counters.failures.entry(class).or_default() += 1;
+        counters.failures.add(&failure.class);
     }
 }
 
@@ -435,11 +434,9 @@ fn count_answer(judged: &Judged<'_>, exchange: &Exchange, counters: &mut Counter
     }
     counters.pages += 1;
     *counters.statuses.entry(exchange.status / 100).or_default() += 1;
-    let verdict = judged.verdict.name().to_owned();
-    *counters.verdicts.entry(verdict).or_default() += 1;
-    if let Verdict::Ineligible(reason) = judged.verdict {
-        let reason = reason.name().to_owned();
-        *counters.ineligible.entry(reason).or_default() += 1;
+    counters.verdicts.add(&(&judged.verdict).into());
+    if let Verdict::Ineligible(reason) = &judged.verdict {
+        counters.ineligible.add(reason);
     }
 }
 

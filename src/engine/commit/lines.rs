@@ -15,7 +15,7 @@ pub(super) fn log_line(judged: &Judged<'_>) -> LogLine {
         time: format!("{time:.3}"),
         url: fetched.task.queued.url.clone(),
         path: fetched.task.queued.path.clone(),
-        verdict: judged.verdict.name().to_owned(),
+        verdict: (&judged.verdict).into(),
         ..LogLine::default()
     };
     match &fetched.outcome {
