@@ -163,6 +163,15 @@ impl Default for StateSettings {
     }
 }
 
+impl Default for Options {
+    /// The options of a configuration that changes nothing: polite, and safe for a first run.
+    fn default() -> Self {
+        Config::default()
+            .options()
+            .expect("a test composes the options of the defaults")
+    }
+}
+
 impl Config {
     /// Checks what types cannot, and composes the options of a crawl.
     pub fn options(&self) -> Result<Options, Error> {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
@@ -19,7 +20,11 @@ use crate::store::{self, Batch, Durability, Table, keys};
 use crate::units::Size;
 use crate::url::Url;
 
-/// A crawl that is open and not running.
+/// A crawl that is open and does not run yet.
+///
+/// Everything that it knows is in its data directory, which belongs to this process until the crawl
+/// is dropped or its run is over. Whatever ends a run, a kill included, the next one goes on where
+/// the last commit ended.
 pub struct Crawl {
     pub(crate) directory: DataDirectory,
     pub(crate) options: Options,
@@ -32,15 +37,21 @@ pub struct Crawl {
 }
 
 impl Crawl {
-    /// Opens the crawl in a data directory, or begins a new one.
-    pub fn open(path: &Path, mut options: Options) -> Result<Self, Error> {
+    /// Opens the crawl in a data directory, or begins one there. Reads the store, so it blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Directory`] if another process has the directory or it holds something else;
+    /// [`Error::Memory`] if the options ask for more than [`Options::max_memory`]; an error of the
+    /// store, the archive or the log if they cannot be read.
+    pub fn open(path: impl AsRef<Path>, mut options: Options) -> Result<Self, Error> {
         let plan = MemoryPlan::of(&options);
         if !plan.fits() {
             return Err(Error::Memory(plan));
         }
         options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
-        let directory = DataDirectory::take(path)?;
+        let directory = DataDirectory::take(path.as_ref())?;
         let committer = open::open(&directory, &options)?;
         let resumed = committer.state.queue_sequence > 0;
         let (control, commands) = Control::new(
@@ -96,11 +107,12 @@ impl Crawl {
         }
     }
 
-    /// Admits seeds given by the user until asked to stop. Seeds that are known already are not
-    /// admitted again.
+    /// Admits seeds given by the user, until asked to stop; those that are known already are not
+    /// admitted again. A seed that names a private address opens the guard for that address. Writes
+    /// to the store, so it blocks.
     pub fn add_seeds(
         &mut self,
-        seeds: impl Iterator<Item = Url>,
+        seeds: impl IntoIterator<Item = Url>,
         stop: &StopHandle,
     ) -> Result<(), Error> {
         /// Number of seeds per commit.
@@ -157,9 +169,46 @@ impl Crawl {
         Ok(changed)
     }
 
-    /// Crawls until nothing is left, a limit is reached, or the crawl is stopped.
-    pub fn run(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+    /// Crawls until nothing is left, a limit is reached, or it is stopped.
+    ///
+    /// The crawl runs on threads of its own, with a reactor of its own, so it may be awaited in any
+    /// executor and neither slows the other. Dropping the future stops the crawl, as `stop` does.
+    ///
+    /// # Errors
+    ///
+    /// What ended the run before its time. What was committed stays, and opening the directory again
+    /// goes on from there.
+    pub async fn run(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+        let (limits, handle) = (*limits, stop.clone());
+        let (over, result) = oneshot::channel();
+        thread::Builder::new()
+            .name("crawl".to_owned())
+            .spawn(move || {
+                // Nobody may wait for it any more.
+                let _ = over.send(self.run_blocking(&limits, &handle));
+            })
+            .map_err(Error::Threads)?;
+        let mut unless_awaited = StopOnDrop(Some(stop));
+        let result = result.await;
+        unless_awaited.0 = None;
+        result.unwrap_or_else(|_| Err(Error::Internal("the thread of a crawl died".to_owned())))
+    }
+
+    /// As [`run`](Self::run), on this thread: returns when the run is over. Must not be called in a
+    /// task of an asynchronous runtime.
+    pub fn run_blocking(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
         ring::run(self, limits, stop)
+    }
+}
+
+/// Stops a run whose future is dropped before its end.
+struct StopOnDrop<'a>(Option<&'a StopHandle>);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(stop) = self.0 {
+            stop.stop();
+        }
     }
 }
 

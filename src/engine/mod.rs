@@ -28,13 +28,16 @@ mod view;
 #[cfg(test)]
 pub(crate) mod testing;
 
+#[doc(hidden)]
 pub mod rehearsal;
+#[doc(hidden)]
 pub mod study;
 
 pub use crate::archive::StorePolicy;
 pub use again::{retry, retry_classes};
 pub use crawl::{Crawl, Summary};
 pub use error::Error;
+#[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
 pub(crate) use learned::aliases::AliasRow;
 pub(crate) use learned::traps::{demotion, trap_of};
@@ -50,4 +53,6 @@ pub use run_hosts::HostFigures;
 pub use view::{StoppedCrawl, View};
 
 pub use crate::journal::{Digests, LogError, LogLine, PageLine, Position, RecordPlace, Texts};
-pub use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank};
+pub use crate::rows::{
+    Counters, Duplicate, Fate, Judgement, PageRecord, Rank, Tally, VisitVerdict,
+};

@@ -1,5 +1,5 @@
-//! What a run depends on and what ends it: the options of the rooms, composed. There are no
-//! defaults here; they belong to the configuration.
+//! What a run depends on and what ends it: the options of the rooms, composed. Their defaults belong
+//! to the configuration.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,7 +13,20 @@ use crate::page::PageOptions;
 use crate::url::Canonicalizer;
 
 /// Everything that a run depends on, composed of the rooms' own options.
+///
+/// [`Options::default`] has the defaults of `config/gleaner.toml`, which says what each is for;
+/// change the fields that should differ. [`Config`](crate::config::Config) reads them from a file.
+///
+/// ```
+/// use gleaner::{Options, ScopeKind};
+///
+/// let mut options = Options::default();
+/// options.scope = ScopeKind::Host;
+/// options.concurrency = 16;
+/// options.fetch.user_agent = "my-crawler/1.0 (+https://example.org/bot)".to_owned();
+/// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// Which URLs belong to the crawl.
     pub scope: ScopeKind,
@@ -57,6 +70,7 @@ pub struct Options {
     /// Time after which a document that was not seen leaves the index; `None` for never.
     pub expire_after: Option<Duration>,
     /// Where the process kills itself, in tests.
+    #[doc(hidden)]
     pub failpoint: Option<Failpoint>,
 }
 

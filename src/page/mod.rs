@@ -28,6 +28,7 @@ mod options;
 mod tests;
 
 pub use charset::{BodyKind, kind};
+#[doc(hidden)]
 pub use content::study;
 pub use facts::links::{Link, LinkKind};
 pub use facts::metadata::Metadata;

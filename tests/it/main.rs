@@ -16,6 +16,7 @@
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
 //! - `formats`: data directories that earlier versions wrote.
+//! - `library`: what a program does with gleaner that is not the command.
 //! - `memory`: what does not grow.
 //! - `hostile`: what many hosts that misbehave can do to a crawl: nothing.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
@@ -75,6 +76,7 @@ mod dedup;
 mod dedup_kept;
 mod known;
 mod learn;
+mod library;
 mod pages;
 mod rules;
 mod traps;

@@ -114,7 +114,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         max_bytes: arguments.max_bytes.map(|size| size.0),
         wait_for_more: false,
     };
-    let summary = crawl.run(&limits, &stop)?;
+    let summary = crawl.run_blocking(&limits, &stop)?;
     // Removes the progress line before the summary, which may go to the same terminal.
     drop(progress);
     output::print_summary(&summary, arguments.json)?;

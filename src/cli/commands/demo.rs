@@ -44,8 +44,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     }
     let progress =
         Progress::start(crawl.watch(), screen, progress::OFTEN).map_err(anyhow::Error::from)?;
-    crawl.add_seeds(std::iter::once(seed), &stop)?;
-    let summary = crawl.run(&RunLimits::default(), &stop)?;
+    crawl.add_seeds([seed], &stop)?;
+    let summary = crawl.run_blocking(&RunLimits::default(), &stop)?;
     drop(progress);
     if summary.ending != Ending::Drained {
         screen.say("stopped: the following is incomplete");

@@ -1,0 +1,28 @@
+//! Finds the duplicates in a corpus: a file of lines such as `{"id": 1, "text": "..."}` or
+//! `{"id": 2, "html": "..."}`. Prints a line of JSON for each document.
+//!
+//! ```console
+//! $ cargo run --release --example dedup_jsonl -- corpus.jsonl
+//! ```
+
+use std::env::args;
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use gleaner::corpus::{Input, Keeping, Options, dedup_jsonl};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let files: Vec<PathBuf> = args().skip(1).map(PathBuf::from).collect();
+    let input = Input {
+        files: &files,
+        threads: None,
+    };
+    let keeping = Keeping {
+        output: None,
+        index: None,
+    };
+    let mut out = io::stdout().lock();
+    dedup_jsonl(input, &Options::witness(), keeping, &mut out)?;
+    Ok(())
+}
