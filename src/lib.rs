@@ -120,8 +120,9 @@ pub mod demo;
 pub mod cli;
 
 pub use engine::{
-    Control, Counters, Crawl, Ending, Error, Feed, LogLine, Options, Outlook, PageLine, Position,
-    RunLimits, StopHandle, Summary, Texts, VisitVerdict, Watch,
+    Control, Counters, Crawl, Ending, Error, LogLine, Options, PageLine, Position, RunLimits,
+    StopHandle, Summary, Texts, VisitVerdict, Watch,
 };
 pub use frontier::ScopeKind;
+pub use inspect::{Feed, Outlook};
 pub use page::{Page, PageOptions};

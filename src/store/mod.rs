@@ -168,7 +168,6 @@ pub fn for_each(
 }
 
 /// Encodes a row's value.
-#[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     /// Size of most rows, in bytes: with this capacity they do not move while they grow.
     const TYPICAL_BYTES: usize = 256;
