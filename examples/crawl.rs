@@ -6,6 +6,8 @@
 //!
 //! The same command again goes on where it ended.
 
+#![allow(clippy::print_stdout, reason = "an example prints what it found")]
+
 use std::env::args;
 use std::error::Error;
 
@@ -21,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let mut options = Options::default();
     options.scope = ScopeKind::Host;
-    options.fetch.user_agent = "gleaner-example/1.0 (+https://example.org/bot)".to_owned();
+    options.fetch.user_agent = String::from("gleaner-example/1.0 (+https://example.org/bot)");
 
     let mut crawl = Crawl::open(&data, options)?;
     let stop = StopHandle::new();

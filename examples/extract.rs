@@ -4,6 +4,8 @@
 //! $ cargo run --example extract -- page.html https://example.org/page
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example prints what it found")]
+
 use std::env::args;
 use std::error::Error;
 

@@ -5,6 +5,8 @@
 //! $ cargo run --example follow_pages -- my-crawl
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example prints what it found")]
+
 use std::env::args;
 use std::error::Error;
 use std::path::PathBuf;
