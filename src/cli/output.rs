@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use indicatif::ProgressBar;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::dedup::Ineligible;
@@ -134,9 +135,10 @@ pub(super) fn counters(counters: &Counters) -> String {
             .filter(|(_, count)| *count > 0)
             .map(|(name, count)| format!("{count} {name}"))
             .collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("  ({})", parts.join(", ")),
+        if parts.is_empty() {
+            String::new()
+        } else {
+            format!("  ({})", parts.join(", "))
         }
     };
     let mut line = |name: &str, count: u64, detail: &str| {
@@ -268,9 +270,23 @@ fn summary_json(summary: &Summary) -> String {
 
 /// Prints the summary of a run, as a table or as one JSON object.
 pub(super) fn print_summary(about: &Summary, json: bool) -> anyhow::Result<()> {
-    print(&match json {
-        true => summary_json(about),
-        false => summary(about),
+    print(&if json {
+        summary_json(about)
+    } else {
+        summary(about)
+    })
+}
+
+/// Prints an answer, as one line of JSON or in words.
+pub(super) fn print_answer<T: Serialize>(
+    answer: &T,
+    json: bool,
+    in_words: fn(&T) -> String,
+) -> anyhow::Result<()> {
+    print(&if json {
+        serde_json::to_string(answer)? + "\n"
+    } else {
+        in_words(answer)
     })
 }
 

@@ -119,9 +119,10 @@ fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> [String; 2] {
     let tiers: Vec<String> = duplicates(counters)
         .map(|(name, count)| format!("{count} {name}"))
         .collect();
-    let tiers = match tiers.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", tiers.join(", ")),
+    let tiers = if tiers.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", tiers.join(", "))
     };
     let found = format!("{sum} duplicates{tiers}, {} failed", counters.failed);
     [done, found]

@@ -115,11 +115,12 @@ async fn converse(
             return Ok(());
         }
         let whole = line.ends_with(b"\n");
-        let request = match whole {
-            true => serde_json::from_slice(&line).map_err(|error| error.to_string()),
-            false => Err(format!(
+        let request = if whole {
+            serde_json::from_slice(&line).map_err(|error| error.to_string())
+        } else {
+            Err(format!(
                 "a request must be one line of at most {MAX_LINE} bytes"
-            )),
+            ))
         };
         let response = match &request {
             Ok(request) => obey(request, control, watch, stop).await,

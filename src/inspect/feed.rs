@@ -115,9 +115,10 @@ impl Feed {
         }
         // Looks again, because the crawl may have committed after the first look and ended before
         // the second.
-        Ok(match self.look()?.open {
-            true => Outlook::Killed,
-            false => Outlook::Ended,
+        Ok(if self.look()?.open {
+            Outlook::Killed
+        } else {
+            Outlook::Ended
         })
     }
 

@@ -194,9 +194,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
                     from.map(|from| (lists(&effective), from)),
                 ),
             };
-            let text = match json {
-                true => to_json(&settings, entries),
-                false => to_toml(&settings, entries),
+            let text = if *json {
+                to_json(&settings, entries)
+            } else {
+                to_toml(&settings, entries)
             };
             output::print(&text)?;
         }
@@ -334,9 +335,10 @@ fn to_json(settings: &[Setting], lists: Lists<'_>) -> String {
 
 /// Parses a host, by default with the scheme https.
 fn host(text: &str) -> Result<HostKey, String> {
-    let url = match text.contains("://") {
-        true => url::parse(text),
-        false => url::parse(&format!("https://{text}")),
+    let url = if text.contains("://") {
+        url::parse(text)
+    } else {
+        url::parse(&format!("https://{text}"))
     };
     url.map(|url| HostKey::of(&url))
         .map_err(|error| format!("{error}; give a name such as www.example.org, or a URL"))
@@ -346,9 +348,10 @@ fn host(text: &str) -> Result<HostKey, String> {
 fn on_one_line(text: &str) -> String {
     let mut line = String::new();
     for letter in text.chars() {
-        match letter.is_control() {
-            true => line.extend(letter.escape_default()),
-            false => line.push(letter),
+        if letter.is_control() {
+            line.extend(letter.escape_default())
+        } else {
+            line.push(letter)
         }
     }
     line

@@ -136,9 +136,10 @@ fn reload(
             then.cloned().unwrap_or_else(unset),
             value.cloned().unwrap_or_else(unset),
         );
-        match config::is_live(&name) {
-            true => live.push(change),
-            false => later.push(change),
+        if config::is_live(&name) {
+            live.push(change)
+        } else {
+            later.push(change)
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build();

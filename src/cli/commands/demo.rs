@@ -65,9 +65,10 @@ fn program() -> String {
     let called = std::env::args_os().next().unwrap_or_default();
     let called = called.to_string_lossy();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
-    match !called.is_empty() && called.chars().all(is_plain) {
-        true => called.into_owned(),
-        false => "gleaner".to_owned(),
+    if !called.is_empty() && called.chars().all(is_plain) {
+        called.into_owned()
+    } else {
+        "gleaner".to_owned()
     }
 }
 

@@ -45,11 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Answer::Report(report) = Inspector::open(&arguments.data_dir)?.ask(question)? else {
         return Err(Failure::other_answer());
     };
-    let text = match arguments.json {
-        true => serde_json::to_string(&report).map_err(anyhow::Error::from)? + "\n",
-        false => in_words(&report),
-    };
-    Ok(output::print(&text)?)
+    Ok(output::print_answer(&*report, arguments.json, in_words)?)
 }
 
 /// The report for a person.
@@ -119,9 +115,10 @@ fn in_words(report: &Report) -> String {
         "pages", "bytes saved"
     );
     for cluster in &report.largest {
-        let best = match cluster.canonical == cluster.original {
-            true => String::new(),
-            false => format!(", best called {}", cluster.canonical),
+        let best = if cluster.canonical == cluster.original {
+            String::new()
+        } else {
+            format!(", preferred URL {}", cluster.canonical)
         };
         let _ = writeln!(
             text,

@@ -46,11 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         retried => retried?,
     };
-    let text = match arguments.json {
-        true => serde_json::to_string(&retried).map_err(anyhow::Error::from)? + "\n",
-        false => in_words(&retried),
-    };
-    Ok(output::print(&text)?)
+    Ok(output::print_answer(&retried, arguments.json, in_words)?)
 }
 
 fn in_words(retried: &Retried) -> String {
@@ -60,9 +56,10 @@ fn in_words(retried: &Retried) -> String {
         .iter()
         .map(|(class, count)| format!("{count} {class}"))
         .collect();
-    let detail = match by_class.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", by_class.join(", ")),
+    let detail = if by_class.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", by_class.join(", "))
     };
     let hosts = match retried.hosts {
         0 => String::new(),

@@ -49,14 +49,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let is_url = ["http://", "https://"]
         .iter()
         .any(|scheme| arguments.page.to_ascii_lowercase().starts_with(scheme));
-    let subject = match is_url {
-        true => {
-            let page = &arguments.page;
-            let url = url::parse(page)
-                .map_err(|error| Failure::usage(format!("invalid URL {page:?}: {error}")))?;
-            Subject::Url(url.to_string())
-        }
-        false => Subject::Page(Box::new(read(&arguments.page)?)),
+    let subject = if is_url {
+        let page = &arguments.page;
+        let url = url::parse(page)
+            .map_err(|error| Failure::usage(format!("invalid URL {page:?}: {error}")))?;
+        Subject::Url(url.to_string())
+    } else {
+        Subject::Page(Box::new(read(&arguments.page)?))
     };
     let limit = arguments.limit;
     let mut inspector = Inspector::open(&arguments.data_dir)?;

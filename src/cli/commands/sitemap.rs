@@ -43,9 +43,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut written = Ok(());
     let report = read_sitemap(source, arguments.base.as_ref(), &options, &mut |entry| {
         if written.is_ok() {
-            written = match arguments.json {
-                true => writeln!(out, "{}", as_json(&entry)),
-                false => writeln!(out, "{}", entry.url),
+            written = if arguments.json {
+                writeln!(out, "{}", as_json(&entry))
+            } else {
+                writeln!(out, "{}", entry.url)
             };
         }
     });

@@ -124,11 +124,7 @@ fn rules(arguments: &Arguments) -> Result<(), Failure> {
     let Answer::Learned(learned) = inspector.ask(Question::Learned)? else {
         return Err(Failure::other_answer());
     };
-    let text = match arguments.json {
-        true => serde_json::to_string(&learned).map_err(anyhow::Error::from)? + "\n",
-        false => in_words(&learned),
-    };
-    Ok(output::print(&text)?)
+    Ok(output::print_answer(&learned, arguments.json, in_words)?)
 }
 
 /// One line per rule.

@@ -42,11 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Answer::Why(why) = inspector.ask(Question::Why { url })? else {
         return Err(Failure::other_answer());
     };
-    let text = match arguments.json {
-        true => serde_json::to_string(&why).map_err(anyhow::Error::from)? + "\n",
-        false => in_words(&why),
-    };
-    output::print(&text)?;
+    output::print_answer(&*why, arguments.json, in_words)?;
     match why.state {
         UrlState::Unknown => Err(Failure::Answered(Exit::Unknown)),
         _ => Ok(()),
@@ -102,13 +98,13 @@ fn in_words(why: &Why) -> String {
             );
         }
         if let Some(best) = &visit.cluster_canonical {
-            say("best called", best);
+            say("preferred", best);
         }
         if let Some(title) = &visit.title {
             say("title", title);
         }
         if let Some(hint) = &visit.canonical_hint {
-            say("says it is", hint);
+            say("declared as", hint);
         }
         if let Some(record) = &visit.record {
             say("stored", &stored(record));
