@@ -137,9 +137,9 @@ fn reload(
             value.cloned().unwrap_or_else(unset),
         );
         if config::is_live(&name) {
-            live.push(change)
+            live.push(change);
         } else {
-            later.push(change)
+            later.push(change);
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build();
