@@ -1,5 +1,5 @@
 //! gleaner is a polite web crawler for one machine whose heart is deduplication: every page is
-//! compared with all pages stored so far, and what is archived (as WARC) is what no other page says.
+//! compared with all pages stored so far, and of duplicates only a record of the visit is archived.
 //!
 //! The `gleaner` command does everything that this crate does. As a library, the crate runs crawls
 //! in a process of one's own, reads what crawls found, and offers their parts by themselves.
@@ -42,10 +42,10 @@
 //! # }
 //! ```
 //!
-//! [`Options`] has the defaults of the command: robots.txt is obeyed, a host is asked once a second,
-//! private addresses are refused unless a seed names them. A [`StopHandle`] ends a run early,
-//! [`Crawl::watch`] shows what goes on, and [`Crawl::control`] pauses it, adds seeds and changes
-//! settings while it runs.
+//! [`Options`] has the defaults of the command: robots.txt is obeyed, a host is visited once a
+//! second, private addresses are refused unless a seed names them. A [`StopHandle`] ends a run
+//! early, [`Crawl::watch`] shows what goes on, and [`Crawl::control`] pauses it, adds seeds and
+//! changes settings while it runs.
 //!
 //! # What it found
 //!
@@ -68,12 +68,13 @@
 //!
 //! # Stability
 //!
-//! Formats of what a crawl writes for others (log, archive, output of the command) are documented in
-//! `docs/formats.md`. The modules below [`Crawl`] follow the needs of the command and may change with
-//! each minor version until 1.0; modules that are not documented here are no part of the interface.
+//! Formats of what a crawl writes for others (log, archive, output of the command) are documented
+//! in `docs/formats.md`. The modules below [`Crawl`] follow the needs of the command and may change
+//! with each minor version until 1.0; modules that are not documented here are no part of the
+//! interface.
 
-// The rooms, in the order in which a newcomer should read them. `engine::visit` shows the way of a URL
-// through them as types; docs/architecture.md tells which room may import which, and why.
+// The rooms, in the order in which a newcomer should read them. `engine::visit` shows the way of a
+// URL through them as types; docs/architecture.md tells which room may import which, and why.
 
 pub mod units;
 

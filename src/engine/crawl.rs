@@ -176,8 +176,8 @@ impl Crawl {
     ///
     /// # Errors
     ///
-    /// What ended the run before its time. What was committed stays, and opening the directory again
-    /// goes on from there.
+    /// What ended the run before its time. What was committed stays, and opening the directory
+    /// again goes on from there.
     pub async fn run(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
         let (limits, handle) = (*limits, stop.clone());
         let (over, result) = oneshot::channel();

@@ -1,5 +1,5 @@
-//! What a run depends on and what ends it: the options of the rooms, composed. Their defaults belong
-//! to the configuration.
+//! What a run depends on and what ends it: the options of the rooms, composed. Their defaults
+//! belong to the configuration.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Data directories of every format that is brought up to date: what an earlier gleaner left, killed
-//! in the middle of a commit, is all there, and the crawl goes on.
+//! Data directories of every format that is migrated: what an earlier gleaner left, killed in the
+//! middle of a commit, is all there, and the crawl goes on.
 //!
 //! `tests/fixtures/format-N.tar.gz` is made by [`make`] with the binary that wrote that format:
 //! `GLEANER_FIXTURE_FROM=path/to/that/gleaner cargo test --test it formats`, which writes the file
@@ -98,7 +98,7 @@ fn make(binary: &Path, place: &Place, config: &str) -> String {
     fs::read_to_string(place.data().join("version")).expect("it has a version")
 }
 
-/// All files of a directory as a tar archive (ustar), compressed; the same files give the same bytes.
+/// Packs a directory as a compressed tar archive (ustar); the same files give the same bytes.
 fn pack(directory: &Path, archive: &Path) {
     let file = File::create(archive).expect("the archive can be written");
     let mut out = GzEncoder::new(file, Compression::best());
