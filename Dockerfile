@@ -10,7 +10,7 @@ COPY Cargo.toml Cargo.lock ./
 COPY benches benches
 COPY src src
 COPY config config
-RUN cargo build --release --locked
+RUN cargo build --profile dist --locked
 
 FROM debian:bookworm-slim
 # Certificates are checked against the system's.
@@ -20,7 +20,7 @@ RUN apt-get update \
 # A fixed number, so that the owner of a volume stays the same from one build to the next.
 RUN useradd --system --uid 10001 --home-dir /data gleaner \
     && install --directory --owner gleaner --mode 0750 /data
-COPY --from=build /build/target/release/gleaner /usr/local/bin/
+COPY --from=build /build/target/dist/gleaner /usr/local/bin/
 COPY config /usr/share/gleaner/config
 COPY LICENSE-MIT LICENSE-APACHE /usr/share/doc/gleaner/
 USER gleaner
