@@ -54,8 +54,9 @@ impl std::str::FromStr for Shingle {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let most = Self::MAX_LENGTH;
-        let wrong =
-            || format!("`{text}` is no shingle: write words:N or chars:N, N from 1 to {most}");
+        let wrong = || {
+            format!("`{text}` is not a shingle: use words:N or chars:N, with N from 1 to {most}")
+        };
         let (unit, length) = text.split_once(':').ok_or_else(wrong)?;
         let unit = match unit {
             "words" => Unit::Words,
