@@ -94,7 +94,7 @@ fn make(binary: &Path, place: &Place, config: &str) -> String {
         run(command)
     };
     begin(&["--max-pages", FIRST_RUN]).expect(0);
-    begin(&["--failpoint", "synced:12"]).expect(128 + 9);
+    begin(&["--failpoint", "synced:3"]).expect(128 + 9);
     fs::read_to_string(place.data().join("version")).expect("it has a version")
 }
 
