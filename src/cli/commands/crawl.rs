@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     /// For tests: abort at a step of the commit, given by its name, and `:N` for the N-th time
     #[arg(long, hide = true, value_name = "STEP")]
     failpoint: Option<Failpoint>,
+    /// Time between two lines of progress where standard error is no terminal, for tests
+    #[arg(long, hide = true, value_name = "DURATION")]
+    progress_interval: Option<Span>,
 }
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
@@ -80,7 +83,9 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         return Err(no_seeds(arguments));
     }
     say_resumed(&mut crawl, &config, screen)?;
-    let progress = Progress::start(crawl.watch(), screen, progress::OFTEN);
+    let interval = arguments.progress_interval;
+    let interval = interval.map_or(progress::OFTEN, |interval| interval.0);
+    let progress = Progress::start(crawl.watch(), screen, interval);
     let progress = progress.map_err(anyhow::Error::from)?;
     add_known(&mut crawl, &known, screen, &stop)?;
     add_seeds(&mut crawl, &sources, screen, &stop)?;
