@@ -8,6 +8,7 @@ FROM rust:1.91-slim-bookworm AS build
 WORKDIR /build
 COPY Cargo.toml Cargo.lock ./
 COPY benches benches
+COPY tests tests
 COPY src src
 COPY config config
 RUN cargo build --profile dist --locked

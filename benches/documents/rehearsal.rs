@@ -1,5 +1,5 @@
 //! Made-up pages through the index as a crawl's committer sends them, and the process killed over
-//! and over: shared by `benches/documents.rs` and `tests/documents.rs`.
+//! and over: shared by `benches/documents.rs` and `tests/apart/documents.rs`.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};

@@ -4,9 +4,9 @@
 use gleaner::archive::{Digest, ReadRecord};
 use gleaner::dedup::{Fingerprints, Text};
 
-use crate::crawl::simhash;
-use crate::run::{Place, about, field, kind, only, page, payload_digest};
-use crate::web::{Answer, ClusterOptions, Delivery, Kind, Site, Web, cluster_web};
+use crate::crawl::Crawled;
+use crate::run::{Place, about, field, kind, linking, numbered, only, page, payload_digest};
+use crate::web::{Answer, Delivery, Kind, Site, Web};
 
 /// Head of a record's HTTP message in lower case, and its payload.
 fn http(record: &ReadRecord) -> (String, &[u8]) {
@@ -20,14 +20,7 @@ fn a_payload_is_kept_as_received_and_its_head_agrees() {
     let deliver = |delivery| Answer::html(body.clone()).delivery(delivery);
     let other = |name: &str| body.replace("body", name);
     let web = Web::start(vec![
-        Site::new()
-            .page(
-                "/",
-                Answer::html(page(
-                    "home",
-                    &["/gzip", "/chunked", "/close", "/both", "/cut"],
-                )),
-            )
+        linking(&["/gzip", "/chunked", "/close", "/both", "/cut"])
             .page("/gzip", Answer::gzip(other("packed")))
             .page("/chunked", deliver(Delivery::Chunked))
             .page(
@@ -44,7 +37,7 @@ fn a_payload_is_kept_as_received_and_its_head_agrees() {
             ),
     ]);
     let crawl = Place::new();
-    crawl.crawl(&[&web.url(0, "/")]);
+    crawl.crawl_by("politeness.backoff = \"1ms\"", &[&web.url(0, "/")]);
     let records = crawl.records();
     let response = |path: &str| only(&records, "response", &web.url(0, path));
 
@@ -82,21 +75,11 @@ fn a_payload_is_kept_as_received_and_its_head_agrees() {
 
 #[test]
 fn a_request_record_is_what_the_server_received() {
-    let web = Web::start(vec![
-        Site::new()
-            .page(
-                "/",
-                Answer::html(page("home", &["/%7eme?b=2&amp;a=1#x", "/moved"])),
-            )
-            .page("/moved", Answer::redirect(301, "/there"))
-            .otherwise(|request| Answer::html(page(&request.path, &[]))),
-    ]);
+    const AGENT: &str = "Tester/2 (+http://127.0.0.1/)";
+    let site = linking(&["/%7eme?b=2&amp;a=1#x", "/moved"]);
+    let web = Web::start(vec![site.page("/moved", Answer::redirect(301, "/there"))]);
     let crawl = Place::new();
-    crawl.crawl(&[
-        &web.url(0, "/"),
-        "--user-agent",
-        "Tester/2 (+http://127.0.0.1/)",
-    ]);
+    crawl.crawl(&[&web.url(0, "/"), "--user-agent", AGENT]);
     let records = crawl.records();
     let requests = web.requests();
     assert_eq!(requests.len(), 5);
@@ -113,7 +96,7 @@ fn a_request_record_is_what_the_server_received() {
         );
         assert_eq!(field(response, "WARC-IP-Address"), "127.0.7.1");
         let agent = request.header("User-Agent");
-        assert_eq!(agent.as_deref(), Some("Tester/2 (+http://127.0.0.1/)"));
+        assert_eq!(agent.as_deref(), Some(AGENT));
     }
 }
 
@@ -131,40 +114,17 @@ fn fields_value(record: &ReadRecord, name: &str) -> String {
 /// Crawls a web of all kinds of duplicates with a policy: `kept` says whether the body of a
 /// duplicate of a kind is stored.
 fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
-    let options = ClusterOptions {
-        hosts: 3,
-        pages_per_host: 12,
-        seed: 5,
-    };
-    let (sites, expected) = cluster_web(options, &simhash);
-    let web = Web::start(sites);
-    let crawl = Place::new();
-    let seed = web.url(0, "/");
-    let mut arguments = vec![&*seed, "--scope", "any", "--allow-private"];
-    let config;
-    if let Some(policy) = policy {
-        config = crawl.file("config.toml", &format!("[archive]\nstore = \"{policy}\"\n"));
-        arguments.extend(["--config", &config]);
-    }
-    crawl.crawl(&arguments);
-    let records = crawl.records();
-    let pages = crawl.pages();
+    let settings = policy.map(|policy| format!("archive.store = \"{policy}\""));
+    let crawled = Crawled::new(3, 12, 5, &settings.unwrap_or_default());
+    let expected = &crawled.expected;
+    let records = crawled.crawl.records();
+    let pages = crawled.crawl.pages();
     let mut duplicates = 0;
     for (cluster, cluster_kind) in expected.clusters.iter().zip(&expected.kinds) {
         for place in cluster {
-            // A page may have been fetched by a variant of its URL.
-            let forms = expected
-                .variants
-                .iter()
-                .filter(|(_, page)| *page == place)
-                .map(|((host, path), _)| web.url(*host, path))
-                .chain([web.url(place.0, &place.1)]);
-            let url = forms
-                .into_iter()
-                .find(|url| pages.contains_key(url))
-                .expect("every page was fetched");
-            let line = &pages[&url];
-            let count = |kind| about(&records, kind, &url).len();
+            let fetched = pages.iter().find(|(url, _)| crawled.place(url) == *place);
+            let (url, line) = fetched.expect("every page was fetched");
+            let count = |kind| about(&records, kind, url).len();
             let stored = count("response");
             if line.verdict == "unique" {
                 assert_eq!((stored, count("request")), (1, 1), "{url}");
@@ -177,12 +137,12 @@ fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
             if *cluster_kind == Kind::Copy {
                 assert_eq!(count("revisit") + stored, 1, "{policy:?} {line:?}");
                 if stored == 0 {
-                    let revisit = only(&records, "revisit", &url);
+                    let revisit = only(&records, "revisit", url);
                     assert_eq!(field(revisit, "WARC-Refers-To-Target-URI"), original);
                 }
                 continue;
             }
-            let metadata = only(&records, "metadata", &url);
+            let metadata = only(&records, "metadata", url);
             assert_eq!(fields_value(metadata, "verdict"), line.verdict.name());
             assert_eq!(fields_value(metadata, "original"), original);
             let stored_original = only(&records, "response", original);
@@ -197,7 +157,7 @@ fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
             assert!(distance <= 10);
 
             // The verdict can be checked from the main text that is kept.
-            let conversion = only(&records, "conversion", &url);
+            let conversion = only(&records, "conversion", url);
             assert_eq!(
                 field(conversion, "Content-Type"),
                 "text/plain; charset=utf-8"
@@ -248,18 +208,11 @@ fn all_keeps_every_body() {
 
 #[test]
 fn files_are_begun_anew_at_their_size_and_stay_sound() {
-    let links: Vec<String> = (0..30).map(|number| format!("/{number}")).collect();
-    let links: Vec<&str> = links.iter().map(String::as_str).collect();
-    let web = Web::start(vec![
-        Site::new()
-            .page("/", Answer::html(page("home", &links)))
-            .otherwise(|request| Answer::html(page(&request.path, &[]))),
-    ]);
+    let web = Web::start(vec![linking(&numbered(30))]);
     let crawl = Place::new();
-    let text = "[archive]\nmax_file = \"8KiB\"\nmax_log = \"2KiB\"\n";
-    let config = crawl.file("config.toml", text);
-    crawl.crawl(&[&web.url(0, "/"), "--config", &config, "--max-pages", "11"]);
-    crawl.crawl(&["--config", &config]);
+    let small = "[archive]\nmax_file = \"8KiB\"\nmax_log = \"2KiB\"\n";
+    crawl.crawl_by(small, &[&web.url(0, "/"), "--max-pages", "11"]);
+    crawl.crawl_by(small, &[]);
     let count = |directory: &str| {
         std::fs::read_dir(crawl.data().join(directory))
             .expect("the directory is there")
@@ -270,7 +223,7 @@ fn files_are_begun_anew_at_their_size_and_stay_sound() {
     assert_eq!(crawl.pages().len(), 31);
     let records = crawl.records();
     let responses = records.iter().filter(|it| kind(it) == "response").count();
-    // All pages and the host's missing robots.txt, whose page is not the same as any other.
+    // All pages, and what the host has as its robots.txt.
     assert_eq!(responses, 32);
 }
 
@@ -292,8 +245,7 @@ fn what_is_no_text_is_kept_if_that_is_wanted() {
     only(&kept.records(), "response", &picture);
 
     let left = Place::new();
-    let config = left.file("config.toml", "[archive]\nother_types = false\n");
-    left.crawl(&[&web.url(0, "/"), "--config", &config]);
+    left.crawl_by("archive.other_types = false", &[&web.url(0, "/")]);
     let pages = left.pages();
     let line = &pages[&picture];
     assert_eq!(

@@ -4,19 +4,15 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::run::{Output, PATIENCE, Place, gleaner, page, run};
-use crate::web::{Answer, Site, Web};
+use crate::run::{Output, PATIENCE, Place, gleaner, linking, run};
+use crate::web::Web;
 
 /// Exit codes, as they are documented.
 const USAGE: i32 = 2;
 const DIRECTORY: i32 = 3;
 
 fn web() -> Web {
-    Web::start(vec![
-        Site::new()
-            .page("/", Answer::html(page("home", &["/1", "/2", "/3"])))
-            .otherwise(|request| Answer::html(page(&request.path, &[]))),
-    ])
+    Web::start(vec![linking(&["/1", "/2", "/3"])])
 }
 
 /// What `gleaner crawl` says to these arguments, which it must refuse without contacting the web.
@@ -123,7 +119,7 @@ fn configurations_that_are_wrong() {
     refused_at_once(&["--config", missing], &["error: ", missing, "--config"]);
     for (text, says) in [
         (
-            "[politeness]\ndellay = \"1s\"\n",
+            "politeness.dellay = \"1s\"",
             ["politeness.dellay", "politeness.delay"],
         ),
         ("[politness]\n", ["politness", "`politeness`"]),
@@ -132,17 +128,11 @@ fn configurations_that_are_wrong() {
         ("[politeness]\ndelay = 5\n", ["delay", "line 2"]),
         ("[archive]\nstore = \"some\"\n", ["some", "exact-only"]),
         (
-            "[archive]\ncompression = 12\n",
+            "archive.compression = 12",
             ["archive.compression", "0 to 9"],
         ),
-        (
-            "[fetch]\nconcurrency = 0\n",
-            ["fetch.concurrency", "at least 1"],
-        ),
-        (
-            "[state]\nmax_memory = \"1MiB\"\n",
-            ["state.max_memory", "64"],
-        ),
+        ("fetch.concurrency = 0", ["fetch.concurrency", "at least 1"]),
+        ("state.max_memory = \"1MiB\"", ["state.max_memory", "64"]),
         ("[crawl\n", ["not valid", "line 1"]),
     ] {
         let config = place.file("config.toml", text);
@@ -213,16 +203,12 @@ fn a_directory_of_another_version_is_refused_and_kept() {
     let own = fs::read_to_string(&version).expect("it has a version");
     let other = "gleaner data directory, format 999\n";
     fs::write(&version, other).expect("it is ours");
-    refused(
-        &place,
-        &web,
-        &[&seed],
-        DIRECTORY,
-        &["format 999", "--data-dir"],
-    );
-    let mut status = gleaner(&["status", "--data-dir"]);
-    status.arg(place.data());
-    run(status).expect(DIRECTORY).says(&["format 999"]);
+    let says = ["format 999", "--data-dir"];
+    refused(&place, &web, &[&seed], DIRECTORY, &says);
+    place
+        .ask(&["status"])
+        .expect(DIRECTORY)
+        .says(&["format 999"]);
     assert_eq!(fs::read_to_string(&version).expect("it stays"), other);
     // Nothing was lost.
     fs::write(&version, own).expect("it is ours");
@@ -236,18 +222,11 @@ fn a_directory_of_something_else_is_refused_and_kept() {
     let seed = web.url(0, "/");
     fs::create_dir(place.data()).expect("it is not there yet");
     fs::write(place.data().join("thesis.txt"), "years of work").expect("it is ours");
-    refused(
-        &place,
-        &web,
-        &[&seed],
-        DIRECTORY,
-        &["not empty", "--data-dir"],
-    );
+    let says = ["not empty", "--data-dir"];
+    refused(&place, &web, &[&seed], DIRECTORY, &says);
     let entries = fs::read_dir(place.data()).expect("it is there").count();
     assert_eq!(entries, 1);
-    let mut status = gleaner(&["status", "--data-dir"]);
-    status.arg(place.data());
-    run(status).expect(DIRECTORY).says(&["no crawl"]);
+    place.ask(&["status"]).expect(DIRECTORY).says(&["no crawl"]);
 
     let file = place.file("file", "not a directory");
     let command = gleaner(&["crawl", &seed, "--data-dir", &file]);
@@ -264,13 +243,8 @@ fn a_refused_command_leaves_the_crawl_as_it_was() {
     let list = place.file("bad.txt", "http://127.0.0.1/\nnot a url\n");
     refused(&place, &web, &["--seeds", &list], USAGE, &["bad.txt:2"]);
     refused(&place, &web, &["--scope", "world"], USAGE, &["world"]);
-    refused(
-        &place,
-        &web,
-        &["http://www.example.com/"],
-        USAGE,
-        &["no contact"],
-    );
+    let public = ["http://www.example.com/"];
+    refused(&place, &web, &public, USAGE, &["no contact"]);
     let counters = place.status().counters;
     assert_eq!((counters.queued, counters.pages, counters.seeds), (2, 2, 1));
     place.crawl(&[]).says(&["resumed: 2 queued, 2 done"]);

@@ -13,11 +13,28 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::dns::{Answer as Names, Dns};
-use crate::run::{Place, field, kind, only, page};
-use crate::web::{Answer, Site, Web};
+use crate::run::{Place, field, gleaner, kind, leaves, only, page, run};
+use crate::web::{Answer, Web};
 
-/// What connections began with, byte for byte.
-type Heads = Arc<Mutex<Vec<Vec<u8>>>>;
+/// What connections began with, in their order.
+#[derive(Clone, Default)]
+struct Heads(Arc<Mutex<Vec<String>>>);
+
+impl Heads {
+    fn push(&self, head: &[u8]) {
+        let head = String::from_utf8_lossy(head).into_owned();
+        self.0.lock().expect("nobody panics with it").push(head);
+    }
+
+    /// Takes the first.
+    fn next(&self) -> String {
+        self.0.lock().expect("nobody panics with it").remove(0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.lock().expect("nobody panics with it").is_empty()
+    }
+}
 
 /// What a connection begins with, up to the end of the first head.
 pub(crate) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
@@ -31,18 +48,22 @@ pub(crate) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> 
     head
 }
 
+/// A free port of loopback.
+pub(crate) async fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound");
+    (listener, address)
+}
+
 /// A server, or a proxy of HTTP that answers itself, that keeps the heads it was sent.
 async fn server(answer: &'static str) -> (SocketAddr, Heads) {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("loopback has a free port");
-    let address = listener.local_addr().expect("it is bound");
+    let (listener, address) = listen().await;
     let heads = Heads::default();
-    let log = Arc::clone(&heads);
+    let log = heads.clone();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let head = read_head(&mut stream).await;
-            log.lock().expect("nobody panics with it").push(head);
+            log.push(&read_head(&mut stream).await);
             let _ = stream.write_all(answer.as_bytes()).await;
         }
     });
@@ -75,6 +96,10 @@ async fn fetch(fetcher: &Fetcher, url: &str) -> Result<Exchange, Failure> {
     }
 }
 
+async fn answer(fetcher: &Fetcher, url: &str) -> Exchange {
+    fetch(fetcher, url).await.expect("an answer")
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -92,10 +117,8 @@ async fn a_recorded_request_is_what_was_sent_byte_for_byte() {
     let (address, heads) = server(HELLO).await;
     let mut options = options();
     options.hosts = named(&[("a.example", address)]);
-    options.headers = serde_json::from_str(
-        r#"{"Accept-Language": "de, en;q=0.5", "Accept": "*/*", "From": "a@b.example"}"#,
-    )
-    .expect("header fields");
+    let fields = r#"{"Accept-Language": "de, en;q=0.5", "Accept": "*/*", "From": "a@b.example"}"#;
+    options.headers = serde_json::from_str(fields).expect("header fields");
     let fetcher = fetcher(options);
     let url = parse("http://user:pass@A.example/%7Ea/b%20c?q=%C3%BC&r#part").expect("a URL");
     let conditions = Conditions {
@@ -105,10 +128,10 @@ async fn a_recorded_request_is_what_was_sent_byte_for_byte() {
     let Outcome::Exchange(exchange) = fetcher.fetch_unless(&url, conditions).await.0 else {
         panic!("no answer");
     };
-    let sent = heads.lock().expect("nobody panics with it").remove(0);
-    assert_eq!(text(&exchange.request_head), text(&sent));
+    let sent = heads.next();
+    assert_eq!(text(&exchange.request_head), sent);
     assert_eq!(
-        text(&sent),
+        sent,
         "GET /%7Ea/b%20c?q=%C3%BC&r HTTP/1.1\r\nhost: a.example\r\n\
          user-agent: test/1.0 (+https://example.org)\r\naccept: */*\r\n\
          accept-encoding: gzip, deflate, br, zstd\r\naccept-language: de, en;q=0.5\r\n\
@@ -133,29 +156,16 @@ async fn credentials_go_to_their_host_alone_and_not_into_the_record() {
             },
         )];
         let fetcher = fetcher(options);
-        let to_own = fetch(&fetcher, "http://a.example/")
-            .await
-            .expect("an answer");
-        let to_other = fetch(&fetcher, "http://b.example/")
-            .await
-            .expect("an answer");
-        let sent: Vec<_> = heads
-            .lock()
-            .expect("nobody panics with it")
-            .drain(..)
-            .collect();
-        assert!(text(&sent[0]).contains("\r\nauthorization: Basic dXNlcjpodXNo\r\n"));
-        assert!(text(&sent[0]).contains("\r\nx-api-key: hush\r\n"));
-        assert_eq!(text(&sent[1]), text(&to_other.request_head));
-        assert!(!text(&sent[1]).contains("authorization"));
-        let hidden = text(&sent[0])
-            .replace("Basic dXNlcjpodXNo", "(hidden)")
-            .replace("hush", "(hidden)");
-        let expected = if hide_credentials {
-            hidden
-        } else {
-            text(&sent[0])
-        };
+        let to_own = answer(&fetcher, "http://a.example/").await;
+        let to_other = answer(&fetcher, "http://b.example/").await;
+        let (own, other) = (heads.next(), heads.next());
+        assert!(own.contains("\r\nauthorization: Basic dXNlcjpodXNo\r\n"));
+        assert!(own.contains("\r\nx-api-key: hush\r\n"));
+        assert_eq!(other, text(&to_other.request_head));
+        assert!(!other.contains("authorization"));
+        let secrets = own.replace("Basic dXNlcjpodXNo", "(hidden)");
+        let hidden = secrets.replace("hush", "(hidden)");
+        let expected = if hide_credentials { hidden } else { own };
         assert_eq!(text(&to_own.request_head), expected);
     }
 }
@@ -166,11 +176,8 @@ async fn cookies_are_sent_back_where_that_is_asked_for() {
         content-length: 0\r\nconnection: close\r\n\r\n";
     let (address, heads) = server(SETS).await;
     let mut options = options();
-    options.hosts = named(&[
-        ("a.example", address),
-        ("b.a.example", address),
-        ("off.example", address),
-    ]);
+    let names = ["a.example", "b.a.example", "off.example"];
+    options.hosts = named(&names.map(|name| (name, address)));
     options.own = vec![(
         "a.example".parse().expect("a pattern"),
         FetchOverrides {
@@ -180,10 +187,9 @@ async fn cookies_are_sent_back_where_that_is_asked_for() {
     )];
     let fetcher = fetcher(options);
     let check = async |url, expected: Option<&str>| {
-        let exchange = fetch(&fetcher, url).await.expect("an answer");
-        let sent = heads.lock().expect("nobody panics with it").remove(0);
-        assert_eq!(text(&exchange.request_head), text(&sent));
-        let sent = text(&sent);
+        let exchange = answer(&fetcher, url).await;
+        let sent = heads.next();
+        assert_eq!(text(&exchange.request_head), sent);
         let cookie = sent.lines().find_map(|line| line.strip_prefix("cookie: "));
         assert_eq!(cookie, expected, "{url}");
     };
@@ -202,17 +208,12 @@ async fn a_proxy_of_http_is_asked_for_whole_urls() {
     options.proxy = proxy(&format!("http://user:hush@{address}"));
     let fetcher = fetcher(options);
     // Names are the proxy's to resolve: nobody else is asked.
-    let exchange = fetch(&fetcher, "http://nowhere.example:81/a?b")
-        .await
-        .expect("an answer");
-    let sent = heads.lock().expect("nobody panics with it").remove(0);
-    assert!(
-        text(&sent).starts_with(
-            "GET http://nowhere.example:81/a?b HTTP/1.1\r\nhost: nowhere.example:81\r\n"
-        )
-    );
-    let hidden = text(&sent).replace("Basic dXNlcjpodXNo", "(hidden)");
-    assert_ne!(hidden, text(&sent));
+    let exchange = answer(&fetcher, "http://nowhere.example:81/a?b").await;
+    let sent = heads.next();
+    let head = "GET http://nowhere.example:81/a?b HTTP/1.1\r\nhost: nowhere.example:81\r\n";
+    assert!(sent.starts_with(head), "{sent}");
+    let hidden = sent.replace("Basic dXNlcjpodXNo", "(hidden)");
+    assert_ne!(hidden, sent);
     assert_eq!(text(&exchange.request_head), hidden);
     assert_eq!(exchange.remote, None, "whose address it was is not known");
 
@@ -220,18 +221,16 @@ async fn a_proxy_of_http_is_asked_for_whole_urls() {
     let failure = fetch(&fetcher, "https://nowhere.example/")
         .await
         .expect_err("no tunnel");
+    let classes = [
+        FailureClass::Connect,
+        FailureClass::Disconnect,
+        FailureClass::Tls,
+    ];
+    assert!(classes.contains(&failure.class), "{failure:?}");
+    let sent = heads.next();
     assert!(
-        matches!(
-            failure.class,
-            FailureClass::Connect | FailureClass::Disconnect | FailureClass::Tls
-        ),
-        "{failure:?}"
-    );
-    let sent = heads.lock().expect("nobody panics with it").remove(0);
-    assert!(
-        text(&sent).starts_with("CONNECT nowhere.example:443 HTTP/1.1\r\n"),
-        "{}",
-        text(&sent)
+        sent.starts_with("CONNECT nowhere.example:443 HTTP/1.1\r\n"),
+        "{sent}"
     );
 }
 
@@ -250,11 +249,8 @@ async fn a_proxy_is_no_way_past_the_guard() {
             format!("http://localhost:{}/", address.port()),
         ] {
             let failure = fetch(&fetcher, &url).await.expect_err("it is refused");
-            assert_eq!(
-                failure.class,
-                FailureClass::Guard,
-                "{scheme} {url} {failure:?}"
-            );
+            let is_guarded = failure.class == FailureClass::Guard;
+            assert!(is_guarded, "{scheme} {url} {failure:?}");
         }
     }
     // Where names are resolved here, what they lead to is checked, too.
@@ -265,7 +261,7 @@ async fn a_proxy_is_no_way_past_the_guard() {
     let failure = fetch(&fetcher(options), "http://private.example/").await;
     let failure = failure.expect_err("it is refused");
     assert_eq!(failure.class, FailureClass::Guard, "{failure:?}");
-    assert!(heads.lock().expect("nobody panics with it").is_empty());
+    assert!(heads.is_empty());
 }
 
 #[tokio::test]
@@ -288,30 +284,24 @@ async fn names_with_addresses_of_their_own_bypass_the_proxy() {
     // Nobody listens there.
     options.proxy = proxy("http://127.0.0.1:9");
     options.hosts = named(&[("a.example", address)]);
-    fetch(&fetcher(options), "http://a.example/")
-        .await
-        .expect("an answer");
-    let sent = heads.lock().expect("nobody panics with it").remove(0);
-    assert!(text(&sent).starts_with("GET / HTTP/1.1\r\n"));
+    answer(&fetcher(options), "http://a.example/").await;
+    let sent = heads.next();
+    assert!(sent.starts_with("GET / HTTP/1.1\r\n"));
 }
 
 /// A proxy of SOCKS5 (RFC 1928) without and with credentials (RFC 1929) that answers in the
 /// server's place, and keeps who was asked for.
 async fn socks() -> (SocketAddr, Heads) {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("loopback has a free port");
-    let address = listener.local_addr().expect("it is bound");
+    let (listener, address) = listen().await;
     let asked = Heads::default();
-    let log = Arc::clone(&asked);
+    let log = asked.clone();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let log = Arc::clone(&log);
+            let log = log.clone();
             tokio::spawn(async move {
                 if let Ok(seen) = negotiate(&mut stream).await {
-                    log.lock().expect("nobody panics with it").push(seen);
-                    let head = read_head(&mut stream).await;
-                    log.lock().expect("nobody panics with it").push(head);
+                    log.push(&seen);
+                    log.push(&read_head(&mut stream).await);
                     let _ = stream.write_all(HELLO.as_bytes()).await;
                 }
             });
@@ -372,23 +362,24 @@ async fn a_proxy_of_socks_is_asked_for_a_name_or_for_a_checked_address() {
     let check = async |scheme: &str, user: &str, url: &str, expected: &str| {
         let mut options = options();
         options.proxy = proxy(&format!("{scheme}://{user}{address}"));
-        let exchange = fetch(&fetcher(options), url).await.expect("an answer");
-        let mut asked = asked.lock().expect("nobody panics with it");
-        assert_eq!(text(&asked.remove(0)), expected);
-        assert_eq!(text(&asked.remove(0)), text(&exchange.request_head));
+        let exchange = answer(&fetcher(options), url).await;
+        assert_eq!(asked.next(), expected);
+        assert_eq!(asked.next(), text(&exchange.request_head));
     };
+    let name = "nowhere.example";
     check(
         "socks5h",
         "",
-        "http://nowhere.example:81/",
-        " nowhere.example:81",
+        &format!("http://{name}:81/"),
+        &format!(" {name}:81"),
     )
     .await;
+    let expected = format!("user:hush {name}:80");
     check(
         "socks5h",
         "user:hush@",
-        "http://nowhere.example/",
-        "user:hush nowhere.example:80",
+        &format!("http://{name}/"),
+        &expected,
     )
     .await;
     check("socks5", "", "http://93.184.216.34/", " 93.184.216.34:80").await;
@@ -397,49 +388,27 @@ async fn a_proxy_of_socks_is_asked_for_a_name_or_for_a_checked_address() {
 /// The same, by the configuration and into the archive.
 #[test]
 fn settings_of_a_host_reach_it_and_the_archive_hides_its_secrets() {
-    let web = Web::start(vec![
-        Site::new().page(
-            "/",
-            Answer::html(page("one", &["{host1}/"])).header("Set-Cookie", "a=1"),
-        ),
-        Site::new().page("/", Answer::html(page("two", &[]))),
-    ]);
+    let home = Answer::html(page("one", &["{host1}/"])).header("Set-Cookie", "a=1");
+    let web = Web::start(vec![leaves().page("/", home), leaves()]);
     let crawl = Place::new();
     let config = format!(
         "[fetch]\nallow_networks = [\"127.0.7.0/24\"]\nheaders = {{ Accept-Language = \"de\" }}\n\
          [[domain]]\nmatch = [\"127.0.7.1:{}\"]\nfetch.auth = \"user:hush\"\nfetch.cookies = \"host\"\n",
         web.port()
     );
-    let path = crawl.file("config.toml", &config);
-    let output = crawl.crawl(&[
-        &web.url(0, "/"),
-        "--config",
-        &path,
-        "--scope",
-        "any",
-        "--log",
-        "debug",
-    ]);
+    let arguments = [&*web.url(0, "/"), "--scope", "any", "--log", "debug"];
+    let output = crawl.crawl_by(&config, &arguments);
     assert!(!output.stderr.contains("hush") && !output.stdout.contains("hush"));
     let requests = web.requests();
-    let mut own = requests.iter().filter(|it| it.host == 0);
-    assert!(own.all(|it| {
-        it.header("Authorization")
-            .is_some_and(|it| it == "Basic dXNlcjpodXNo")
-    }));
-    assert!(
-        requests
-            .iter()
-            .all(|it| it.header("Accept-Language").is_some_and(|it| it == "de"))
-    );
-    let other = requests
-        .iter()
-        .find(|it| it.host == 1 && it.path == "/")
-        .expect("it was asked");
-    assert_eq!(
-        (other.header("Authorization"), other.header("Cookie")),
-        (None, None)
-    );
+    for request in &requests {
+        let sent = |name| request.header(name);
+        assert_eq!(sent("Accept-Language").as_deref(), Some("de"));
+        let secret = (request.host == 0).then_some("Basic dXNlcjpodXNo");
+        assert_eq!(sent("Authorization").as_deref(), secret);
+        assert!(request.host == 0 || sent("Cookie").is_none());
+    }
+    let other = requests.iter().find(|it| it.host == 1 && it.path == "/");
+    let other = other.expect("it was asked");
 
     let records = crawl.records();
     let recorded = |url: &str| {
@@ -453,11 +422,14 @@ fn settings_of_a_host_reach_it_and_the_archive_hides_its_secrets() {
     assert_eq!(recorded(&web.url(1, "/")), text(&other.head));
 
     // Kept, shown and compared with the next run's without the secret.
-    let output = crawl.crawl(&["--config", &path, "--scope", "any"]);
+    let output = crawl.crawl_by(&config, &["--scope", "any"]);
     assert!(!output.stderr.contains("hush") && !output.stderr.contains("changed setting"));
-    let mut show = crate::run::gleaner(&["config", "show", "--config", &path, "--json"]);
-    show.arg("--host").arg(format!("127.0.7.1:{}", web.port()));
-    let shown = crate::run::run(show).expect(0).stdout;
+    let path = crawl.file("config.toml", &config);
+    let host = format!("127.0.7.1:{}", web.port());
+    let show = [
+        "config", "show", "--config", &path, "--json", "--host", &host,
+    ];
+    let shown = run(gleaner(&show)).expect(0).stdout;
     assert!(
         shown.contains("(hidden)") && !shown.contains("hush"),
         "{shown}"

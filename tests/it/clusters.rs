@@ -4,56 +4,55 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::crawl::simhash;
-use crate::run::{Output, PATIENCE, Place, anchors, gleaner, run};
-use crate::web::{self, Answer, ClusterOptions, Site, Web, cluster_web};
+use crate::corpus::words;
+use crate::crawl::Crawled;
+use crate::run::{PATIENCE, Place, anchors, text};
+use crate::web::{self, Answer, Expected, Site, Web};
 
-/// A command about the crawl of a place.
-#[track_caller]
-fn ask(crawl: &Place, arguments: &[&str]) -> Output {
-    let mut command = gleaner(arguments);
-    command.arg("--data-dir").arg(crawl.data());
-    run(command)
-}
-
-/// What it prints, a JSON object a line.
+/// What a command about a crawl prints, a JSON object a line.
 #[track_caller]
 fn lines(crawl: &Place, arguments: &[&str]) -> Vec<Value> {
-    let output = ask(crawl, arguments).expect(0);
+    let output = crawl.ask(arguments).expect(0);
     assert_eq!(output.stderr, "");
-    let lines = output.stdout.lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect("each line is an object"))
-        .collect()
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key]
-        .as_str()
-        .unwrap_or_else(|| panic!("no text {key} in {value}"))
+    output.json_lines()
 }
 
 fn members(cluster: &Value) -> &[Value] {
     cluster["members"].as_array().expect("a list")
 }
 
+/// A crawl of a web of all kinds of duplicates, and its clusters.
+fn crawled() -> (Crawled, Vec<Value>) {
+    let crawled = Crawled::new(4, 16, 77, "");
+    let clusters = lines(&crawled.crawl, &["dups"]);
+    (crawled, clusters)
+}
+
+/// Pages by the tier of their verdict, as the web was made.
+fn tiers(expected: &Expected) -> BTreeMap<String, usize> {
+    let kinds = [
+        ("raw", web::Kind::Copy),
+        ("normalized", web::Kind::Markup),
+        ("content", web::Kind::Frame),
+        ("near", web::Kind::Near),
+    ];
+    kinds
+        .map(|(tier, kind)| (tier.to_owned(), expected.copies(kind)))
+        .into()
+}
+
 #[test]
 fn every_cluster_is_told_with_its_members() {
-    let options = ClusterOptions {
-        hosts: 4,
-        pages_per_host: 16,
-        seed: 77,
-    };
-    let (sites, expected) = cluster_web(options, &simhash);
-    let web = Web::start(sites);
-    let crawl = Place::new();
-    crawl.crawl(&[&web.url(0, "/"), "--scope", "any", "--allow-private"]);
+    let (
+        Crawled {
+            crawl, expected, ..
+        },
+        clusters,
+    ) = crawled();
     let log = crawl.pages();
-    let clusters = lines(&crawl, &["dups"]);
     let wanted = expected.clusters.iter().filter(|it| it.len() > 1).count();
     assert_eq!(clusters.len(), wanted);
-    let mut tiers: BTreeMap<String, u64> = BTreeMap::new();
-    let mut saved = 0;
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
     let mut told = BTreeSet::new();
     for cluster in &clusters {
         assert_eq!(cluster["stands"], true);
@@ -64,62 +63,59 @@ fn every_cluster_is_told_with_its_members() {
             assert_eq!(member["saved"], line.size);
             let page = line.page.as_ref().expect("it was answered");
             assert_eq!(member["distance"].as_u64(), page.distance.map(u64::from));
-            let similarity = page.similarity.expect("a duplicate has one");
-            assert_eq!(member["similarity"], similarity.share());
-            let is_near = text(member, "tier") == "near";
-            assert_eq!(similarity.share() < 1.0, is_near, "{member}");
-            *tiers.entry(text(member, "tier").to_owned()).or_default() += 1;
-            saved += line.size;
-            assert!(
-                told.insert(text(member, "url").to_owned()),
-                "{member} twice"
-            );
+            let similarity = page.similarity.expect("a duplicate has one").share();
+            assert_eq!(member["similarity"], similarity);
+            assert_eq!(similarity < 1.0, line.verdict == "near", "{member}");
+            *found.entry(line.verdict.name().to_owned()).or_default() += 1;
+            assert!(told.insert(text(member, "url")), "{member} twice");
         }
     }
-    let copies = |kind| {
-        let clusters = expected.clusters.iter().zip(&expected.kinds);
-        let copies = clusters.filter(|(_, found)| **found == kind);
-        copies.map(|(cluster, _)| cluster.len() as u64 - 1).sum()
-    };
-    let expected_tiers: BTreeMap<String, u64> = [
-        ("raw", copies(web::Kind::Copy)),
-        ("normalized", copies(web::Kind::Markup)),
-        ("content", copies(web::Kind::Frame)),
-        ("near", copies(web::Kind::Near)),
-    ]
-    .map(|(tier, count)| (tier.to_owned(), count))
-    .into();
-    assert_eq!(tiers, expected_tiers);
+    assert_eq!(found, tiers(&expected));
+}
 
-    let csv = ask(&crawl, &["dups", "--format", "csv"]).expect(0);
-    let rows: Vec<Vec<&str>> = csv
-        .stdout
-        .lines()
-        .map(|row| row.split(',').collect())
-        .collect();
-    assert_eq!(
-        rows[0][..5],
-        ["cluster", "original", "stands", "canonical", "url"]
+#[test]
+fn clusters_as_a_table_have_the_same_members() {
+    let (Crawled { crawl, .. }, clusters) = crawled();
+    let table = crawl.ask(&["dups", "--format", "csv"]).expect(0).stdout;
+    let mut rows = table.lines();
+    let head = rows.next().expect("a head");
+    assert!(
+        head.starts_with("cluster,original,stands,canonical,url,"),
+        "{head}"
     );
-    let urls: BTreeSet<_> = rows[1..].iter().map(|row| row[4].to_owned()).collect();
-    assert_eq!(urls, told);
+    let urls = rows.filter_map(|row| row.split(',').nth(4));
+    let told = clusters.iter().flat_map(members);
+    let told: BTreeSet<_> = told.map(|member| text(member, "url")).collect();
+    assert_eq!(urls.collect::<BTreeSet<_>>(), told);
+}
 
+#[test]
+fn the_report_sums_the_clusters_up() {
+    let (
+        Crawled {
+            crawl, expected, ..
+        },
+        clusters,
+    ) = crawled();
+    let tiers = tiers(&expected);
+    let duplicates: usize = tiers.values().sum();
+    let saved = clusters.iter().flat_map(members);
+    let saved: u64 = saved.filter_map(|member| member["saved"].as_u64()).sum();
     let report = &lines(&crawl, &["report", "--json"])[0];
-    assert_eq!(report["duplicates"], told.len());
+    assert_eq!(report["duplicates"], duplicates);
     assert_eq!(report["saved"], saved);
-    assert_eq!(report["clusters"], wanted);
-    let verdicts = crawl.status().counters.verdicts;
-    assert_eq!(report["judged"], verdicts["unique"] + told.len() as u64);
+    assert_eq!(report["clusters"], clusters.len());
+    assert_eq!(report["judged"], expected.allowed_paths.len());
     for tier in report["tiers"].as_array().expect("a list") {
         assert_eq!(tier["pages"], tiers[text(tier, "tier")]);
     }
     let distances = report["distances"].as_object().expect("by bits");
     let near: u64 = distances.values().filter_map(Value::as_u64).sum();
-    assert_eq!(near, tiers["near"]);
+    assert_eq!(near, tiers["near"] as u64);
     let hosts = report["hosts"].as_array().expect("a list");
     let rates: Vec<_> = hosts.iter().map(|it| it["rate"].as_f64()).collect();
     assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
-    let words = ask(&crawl, &["report", "--top", "1"]).expect(0).stdout;
+    let words = crawl.ask(&["report", "--top", "1"]).expect(0).stdout;
     for part in ["By tier", "Near duplicates by distance", "Largest clusters"] {
         assert!(words.contains(part), "{words}");
     }
@@ -139,38 +135,19 @@ fn a_crawl_that_runs_answers_too() {
     let article = ARTICLE.repeat(9);
     // What leads to the copy, so that it cannot be judged before the original.
     let article = format!("{article} <a href='/copy'>copy</a>");
-    let other: Vec<_> = (0..300)
-        .map(|at| format!("word{}", at * at % 911))
-        .collect();
-    let other = other.join(" ");
+    let other = words(1, 300).join(" ");
+    let home = anchors(["/the/original/of/all", "/print", "/else", "/endless/0"]);
+    let print = "<title>a</title><link rel=canonical href='/copy'>";
     let site = Site::new()
         .robots("")
-        .page(
-            "/",
-            Answer::html(anchors([
-                "/the/original/of/all",
-                "/print",
-                "/else",
-                "/endless/0",
-            ])),
-        )
+        .page("/", Answer::html(home))
         .page("/the/original/of/all", page("<title>a</title>", &article))
         .page("/copy", page("<title>a</title>", &article))
-        .page(
-            "/print",
-            page(
-                "<title>a</title><link rel=canonical href='/copy'>",
-                &article,
-            ),
-        )
+        .page("/print", page(print, &article))
         .page("/else", page("<title>b</title>", &other))
         .otherwise(|request| {
-            let number: u64 = request
-                .path
-                .rsplit('/')
-                .next()
-                .and_then(|it| it.parse().ok())
-                .unwrap_or(0);
+            let number = request.path.strip_prefix("/endless/");
+            let number: u64 = number.and_then(|it| it.parse().ok()).unwrap_or(0);
             Answer::html(anchors([format!("/endless/{}", number + 1)]))
         });
     let web = Web::start(vec![site]);
@@ -203,22 +180,24 @@ fn a_crawl_that_runs_answers_too() {
         let why = &lines(&crawl, &["why", &copy, "--json"])[0];
         assert_eq!(text(&why["visit"], "cluster_canonical"), copy);
         assert_eq!(why["visit"]["similarity"], 1.0);
-        ask(&crawl, &["similar", &web.url(0, "/nobody/knows")])
+        crawl
+            .ask(&["similar", &web.url(0, "/nobody/knows")])
             .expect(5)
             .says(&["neither stored nor a duplicate"]);
     };
     let running = crawl.start(&[&web.url(0, "/")]);
     // robots.txt, the page of links, four pages and some of the endless ones.
     assert!(web.wait_for_requests(12, PATIENCE));
-    ask(&crawl, &["pause"]).expect(0);
+    crawl.ask(&["pause"]).expect(0);
     check();
-    ask(&crawl, &["stop"]).expect(0);
+    crawl.ask(&["stop"]).expect(0);
     running.end().expect(0);
     check();
-    ask(&crawl, &["similar", "no/such/file"])
+    crawl
+        .ask(&["similar", "no/such/file"])
         .expect(2)
         .says(&["no/such/file"]);
-    let words = ask(&crawl, &["similar", &file]).expect(0).stdout;
+    let words = crawl.ask(&["similar", &file]).expect(0).stdout;
     assert!(
         words.contains("similarity") && words.contains(&original),
         "{words}"

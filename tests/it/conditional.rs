@@ -3,7 +3,7 @@
 
 use gleaner::archive::ReadRecord;
 
-use crate::run::{PATIENCE, Place, Running, about, field, gleaner, kind, only, page, run};
+use crate::run::{PATIENCE, Place, about, field, kind, only, page};
 use crate::web::{Answer, Request, Site, Web};
 
 /// An answer with validators, or 304 where the request has them.
@@ -34,14 +34,9 @@ fn profile(record: &ReadRecord) -> &str {
 /// Crawls until each host was asked so often, revisiting at once.
 fn revisit(crawl: &Place, web: &Web, requests: usize) {
     let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"200ms\"\nmin_interval = \"1ms\"\nmax_interval = \"1h\"\n";
-    let path = crawl.file("config.toml", config);
-    let mut command = gleaner(&["daemon", &web.url(0, "/"), "--config", &path, "--data-dir"]);
-    command.arg(crawl.data());
-    let running = Running::start(command);
+    let running = crawl.daemon_by(config, &[&web.url(0, "/")]);
     assert!(web.wait_for_requests(requests, PATIENCE));
-    let mut stop = gleaner(&["stop", "--data-dir"]);
-    stop.arg(crawl.data());
-    run(stop).expect(0);
+    crawl.ask(&["stop"]).expect(0);
     running.end().expect(0);
 }
 
@@ -162,14 +157,9 @@ fn check_records(crawl: &Place, web: &Web) {
         assert!(!revisits.is_empty(), "{path}");
         for revisit in revisits {
             assert_eq!(profile(revisit), "server-not-modified");
-            assert_eq!(
-                field(revisit, "WARC-Refers-To"),
-                field(response, "WARC-Record-ID")
-            );
-            assert_eq!(
-                field(revisit, "WARC-Refers-To-Date"),
-                field(response, "WARC-Date")
-            );
+            let same = |name, of| assert_eq!(field(revisit, name), field(response, of));
+            same("WARC-Refers-To", "WARC-Record-ID");
+            same("WARC-Refers-To-Date", "WARC-Date");
             assert!(revisit.block.starts_with(b"HTTP/1.1 304 "));
             let id = field(revisit, "WARC-Record-ID");
             let request = (records.iter())

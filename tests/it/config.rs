@@ -9,10 +9,11 @@ use std::process::Command;
 
 use gleaner::config::{self, Config, Origin, flatten};
 use gleaner::dedup::RuleOverrides;
+use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::run::{Output, Place, gleaner, page, run};
-use crate::web::{Answer, Site, Web};
+use crate::run::{Output, Place, gleaner, linking, page, run};
+use crate::web::{Answer, Web};
 
 /// Exit code of wrong arguments and configurations.
 const USAGE: i32 = 2;
@@ -97,11 +98,9 @@ fn help(command: &[&str]) -> BTreeMap<String, String> {
 #[test]
 fn a_crawl_takes_file_environment_and_flags_in_this_order() {
     let web = Web::start(vec![
-        Site::new()
-            .page("/", Answer::html(page("home", &["/1"])))
+        linking(&["/1"])
             .page("/1", Answer::html(page("one", &["/2"])))
-            .page("/2", Answer::html(page("two", &["/3"])))
-            .otherwise(|request| Answer::html(page(&request.path, &[]))),
+            .page("/2", Answer::html(page("two", &["/3"]))),
     ]);
     let check = |variables: &[(&str, &str)], flags: &[&str], pages: usize| {
         let place = Place::new();
@@ -149,7 +148,7 @@ fn show_says_who_set_what() {
 
     let arguments = [&["--json"][..], &arguments].concat();
     let output = show(&arguments, &variables).expect(0);
-    let shown: Value = serde_json::from_str(&output.stdout).expect("one JSON object");
+    let shown = output.json();
     let expected = serde_json::json!({"value": "4s", "layer": "flag", "from": "--delay"});
     assert_eq!(shown["politeness.delay"], expected);
     assert_eq!(shown["politeness.backoff"]["layer"], "file");
@@ -218,8 +217,7 @@ fn show_tells_what_differs_at_some_hosts() {
     let again = place.file("again.toml", &shown);
     assert_eq!(load(&again).config, load(&file).config);
 
-    let shown = show(&["--config", &file, "--json"], &[]).expect(0).stdout;
-    let shown: Value = serde_json::from_str(&shown).expect("one JSON object");
+    let shown = show(&["--config", &file, "--json"], &[]).expect(0).json();
     assert_eq!(shown["domain"]["from"], *file);
     let entry = &shown["domain"]["value"][1];
     assert_eq!(entry["match"][0], "www.example.org");
@@ -267,50 +265,47 @@ fn show_tells_what_holds_at_one_host() {
         .says(&["--host", "a b", "give a name"]);
 }
 
+/// What `gleaner config check` says of files that it must refuse, each with this before it.
+fn refusals(before: &str, files: &[&str]) -> String {
+    let place = Place::new();
+    let mut said = String::new();
+    for text in files {
+        let file = place.file("bad.toml", &format!("{before}{text}\n"));
+        let output = run(gleaner(&["config", "check", "--config", &file])).expect(USAGE);
+        assert!(output.stderr.contains(&file), "{output:?}");
+        let refusal = output.stderr.replace(&file, "FILE");
+        let _ = writeln!(said, "{text}\n=> {refusal}");
+    }
+    said
+}
+
 #[test]
 fn wrong_entries_of_domains_are_refused_with_their_place() {
-    let place = Place::new();
-    let check = |text: &str, says: &[&str]| {
-        let text = format!(
-            "crawl.max_depth = 3\n\n[[domain]]\nmatch = [\"a.example\"]\npoliteness.attempts = 1\n\n{text}"
-        );
-        let file = place.file("bad.toml", &text);
-        run(gleaner(&["config", "check", "--config", &file]))
-            .expect(USAGE)
-            .says(&[&file])
-            .says(says);
-    };
-    let second = ["line 7", "[[domain]] 2"];
     let entry = "[[domain]]\nmatch = [\"b.example\"]\n";
-    for (keys, says) in [
-        ("politeness.dellay = \"1s\"\n", "mean `politeness.delay`?"),
-        ("fetch.max_header = \"1MiB\"\n", "holds for the whole crawl"),
-        ("", "sets nothing"),
-        ("[politeness]\ndelay = \"1s\"\n", "no [section] between"),
-        ("politeness.attempts = 0\n", "at least 1"),
-    ] {
-        check(&format!("{entry}{keys}"), &[&second[..], &[says]].concat());
-    }
-    check(
-        "[[domain]]\nmatch = [\"A.example.\"]\ncrawl.max_depth = 1\n",
-        &[second[0], second[1], "a.example is in [[domain]] 1 too"],
+    let sound =
+        "crawl.max_depth = 3\n\n[[domain]]\nmatch = [\"a.example\"]\npoliteness.attempts = 1\n\n";
+    let keys = [
+        "politeness.dellay = \"1s\"",
+        "fetch.max_header = \"1MiB\"",
+        "",
+        "[politeness]\ndelay = \"1s\"",
+        "politeness.attempts = 0",
+        "politeness.delay = 5",
+    ];
+    assert_snapshot!(
+        "wrong_keys_of_domains",
+        refusals(&format!("{sound}{entry}"), &keys)
     );
-    check(
-        "[[domain]]\nmatch = [\"http://b.example/\"]\n",
-        &["line 8", "more than a host name"],
-    );
-    check(
-        &format!("{entry}politeness.delay = 5\n"),
-        &["line 9", "delay"],
-    );
-    let file = place.file("hosts.toml", "[fetch.hosts]\n\"a.example\" = []\n");
-    run(gleaner(&["config", "check", "--config", &file]))
-        .expect(USAGE)
-        .says(&[&file, "line 1", "no address"]);
-    let file = place.file("bad.toml", "[domain]\nmatch = [\"b.example\"]\n");
-    run(gleaner(&["config", "check", "--config", &file]))
-        .expect(USAGE)
-        .says(&[&file, "[[domain]]"]);
+    let entries = [
+        "[[domain]]\nmatch = [\"A.example.\"]\ncrawl.max_depth = 1",
+        "[[domain]]\nmatch = [\"http://b.example/\"]",
+    ];
+    assert_snapshot!("wrong_domains", refusals(sound, &entries));
+    let files = [
+        "[fetch.hosts]\n\"a.example\" = []",
+        "[domain]\nmatch = [\"b.example\"]",
+    ];
+    assert_snapshot!("wrong_hosts", refusals("", &files));
 }
 
 #[test]
@@ -333,8 +328,7 @@ fn rules_of_deduplication_are_shown() {
     let load = |file: &str| config::load(Some(Path::new(file)), [], []).expect("it is one");
     let again = place.file("again.toml", &shown);
     assert_eq!(load(&again).config, load(&file).config);
-    let shown = show(&["--config", &file, "--json"], &[]).expect(0).stdout;
-    let shown: Value = serde_json::from_str(&shown).expect("one JSON object");
+    let shown = show(&["--config", &file, "--json"], &[]).expect(0).json();
     assert_eq!(
         shown["dedup.rule"]["value"][0]["settings"]["similarity"],
         0.95
@@ -359,101 +353,51 @@ fn rules_of_deduplication_are_shown() {
 
 #[test]
 fn wrong_rules_of_deduplication_are_refused_with_their_place() {
-    let place = Place::new();
-    let check = |rule: &str, says: &[&str]| {
-        let text = format!(
-            "crawl.max_depth = 3\n\n[[dedup.rule]]\nmatch = [\"b.example\"]\nhamming = 3\n\n{rule}"
-        );
-        let file = place.file("bad.toml", &text);
-        run(gleaner(&["config", "check", "--config", &file]))
-            .expect(USAGE)
-            .says(&[&file])
-            .says(says);
-    };
     let entry = "[[dedup.rule]]\nmatch = [\"/print/\"]\n";
-    let place_of = ["line 7", "[[dedup.rule]] 2"];
-    let second = |set: &str, says: &str| {
-        check(
-            &format!("{entry}{set}\n"),
-            &[place_of[0], place_of[1], says],
-        );
-    };
-    second("similarity = 0.5", "0.8 to 1");
-    second("hamming = 11", "0 to 10");
-    second("method = \"minhash\"", "dedup.method = \"minhash\"");
-    second("similarty = 0.9", "did you mean `similarity`?");
-    second(
+    let sound = "crawl.max_depth = 3\n\n[[dedup.rule]]\nmatch = [\"b.example\"]\nhamming = 3\n\n";
+    let keys = [
+        "similarity = 0.5",
+        "hamming = 11",
+        "method = \"minhash\"",
+        "similarty = 0.9",
         "masks = []",
-        "holds for the whole crawl; for some pages can be set: ",
+        "",
+    ];
+    assert_snapshot!(
+        "wrong_keys_of_rules",
+        refusals(&format!("{sound}{entry}"), &keys)
     );
-    second("", "it sets nothing");
-    check(
-        "[[dedup.rule]]\nhamming = 1\n",
-        &["line 7", "it names no page"],
-    );
-    check(
-        "[[dedup.rule]]\nmatch = [\"B.example.\"]\nhamming = 1\n",
-        &["b.example is in [[dedup.rule]] 1 too"],
-    );
-    check(
-        "[[dedup.rule]]\nmatch = [\"http://b.example/\"]\nhamming = 1\n",
-        &["is not a page pattern"],
-    );
-    check(
-        "[[dedup.rule]]\nmatch = [\"c.example\"]\ntiers = [\"fuzzy\"]\n",
-        &["fuzzy"],
-    );
-    let whole = |text: &str, says: &str| {
-        let file = place.file("bad.toml", text);
-        run(gleaner(&["config", "check", "--config", &file]))
-            .expect(USAGE)
-            .says(&[says]);
-    };
-    whole(
-        "[dedup]\nsimilarity = 0.7\n",
-        "`dedup.similarity` to 0.7: it must be 0.8 to 1",
-    );
-    whole("[dedup]\nbands = 30\n", "a signature has 128 values");
-    whole(
-        "[dedup]\nsimhash_shingle = \"letters\"\n",
-        "write words:N or chars:N",
-    );
-    whole(
-        "[dedup.rule]\nhamming = 1\n",
-        "write [[dedup.rule]] above each entry",
-    );
+    let rules = [
+        "[[dedup.rule]]\nhamming = 1",
+        "[[dedup.rule]]\nmatch = [\"B.example.\"]\nhamming = 1",
+        "[[dedup.rule]]\nmatch = [\"http://b.example/\"]\nhamming = 1",
+        "[[dedup.rule]]\nmatch = [\"c.example\"]\ntiers = [\"fuzzy\"]",
+    ];
+    assert_snapshot!("wrong_rules", refusals(sound, &rules));
+    let files = [
+        "[dedup]\nsimilarity = 0.7",
+        "[dedup]\nbands = 30",
+        "[dedup]\nsimhash_shingle = \"letters\"",
+        "[dedup.rule]\nhamming = 1",
+    ];
+    assert_snapshot!("wrong_dedup", refusals("", &files));
 }
 
 #[test]
 fn wrong_variables_are_refused_before_anything_begins() {
     let place = Place::new();
     for (name, value, says) in [
-        (
-            "GLEANER_POLITNESS_DELAY",
-            "2s",
-            ["GLEANER_POLITNESS_DELAY", "GLEANER_POLITENESS_DELAY?"],
-        ),
-        (
-            "GLEANER_DATA_DIR",
-            "/tmp",
-            ["GLEANER_DATA_DIR", "no setting"],
-        ),
-        (
-            "GLEANER_POLITENESS_DELAY",
-            "soon",
-            ["GLEANER_POLITENESS_DELAY sets", "\"soon\""],
-        ),
-        (
-            "GLEANER_FETCH_CONCURRENCY",
-            "0",
-            ["GLEANER_FETCH_CONCURRENCY sets", "at least 1"],
-        ),
+        ("POLITNESS_DELAY", "2s", "GLEANER_POLITENESS_DELAY?"),
+        ("DATA_DIR", "/tmp", "no setting"),
+        ("POLITENESS_DELAY", "soon", "\"soon\""),
+        ("FETCH_CONCURRENCY", "0", "at least 1"),
     ] {
-        let variables = [(name, value)];
+        let name = format!("GLEANER_{name}");
+        let variables = [(&*name, value)];
         let crawl = place.command(&["http://127.0.0.1:9/"]);
         for command in [crawl, gleaner(&["config", "show"])] {
             let output = run(with_environment(command, &variables));
-            let output = output.expect(USAGE).says(&["error: "]).says(&says);
+            let output = output.expect(USAGE).says(&["error: ", &name, says]);
             assert_eq!(output.stdout, "");
         }
         assert!(!place.data().exists());
@@ -503,7 +447,7 @@ fn check_looks_at_the_file_alone() {
 #[test]
 fn flags_set_their_keys_and_name_their_defaults() {
     let output = show(&[&["--json"][..], &all_flags()].concat(), &[]).expect(0);
-    let shown: Value = serde_json::from_str(&output.stdout).expect("one JSON object");
+    let shown = output.json();
     let mut by_flag = BTreeMap::new();
     for (key, setting) in shown.as_object().expect("an object") {
         if setting["layer"] == "flag" {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gleaner::dedup::{Fingerprints, Signature, Text, Tier};
 
-use crate::run::{Place, about, kind, page, payload_digest};
+use crate::run::{Place, about, kind, leaves, linking, page, payload_digest};
 use crate::web::{self, Answer, ClusterOptions, Expected, Site, Web, cluster_web};
 
 /// SimHash as gleaner computes it, for near-duplicates that hold by its own measure.
@@ -16,34 +16,48 @@ pub(crate) fn simhash(text: &str) -> u64 {
     }
 }
 
-/// Host number and path of a URL; a variant of a page is that page.
-fn place(web: &Web, expected: &Expected, url: &str) -> web::Place {
-    let rest = url
-        .strip_prefix("http://127.0.7.")
-        .unwrap_or_else(|| panic!("{url} is of another web"));
-    let (number, rest) = rest.split_once(':').expect("a port");
-    let path = rest
-        .strip_prefix(&web.port().to_string())
-        .expect("the web's port");
-    let place = (
-        number.parse::<usize>().expect("a number") - 1,
-        path.to_owned(),
-    );
-    expected.variants.get(&place).cloned().unwrap_or(place)
+/// A web whose duplicates are known, and a whole crawl of it.
+pub(crate) struct Crawled {
+    pub(crate) web: Web,
+    pub(crate) crawl: Place,
+    pub(crate) expected: Expected,
+}
+
+impl Crawled {
+    /// Hosts, pages on each, and the seed of the web's random numbers; settings of the crawl.
+    pub(crate) fn new(hosts: usize, pages_per_host: usize, seed: u64, settings: &str) -> Self {
+        let options = ClusterOptions {
+            hosts,
+            pages_per_host,
+            seed,
+        };
+        let (sites, expected) = cluster_web(options, &simhash);
+        let web = Web::start(sites);
+        let crawl = Place::new();
+        let arguments = [&*web.url(0, "/"), "--scope", "any", "--allow-private"];
+        crawl.crawl_by(settings, &arguments);
+        Self {
+            web,
+            crawl,
+            expected,
+        }
+    }
+
+    /// Host number and path of a URL; a variant of a page is that page.
+    pub(crate) fn place(&self, url: &str) -> web::Place {
+        let is_of = |host: &usize| url.starts_with(&self.web.url(*host, "/"));
+        let host = (0..254).find(is_of);
+        let host = host.unwrap_or_else(|| panic!("{url} is of another web"));
+        let place = (host, url[self.web.url(host, "").len()..].to_owned());
+        self.expected.variants.get(&place).cloned().unwrap_or(place)
+    }
 }
 
 #[test]
 fn a_web_of_several_hosts_is_fetched_once_and_its_duplicates_are_found() {
-    let options = ClusterOptions {
-        hosts: 4,
-        pages_per_host: 14,
-        seed: 20,
-    };
-    let (sites, expected) = cluster_web(options, &simhash);
-    let web = Web::start(sites);
-    let crawl = Place::new();
-    let seed = web.url(0, "/");
-    crawl.crawl(&[&seed, "--scope", "any", "--allow-private"]);
+    const HOSTS: usize = 4;
+    let crawled = Crawled::new(HOSTS, 14, 20, "");
+    let (web, crawl, expected) = (&crawled.web, &crawled.crawl, &crawled.expected);
 
     // From the servers' side: each page, redirect and missing page once, nothing else but
     // robots.txt, and that once a host.
@@ -60,7 +74,7 @@ fn a_web_of_several_hosts_is_fetched_once_and_its_duplicates_are_found() {
         .chain(expected.redirects.keys())
         .chain(&expected.missing)
         .cloned()
-        .chain((0..options.hosts).map(|host| (host, "/robots.txt".to_owned())))
+        .chain((0..HOSTS).map(|host| (host, "/robots.txt".to_owned())))
         .map(|place| (place, 1))
         .collect();
     assert_eq!(asked, once);
@@ -69,7 +83,7 @@ fn a_web_of_several_hosts_is_fetched_once_and_its_duplicates_are_found() {
         .pages()
         .into_iter()
         .filter(|(_, line)| line.status == 200)
-        .map(|(url, line)| (place(&web, &expected, &url), line))
+        .map(|(url, line)| (crawled.place(&url), line))
         .collect();
     assert_eq!(
         pages.keys().cloned().collect::<BTreeSet<_>>(),
@@ -78,7 +92,7 @@ fn a_web_of_several_hosts_is_fetched_once_and_its_duplicates_are_found() {
     let mut clusters: BTreeMap<web::Place, BTreeSet<web::Place>> = BTreeMap::new();
     for (page, line) in &pages {
         let original = match &line.original {
-            Some(url) => place(&web, &expected, url),
+            Some(url) => crawled.place(url),
             None => page.clone(),
         };
         assert_eq!(pages[&original].verdict, "unique", "{line:?}");
@@ -122,7 +136,7 @@ fn a_web_of_several_hosts_is_fetched_once_and_its_duplicates_are_found() {
     assert_eq!(counters.forbidden, expected.forbidden.len() as u64);
     let answered = expected.allowed_paths.len() + expected.redirects.len() + expected.missing.len();
     assert_eq!(counters.pages, answered as u64);
-    assert_eq!(counters.hosts, options.hosts as u64);
+    assert_eq!(counters.hosts, HOSTS as u64);
 }
 
 /// Crawls host 0 from `/`; the targets that were asked for there, robots.txt aside, in order.
@@ -130,18 +144,7 @@ fn targets(site: Site, arguments: &[&str]) -> Vec<String> {
     let web = Web::start(vec![site]);
     let seed = web.url(0, "/");
     Place::new().crawl(&[&[seed.as_str()], arguments].concat());
-    web.requests()
-        .into_iter()
-        .map(|request| request.path)
-        .filter(|path| path != "/robots.txt")
-        .collect()
-}
-
-/// A site whose `/` has these links, each to a page of its own.
-fn linking(links: &[&str]) -> Site {
-    Site::new()
-        .page("/", Answer::html(page("home", links)))
-        .otherwise(|request| Answer::html(page(&request.path, &[])))
+    web.asked(0)
 }
 
 #[test]
@@ -162,7 +165,7 @@ fn the_form_first_seen_is_requested_and_other_forms_are_the_same_url() {
         "/p?page=2",
     ]
     .map(|link| link.replace('&', "&amp;"));
-    let asked = targets(linking(&links.each_ref().map(String::as_str)), &[]);
+    let asked = targets(linking(&links), &[]);
     let wanted = [
         "/",
         "/a?utm_source=news&x=1",
@@ -262,14 +265,8 @@ fn check_scope(scope: &[&str], wanted: [&[&str]; 3]) {
     ]);
     let seed = web.url(0, "/dir/");
     Place::new().crawl(&[&[&*seed, "--allow-private"], scope].concat());
-    let asked = |web: &Web, host: usize| -> BTreeSet<String> {
-        web.requests()
-            .into_iter()
-            .filter(|request| request.host == host && request.path != "/robots.txt")
-            .map(|request| request.path)
-            .collect()
-    };
-    let asked = [asked(&web, 0), asked(&beside, 0), asked(&web, 1)];
+    let asked = [web.asked(0), beside.asked(0), web.asked(1)];
+    let asked = asked.map(BTreeSet::from_iter);
     let wanted = wanted.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
     assert_eq!(asked, wanted, "{scope:?}");
 }
@@ -288,7 +285,7 @@ fn each_scope_has_its_bounds() {
 
 #[test]
 fn seeds_come_from_files_and_standard_input_too() {
-    let web = Web::start(vec![linking(&[])]);
+    let web = Web::start(vec![leaves()]);
     let crawl = Place::new();
     let list = format!(
         "# two\n{}\n\n{} # the second\n",

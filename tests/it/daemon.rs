@@ -4,48 +4,31 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::run::{Output, PATIENCE, Place, Running, about, anchors, gleaner, page, run};
+use crate::run::{
+    Output, PATIENCE, Place, Running, about, anchors, gleaner, leaves, linking, page, run,
+};
 use crate::web::{Answer, Site, Web};
 
-/// How long a daemon may take to end.
-const GOOD_ORDER: Duration = Duration::from_secs(10);
 /// How long nothing must happen to count as nothing.
 const QUIET: Duration = Duration::from_millis(700);
 
 /// `gleaner daemon` on the data directory of a place.
 fn daemon(crawl: &Place, arguments: &[&str]) -> Command {
-    let mut command = gleaner(&["daemon"]);
-    command.args(arguments).arg("--data-dir").arg(crawl.data());
-    command
-}
-
-/// A command that speaks to it.
-#[track_caller]
-fn tell(crawl: &Place, command: &[&str]) -> Output {
-    let mut command = gleaner(command);
-    command.arg("--data-dir").arg(crawl.data());
-    run(command)
+    crawl.gleaner(&[&["daemon"], arguments].concat())
 }
 
 /// Ends it, and what it said.
 #[track_caller]
 fn stop(crawl: &Place, running: Running) -> Output {
-    tell(crawl, &["stop"]).expect(0).says(&["stopped"]);
+    crawl.ask(&["stop"]).expect(0).says(&["stopped"]);
     // The directory is free when `stop` returns.
     crawl.status();
-    running.end_within(GOOD_ORDER).expect(0)
-}
-
-/// A host whose every page is there and leads nowhere.
-fn leaves() -> Site {
-    let site = Site::new().otherwise(|request| Answer::html(page(&request.path, &[])));
-    site.robots("")
+    running.end().expect(0)
 }
 
 /// A host without an end: each page leads to the next.
@@ -72,22 +55,16 @@ fn drop_file(crawl: &Place, path: &str) -> String {
 #[test]
 fn seed_lists_are_taken_whole_or_not_at_all() {
     let crawl = Place::new();
-    let web = Web::start(vec![leaves(), leaves()]);
+    let web = Web::start(vec![leaves().robots(""), leaves().robots("")]);
     let running = Running::start(daemon(&crawl, &["--allow-private", "--delay", "0s"]));
     running.wait_for_line("accepting seed lists");
-    put(
-        &crawl,
-        "good.txt",
-        &format!("# two\n{}\n{}\n", web.url(0, "/a"), web.url(1, "/b")),
-    );
+    let two = format!("# two\n{}\n{}\n", web.url(0, "/a"), web.url(1, "/b"));
+    put(&crawl, "good.txt", &two);
     running.wait_for_line("seeds added");
     // Two robots.txt and two pages.
     assert!(web.wait_for_requests(4, PATIENCE));
-    put(
-        &crawl,
-        "bad.txt",
-        &format!("{}\nmailto:a@b.example\n", web.url(0, "/c")),
-    );
+    let bad = format!("{}\nmailto:a@b.example\n", web.url(0, "/c"));
+    put(&crawl, "bad.txt", &bad);
     running.wait_for_line("seed list rejected");
     put(&crawl, "empty.txt", "# nothing\n");
     running.wait_for_line("seed list rejected");
@@ -104,8 +81,7 @@ fn seed_lists_are_taken_whole_or_not_at_all() {
     );
     let reason = drop_file(&crawl, "rejected/empty.txt.reason");
     assert!(reason.contains("contains no seeds"), "{reason}");
-    let asked: Vec<_> = web.requests().into_iter().map(|it| it.path).collect();
-    assert_eq!(asked.len(), 4, "{asked:?}");
+    assert_eq!(web.requests().len(), 4);
 }
 
 /// Who can write into the directory may be a program that passes on what others say: that is no
@@ -113,7 +89,7 @@ fn seed_lists_are_taken_whole_or_not_at_all() {
 #[test]
 fn seed_lists_do_not_open_the_guard() {
     let crawl = Place::new();
-    let web = Web::start(vec![leaves()]);
+    let web = Web::start(vec![leaves().robots("")]);
     let running = Running::start(daemon(&crawl, &["--delay", "0s"]));
     running.wait_for_line("accepting seed lists");
     put(&crawl, "a.txt", &format!("{}\n", web.url(0, "/a")));
@@ -121,7 +97,8 @@ fn seed_lists_do_not_open_the_guard() {
     let reason = drop_file(&crawl, "rejected/a.txt.reason");
     assert!(reason.contains("not a public address"), "{reason}");
     let seed = web.url(0, "/b");
-    tell(&crawl, &["seeds", "add", &seed])
+    crawl
+        .ask(&["seeds", "add", &seed])
         .expect(0)
         .says(&["1 new"]);
     assert!(web.wait_for_requests(2, PATIENCE));
@@ -137,7 +114,7 @@ fn a_pause_keeps_servers_alone_until_resumed() {
     let (first, second) = (web.url(0, "/"), web.url(1, "/"));
     let running = Running::start(daemon(&crawl, &[&first, &second, "--delay", "0s"]));
     assert!(web.wait_for_requests(20, PATIENCE));
-    tell(&crawl, &["pause"]).expect(0).says(&["paused"]);
+    crawl.ask(&["pause"]).expect(0).says(&["paused"]);
     web.clear_log();
     assert!(!web.wait_for_requests(1, QUIET), "{:?}", web.requests());
     // The status is written once a second.
@@ -148,8 +125,8 @@ fn a_pause_keeps_servers_alone_until_resumed() {
     assert!((0..10).any(says_so));
     assert_eq!(web.requests().len(), 0);
     // Twice is once.
-    tell(&crawl, &["pause"]).expect(0);
-    tell(&crawl, &["resume"]).expect(0).says(&["resumed"]);
+    crawl.ask(&["pause"]).expect(0);
+    crawl.ask(&["resume"]).expect(0).says(&["resumed"]);
     assert!(web.wait_for_requests(20, PATIENCE));
     stop(&crawl, running);
     crawl.records();
@@ -200,11 +177,8 @@ fn pages_are_visited_again_and_compared() {
     let other = format!(
         "<!doctype html><title>other</title><nav>a menu</nav><main><h1>Gleaning</h1><p>{article}</p></main>"
     );
-    let site = leaves()
-        .page(
-            "/",
-            Answer::html(page("home", &["/same", "/edited", "/gone"])),
-        )
+    let site = linking(&["/same", "/edited", "/gone"])
+        .robots("")
         .page("/same", Answer::html(&*same))
         .page("/copy", Answer::html(&*same))
         .page("/other", Answer::html(other))
@@ -212,9 +186,7 @@ fn pages_are_visited_again_and_compared() {
         .page_in_turn("/gone", vec![text("here"), Answer::status(404)]);
     let web = Web::start(vec![site]);
     let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"400ms\"\nmax_interval = \"1h\"\nmin_interval = \"1ms\"\n";
-    let path = crawl.file("config.toml", config);
-    let seed = web.url(0, "/");
-    let running = Running::start(daemon(&crawl, &[&seed, "--config", &path]));
+    let running = crawl.daemon_by(config, &[&web.url(0, "/")]);
     // robots.txt, six pages, all of them again, and five once more: that which is gone has time.
     assert!(web.wait_for_requests(18, PATIENCE));
     stop(&crawl, running);
@@ -247,12 +219,12 @@ fn pages_are_visited_again_and_compared() {
 
     // After a kill the visits go on where they were.
     web.clear_log();
-    let running = Running::start(daemon(&crawl, &["--config", &path]));
+    let running = crawl.daemon_by(config, &[]);
     assert!(web.wait_for_requests(6, PATIENCE));
     running.signal(Signal::KILL);
     running.end().expect(128 + 9);
     web.clear_log();
-    let running = Running::start(daemon(&crawl, &["--config", &path]));
+    let running = crawl.daemon_by(config, &[]);
     assert!(web.wait_for_requests(6, PATIENCE));
     stop(&crawl, running);
     assert!(web.requests().iter().all(|it| it.path != "/gone"));
@@ -263,7 +235,7 @@ fn pages_are_visited_again_and_compared() {
 #[test]
 fn a_visit_that_finds_nothing_leaves_what_is_known() {
     let crawl = Place::new();
-    let site = leaves().page_in_turn(
+    let site = leaves().robots("").page_in_turn(
         "/",
         vec![
             Answer::html(page("home", &[])),
@@ -273,18 +245,12 @@ fn a_visit_that_finds_nothing_leaves_what_is_known() {
     );
     let web = Web::start(vec![site]);
     let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"50ms\"\n";
-    let path = crawl.file("config.toml", config);
-    let seed = web.url(0, "/");
-    let running = Running::start(daemon(&crawl, &[&seed, "--config", &path]));
+    let running = crawl.daemon_by(config, &[&web.url(0, "/")]);
     assert!(web.wait_for_requests(5, PATIENCE));
     stop(&crawl, running);
-    let verdicts: Vec<_> = crawl
-        .log()
-        .into_iter()
-        .skip(1)
-        .map(|it| it.verdict.name().to_owned())
-        .collect();
-    assert_eq!(verdicts[..3], ["unique", "ineligible", "unchanged"]);
+    let log = crawl.log();
+    let verdicts: Vec<_> = log.iter().map(|it| it.verdict.name()).collect();
+    assert_eq!(verdicts[1..4], ["unique", "ineligible", "unchanged"]);
     assert_eq!(crawl.status().counters.revisits["unreachable"], 1);
 }
 
@@ -292,26 +258,18 @@ fn a_visit_that_finds_nothing_leaves_what_is_known() {
 #[test]
 fn pages_of_a_crawl_are_taken_over() {
     let crawl = Place::new();
-    let web = Web::start(vec![
-        leaves().page("/", Answer::html(page("home", &["/a", "/b"]))),
-    ]);
+    let web = Web::start(vec![linking(&["/a", "/b"]).robots("")]);
     crawl.crawl(&[&web.url(0, "/")]);
     web.clear_log();
     let config =
         "[politeness]\ndelay = \"0s\"\n[revisit]\ninterval = \"1ms\"\nmin_interval = \"1ms\"\n";
-    let path = crawl.file("config.toml", config);
-    let running = Running::start(daemon(&crawl, &["--config", &path]));
+    let running = crawl.daemon_by(config, &[]);
     assert!(web.wait_for_requests(9, PATIENCE));
     stop(&crawl, running);
     let asked = |path: &str| web.requests().iter().filter(|it| it.path == path).count();
     assert!(["/", "/a", "/b"].iter().all(|path| asked(path) >= 2));
-    assert!(
-        crawl
-            .log()
-            .iter()
-            .skip(5)
-            .all(|line| line.verdict == "unchanged")
-    );
+    let log = crawl.log();
+    assert!(log[5..].iter().all(|line| line.verdict == "unchanged"));
 }
 
 #[test]
@@ -324,7 +282,7 @@ fn a_termination_ends_a_daemon_in_good_order() {
     // Its answer never comes.
     web.hold();
     running.signal(Signal::TERM);
-    let output = running.end_within(GOOD_ORDER).expect(0);
+    let output = running.end().expect(0);
     assert!(output.stdout.contains("stopped"), "{output:?}");
     assert!(!crawl.data().join("control.sock").exists());
     let done = crawl.status().counters.done();
@@ -343,27 +301,27 @@ fn the_socket_is_its_owners() {
     // A crawl that ends by itself is spoken to in the same way.
     let running = crawl.start(&[&seed]);
     assert!(web.wait_for_requests(10, PATIENCE));
-    tell(&crawl, &["pause"]).expect(0);
+    crawl.ask(&["pause"]).expect(0);
     let socket = fs::metadata(crawl.data().join("control.sock")).expect("it is there");
     assert!(socket.file_type().is_socket());
     assert_eq!(socket.permissions().mode() & 0o777, 0o600);
     // `kill -9` leaves the socket: it is known for dead, and replaced.
     running.signal(Signal::KILL);
     running.end().expect(128 + 9);
-    tell(&crawl, &["pause"])
+    crawl
+        .ask(&["pause"])
         .expect(3)
         .says(&["no crawl is running in"]);
     let running = crawl.start(&[]);
     running.wait_for_line("resumed");
     assert!(web.wait_for_requests(30, PATIENCE));
-    tell(&crawl, &["pause"]).expect(0);
+    crawl.ask(&["pause"]).expect(0);
     stop(&crawl, running);
-    tell(&crawl, &["stop"]).expect(3);
-    tell(&crawl, &["seeds", "add", &seed]).expect(3);
-    tell(&crawl, &["seeds", "add"])
-        .expect(2)
-        .says(&["no seeds"]);
-    tell(&crawl, &["seeds", "add", "nonsense"])
+    crawl.ask(&["stop"]).expect(3);
+    crawl.ask(&["seeds", "add", &seed]).expect(3);
+    crawl.ask(&["seeds", "add"]).expect(2).says(&["no seeds"]);
+    crawl
+        .ask(&["seeds", "add", "nonsense"])
         .expect(2)
         .says(&["nonsense"]);
 }
@@ -379,7 +337,7 @@ fn silent_connections_do_not_close_the_socket() {
         .map_while(|_| UnixStream::connect(&socket).ok())
         .collect();
     assert!(silent.len() > 30);
-    tell(&crawl, &["pause"]).expect(0);
+    crawl.ask(&["pause"]).expect(0);
     stop(&crawl, running);
 }
 
@@ -392,9 +350,7 @@ fn a_pause_waits_for_the_last_answer() {
     web.hold_after(5);
     let running = Running::start(daemon(&crawl, &[&seed, "--delay", "0s"]));
     assert!(web.wait_for_requests(6, PATIENCE));
-    let mut command = gleaner(&["pause"]);
-    command.arg("--data-dir").arg(crawl.data());
-    let pausing = Running::start(command);
+    let pausing = Running::start(crawl.gleaner(&["pause"]));
     pausing.wait_for_line("pausing: waiting for 1");
     web.release();
     pausing.end().expect(0).says(&["paused: "]);
@@ -411,13 +367,10 @@ fn a_deep_data_directory_has_a_socket_all_the_same() {
     command.arg(&deep);
     let running = Running::start(command);
     running.wait_for_line("accepting seed lists");
-    let stop = |directory: &Path| {
-        let mut command = gleaner(&["stop", "--data-dir"]);
-        command.arg(directory);
-        run(command)
-    };
-    stop(&deep).expect(0);
-    running.end_within(GOOD_ORDER).expect(0);
+    let mut command = gleaner(&["stop", "--data-dir"]);
+    command.arg(&deep);
+    run(command).expect(0);
+    running.end().expect(0);
 }
 
 #[test]
@@ -440,7 +393,7 @@ fn systemd_is_told() {
         }
     };
     // Long enough that it is still being read when the daemon is ready.
-    let web = Web::start(vec![leaves()]);
+    let web = Web::start(vec![leaves().robots("")]);
     let list: Vec<String> = (0..20_000)
         .map(|number| web.url(0, &format!("/{number}")))
         .collect();
@@ -456,5 +409,5 @@ fn systemd_is_told() {
     wait_for("READY=1");
     running.signal(Signal::TERM);
     wait_for("STOPPING=1");
-    running.end_within(GOOD_ORDER).expect(0);
+    running.end().expect(0);
 }

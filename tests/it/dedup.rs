@@ -3,21 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
-use gleaner::archive::{Archive as _, Capture, Digest, Record, WarcArchive, WarcOptions};
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::run::{gleaner, run};
-
-/// `count` words, the same ones for the same seed.
-fn words(seed: u64, count: u64) -> Vec<String> {
-    (0..count)
-        .map(|at| format!("word{}", (at * at * 7 + at * 13 + seed * 1_013) % 4_001))
-        .collect()
-}
+use crate::corpus::{Visit, archive_of, target, text, words};
+use crate::run::{Place, gleaner, run};
 
 /// `words` with every `nth` one replaced.
 fn edited(words: &[String], nth: usize) -> Vec<String> {
@@ -28,54 +18,42 @@ fn edited(words: &[String], nth: usize) -> Vec<String> {
     words.iter().enumerate().map(edit).collect()
 }
 
+/// Documents as lines of a file.
 struct Corpus {
-    directory: TempDir,
+    _place: Place,
+    file: String,
 }
 
 impl Corpus {
     fn new(documents: &[Value]) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
         let lines: String = documents.iter().map(|it| it.to_string() + "\n").collect();
-        fs::write(directory.path().join("in.jsonl"), lines).expect("room for it");
-        Self { directory }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.directory.path().join("in.jsonl")
+        let place = Place::new();
+        let file = place.file("in.jsonl", &lines);
+        Self {
+            _place: place,
+            file,
+        }
     }
 
     /// The lines that a command prints.
     fn lines(&self, arguments: &[&str]) -> Vec<Value> {
-        let mut command = gleaner(arguments);
-        command.arg(self.path());
-        let output = run(command).expect(0);
+        let output = run(gleaner(&[arguments, &[&self.file]].concat())).expect(0);
         assert!(output.stderr.is_empty(), "{output:?}");
-        let lines = output.stdout.lines();
-        lines
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect()
+        output.json_lines()
     }
 
     /// Id, original and kind of each verdict.
-    fn verdicts(&self, arguments: &[&str]) -> Vec<(String, String, String)> {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let arguments = [&["dedup", "--jsonl"], arguments].concat();
-        self.lines(&arguments)
-            .iter()
-            .map(|line| {
-                (
-                    text(&line["id"]),
-                    text(&line["duplicate_of"]),
-                    text(&line["kind"]),
-                )
-            })
-            .collect()
+    fn verdicts(&self, arguments: &[&str]) -> Vec<[String; 3]> {
+        let lines = self.lines(&[&["dedup", "--jsonl"], arguments].concat());
+        let told = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let verdict = |line| ["id", "duplicate_of", "kind"].map(|key| told(line, key));
+        lines.iter().map(verdict).collect()
     }
-}
 
-fn check(found: &[(String, String, String)], expected: &[(&str, &str, &str)]) {
-    let found: Vec<_> = found.iter().map(|(a, b, c)| (&**a, &**b, &**c)).collect();
-    assert_eq!(found, expected);
+    #[track_caller]
+    fn check(&self, arguments: &[&str], expected: &[[&str; 3]]) {
+        assert_eq!(self.verdicts(arguments), expected, "{arguments:?}");
+    }
 }
 
 #[test]
@@ -93,8 +71,7 @@ fn pages_of_one_host_need_one_headline_to_be_near() {
             page(url, title, &other),
         ];
         let verdicts = Corpus::new(&documents).verdicts(&[]);
-        let (_, _, kind) = &verdicts[1];
-        assert_eq!(kind, expected, "{title}");
+        assert_eq!(verdicts[1][2], expected, "{title}");
     };
     check("http://a.example/2".into(), "Bar line, 2.24", "near");
     check("http://a.example/2".into(), "Simile", "");
@@ -105,42 +82,43 @@ fn pages_of_one_host_need_one_headline_to_be_near() {
 
 #[test]
 fn each_tier_names_what_it_finds() {
-    let text = words(1, 400).join(" ");
+    let long = text(1, 400);
     let short = "a page of a few words that says hardly anything at all to anybody";
     let corpus = Corpus::new(&[
-        json!({"id": "a", "text": text}),
-        json!({"id": "bytes", "text": text}),
-        json!({"id": "case", "text": format!("  {}\n", text.to_uppercase())}),
-        json!({"id": "commas", "text": text.replace(' ', ", ")}),
+        json!({"id": "a", "text": long}),
+        json!({"id": "bytes", "text": long}),
+        json!({"id": "case", "text": format!("  {}\n", long.to_uppercase())}),
+        json!({"id": "commas", "text": long.replace(' ', ", ")}),
         json!({"id": "edited", "text": edited(&words(1, 400), 130).join(" ")}),
-        json!({"id": "other", "text": words(2, 400).join(" ")}),
+        json!({"id": "other", "text": text(2, 400)}),
         json!({"id": "short", "text": short}),
         json!({"id": "shorter", "text": format!("{short} else")}),
         json!({"id": "empty", "text": ""}),
     ]);
     let expected = [
-        ("a", "", ""),
-        ("bytes", "a", "exact"),
-        ("case", "a", "normalized"),
-        ("commas", "a", "content"),
-        ("edited", "a", "near"),
-        ("other", "", ""),
-        ("short", "", ""),
-        ("shorter", "short", "near"),
-        ("empty", "", ""),
+        ["a", "", ""],
+        ["bytes", "a", "exact"],
+        ["case", "a", "normalized"],
+        ["commas", "a", "content"],
+        ["edited", "a", "near"],
+        ["other", "", ""],
+        ["short", "", ""],
+        ["shorter", "short", "near"],
+        ["empty", "", ""],
     ];
-    check(&corpus.verdicts(&[]), &expected);
-    check(&corpus.verdicts(&["--method", "minhash"]), &expected);
-    check(
-        &corpus.verdicts(&["--method", "minhash", "--verify", "exact"]),
-        &expected,
-    );
-    check(&corpus.verdicts(&["--shingle", "words:3"]), &expected);
+    for arguments in [
+        &[][..],
+        &["--method", "minhash"],
+        &["--method", "minhash", "--verify", "exact"],
+        &["--shingle", "words:3"],
+    ] {
+        corpus.check(arguments, &expected);
+    }
 }
 
 #[test]
 fn pages_are_compared_by_their_main_text() {
-    let article = words(1, 300).join(" ");
+    let article = text(1, 300);
     let page = |menu: &str| {
         format!("<html><nav>{menu}</nav><main><article><p>{article}</article></main></html>")
     };
@@ -149,8 +127,8 @@ fn pages_are_compared_by_their_main_text() {
         json!({"id": "b", "html": page("Start Imprint")}),
         json!({"id": "c", "text": article}),
     ]);
-    let expected = [("a", "", ""), ("b", "a", "content"), ("c", "a", "content")];
-    check(&corpus.verdicts(&[]), &expected);
+    let expected = [["a", "", ""], ["b", "a", "content"], ["c", "a", "content"]];
+    corpus.check(&[], &expected);
 }
 
 /// A corpus with chains of edits: each document is a few words from the one before.
@@ -189,7 +167,7 @@ fn what_is_linked_is_one_cluster_and_first_fit_is_stricter() {
     let count = |arguments: &[&str]| {
         let verdicts = corpus.verdicts(arguments);
         let mut clusters: BTreeMap<String, String> = BTreeMap::new();
-        for (id, of, _) in verdicts {
+        for [id, of, _] in verdicts {
             let cluster = clusters.get(&of).cloned().unwrap_or_else(|| id.clone());
             clusters.insert(id, cluster);
         }
@@ -213,25 +191,17 @@ fn the_order_decides_which_is_the_original_but_not_which_are_alike() {
         json!({"id": "b", "text": edited(&text, 150).join(" ")}),
     ];
     let reversed: Vec<Value> = documents.iter().rev().cloned().collect();
-    check(
-        &Corpus::new(&documents).verdicts(&[]),
-        &[("a", "", ""), ("b", "a", "near")],
-    );
-    check(
-        &Corpus::new(&reversed).verdicts(&[]),
-        &[("b", "", ""), ("a", "b", "near")],
-    );
+    Corpus::new(&documents).check(&[], &[["a", "", ""], ["b", "a", "near"]]);
+    Corpus::new(&reversed).check(&[], &[["b", "", ""], ["a", "b", "near"]]);
 }
 
 #[test]
 fn lines_and_flags_that_mean_nothing_are_refused() {
     let refused = |lines: &str, arguments: &[&str], says: &[&str]| {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("in.jsonl");
-        fs::write(&path, lines).expect("room for it");
-        let mut command = gleaner(&[&["dedup", "--jsonl"], arguments].concat());
-        command.arg(&path);
-        run(command).expect(2).says(says)
+        let place = Place::new();
+        let file = place.file("in.jsonl", lines);
+        let arguments = [&["dedup", "--jsonl", &file], arguments].concat();
+        run(gleaner(&arguments)).expect(2).says(says)
     };
     let good = "{\"id\":1,\"text\":\"one\"}\n";
     let output = refused(
@@ -275,82 +245,54 @@ fn the_curve_is_explained() {
 
 #[test]
 fn pages_of_warc_files_are_compared() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let options = WarcOptions::new(directory.path().join("warc"));
-    let (mut archive, _) = WarcArchive::open(options, None).expect("an archive");
-    let article = words(1, 300).join(" ");
+    let place = Place::new();
+    let article = text(1, 300);
     let page = |title: &str| format!("<title>{title}</title><main><p>{article}</main>");
-    let responses = [
-        ("a", "200 OK", "text/html", page("One")),
-        ("missing", "404 Not Found", "text/html", page("One")),
-        ("image", "200 OK", "image/png", "\u{89}PNG".to_owned()),
-        ("b", "200 OK", "text/html", page("Two")),
-        ("c", "200 OK", "text/plain", words(2, 300).join(" ")),
+    let mut visits = [
+        Visit::new("a", &page("One")),
+        Visit::new("missing", &page("One")),
+        Visit::new("image", "\u{89}PNG"),
+        Visit::new("b", &page("Two")),
+        Visit::new("c", &text(2, 300)),
     ];
-    for (at, (path, status, kind, body)) in responses.into_iter().enumerate() {
-        let target = format!("http://example.org/{path}");
-        let capture = Capture {
-            target: &target,
-            date: Timestamp::from_second(1_700_000_000 + i64::try_from(at).expect("few"))
-                .expect("a time"),
-            ip: None,
-            protocols: &[],
-        };
-        let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n\r\n").into_bytes();
-        let digest = Digest::of(body.as_bytes());
-        let record = Record::response(&capture, head, body.into(), digest, None);
-        archive.append(&[record]).expect("room for it");
-    }
-    archive.sync().expect("a disk");
-    drop(archive);
-    let files: Vec<_> = fs::read_dir(directory.path().join("warc"))
-        .expect("its folder")
-        .map(|entry| entry.expect("its file").path())
-        .collect();
-    let [path] = &files[..] else {
-        panic!("{files:?}");
-    };
-    let mut command = gleaner(&["dedup"]);
-    command.arg(path);
-    let output = run(command).expect(0);
-    let lines: Vec<Value> = output
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
-    let urls: Vec<_> = lines.iter().map(|line| line["url"].as_str()).collect();
-    let expected = ["a", "b", "c"].map(|path| format!("http://example.org/{path}"));
-    assert_eq!(urls, expected.each_ref().map(|url| Some(url.as_str())));
+    visits[1].status = "404 Not Found";
+    visits[2].mime = "image/png";
+    visits[4].mime = "text/plain";
+    let responses = visits.iter().enumerate().map(|(at, it)| it.response(at));
+    let path = archive_of(&place.data(), &responses.collect::<Vec<_>>());
+    let file = path.to_str().expect("temporary paths are ASCII");
+    let lines = run(gleaner(&["dedup", file])).expect(0).json_lines();
+    let urls: Vec<_> = lines.iter().map(|line| line["url"].clone()).collect();
+    assert_eq!(urls, ["a", "b", "c"].map(target));
     assert_eq!(lines[1]["duplicate_of"], lines[0]["id"]);
     assert_eq!(lines[1]["kind"], "normalized");
     assert!(lines[2]["duplicate_of"].is_null());
 
     // A file that ends within a record: what was before it is judged.
-    let whole = fs::read(path).expect("it is there");
-    fs::write(path, &whole[..whole.len() - 30]).expect("room for it");
-    let mut command = gleaner(&["dedup"]);
-    command.arg(path);
-    let output = run(command).expect(2);
+    let whole = fs::read(&path).expect("it is there");
+    fs::write(&path, &whole[..whole.len() - 30]).expect("room for it");
+    let output = run(gleaner(&["dedup", file])).expect(2);
     assert_eq!(output.stdout.lines().count(), 2);
 }
 
 #[test]
 fn fingerprints_are_printed() {
-    let text = words(1, 100).join(" ");
+    let some = text(1, 100);
     let corpus = Corpus::new(&[
-        json!({"id": 1, "text": text}),
-        json!({"id": 2, "text": text.replace(' ', "  ")}),
+        json!({"id": 1, "text": some}),
+        json!({"id": 2, "text": some.replace(' ', "  ")}),
     ]);
     let lines = corpus.lines(&["fingerprint", "--jsonl", "--minhash"]);
     assert_eq!(lines[0]["words"], 100);
     assert_eq!(lines[0]["minhash"].as_array().map(Vec::len), Some(128));
-    for field in [
+    let same = [
         "sha256-normalized",
         "sha256-content",
         "simhash-64",
         "sketch",
         "minhash",
-    ] {
+    ];
+    for field in same {
         assert_eq!(lines[0][field], lines[1][field], "{field}");
     }
     assert_ne!(lines[0]["sha256-raw"], lines[1]["sha256-raw"]);

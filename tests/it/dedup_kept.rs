@@ -7,95 +7,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use gleaner::archive::{
-    self, Archive as _, Capture, Digest, Original, ReadRecord, Record, RecordId, WarcArchive,
-    WarcOptions,
-};
-use jiff::Timestamp;
+use gleaner::archive::{self, Digest, Original, ReadRecord, Record, RecordId};
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::run::{Running, gleaner, run};
-
-/// `count` words, the same ones for the same seed.
-fn words(seed: u64, count: u64) -> String {
-    let word = |at| format!("word{}", (at * at * 7 + at * 13 + seed * 1_013) % 4_001);
-    let words: Vec<String> = (0..count).map(word).collect();
-    words.join(" ")
-}
-
-/// A page of an archive, and the records that belong to it.
-struct Visit {
-    path: &'static str,
-    status: &'static str,
-    body: String,
-}
-
-fn visit(path: &'static str, body: &str) -> Visit {
-    Visit {
-        path,
-        status: "200 OK",
-        body: body.to_owned(),
-    }
-}
-
-fn capture(target: &str, second: i64) -> Capture<'_> {
-    Capture {
-        target,
-        date: Timestamp::from_second(1_700_000_000 + second).expect("a time"),
-        ip: None,
-        protocols: &[],
-    }
-}
-
-fn target(path: &str) -> String {
-    format!("http://example.org/{path}")
-}
-
-fn response(at: usize, visit: &Visit) -> Record {
-    let target = target(visit.path);
-    let head = format!(
-        "HTTP/1.1 {}\r\nContent-Type: text/html\r\n\r\n",
-        visit.status
-    );
-    let body = visit.body.clone();
-    let digest = Digest::of(body.as_bytes());
-    let second = i64::try_from(at).expect("few");
-    Record::response(
-        &capture(&target, second),
-        head.into_bytes(),
-        body.into(),
-        digest,
-        None,
-    )
-}
-
-/// Writes an archive with these records into a directory, and gives its file.
-fn archive_of(directory: &Path, records: &[Record]) -> PathBuf {
-    let (mut archive, _) =
-        WarcArchive::open(WarcOptions::new(directory), None).expect("an archive");
-    archive.append(records).expect("room for it");
-    archive.sync().expect("a disk");
-    directory.join("gleaner-00000000.warc.gz")
-}
-
-/// Each visit's request and response.
-fn visits(visits: &[Visit]) -> Vec<Record> {
-    let mut records = Vec::new();
-    for (at, visit) in visits.iter().enumerate() {
-        let response = response(at, visit);
-        let target = target(visit.path);
-        let second = i64::try_from(at).expect("few");
-        let head = format!("GET /{} HTTP/1.1\r\n\r\n", visit.path).into_bytes();
-        records.push(Record::request(
-            &capture(&target, second),
-            head,
-            response.id(),
-        ));
-        records.push(response);
-    }
-    records
-}
+use crate::corpus::{self, Visit, archive_of, capture, target};
+use crate::run::{Output, Running, check_records, gleaner, run};
 
 /// The records of what was written, the warcinfo of its file first.
 fn written(directory: &Path) -> Vec<ReadRecord> {
@@ -110,42 +28,62 @@ fn field<'a>(record: &'a ReadRecord, name: &str) -> &'a str {
     record.header(name).unwrap_or_default()
 }
 
-/// The records about a page, requests aside: kind and record.
-fn about<'a>(records: &'a [ReadRecord], path: &str) -> Vec<(&'a str, &'a ReadRecord)> {
-    let target = target(path);
-    let of = |it: &&ReadRecord| field(it, "WARC-Target-URI") == target;
-    let all = records.iter().filter(of);
-    let kinds = all.map(|it| (field(it, "WARC-Type"), it));
-    kinds.filter(|(kind, _)| *kind != "request").collect()
-}
-
-/// Nothing refers to a record without a body, and what is named is there.
-fn check_sound(records: &[ReadRecord]) {
-    let kinds: BTreeMap<&str, &str> = records
-        .iter()
-        .map(|it| (field(it, "WARC-Record-ID"), field(it, "WARC-Type")))
-        .collect();
+/// Checks records, and tells each in a line: what it is, about which page, and of which record.
+/// What stands for a duplicate refers to a response, so to one that has its body.
+fn summary(records: &[ReadRecord]) -> String {
+    check_records(records);
+    let path = |record: &ReadRecord| field(record, "WARC-Target-URI").replace(&target(""), "/");
+    let mut lines = String::new();
     for record in records {
-        assert_ne!(record.block_is_intact(), Some(false));
-        if let Some(id) = record.header("WARC-Concurrent-To") {
-            assert!(kinds.contains_key(id), "{record:?}");
-        }
-        if matches!(field(record, "WARC-Type"), "revisit" | "metadata") {
-            let id = field(record, "WARC-Refers-To");
-            assert_eq!(kinds.get(id), Some(&"response"), "{record:?}");
-        }
+        let kind = field(record, "WARC-Type");
+        let id = field(record, "WARC-Refers-To");
+        let of = records.iter().find(|it| field(it, "WARC-Record-ID") == id);
+        let of = of.map(|it| format!(" of the {} {}", field(it, "WARC-Type"), path(it)));
+        let line = format!("{kind} {}{}", path(record), of.unwrap_or_default());
+        lines.extend([line.trim_end(), "\n"]);
     }
+    lines
 }
 
-fn dedup(arguments: &[&str], files: &[&Path]) -> Vec<Value> {
+/// The record of this kind about a page.
+fn about<'a>(records: &'a [ReadRecord], kind: &str, path: &str) -> &'a ReadRecord {
+    let is_it = |it: &&ReadRecord| {
+        field(it, "WARC-Type") == kind && field(it, "WARC-Target-URI") == target(path)
+    };
+    let found = records.iter().find(is_it);
+    found.unwrap_or_else(|| panic!("no {kind} of {path}"))
+}
+
+/// `gleaner dedup` on files.
+fn run_on(arguments: &[&str], files: &[&Path]) -> Output {
     let mut command = gleaner(&[&["dedup"], arguments].concat());
     command.args(files);
-    let output = run(command).expect(0);
+    run(command)
+}
+
+/// Its verdicts.
+fn dedup(arguments: &[&str], files: &[&Path]) -> Vec<Value> {
+    let output = run_on(arguments, files).expect(0);
     assert!(output.stderr.is_empty(), "{output:?}");
-    let lines = output.stdout.lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect("JSON"))
+    output.json_lines()
+}
+
+/// What it says to what it refuses.
+#[track_caller]
+fn refused(arguments: &[&str], files: &[&Path], says: &str) {
+    run_on(arguments, files).expect(2).says(&[says]);
+}
+
+/// The bytes of what was written for a page, whatever the time and name of the file.
+fn content(records: &[ReadRecord]) -> Vec<(&str, &[u8])> {
+    let all = records.iter().skip(1);
+    all.map(|it| (field(it, "WARC-Record-ID"), &*it.block))
         .collect()
+}
+
+/// Words as a text.
+fn words(seed: u64, count: u64) -> String {
+    corpus::text(seed, count)
 }
 
 fn text(path: &Path) -> &str {
@@ -153,159 +91,117 @@ fn text(path: &Path) -> &str {
 }
 
 /// An archive with a page, copies of all kinds, and an error page twice.
-fn sample() -> Vec<Visit> {
+fn sample(directory: &Path) -> PathBuf {
     let page = words(1, 300);
-    let mut errors = [visit("gone", "Not here."), visit("lost", "Not here.")];
-    for error in &mut errors {
-        error.status = "404 Not Found";
-    }
-    let [gone, lost] = errors;
-    vec![
-        visit("a", &format!("<main><p>{page}</main>")),
-        visit("copy", &format!("<main><p>{page}</main>")),
-        gone,
-        visit("near", &format!("<main><p>{page} indeed</main>")),
-        visit("nearer", &format!("<main><p>{page} indeed</main>")),
-        lost,
-        visit("other", &format!("<main><p>{}</main>", words(2, 300))),
-    ]
+    let mut visits = [
+        Visit::new("a", &format!("<main><p>{page}</main>")),
+        Visit::new("copy", &format!("<main><p>{page}</main>")),
+        Visit::new("gone", "Not here."),
+        Visit::new("near", &format!("<main><p>{page} indeed</main>")),
+        Visit::new("nearer", &format!("<main><p>{page} indeed</main>")),
+        Visit::new("lost", "Not here."),
+        Visit::new("other", &format!("<main><p>{}</main>", words(2, 300))),
+    ];
+    visits[2].status = "404 Not Found";
+    visits[5].status = "404 Not Found";
+    let records = visits.iter().enumerate();
+    let records: Vec<Record> = records.flat_map(|(at, it)| it.records(at)).collect();
+    archive_of(&directory.join("in"), &records)
 }
 
 #[test]
 fn duplicates_are_written_without_their_bodies() {
     let directory = TempDir::new().expect("a directory");
-    let input = archive_of(&directory.path().join("in"), &visits(&sample()));
+    let input = sample(directory.path());
     let out = directory.path().join("out");
     let verdicts = dedup(&["-o", text(&out)], &[&input]);
-    let plain = dedup(&[], &[&input]);
-    assert_eq!(verdicts, plain, "-o changes no verdict");
+    assert_eq!(verdicts, dedup(&[], &[&input]), "-o changes no verdict");
 
     let before: Vec<ReadRecord> = archive::records(&input)
         .expect("it is there")
         .collect::<Result<_, _>>()
         .expect("whole");
     let records = written(&out);
-    check_sound(&records);
+    assert_snapshot!("without_bodies", summary(&records));
     let info = String::from_utf8(records[0].block.clone()).expect("text");
     assert!(info.contains("deduplicated by `gleaner dedup`"), "{info}");
     assert!(info.contains("threshold: 0.84"), "{info}");
     // Everything is there in its order, under its id, requests and the old warcinfo too.
-    let ids = |records: &[ReadRecord]| -> Vec<String> {
-        let all = records
-            .iter()
-            .filter(|it| field(it, "WARC-Type") != "conversion");
-        all.map(|it| field(it, "WARC-Record-ID").to_owned())
-            .collect()
-    };
-    assert_eq!(ids(&records)[1..], ids(&before));
-
+    let is_old = |it: &&ReadRecord| field(it, "WARC-Type") != "conversion";
+    let ids = records.iter().filter(is_old).skip(1);
+    let ids = ids.map(|it| field(it, "WARC-Record-ID"));
+    assert!(ids.eq(before.iter().map(|it| field(it, "WARC-Record-ID"))));
     for path in ["a", "other", "gone"] {
-        let [("response", kept)] = about(&records, path)[..] else {
-            panic!("{path}: {:?}", about(&records, path));
-        };
-        let [("response", original)] = about(&before, path)[..] else {
-            panic!("{path} was not there");
-        };
-        assert_eq!(
-            (&kept.headers, &kept.block),
-            (&original.headers, &original.block)
+        let (kept, original) = (
+            about(&records, "response", path),
+            about(&before, "response", path),
         );
+        assert_eq!(kept.headers, original.headers);
+        assert_eq!(kept.block, original.block);
     }
-    for (path, original) in [("copy", "a"), ("lost", "gone")] {
-        let [("revisit", revisit)] = about(&records, path)[..] else {
-            panic!("{path}: {:?}", about(&records, path));
-        };
-        let [(_, original)] = about(&records, original)[..] else {
-            panic!("no {original}");
-        };
-        let same = |name: &str, of: &str| assert_eq!(field(revisit, name), field(original, of));
-        same("WARC-Refers-To", "WARC-Record-ID");
-        same("WARC-Refers-To-Target-URI", "WARC-Target-URI");
-        same("WARC-Refers-To-Date", "WARC-Date");
-        same("WARC-Payload-Digest", "WARC-Payload-Digest");
+    for path in ["copy", "lost"] {
+        let revisit = about(&records, "revisit", path);
         assert!(revisit.block.starts_with(b"HTTP/1.1 "));
     }
     for path in ["near", "nearer"] {
-        let [("metadata", metadata), ("conversion", main)] = about(&records, path)[..] else {
-            panic!("{path}: {:?}", about(&records, path));
-        };
-        let fields = String::from_utf8(metadata.block.clone()).expect("text");
-        assert!(
-            fields.contains("original: http://example.org/a\r\n"),
-            "{fields}"
-        );
-        assert_eq!(
-            field(main, "WARC-Refers-To"),
-            field(metadata, "WARC-Record-ID")
-        );
-        assert!(String::from_utf8_lossy(&main.block).ends_with("indeed"));
+        let fields = about(&records, "metadata", path).block.clone();
+        let fields = String::from_utf8(fields).expect("text");
+        let original = "original: http://example.org/a\r\n";
+        assert!(fields.contains(original), "{fields}");
+        let main = about(&records, "conversion", path);
+        assert!(main.block.ends_with(b"indeed"));
     }
-
-    // Whatever the threads, the same is said and written, but for the file's own name and time.
-    let again = directory.path().join("again");
-    let arguments = ["--threads", "5", "-o", text(&again)];
-    assert_eq!(dedup(&arguments, &[&input]), verdicts);
-    let content = |records: &[ReadRecord]| -> Vec<(String, Vec<u8>)> {
-        let all = records.iter().skip(1);
-        all.map(|it| (field(it, "WARC-Record-ID").to_owned(), it.block.clone()))
-            .collect()
-    };
-    assert_eq!(content(&written(&again)), content(&records));
-
-    // Bodies of near ones are kept where that is asked for; a copy of one is a revisit of it.
-    let cautious = directory.path().join("cautious");
-    dedup(&["--store", "exact-only", "-o", text(&cautious)], &[&input]);
-    let records = written(&cautious);
-    check_sound(&records);
-    let kinds: Vec<_> = ["near", "nearer"]
-        .map(|path| about(&records, path)[0].0)
-        .into();
-    assert_eq!(kinds, ["response", "revisit"]);
     // And nothing is written over.
-    let mut command = gleaner(&["dedup", "-o", text(&out)]);
-    command.arg(&input);
-    run(command).expect(2).says(&["not empty"]);
+    refused(&["-o", text(&out)], &[&input], "not empty");
+}
+
+#[test]
+fn the_same_is_written_whatever_the_threads() {
+    let directory = TempDir::new().expect("a directory");
+    let input = sample(directory.path());
+    let [one, other] = ["1", "5"].map(|threads| {
+        let out = directory.path().join(threads);
+        let verdicts = dedup(&["--threads", threads, "-o", text(&out)], &[&input]);
+        (verdicts, written(&out))
+    });
+    assert_eq!(one.0, other.0);
+    assert_eq!(content(&one.1), content(&other.1));
+}
+
+#[test]
+fn the_bodies_of_near_duplicates_are_kept_where_that_is_asked_for() {
+    let directory = TempDir::new().expect("a directory");
+    let input = sample(directory.path());
+    let out = directory.path().join("out");
+    dedup(&["--store", "exact-only", "-o", text(&out)], &[&input]);
+    // A copy of a near duplicate is a revisit of it.
+    assert_snapshot!("exact_only", summary(&written(&out)));
 }
 
 #[test]
 fn a_revisit_never_refers_to_what_was_left_out() {
     let directory = TempDir::new().expect("a directory");
     let page = format!("<main><p>{}</main>", words(1, 300));
-    let (a, copy) = (visit("a", &page), visit("copy", &page));
-    let (first, second) = (response(0, &a), response(1, &copy));
-    let revisit = |path: &str, of: &Record, of_path: &str, second| {
-        let (target, of_target) = (target(path), target(of_path));
-        let original = Original::new(of.id(), of_target, of.date());
+    let [a, copy, later] = ["a", "copy", "later"].map(|path| Visit::new(path, &page));
+    let (first, second, last) = (a.response(0), copy.response(1), later.response(3));
+    let revisit = |path: &str, of: &Record, of_path: &str, at: usize| {
+        let original = Original::new(of.id(), target(of_path), of.date());
         let digest = Digest::of(page.as_bytes());
-        Record::revisit(
-            &capture(&target, second),
-            b"HTTP/1.1 200 OK".to_vec(),
-            digest,
-            &original,
-        )
+        let (target, head) = (target(path), b"HTTP/1.1 200 OK".to_vec());
+        Record::revisit(&capture(&target, at), head, digest, &original)
     };
     // One revisit refers to a copy that is left out; another came before the copy that it names.
-    let later = response(3, &visit("later", &page));
     let records = [
         first,
         second.clone(),
         revisit("again", &second, "copy", 2),
-        revisit("before", &later, "later", 3),
-        later,
+        revisit("before", &last, "later", 3),
+        last,
     ];
     let input = archive_of(&directory.path().join("in"), &records);
     let out = directory.path().join("out");
     dedup(&["-o", text(&out)], &[&input]);
-    let records = written(&out);
-    check_sound(&records);
-    let kind = |path: &str| about(&records, path)[0].0;
-    let kinds = ["a", "copy", "again", "before", "later"].map(kind);
-    assert_eq!(
-        kinds,
-        ["response", "revisit", "revisit", "revisit", "response"]
-    );
-    let again = about(&records, "again")[0].1;
-    assert_eq!(field(again, "WARC-Refers-To-Target-URI"), target("a"));
+    assert_snapshot!("revisits", summary(&written(&out)));
 }
 
 /// A record as another crawler writes it: WARC/1.0, an id that is no UUID, SHA-1, whole seconds.
@@ -376,9 +272,7 @@ fn the_lines_that_are_kept_are_written_as_they_are() {
 
     // A run that fails leaves the file of the last one.
     fs::write(&input, format!("{two}\nno line\n")).expect("room for it");
-    let mut command = gleaner(&["dedup", "--jsonl", "-o", text(&out)]);
-    command.arg(&input);
-    run(command).expect(2);
+    run_on(&["--jsonl", "-o", text(&out)], &[&input]).expect(2);
     assert_eq!(fs::read_to_string(&out).expect("it is there"), kept);
 }
 
@@ -416,24 +310,16 @@ fn an_index_lasts_from_run_to_run() {
         let first = dedup(&arguments, &[&monday]);
         assert!(first.iter().all(|line| line["duplicate_of"].is_null()));
         let second = dedup(&arguments, &[&tuesday]);
-        let found: Vec<_> = second
-            .iter()
-            .map(|line| {
-                (
-                    line["duplicate_of"].as_str(),
-                    line["kind"].as_str(),
-                    line["run"].as_u64(),
-                )
-            })
-            .collect();
-        let expected = [
-            (Some("a"), Some("near"), Some(1)),
-            (Some("b"), Some("normalized"), Some(1)),
-            (None, None, None),
-            (Some("s"), Some("exact"), Some(1)),
-            (Some("e"), Some("exact"), Some(2)),
-        ];
-        assert_eq!(found, expected, "{method}");
+        let told = |line: &Value| ["duplicate_of", "kind", "run"].map(|key| line[key].clone());
+        let found: Vec<_> = second.iter().map(told).collect();
+        let expected = json!([
+            ["a", "near", 1],
+            ["b", "normalized", 1],
+            [null, null, null],
+            ["s", "exact", 1],
+            ["e", "exact", 2],
+        ]);
+        assert_eq!(json!(found), expected, "{method}");
         // What one run finds of all of them.
         let mut whole = dedup(&["--jsonl", "--method", method], &[&monday, &tuesday]);
         let mut second = second.clone();
@@ -448,21 +334,23 @@ fn an_index_lasts_from_run_to_run() {
             "{again:?}"
         );
     }
-    let refused = |arguments: &[&str], says: &str| {
-        let index = format!("{index}-simhash");
-        let mut command = gleaner(&[&["dedup", "--jsonl", "--index", &index], arguments].concat());
-        command.arg(&monday);
-        run(command).expect(2).says(&[says]);
-    };
-    refused(&["--method", "minhash"], "was made with");
-    refused(&["--threshold", "0.9"], "was made with threshold \"0.84\"");
-    refused(&["--seed", "1"], "seed");
+    let index = format!("{index}-simhash");
+    for (arguments, says) in [
+        (["--method", "minhash"], "was made with"),
+        (["--threshold", "0.9"], "was made with threshold \"0.84\""),
+        (["--seed", "1"], "seed"),
+    ] {
+        let arguments = [&["--jsonl", "--index", &index], &arguments[..]].concat();
+        refused(&arguments, &[&monday], says);
+    }
     let full = directory.path().join("full");
     fs::create_dir(&full).expect("room for it");
     fs::write(full.join("thesis.txt"), "").expect("room for it");
-    let mut command = gleaner(&["dedup", "--jsonl", "--index", text(&full)]);
-    command.arg(&monday);
-    run(command).expect(2).says(&["does not contain an index"]);
+    refused(
+        &["--jsonl", "--index", text(&full)],
+        &[&monday],
+        "does not contain an index",
+    );
 }
 
 /// Every byte of an index.
@@ -505,14 +393,9 @@ fn a_run_that_fails_or_is_killed_leaves_the_index_as_it_was() {
 
     // A line that is none ends a run that judged others.
     let bad = directory.path().join("bad");
-    fs::write(
-        &bad,
-        "{\"id\":1,\"text\":\"one two three four five\"}\nno line\n",
-    )
-    .expect("room");
-    let mut command = gleaner(&arguments);
-    command.arg(&bad);
-    run(command).expect(2);
+    let line = json!({"id": 1, "text": "one two three four five"});
+    fs::write(&bad, format!("{line}\nno line\n")).expect("room");
+    run_on(&arguments[1..], &[&bad]).expect(2);
 
     let empty = lines(directory.path(), "empty", &[]);
     assert!(dedup(&arguments[1..], &[&empty]).is_empty());
@@ -549,18 +432,17 @@ fn a_later_run_refers_to_what_an_earlier_one_wrote() {
     let directory = TempDir::new().expect("a directory");
     let index = directory.path().join("index");
     let outputs = ["first", "second"].map(|name| directory.path().join(name));
-    let input = archive_of(&directory.path().join("in"), &visits(&sample()));
-    for out in &outputs {
-        let arguments = ["--index", text(&index), "-o", text(out)];
-        dedup(&arguments, &[&input]);
-    }
-    let (first, second) = (written(&outputs[0]), written(&outputs[1]));
-    check_sound(&first);
-    let responses: Vec<&str> = first
+    let input = sample(directory.path());
+    let [first, second] = outputs.map(|out| {
+        dedup(&["--index", text(&index), "-o", text(&out)], &[&input]);
+        written(&out)
+    });
+    summary(&first);
+    let responses = first
         .iter()
-        .filter(|it| field(it, "WARC-Type") == "response")
-        .map(|it| field(it, "WARC-Record-ID"))
-        .collect();
+        .filter(|it| field(it, "WARC-Type") == "response");
+    let responses: Vec<&str> = responses.map(|it| field(it, "WARC-Record-ID")).collect();
+    assert!(responses.iter().all(|id| RecordId::parse(id).is_some()));
     let mut kinds = BTreeMap::new();
     for record in &second {
         let kind = field(record, "WARC-Type");
@@ -573,26 +455,14 @@ fn a_later_run_refers_to_what_an_earlier_one_wrote() {
         }
     }
     assert_eq!(kinds.get("response"), None, "{kinds:?}");
-    assert_eq!(kinds["revisit"], 5);
-    assert_eq!(kinds["metadata"], 2);
-    assert!(responses.iter().all(|id| RecordId::parse(id).is_some()));
+    assert_eq!((kinds["revisit"], kinds["metadata"]), (5, 2));
 }
 
 #[test]
 fn weights_come_from_a_table_that_stays() {
     let directory = TempDir::new().expect("a directory");
-    let documents: Vec<(String, String)> = (0..40)
-        .map(|seed| {
-            (
-                seed.to_string(),
-                format!("{0} {0} {1}", words(99, 30), words(seed, 100)),
-            )
-        })
-        .collect();
-    let documents: Vec<(&str, String)> = documents
-        .iter()
-        .map(|(id, text)| (&**id, text.clone()))
-        .collect();
+    let document = |seed| ("", format!("{0} {0} {1}", words(99, 30), words(seed, 100)));
+    let documents: Vec<(&str, String)> = (0..40).map(document).collect();
     let input = lines(directory.path(), "in", &documents);
     let table = directory.path().join("table");
     let make = |path: &Path, threads: &str| {
@@ -615,12 +485,10 @@ fn weights_come_from_a_table_that_stays() {
     let simhashes = |arguments: &[&str]| -> Vec<String> {
         let mut command = gleaner(&[&["fingerprint", "--jsonl"], arguments].concat());
         command.arg(&input);
-        let output = run(command).expect(0);
-        let line = |line| serde_json::from_str::<Value>(line).expect("JSON");
-        output
-            .stdout
-            .lines()
-            .map(|it| line(it)["simhash-64"].to_string())
+        let lines = run(command).expect(0).json_lines();
+        lines
+            .iter()
+            .map(|it| it["simhash-64"].to_string())
             .collect()
     };
     let tfidf = ["--weights", "tfidf", "--df-table", text(&table)];
@@ -637,29 +505,26 @@ fn weights_come_from_a_table_that_stays() {
     let index = directory.path().join("index");
     let arguments = ["--jsonl", "--index", text(&index)];
     dedup(&[&arguments[..], &tfidf].concat(), &[&input]);
-    let mut command = gleaner(&[&["dedup"], &arguments[..]].concat());
-    command.arg(&input);
-    run(command).expect(2).says(&["tfidf by table 7", "count"]);
-    let refused = |arguments: &[&str], says: &str| {
-        let mut command = gleaner(&[&["dedup", "--jsonl"], arguments].concat());
-        command.arg(&input);
-        run(command).expect(2).says(&[says]);
-    };
-    refused(&["--weights", "tfidf"], "--df-table");
-    refused(&["--df-table", text(&table)], "--weights tfidf");
-    refused(
-        &["--method", "minhash", "--weights", "set"],
-        "--method simhash",
-    );
-    refused(
-        &[&tfidf[..], &["--shingle", "words:3"]].concat(),
-        "another --shingle",
-    );
+    run_on(&arguments, &[&input])
+        .expect(2)
+        .says(&["tfidf by table 7", "count"]);
     let mut damaged = fs::read(&table).expect("a table");
     *damaged.last_mut().expect("rows") ^= 1;
     fs::write(&again, damaged).expect("room for it");
-    refused(
-        &["--weights", "tfidf", "--df-table", text(&again)],
-        "damaged",
-    );
+    let other_shingles = [&tfidf[..], &["--shingle", "words:3"]].concat();
+    for (arguments, says) in [
+        (&["--weights", "tfidf"][..], "--df-table"),
+        (&["--df-table", text(&table)], "--weights tfidf"),
+        (
+            &["--method", "minhash", "--weights", "set"],
+            "--method simhash",
+        ),
+        (&other_shingles, "another --shingle"),
+        (
+            &["--weights", "tfidf", "--df-table", text(&again)],
+            "damaged",
+        ),
+    ] {
+        refused(&[&["--jsonl"], arguments].concat(), &[&input], says);
+    }
 }

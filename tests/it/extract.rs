@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::run::{Output, gleaner, run};
 
@@ -45,7 +45,7 @@ fn one_page_as_text_markdown_and_json() {
         "{text}"
     );
 
-    let arguments = [
+    let mut arguments = [
         "-",
         "--url",
         "https://example.org/a/b",
@@ -54,47 +54,30 @@ fn one_page_as_text_markdown_and_json() {
     ];
     let markdown = extract(&arguments, &article(1)).expect(0).stdout;
     assert!(markdown.contains("\n## The `dam`\n"), "{markdown}");
-    assert!(
-        markdown.contains(
-            "\n- It will be built again, [higher this time](https://example.org/plans), the"
-        ),
-        "{markdown}"
-    );
+    let item = "\n- It will be built again, [higher this time](https://example.org/plans), the";
+    assert!(markdown.contains(item), "{markdown}");
 
-    let arguments = ["-", "--url", "https://example.org/a/b", "--format", "json"];
-    let answer = extract(&arguments, &article(1)).expect(0).stdout;
-    let answer: Value = serde_json::from_str(&answer).expect("one object");
+    arguments[4] = "json";
+    let answer = extract(&arguments, &article(1)).expect(0).json();
     assert_eq!(
         (&answer["title"], &answer["lang"]),
         (&json!("River 1"), &json!("en"))
     );
-    assert_eq!(
-        answer["links"],
-        json!(["https://example.org/section", "https://example.org/plans"])
-    );
-    assert!(
-        answer["kept"].as_f64().is_some_and(|kept| kept > 0.5),
-        "{answer}"
-    );
+    let links = ["https://example.org/section", "https://example.org/plans"];
+    assert_eq!(answer["links"], json!(links));
+    assert!(answer["kept"].as_f64() > Some(0.5), "{answer}");
 }
 
 #[test]
 fn a_stream_is_answered_in_order() {
     let lines = (0..300).map(|number| {
-        let html = if number % 7 == 0 {
-            String::new()
-        } else {
-            article(number)
-        };
+        let html = (number % 7 > 0)
+            .then(|| article(number))
+            .unwrap_or_default();
         json!({"id": number, "html": html, "url": null}).to_string() + "\n"
     });
-    let answers = extract(&["--jsonl"], &lines.collect::<String>())
-        .expect(0)
-        .stdout;
-    let answers: Vec<Value> = answers
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("an object a line"))
-        .collect();
+    let answers = extract(&["--jsonl"], &lines.collect::<String>());
+    let answers = answers.expect(0).json_lines();
     assert_eq!(answers.len(), 300);
     for (number, answer) in answers.iter().enumerate() {
         assert_eq!(answer["id"], json!(number));

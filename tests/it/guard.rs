@@ -1,15 +1,12 @@
 //! Private addresses are contacted only with consent: of the command line, or of a seed for its own
 //! host and port. Measured by those that must never be contacted.
 
-use crate::run::{Place, page};
+use crate::run::{Place, leaves, linking, page};
 use crate::web::{Answer, Site, Web};
 
 /// A web that nobody may contact: host 0 at another port, and other hosts.
 fn forbidden() -> Web {
-    Web::start(vec![
-        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
-        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
-    ])
+    Web::start(vec![leaves(), leaves()])
 }
 
 /// A web whose host 0 points to everything that is not its own in each way there is, and whose
@@ -41,7 +38,7 @@ fn tempting(forbidden: &Web) -> Web {
                 "/moved-to-port",
                 Answer::redirect(301, &forbidden.url(0, "/moved")),
             ),
-        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
+        leaves(),
     ])
 }
 
@@ -68,9 +65,7 @@ fn a_seed_is_consent_for_its_own_host_and_port_only() {
     let forbidden = forbidden();
     let web = tempting(&forbidden);
     let crawl = Place::new();
-    let config = crawl.file("config.toml", QUICK);
-    let seed = web.url(0, "/");
-    crawl.crawl(&[&seed, "--scope", "any", "--config", &config]);
+    crawl.crawl_by(QUICK, &[&web.url(0, "/"), "--scope", "any"]);
     assert_eq!(asked_of_host_0(&web), OWN);
     assert!(
         forbidden.requests().is_empty(),
@@ -82,12 +77,10 @@ fn a_seed_is_consent_for_its_own_host_and_port_only() {
     assert_eq!(counters.queued, 0);
     assert_eq!(counters.pages, 5);
     assert_eq!(counters.failures.keys().collect::<Vec<_>>(), ["guard"]);
-    let line = crawl
-        .log()
-        .into_iter()
-        .find(|line| line.url == web.url(1, "/linked"))
-        .expect("a line says what became of it");
-    let annotation = line.annotation.unwrap_or_default();
+    let log = crawl.log();
+    let line = log.iter().find(|line| line.url == web.url(1, "/linked"));
+    let annotation = line.and_then(|line| line.annotation.as_deref());
+    let annotation = annotation.expect("a line says what became of it");
     assert!(annotation.contains("127.0.7.2"), "{annotation}");
 }
 
@@ -96,19 +89,19 @@ fn consent_is_kept_and_not_widened_by_resuming() {
     let forbidden = forbidden();
     let web = tempting(&forbidden);
     let crawl = Place::new();
-    let config = crawl.file("config.toml", QUICK);
-    let seed = web.url(0, "/");
-    let arguments = ["--scope", "any", "--config", &config, "--max-pages", "1"];
-    crawl.crawl(&[&[&*seed], &arguments[..]].concat());
-    crawl.crawl(&arguments);
-    crawl.crawl(&arguments[..4]);
+    crawl.crawl_by(
+        QUICK,
+        &["--scope", "any", "--max-pages", "1", &web.url(0, "/")],
+    );
+    crawl.crawl_by(QUICK, &["--scope", "any", "--max-pages", "1"]);
+    crawl.crawl_by(QUICK, &["--scope", "any"]);
     assert_eq!(asked_of_host_0(&web), OWN);
     assert!(forbidden.requests().is_empty());
 }
 
 #[test]
 fn a_seed_from_a_file_is_consent_too() {
-    let web = Web::start(vec![Site::new().page("/", Answer::html(page("home", &[])))]);
+    let web = Web::start(vec![leaves()]);
     let crawl = Place::new();
     let list = crawl.file("seeds.txt", &web.url(0, "/"));
     crawl.crawl(&["--seeds", &list]);
@@ -120,14 +113,9 @@ fn robots_txt_is_not_followed_to_where_pages_may_not_be() {
     let forbidden = forbidden();
     let elsewhere = forbidden.url(0, "/robots.txt");
     let web = Web::start(vec![
-        Site::new()
-            .page("/robots.txt", Answer::redirect(302, &elsewhere))
-            .page("/", Answer::html(page("home", &[]))),
+        leaves().page("/robots.txt", Answer::redirect(302, &elsewhere)),
     ]);
-    let crawl = Place::new();
-    let config = crawl.file("config.toml", QUICK);
-    let seed = web.url(0, "/");
-    crawl.crawl(&[&seed, "--config", &config]);
+    Place::new().crawl_by(QUICK, &[&web.url(0, "/")]);
     assert!(forbidden.requests().is_empty());
     assert_eq!(asked_of_host_0(&web)[0], "/robots.txt");
 }
@@ -136,25 +124,10 @@ fn robots_txt_is_not_followed_to_where_pages_may_not_be() {
 fn localhost_as_a_seed_is_consent_for_that_name_and_port() {
     let forbidden = forbidden();
     // 127.0.0.1, which is what the name stands for.
-    let web = Web::start_at(
-        0,
-        vec![
-            Site::new()
-                .page(
-                    "/",
-                    Answer::html(page(
-                        "home",
-                        &["/own", "{host0}/by-address", &forbidden.url(0, "/")],
-                    )),
-                )
-                .page("/own", Answer::html(page("own", &[])))
-                .page("/by-address", Answer::html(page("address", &[]))),
-        ],
-    );
-    let crawl = Place::new();
-    let config = crawl.file("config.toml", QUICK);
+    let links = ["/own", "{host0}/by-address", &forbidden.url(0, "/")];
+    let web = Web::start_at(0, vec![linking(&links)]);
     let seed = format!("http://localhost:{}/", web.port());
-    crawl.crawl(&[&seed, "--scope", "any", "--config", &config]);
+    Place::new().crawl_by(QUICK, &[&seed, "--scope", "any"]);
     // The address is another host: nobody consented to it.
     assert_eq!(asked_of_host_0(&web), ["/robots.txt", "/", "/own"]);
     let host = web.requests()[1].header("Host");
@@ -164,10 +137,7 @@ fn localhost_as_a_seed_is_consent_for_that_name_and_port() {
 
 #[test]
 fn with_the_option_private_addresses_are_hosts_as_any() {
-    let web = Web::start(vec![
-        Site::new().page("/", Answer::html(page("home", &["{host1}/"]))),
-        Site::new().page("/", Answer::html(page("other", &[]))),
-    ]);
+    let web = Web::start(vec![linking(&["{host1}/"]), leaves()]);
     let seed = web.url(0, "/");
     Place::new().crawl(&[&seed, "--scope", "any", "--allow-private"]);
     assert_eq!(web.requests().len(), 4);
@@ -175,25 +145,16 @@ fn with_the_option_private_addresses_are_hosts_as_any() {
 
 #[test]
 fn a_name_is_asked_at_the_address_that_the_configuration_gives_it() {
-    let web = Web::start(vec![
-        Site::new()
-            .page(
-                "/",
-                Answer::html(page("home", &["/a", "http://other.example/"])),
-            )
-            .page("/a", Answer::html(page("a", &[]))),
-        Site::new().otherwise(|_| Answer::html(page("secret", &[]))),
-    ]);
+    let web = Web::start(vec![linking(&["/a", "http://other.example/"]), leaves()]);
     let crawl = Place::new();
     let port = web.port();
     // The second has no port, and so is judged as if the DNS had said it.
     let hosts = format!(
         "[fetch.hosts]\n\"Wiki.example\" = [\"127.0.7.1:{port}\"]\n\"other.example\" = [\"127.0.7.2\"]\n"
     );
-    let config = crawl.file("config.toml", &format!("{QUICK}{hosts}"));
     // On one's own network nobody needs a contact.
-    let seed = "http://wiki.example/";
-    crawl.crawl(&[seed, "--config", &config, "--scope", "any"]);
+    let arguments = ["http://wiki.example/", "--scope", "any"];
+    crawl.crawl_by(&format!("{QUICK}{hosts}"), &arguments);
     assert_eq!(asked_of_host_0(&web), ["/robots.txt", "/", "/a"]);
     let log = crawl.log();
     assert!(log.iter().any(|line| line.url == "http://wiki.example/a"));

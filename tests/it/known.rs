@@ -4,17 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use gleaner::archive::{
-    self, Archive as _, Capture, Digest, ReadRecord, Record, WarcArchive, WarcOptions,
-};
-use jiff::Timestamp;
+use gleaner::archive::{self, ReadRecord};
 
-use crate::run::{Place, gleaner, run};
+use crate::corpus::{self, Visit, archive_of};
+use crate::run::{Place, run};
 use crate::web::{Answer, Site, Web};
 
 fn article(seed: u64) -> String {
-    let word = |at: u64| format!("word{}", (at * at * 7 + at * 13 + seed * 1_013) % 4_001);
-    (0..200).map(word).collect::<Vec<_>>().join(" ")
+    corpus::text(seed, 200)
 }
 
 fn page(links: &[&str], text: &str) -> Answer {
@@ -44,8 +41,7 @@ fn site() -> Site {
 }
 
 fn asked(web: &Web) -> BTreeSet<String> {
-    let paths = web.requests().into_iter().map(|request| request.path);
-    paths.filter(|path| path != "/robots.txt").collect()
+    web.asked(0).into_iter().collect()
 }
 
 /// Records, of which some refer to another archive.
@@ -141,33 +137,21 @@ fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
         assert!(fields.contains("original-sha256-raw"), "{fields}");
 
         // It is an original like any other, of which only the body is elsewhere.
-        let mut dups = gleaner(&["dups", "--data-dir"]);
-        dups.arg(second.data());
-        let dups = run(dups).expect(0).stdout;
-        let cluster: serde_json::Value = serde_json::from_str(&dups).expect("one cluster");
+        let cluster = second.ask(&["dups"]).expect(0).json();
         assert_eq!(cluster["original"], url("/a"));
         assert_eq!(cluster["stands"], true);
         assert_eq!(cluster["members"].as_array().map(Vec::len), Some(2));
-        let mut similar = gleaner(&["similar", &url("/near"), "--json", "--data-dir"]);
-        similar.arg(second.data());
-        let similar = run(similar).expect(0).stdout;
-        let similar: serde_json::Value = serde_json::from_str(&similar).expect("an object");
-        assert_eq!(similar["pages"][0]["url"], url("/a"));
-        assert_eq!(similar["pages"][0]["tier"], "near");
-        assert!(similar["pages"][0]["record"].is_null(), "{similar}");
+        let similar = second.ask(&["similar", &url("/near"), "--json"]).json();
+        let similar = &similar["pages"][0];
+        assert_eq!(similar["url"], url("/a"));
+        assert_eq!(similar["tier"], "near");
+        assert!(similar["record"].is_null(), "{similar}");
 
         // It can be asked, and its pages can be read, although the bodies are elsewhere.
-        let mut why = gleaner(&["why", &url("/a"), "--data-dir"]);
-        why.arg(second.data());
-        let why = run(why).expect(0);
-        assert!(
-            why.stdout
-                .contains("known: status 200, as gleaner-00000000.warc.gz"),
-            "{why:?}"
-        );
-        let mut all = gleaner(&["pages", "--data-dir"]);
-        all.arg(second.data());
-        assert_eq!(run(all).expect(0).stdout.lines().count(), 4);
+        let why = second.ask(&["why", &url("/a")]).expect(0).stdout;
+        let says = "known: status 200, as gleaner-00000000.warc.gz";
+        assert!(why.contains(says), "{why}");
+        assert_eq!(second.told(&[]).len(), 4);
     }
 }
 
@@ -177,10 +161,12 @@ fn what_is_known_is_found_by_its_bytes_when_other_fingerprints_are_asked_for() {
     let second = Place::new();
     let known = text(&first.data());
     second.crawl(&[&web.url(0, "/fresh"), "--allow-private", "--known", &known]);
-    let settings = second.file("settings.toml", "[dedup]\nseed = 7\n");
-    let arguments = ["--allow-private", "--config", &settings];
-    let seeds = [&*web.url(0, "/copy"), &web.url(0, "/near")];
-    let output = second.crawl(&[&seeds[..], &arguments].concat());
+    let arguments = [
+        &*web.url(0, "/copy"),
+        &web.url(0, "/near"),
+        "--allow-private",
+    ];
+    let output = second.crawl_by("dedup.seed = 7", &arguments);
     assert!(output.stderr.contains("recomputed"), "{output:?}");
     let pages = second.pages();
     let copy = &pages[&web.url(0, "/copy")];
@@ -206,10 +192,8 @@ fn a_refusal_that_is_known_is_nobody_s_original() {
     first.crawl(&[&web.url(0, "/a"), "--allow-private"]);
     let second = Place::new();
     let rule = "[[dedup.rule]]\nmatch = [\"/b\"]\nrefusals = false\n";
-    let settings = second.file("settings.toml", rule);
-    let known = text(&first.data());
-    let arguments = ["--allow-private", "--known", &known, "--config", &settings];
-    second.crawl(&[&[&*web.url(0, "/b")], &arguments[..]].concat());
+    let (known, b) = (text(&first.data()), web.url(0, "/b"));
+    second.crawl_by(rule, &[&b, "--allow-private", "--known", &known]);
     // It is taken for a page, and is like none.
     assert_eq!(second.pages()[&web.url(0, "/b")].verdict, "unique");
 }
@@ -245,28 +229,15 @@ fn known_twice_adds_nothing_and_a_killed_import_goes_on() {
 
 #[test]
 fn a_killed_import_goes_on_where_it_was() {
-    const URLS: i64 = 600;
+    const URLS: u64 = 600;
     let place = Place::new();
-    let archive = place.file("x", "");
-    let archive = Path::new(&archive).with_extension("warc");
-    let (mut warc, _) = WarcArchive::open(WarcOptions::new(&archive), None).expect("an archive");
-    let records: Vec<Record> = (0..URLS)
-        .map(|at| {
-            let target = format!("http://example.org/{at}");
-            let capture = Capture {
-                target: &target,
-                date: Timestamp::from_second(1_700_000_000 + at).expect("a time"),
-                ip: None,
-                protocols: &[],
-            };
-            let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec();
-            let body = format!("{at} {}", article(at.unsigned_abs()));
-            let digest = Digest::of(body.as_bytes());
-            Record::response(&capture, head, body.into(), digest, None)
-        })
-        .collect();
-    warc.append(&records).expect("room for it");
-    warc.sync().expect("a disk");
+    let visits = (0..URLS as usize).map(|at| {
+        let mut visit = Visit::new(&at.to_string(), &format!("{at} {}", article(at as u64)));
+        visit.mime = "text/plain";
+        visit.response(at)
+    });
+    let archive = place.data().with_extension("warc");
+    archive_of(&archive, &visits.collect::<Vec<_>>());
     let known = text(&archive);
     let arguments = ["http://example.org/1", "--allow-private", "--known", &known];
     let agent = ["--user-agent", "test/1.0 (+http://example.org/)"];
@@ -274,11 +245,11 @@ fn a_killed_import_goes_on_where_it_was() {
     let killed = run(place.command(&[&arguments[..], &["--failpoint", "judged:2"]].concat()));
     assert!(killed.code > 128, "{killed:?}");
     let before = place.status().counters.known;
-    assert!(0 < before && before < URLS.unsigned_abs(), "{before}");
+    assert!(0 < before && before < URLS, "{before}");
     let output = place.crawl(&arguments);
-    let rest = format!("known: {} new URLs", URLS.unsigned_abs() - before);
+    let rest = format!("known: {} new URLs", URLS - before);
     assert!(output.stderr.contains(&rest), "{output:?}");
-    assert_eq!(place.status().counters.known, URLS.unsigned_abs());
+    assert_eq!(place.status().counters.known, URLS);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::run::{PATIENCE, Place, gleaner, run};
+use crate::run::{PATIENCE, Place, run};
 use crate::web::{Answer, Request, Site, Web};
 
 /// A text of its own for everything. Where its links lead does not show in it.
@@ -24,21 +24,13 @@ fn article(about: &str, links: &[String]) -> Answer {
 /// With a pause after each page few visits are on their way when something is learned.
 const PACE: [&str; 2] = ["--delay", "3ms"];
 
-/// Requests but those for robots.txt.
-fn asked(web: &Web) -> Vec<String> {
-    let paths = web.requests().into_iter().map(|request| request.path);
-    paths.filter(|path| path != "/robots.txt").collect()
-}
-
 fn bare(path: &str) -> String {
     path.split('?').next().unwrap_or_default().to_owned()
 }
 
 /// What was learned, a line each.
 fn rules(crawl: &Place) -> String {
-    let mut command = gleaner(&["status", "--rules", "--data-dir"]);
-    command.arg(crawl.data());
-    run(command).expect(0).stdout
+    crawl.ask(&["status", "--rules"]).expect(0).stdout
 }
 
 /// `pages` pages that each lead to some others, by links made by `link` from a page's path and a
@@ -71,7 +63,7 @@ fn crawl(site: Site, arguments: &[&str]) -> (Place, usize, usize) {
     let crawl = Place::new();
     let seed = web.url(0, "/p0");
     crawl.crawl(&[&[seed.as_str()], &PACE[..], arguments].concat());
-    let asked = asked(&web);
+    let asked = web.asked(0);
     let distinct: BTreeSet<String> = asked.iter().map(|path| bare(path)).collect();
     (crawl, asked.len(), distinct.len())
 }
@@ -106,9 +98,9 @@ fn parameters_that_differ_together_are_learned_together() {
 
 #[test]
 fn nothing_is_learned_where_that_is_off() {
-    let config = "learn.parameters = false\ntraps.max_duplicates = 100";
     let place = Place::new();
-    let config = place.file("c.toml", config);
+    let off = "learn.parameters = false\ntraps.max_duplicates = 100";
+    let config = place.file("c.toml", off);
     let (crawl, asked, _) = crawl(
         site(30, |path, turn| format!("{path}?visit={turn}")),
         &["--max-pages", "600", "--config", &config],
@@ -155,19 +147,20 @@ fn a_kill_takes_back_nothing_that_was_learned() {
     let web = Web::start(vec![site(300, |path, turn| format!("{path}?visit={turn}"))]);
     let crawl = Place::new();
     let seed = web.url(0, "/p0");
-    for failpoint in [
+    let steps = [
         "judged:9",
         "committed:25",
         "synced:12",
         "appended:9",
         "applied:5",
-    ] {
+    ];
+    for failpoint in steps {
         let arguments = [&[seed.as_str(), "--failpoint", failpoint], &PACE[..]].concat();
         let output = run(crawl.command(&arguments));
         assert_eq!(output.code, 137, "{output:?}");
     }
     crawl.crawl(&[&[seed.as_str()], &PACE[..]].concat());
-    let asked = asked(&web);
+    let asked = web.asked(0);
     let distinct: BTreeSet<String> = asked.iter().map(|path| bare(path)).collect();
     assert_eq!(distinct.len(), 300);
     assert!(asked.len() <= 300 + 90 + 5 * 16, "{}", asked.len());
@@ -204,7 +197,8 @@ fn deferred_urls_are_fetched_when_a_rule_is_revoked() {
             crawl.crawl(&[&seed, PACE[0], PACE[1], "--max-pages", max_pages]);
         }
         let output = crawl.crawl(&[&seed, PACE[0], PACE[1]]);
-        let special: Vec<String> = asked(&web)
+        let special: Vec<String> = web
+            .asked(0)
             .into_iter()
             .filter(|path| path.starts_with("/s"))
             .collect();
@@ -245,34 +239,22 @@ fn a_web_of_traps_costs_little_more_than_its_pages() {
         let path = path.split(';').next().unwrap_or_default();
         let query = request.path.split_once('?').map_or("", |(_, query)| query);
         if path == "/calendar" {
-            let month: i64 = query
-                .split('&')
-                .filter_map(|piece| piece.split_once('='))
-                .map(|(name, value)| (name, value.parse::<i64>().unwrap_or(0)))
-                .map(|(name, value)| {
-                    if name == "y" {
-                        value * 12
-                    } else if name == "m" {
-                        value - 1
-                    } else {
-                        0
-                    }
-                })
-                .sum();
-            let month = if month == 0 { 24_288 } else { month };
+            let number = |name: &str| -> Option<i64> {
+                let mut pieces = query.split('&').filter_map(|piece| piece.split_once('='));
+                pieces.find(|(key, _)| *key == name)?.1.parse().ok()
+            };
+            let month = number("y").unwrap_or(2_024) * 12 + number("m").unwrap_or(1) - 1;
             let at = |month: i64| format!("/calendar?y={}&m={}", month / 12, month % 12 + 1);
             return article("calendar without events", &[at(month - 1), at(month + 1)]);
         }
         if path.starts_with("/grow") {
             let path = path.trim_end_matches('/');
-            return article(
-                "folder",
-                &[
-                    format!("{path}/up/"),
-                    format!("{path}/down/"),
-                    "/p0".to_owned(),
-                ],
-            );
+            let links = [
+                format!("{path}/up/"),
+                format!("{path}/down/"),
+                "/p0".to_owned(),
+            ];
+            return article("folder", &links);
         }
         let number: usize = path.trim_start_matches("/p").parse().unwrap_or(0);
         let mut links: Vec<String> = (0..10)
@@ -283,17 +265,10 @@ fn a_web_of_traps_costs_little_more_than_its_pages() {
     });
     let web = Web::start(vec![site]);
     let crawl = Place::new();
-    let config = crawl.file("c.toml", "traps.max_dates = 20\ntraps.demoted_pages = 20\n");
-    crawl.crawl(&[
-        &web.url(0, "/p0"),
-        PACE[0],
-        PACE[1],
-        "--config",
-        &config,
-        "--max-pages",
-        "5000",
-    ]);
-    let asked = asked(&web);
+    let limits = "traps.max_dates = 20\ntraps.demoted_pages = 20\n";
+    let seed = web.url(0, "/p0");
+    crawl.crawl_by(limits, &[&seed, PACE[0], PACE[1], "--max-pages", "5000"]);
+    let asked = web.asked(0);
     let of = |prefix: &str| asked.iter().filter(|path| path.starts_with(prefix)).count();
     let pages: BTreeSet<String> = asked
         .iter()
@@ -328,22 +303,10 @@ fn a_host_under_another_name_is_only_sampled() {
             "learn.aliases = \"{aliases}\"\n\
              [fetch.hosts]\n\"a.example\" = [\"127.0.7.1:{port}\"]\n\"www.a.example\" = [\"127.0.7.2:{port}\"]\n"
         );
-        let config = crawl.file("c.toml", &config);
         for seed in ["http://a.example/", "http://www.a.example/"] {
-            let arguments = [
-                seed,
-                "--config",
-                &config,
-                "--user-agent",
-                "x/1 (+http://a.example)",
-            ];
-            crawl.crawl(&arguments);
+            crawl.crawl_by(&config, &[seed, "--user-agent", "x/1 (+http://a.example)"]);
         }
-        let second = web
-            .requests()
-            .into_iter()
-            .filter(|it| it.host == 1 && it.path != "/robots.txt");
-        let second: BTreeSet<String> = second.map(|request| request.path).collect();
+        let second = BTreeSet::from_iter(web.asked(1));
         (crawl, second.len())
     };
     let (crawl, visited) = crawl_both("names", named(300));

@@ -2,23 +2,21 @@
 //! web's log, from the archive and from the fetch log. What one room does alone is tested beside
 //! its code.
 //!
-//! - `run`: how a test runs gleaner and reads what it wrote.
 //! - `readme`: that the README shows what `--help` prints.
 //! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
-//! - `politeness`, `guard`, `guard_alone`: who is asked, and when, from the servers' side.
+//! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `client`, `names`, `tls`, `conditional`: what is sent, to which address, over what, on which
 //!   condition.
 //! - `config`: what holds when a file, the environment and flags disagree; its documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
-//! - `stop`, `bad_input`, `full_disk`, `recovery`: ends that nobody wished for.
+//! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `memory`: what does not grow.
-//! - `hostile`: what many hosts that misbehave can do to a crawl: nothing.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
@@ -30,11 +28,11 @@
 //! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
-//! - `web`, `smoke`: the web, and its own tests. `dns`, `tls_servers`, `alone`: what it does not
-//!   have.
-//! - `hostile_hosts`: hosts that misbehave.
-
-mod run;
+//! - `run`: how a test runs gleaner and reads what it wrote.
+//! - `corpus`: texts, and archives of other crawls.
+//! - `steady`: what it told, for snapshots (`snapshots/`; docs/CONTRIBUTING.md says how they are
+//!   changed).
+//! - `web`, `smoke`: the web, and its own tests. `dns`, `tls_servers`: what it does not have.
 
 mod demo;
 mod readme;
@@ -51,7 +49,6 @@ mod urls;
 mod client;
 mod conditional;
 mod guard;
-mod guard_alone;
 mod names;
 mod politeness;
 mod tls;
@@ -64,10 +61,10 @@ mod extract;
 
 mod bad_input;
 mod formats;
-mod full_disk;
-mod hostile;
 mod recovery;
 mod stop;
+
+mod crash;
 
 mod memory;
 
@@ -93,11 +90,17 @@ mod progress;
 
 mod tidy;
 
-#[path = "../support/alone.rs"]
-mod alone;
+#[path = "../support/corpus.rs"]
+mod corpus;
 
 #[path = "../support/dns.rs"]
 mod dns;
+
+#[path = "../support/run.rs"]
+mod run;
+
+#[path = "../support/steady.rs"]
+mod steady;
 
 #[path = "../support/tls.rs"]
 mod tls_servers;
@@ -107,6 +110,3 @@ mod web;
 
 #[path = "../support/web/smoke.rs"]
 mod smoke;
-
-#[path = "../support/hostile/mod.rs"]
-mod hostile_hosts;

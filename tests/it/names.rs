@@ -2,7 +2,7 @@
 //! hosts that do not answer.
 
 use crate::dns::{Answer as Names, Dns};
-use crate::run::{Place, page};
+use crate::run::{Place, leaves, page};
 use crate::web::{Answer, Site, Web};
 
 /// A configuration that asks this name server.
@@ -35,13 +35,12 @@ fn an_answer_holds_as_long_as_it_says() {
         _ => Names::missing(3_600),
     });
     let crawl = Place::new();
-    let path = crawl.file("config.toml", &config(&dns, "allow_private = true"));
+    let settings = config(&dns, "allow_private = true");
     let port = web.port();
     let seeds = ["kept", "fleeting", "empty", "missing"]
         .map(|name| format!("http://{name}.example:{port}/"));
-    let arguments = ["--config", &path, "--user-agent", CONTACT];
-    let seeds = seeds.each_ref().map(String::as_str);
-    crawl.crawl(&[&seeds[..], &arguments[..]].concat());
+    let all = seeds.each_ref().map(String::as_str);
+    crawl.crawl_by(&settings, &[&all[..], &["--user-agent", CONTACT]].concat());
     // robots.txt and three pages, of both.
     assert_eq!(web.requests().len(), 8);
     assert_eq!(dns.asked("kept.example"), 1);
@@ -66,13 +65,12 @@ fn only_so_many_names_are_looked_up_at_once() {
     let dns = Dns::start(|_, _| Names::of(&["127.0.7.1"], 3_600));
     let crawl = Place::new();
     let more = "allow_private = true\nmax_lookups = 3";
-    let path = crawl.file("config.toml", &config(&dns, more));
     let seeds: Vec<String> = (0..20)
         .map(|n| format!("http://host{n}.example:{}/", web.port()))
         .collect();
     let seeds = crawl.file("seeds.txt", &seeds.join("\n"));
-    let contact = ["--user-agent", CONTACT];
-    crawl.crawl(&[&["--seeds", &seeds, "--config", &path], &contact[..]].concat());
+    let arguments = ["--seeds", &seeds, "--user-agent", CONTACT];
+    crawl.crawl_by(&config(&dns, more), &arguments);
     assert_eq!(web.requests().len(), 40);
     assert_eq!(dns.most_at_once(), 3);
 }
@@ -86,14 +84,7 @@ fn a_name_server_that_is_silent_is_told_from_a_silent_host() {
     let text = format!(
         "[politeness]\nattempts = 1\n[fetch]\nconnect_timeout = \"2s\"\nnameservers = [\"{address}\"]\n"
     );
-    let path = crawl.file("config.toml", &text);
-    crawl.crawl(&[
-        "http://a.example/",
-        "--config",
-        &path,
-        "--user-agent",
-        CONTACT,
-    ]);
+    crawl.crawl_by(&text, &["http://a.example/", "--user-agent", CONTACT]);
     let robots = &crawl.log()[0];
     let said = robots.annotation.clone().unwrap_or_default();
     assert!(said.starts_with("dns: a.example"), "{said}");
@@ -101,13 +92,8 @@ fn a_name_server_that_is_silent_is_told_from_a_silent_host() {
 
 #[test]
 fn the_resolver_of_the_system_can_be_asked_instead() {
-    let web = Web::start_at(
-        0,
-        vec![Site::new().page("/", Answer::html(page("home", &[])))],
-    );
-    let crawl = Place::new();
-    let path = crawl.file("config.toml", "[fetch]\nresolver = \"system\"\n");
+    let web = Web::start_at(0, vec![leaves()]);
     let seed = format!("http://localhost:{}/", web.port());
-    crawl.crawl(&[&seed, "--config", &path]);
+    Place::new().crawl_by("fetch.resolver = \"system\"", &[&seed]);
     assert_eq!(web.requests().len(), 2);
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use crate::run::{Place, gleaner, run};
 
@@ -52,24 +51,6 @@ fn every_shell_gets_completions_of_every_command() {
     run(gleaner(&["completions", "tcsh"]))
         .expect(2)
         .says(&["tcsh", "bash"]);
-}
-
-#[test]
-fn bash_takes_its_completions() {
-    let output = run(gleaner(&["completions", "bash"])).expect(0);
-    let place = Place::new();
-    let script = place.file("gleaner.bash", &output.stdout);
-    let mut bash = Command::new("bash");
-    bash.arg("-c").arg(format!(
-        "source {script:?} && COMP_WORDS=(gleaner conf) COMP_CWORD=1 \
-         && _gleaner gleaner conf gleaner && echo \"${{COMPREPLY[@]}}\""
-    ));
-    // Where there is no bash, nobody completes with it.
-    if let Ok(done) = bash.stdin(Stdio::null()).output() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        let completed = String::from_utf8_lossy(&done.stdout);
-        assert_eq!(completed.trim(), "config", "{said}");
-    }
 }
 
 #[test]

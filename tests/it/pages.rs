@@ -2,88 +2,25 @@
 //! crawl and after it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader, PipeReader};
-use std::process::Command;
 
 use gleaner::archive::{Limits, SegmentReader};
 use gleaner::dedup::Text;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::crawl::simhash;
-use crate::run::{PATIENCE, Place, Running, field, gleaner, kind, page, run};
-use crate::web::{self, Answer, ClusterOptions, Site, Web, cluster_web};
+use insta::assert_snapshot;
 
-fn command(crawl: &Place, arguments: &[&str]) -> Command {
-    let mut command = gleaner(&["pages"]);
-    command.args(arguments).arg("--data-dir").arg(crawl.data());
-    command
-}
-
-/// What `gleaner pages` prints, a page a line.
-#[track_caller]
-fn pages(crawl: &Place, arguments: &[&str]) -> Vec<Value> {
-    let output = run(command(crawl, arguments)).expect(0);
-    assert_eq!(output.stderr, "");
-    let lines = output.stdout.lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect("each line is an object"))
-        .collect()
-}
-
-fn text<'a>(page: &'a Value, key: &str) -> &'a str {
-    page[key]
-        .as_str()
-        .unwrap_or_else(|| panic!("no text {key} in {page}"))
-}
-
-/// `gleaner pages --follow`, whose lines can be waited for.
-struct Follower {
-    running: Running,
-    lines: std::io::Lines<BufReader<PipeReader>>,
-}
-
-impl Follower {
-    fn start(crawl: &Place, arguments: &[&str]) -> Self {
-        let (reader, writer) = std::io::pipe().expect("a pipe");
-        let mut command = command(crawl, arguments);
-        command.arg("--follow").stdout(writer);
-        let running = Running::start(command);
-        Self {
-            running,
-            lines: BufReader::new(reader).lines(),
-        }
-    }
-
-    /// The URL of the next page. Waits for it.
-    fn next(&mut self) -> Option<String> {
-        let line = self.lines.next()?.expect("its output is text");
-        let page: Value = serde_json::from_str(&line).expect("each line is an object");
-        Some(text(&page, "url").to_owned())
-    }
-}
-
-/// A host of `/` and pages `/0` to `/n`, each unlike the others.
-fn site(pages: usize) -> Site {
-    let links: Vec<String> = (0..pages).map(|number| format!("/{number}")).collect();
-    let links: Vec<&str> = links.iter().map(String::as_str).collect();
-    Site::new()
-        .page("/", Answer::html(page("home", &links)))
-        .otherwise(|request| Answer::html(page(&format!("page {}", request.path), &[])))
-}
+use crate::crawl::Crawled;
+use crate::run::{PATIENCE, Place, field, kind, leaves, linking, numbered, page, text};
+use crate::steady::steady;
+use crate::web::{self, Answer, Web};
 
 #[test]
 fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
-    let options = ClusterOptions {
-        hosts: 3,
-        pages_per_host: 14,
-        seed: 31,
-    };
-    let (sites, expected) = cluster_web(options, &simhash);
-    let web = Web::start(sites);
-    let crawl = Place::new();
-    crawl.crawl(&[&web.url(0, "/"), "--scope", "any", "--allow-private"]);
-    let all = pages(&crawl, &[]);
+    let Crawled {
+        crawl, expected, ..
+    } = Crawled::new(3, 14, 31, "");
+    let all = crawl.told(&[]);
     let counters = crawl.status().counters;
     assert_eq!(all.len() as u64, counters.pages);
     let log = crawl.pages();
@@ -103,13 +40,7 @@ fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
         .filter(|url| log.contains_key(url))
         .collect();
     assert_eq!(in_order, logged, "in the order of commits");
-    let copies = |kind| {
-        let clusters = expected.clusters.iter().zip(&expected.kinds);
-        clusters
-            .filter(|(_, found)| **found == kind)
-            .map(|(cluster, _)| cluster.len() - 1)
-            .sum::<usize>()
-    };
+    let copies = |kind| expected.copies(kind);
     let found = |verdict| members.get(verdict).copied().unwrap_or_default();
     assert_eq!(found("unique"), expected.clusters.len());
     assert_eq!(found("raw"), copies(web::Kind::Copy));
@@ -131,17 +62,17 @@ fn every_page_is_told_with_its_verdict_its_place_and_its_text() {
         }
     }
 
-    let unique = pages(&crawl, &["--unique"]);
+    let unique = crawl.told(&["--unique"]);
     assert_eq!(unique.len(), found("unique"));
     assert!(unique.iter().all(|page| page["verdict"] == "unique"));
-    let without = pages(&crawl, &["--no-text"]);
+    let without = crawl.told(&["--no-text"]);
     assert_eq!(without.len(), all.len());
     assert!(without.iter().all(|page| page["text"] == Value::Null));
 
     // A file that was moved away takes its texts with it, and nothing else.
     let warc = crawl.data().join("warc");
     std::fs::rename(&warc, warc.with_extension("away")).expect("they are ours");
-    let output = run(command(&crawl, &[])).expect(0);
+    let output = crawl.ask(&["pages"]).expect(0);
     assert_eq!(output.stdout.lines().count(), all.len());
     let output = output.says(&["gleaner-00000000.warc.gz"]);
     assert_eq!(output.stderr.lines().count(), 1, "said once: {output:?}");
@@ -168,7 +99,7 @@ fn check_place(crawl: &Place, page: &Value) {
 #[track_caller]
 fn check_text(page: &Value, original: Option<&Value>) {
     let judged = Text::new(text(page, "text"), text(page, "text"));
-    let content = judged.content().map(hex);
+    let content = judged.content().map(hex::encode);
     let digests = &page["digests"];
     assert_eq!(content.as_deref(), digests["content"].as_str());
     assert_eq!(page["words"], judged.word_count());
@@ -190,24 +121,15 @@ fn check_text(page: &Value, original: Option<&Value>) {
     }
 }
 
-fn hex(digest: [u8; 32]) -> String {
-    hex::encode(digest)
-}
-
 #[test]
 fn what_a_page_says_of_itself_is_told() {
     let body = "<html lang=de><head><title> Der  Titel </title><link rel=canonical href=/echt>\
         </head><body><p>Ein Text mit genug W\u{f6}rtern, damit er gilt.</p></body></html>";
-    let packed = body.to_owned();
     let web = Web::start(vec![
-        Site::new()
-            .page(
-                "/",
-                Answer::html(page("home", &["/x?utm_source=y&amp;a=1", "/packed", "/z"])),
-            )
+        linking(&["/x?utm_source=y&amp;a=1", "/packed", "/z"])
             .page("/x?utm_source=y&a=1", Answer::html(body))
             // The same bytes once they are unpacked, not as they were sent.
-            .page("/packed", Answer::gzip(packed))
+            .page("/packed", Answer::gzip(body))
             .page("/z", Answer::with_type(200, "image/png", vec![7; 99]))
             // `rel=canonical` is a link.
             .page(
@@ -216,46 +138,24 @@ fn what_a_page_says_of_itself_is_told() {
             ),
     ]);
     let crawl = Place::new();
-    crawl.crawl(&[&web.url(0, "/")]);
-    let all = pages(&crawl, &[]);
-    let of = |path: &str| {
-        let url = web.url(0, path);
-        let mut found = all.iter().filter(|page| page["url"] == *url);
-        found.next().unwrap_or_else(|| panic!("no page {path}"))
-    };
-    let page = of("/x?utm_source=y&a=1");
-    assert_eq!(page["canonical"], web.url(0, "/x?a=1"));
-    assert_eq!(page["canonical_hint"], web.url(0, "/echt"));
-    assert_eq!(page["title"], "Der Titel");
-    assert_eq!(page["language"], "de");
-    assert_eq!(page["via"], web.url(0, "/"));
-    assert_eq!(page["mime"], "text/html; charset=utf-8");
-    assert_eq!(page["size"], body.len());
-    let words = "Ein Text mit genug W\u{f6}rtern, damit er gilt.";
-    assert_eq!(text(page, "text").trim(), words);
-    let packed = of("/packed");
-    assert_eq!(packed["verdict"], "raw");
-    assert_eq!(text(packed, "text").trim(), words);
-    assert_eq!(of("/z")["text"], Value::Null);
-    assert_eq!(of("/z")["words"], Value::Null);
-    assert!(text(of("/echt"), "text").contains("ohne Auszeichnung"));
-    assert_eq!(of("/echt")["canonical"], web.url(0, "/echt"));
+    // A page is judged before the next is asked for: the first of two that are the same is the
+    // original.
+    crawl.crawl(&[&web.url(0, "/"), "--delay", "20ms"]);
+    let told = crawl.told(&[]).into();
+    assert_snapshot!("what_pages_say_of_themselves", steady(&told, &web));
 }
 
 #[test]
 fn a_follower_sees_each_page_once_also_over_a_kill() {
-    let web = Web::start(vec![site(40)]);
+    let web = Web::start(vec![linking(&numbered(40))]);
     let crawl = Place::new();
     let config = crawl.file("config.toml", "[archive]\nmax_log = \"2KB\"\n");
     // robots.txt and so many pages are answered, the rest is held.
     web.hold_after(11);
     let first = crawl.start(&[&web.url(0, "/"), "--config", &config]);
     assert!(web.wait_for_requests(12, PATIENCE));
-    let mut follower = Follower::start(&crawl, &[]);
-    let mut seen = Vec::new();
-    while seen.len() < 10 {
-        seen.extend(Some(follower.next().expect("ten pages are committed")));
-    }
+    let mut follower = crawl.follow(&[]);
+    let mut seen: Vec<_> = follower.by_ref().take(10).collect();
     first.signal(Signal::KILL);
     first.end().expect(128 + 9);
     follower
@@ -263,9 +163,7 @@ fn a_follower_sees_each_page_once_also_over_a_kill() {
         .wait_for_line("the last process that crawled here was killed");
     web.release();
     crawl.crawl(&["--config", &config]);
-    while let Some(url) = follower.next() {
-        seen.push(url);
-    }
+    seen.extend(&mut follower);
     follower.running.end().expect(0);
     assert!(std::fs::exists(crawl.data().join("log/fetch-000002.jsonl")).expect("it is ours"));
     let once: BTreeSet<_> = seen.iter().cloned().collect();
@@ -276,47 +174,41 @@ fn a_follower_sees_each_page_once_also_over_a_kill() {
 
 #[test]
 fn reading_beside_a_crawl_tells_what_is_committed_by_then() {
-    let web = Web::start(vec![site(20)]);
+    let web = Web::start(vec![linking(&numbered(20))]);
     web.hold_after(6);
     let crawl = Place::new();
     let running = crawl.start(&[&web.url(0, "/")]);
     assert!(web.wait_for_requests(7, PATIENCE));
     // The host is visited one at a time: the page before the last is committed, or soon will be.
-    let mut follower = Follower::start(&crawl, &[]);
-    let first: Vec<_> = (0..5)
-        .map(|_| follower.next().expect("five are answered"))
-        .collect();
-    let so_far = pages(&crawl, &[]);
+    let mut follower = crawl.follow(&[]);
+    let first: Vec<_> = follower.by_ref().take(5).collect();
+    let so_far = crawl.told(&[]);
     let urls: Vec<&str> = so_far.iter().map(|page| text(page, "url")).collect();
     assert_eq!(urls, first);
     running.signal(Signal::TERM);
     web.release();
     running.end().expect(0);
     let mut seen: BTreeSet<_> = first.into_iter().collect();
-    while let Some(url) = follower.next() {
-        assert!(seen.insert(url));
-    }
+    assert!(follower.by_ref().all(|url| seen.insert(url)));
     follower.running.end().expect(0);
     assert_eq!(seen, crawl.pages().into_keys().collect());
 }
 
 #[test]
 fn reading_goes_on_behind_any_position() {
-    let web = Web::start(vec![site(12)]);
+    let web = Web::start(vec![linking(&numbered(12))]);
     let crawl = Place::new();
     let config = crawl.file("config.toml", "[archive]\nmax_log = \"2KB\"\n");
     crawl.crawl(&[&web.url(0, "/"), "--config", &config]);
-    let all = pages(&crawl, &["--no-text"]);
+    let all = crawl.told(&["--no-text"]);
     assert_eq!(all.len(), 13);
     for (at, page) in all.iter().enumerate() {
         let after = text(page, "position");
-        assert_eq!(
-            pages(&crawl, &["--no-text", "--after", after]),
-            all[at + 1..]
-        );
+        assert_eq!(crawl.told(&["--no-text", "--after", after]), all[at + 1..]);
     }
     let refused = |position: &str, reason: &str| {
-        run(command(&crawl, &["--after", position]))
+        crawl
+            .ask(&["pages", "--after", position])
             .expect(2)
             .says(&["error: ", reason]);
     };
@@ -327,12 +219,12 @@ fn reading_goes_on_behind_any_position() {
 
 #[test]
 fn a_reader_that_leaves_ends_it_well_also_while_nothing_happens() {
-    let web = Web::start(vec![site(20)]);
+    let web = Web::start(vec![linking(&numbered(20))]);
     web.hold_after(4);
     let crawl = Place::new();
     let _running = crawl.start(&[&web.url(0, "/")]);
     assert!(web.wait_for_requests(5, PATIENCE));
-    let mut follower = Follower::start(&crawl, &["--unique"]);
+    let mut follower = crawl.follow(&["--unique"]);
     assert_eq!(follower.next(), Some(web.url(0, "/")));
     drop(follower.lines);
     follower.running.end().expect(0);
@@ -347,20 +239,15 @@ fn a_page_that_is_visited_again_is_told_again() {
         Answer::status(500),
         Answer::html(home),
     ];
-    let web = Web::start(vec![Site::new().page_in_turn("/", answers)]);
+    let web = Web::start(vec![leaves().robots("").page_in_turn("/", answers)]);
     let crawl = Place::new();
     let config = "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"50ms\"\n";
-    let config = crawl.file("config.toml", config);
-    let mut command = gleaner(&["daemon", &web.url(0, "/"), "--config", &config]);
-    let running = Running::start({
-        command.arg("--data-dir").arg(crawl.data());
-        command
-    });
+    let running = crawl.daemon_by(config, &[&web.url(0, "/")]);
     // robots.txt, four visits that are over when the fifth begins.
     assert!(web.wait_for_requests(6, PATIENCE));
     running.signal(Signal::TERM);
     running.end().expect(0);
-    let told = pages(&crawl, &[]);
+    let told = crawl.told(&[]);
     let verdicts: Vec<_> = told.iter().map(|page| text(page, "verdict")).collect();
     assert_eq!(
         verdicts[..4],
@@ -374,9 +261,7 @@ fn a_page_that_is_visited_again_is_told_again() {
     assert_eq!(told[1]["text"], told[0]["text"]);
     assert_eq!(told[2]["text"], Value::Null);
     assert_eq!(told[3]["text"], told[0]["text"]);
-    let mut command = gleaner(&["why", &web.url(0, "/"), "--json", "--data-dir"]);
-    command.arg(crawl.data());
-    let why: Value = serde_json::from_str(&run(command).expect(0).stdout).expect("one object");
+    let why = crawl.ask(&["why", &web.url(0, "/"), "--json"]).json();
     assert_eq!(why["visit"]["verdict"], "unique");
     assert_eq!(why["visit"]["status"], 200);
     assert_eq!(why["visit"]["original_record"], told[0]["record"]);
@@ -385,11 +270,11 @@ fn a_page_that_is_visited_again_is_told_again() {
 #[test]
 fn without_a_crawl_there_are_no_pages() {
     let crawl = Place::new();
-    let output = run(command(&crawl, &["--follow"])).expect(3);
+    let output = crawl.ask(&["pages", "--follow"]).expect(3);
     output.says(&["there is no crawl in"]);
     std::fs::create_dir(crawl.data()).expect("it is ours");
     let version = crawl.data().join("version");
     std::fs::write(version, "gleaner data directory, format 1\n").expect("it is ours");
-    let output = run(command(&crawl, &[])).expect(3);
+    let output = crawl.ask(&["pages"]).expect(3);
     output.says(&["has another format", "format 1"]);
 }

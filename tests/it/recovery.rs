@@ -1,29 +1,24 @@
 //! Parts of the state are damaged or lost between two runs: what can be rebuilt is, and the crawl
 //! goes on as if nothing had happened; what cannot is refused, and nothing is made worse.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{Place, page};
+use crate::corpus;
+use crate::run::{Place, anchors, numbered, page, run};
 use crate::web::{Answer, Site, Web};
 
 /// Pages that are the same on both hosts, byte for byte and, in other markup, word for word.
 fn site(host: usize, pages: usize) -> Site {
-    let links: Vec<String> = (0..pages).map(|number| format!("/{number}")).collect();
-    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let home = page(&format!("home of {host}"), &[]) + &anchors(numbered(pages));
     Site::new()
-        .page("/", Answer::html(page(&format!("home of {host}"), &links)))
+        .page("/", Answer::html(home))
         .otherwise(move |request| {
             let number: usize = request.path.trim_start_matches('/').parse().unwrap_or(0);
-            let word = |n: usize| (n * n * 31 + (n + 7) * (number + 3) * 977) % 4_001;
-            let words: Vec<_> = (0..80).map(|n| format!("w{}", word(n))).collect();
-            let text = words.join(" ");
+            let text = corpus::text(number as u64, 80);
             // Odd pages have another markup on the second host.
-            let attribute = if number % 2 == 1 && host == 1 {
-                " class=x"
-            } else {
-                ""
-            };
+            let attribute = [" class=x", ""][usize::from(number % 2 == 0 || host == 0)];
             Answer::html(format!("<title>{number}</title><p{attribute}>{text}</p>"))
         })
 }
@@ -48,15 +43,9 @@ fn check(damage: impl Fn(&Path), said: &str) {
     assert_eq!(verdict("raw"), PAGES as u64 / 2, "{counters:?}");
     assert_eq!(verdict("normalized"), PAGES as u64 / 2, "{counters:?}");
     assert_eq!(verdict("unique"), PAGES as u64 + 2, "{counters:?}");
-    let mut asked: Vec<_> = web
-        .requests()
-        .into_iter()
-        .map(|request| (request.host, request.path))
-        .collect();
-    let requests = asked.len();
-    asked.sort();
-    asked.dedup();
-    assert_eq!(asked.len(), requests, "something was asked for twice");
+    let requests = web.requests();
+    let asked: BTreeSet<_> = requests.iter().map(|it| (it.host, &it.path)).collect();
+    assert_eq!(asked.len(), requests.len(), "something was asked for twice");
     crawl.records();
     // What was rebuilt stays so.
     let output = crawl.crawl(&[&web.url(0, "/")]);
@@ -67,19 +56,14 @@ fn check(damage: impl Fn(&Path), said: &str) {
 /// The files of a folder whose names begin with one of these.
 fn files(folder: &Path, beginnings: &[&str]) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder is there");
-    let found: Vec<_> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| {
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            beginnings
-                .iter()
-                .any(|beginning| name.starts_with(beginning))
-        })
-        .collect();
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        beginnings
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
+    };
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let found: Vec<_> = files.filter(is_one).collect();
     assert!(!found.is_empty(), "{beginnings:?} in {}", folder.display());
     found
 }
@@ -152,8 +136,7 @@ fn a_lost_store_is_refused_and_the_archive_is_left_alone() {
     crawl.crawl(&[&web.url(0, "/")]);
     let before = crawl.records().len();
     fs::remove_dir_all(crawl.data().join("store")).expect("the store is removed");
-    let output = crate::run::run(crawl.command(&[&web.url(0, "/")]));
-    assert_eq!(output.code, 3, "{output:?}");
-    assert!(output.stderr.contains("its store is missing"), "{output:?}");
+    let output = run(crawl.command(&[&web.url(0, "/")]));
+    output.expect(3).says(&["its store is missing"]);
     assert_eq!(crawl.records().len(), before);
 }

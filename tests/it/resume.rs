@@ -2,16 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::run::{PATIENCE, Place, page};
+use crate::run::{PATIENCE, Place, linking, numbered, page};
 use crate::web::{Answer, Site, Web};
 
 /// A host of `/` and pages `/0` to `/n`.
 fn host(pages: usize) -> Site {
-    let links: Vec<String> = (0..pages).map(|number| format!("/{number}")).collect();
-    let links: Vec<&str> = links.iter().map(String::as_str).collect();
-    Site::new()
-        .page("/", Answer::html(page("home", &links)))
-        .otherwise(|request| Answer::html(page(&format!("page {}", request.path), &[])))
+    linking(&numbered(pages))
 }
 
 /// Requests for anything but robots.txt, by host and path.
@@ -124,12 +120,9 @@ fn changed_settings_of_some_hosts_are_told() {
     let seed = web.url(0, "/");
     crawl.crawl(&[&seed, "--max-pages", "1"]);
     let check = |entry: &str, expected: &[&str]| {
-        let config = crawl.file("config.toml", entry);
-        let output = crawl.crawl(&["--max-pages", "1", "--config", &config]);
-        let told = output
-            .stderr
-            .lines()
-            .filter_map(|it| it.strip_prefix("changed setting: "));
+        let output = crawl.crawl_by(entry, &["--max-pages", "1"]);
+        let lines = output.stderr.lines();
+        let told = lines.filter_map(|it| it.strip_prefix("changed setting: "));
         assert_eq!(told.collect::<Vec<_>>(), expected);
     };
     let two = "[[domain]]\nmatch = [\"a.example\", \"*.b.example\"]\npoliteness.attempts = 4\n";
@@ -172,6 +165,7 @@ fn status_tells_the_state_while_a_crawl_runs_and_after() {
     let seed = web.url(0, "/");
     let running = crawl.start(&[&seed]);
     assert!(web.wait_for_requests(7, PATIENCE));
+    assert_eq!(crawl.follow(&[]).take(5).count(), 5);
     // The status is written once a second; each look at it is a process of its own.
     let status = loop {
         let status = crawl.status();

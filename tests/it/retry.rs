@@ -1,6 +1,6 @@
 //! Failed URLs that are tried again: by themselves, and because a person asks.
 
-use crate::run::{Output, PATIENCE, Place, gleaner, page, run};
+use crate::run::{Output, PATIENCE, Place, page};
 use crate::web::{Answer, Site, Web};
 
 /// No waits, and one attempt.
@@ -18,9 +18,7 @@ fn site() -> Site {
 }
 
 fn retry(place: &Place, arguments: &[&str]) -> Output {
-    let mut command = gleaner(&["retry"]);
-    command.args(arguments).arg("--data-dir").arg(place.data());
-    run(command)
+    place.ask(&[&["retry"], arguments].concat())
 }
 
 fn times(web: &Web, path: &str) -> usize {
@@ -38,8 +36,7 @@ fn counts(place: &Place) -> (u64, u64, u64) {
 fn what_failed_is_put_back_by_class_and_host() {
     let web = Web::start(vec![site()]);
     let place = Place::new();
-    let config = place.file("config.toml", ONE_ATTEMPT);
-    place.crawl(&[&web.url(0, "/"), "--config", &config]);
+    place.crawl_by(ONE_ATTEMPT, &[&web.url(0, "/")]);
     assert_eq!(counts(&place), (2, 1, 0));
     for others in [
         &["--class", "timeout,dns"][..],
@@ -58,7 +55,7 @@ fn what_failed_is_put_back_by_class_and_host() {
     // Once is enough.
     let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
     assert_eq!(said, "requeued 0 URLs\n");
-    place.crawl(&["--config", &config]);
+    place.crawl_by(ONE_ATTEMPT, &[]);
     assert_eq!(counts(&place), (3, 0, 0));
     assert_eq!(times(&web, "/a"), 2);
 }
@@ -75,7 +72,7 @@ fn a_crawl_that_runs_puts_back_what_failed() {
     // The failure may not be committed yet.
     let said = loop {
         let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
-        if !said.starts_with("0 URLs") {
+        if !said.starts_with("requeued 0 ") {
             break said;
         }
     };
@@ -88,22 +85,16 @@ fn a_crawl_that_runs_puts_back_what_failed() {
 
 #[test]
 fn a_parked_host_is_asked_again_at_once() {
-    let answers = vec![
-        Answer::status(503),
-        Answer::status(503),
-        Answer::status(503),
-        Answer::status(404),
-    ];
+    let answers = [503, 503, 503, 404].map(Answer::status).to_vec();
     let web = Web::start(vec![site().page_in_turn("/robots.txt", answers)]);
     let place = Place::new();
     let text = "[politeness]\ndelay = \"0s\"\nbackoff = \"1ms\"\n";
-    let config = place.file("config.toml", text);
-    place.crawl(&[&web.url(0, "/"), "--config", &config]);
+    place.crawl_by(text, &[&web.url(0, "/")]);
     let counters = place.status().counters;
     assert_eq!((counters.pages, counters.parked), (0, 1));
     let said = retry(&place, &["--class", "overloaded"]).expect(0).stdout;
     assert!(said.contains("1 hosts no longer wait"), "{said}");
-    place.crawl(&["--config", &config]);
+    place.crawl_by(text, &[]);
     let counters = place.status().counters;
     assert_eq!(
         (counters.pages, counters.parked, counters.queued),

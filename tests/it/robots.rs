@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::run::{Place, gleaner, page, run};
+use gleaner::engine::Counters;
+
+use crate::run::{Place, page};
 use crate::web::{Answer, Request, Site, Web};
 
 /// Settings that make the waits between attempts short.
@@ -12,9 +14,7 @@ const SHORT_BACKOFF: &str = "[politeness]\nbackoff = \"10ms\"\nmax_backoff = \"1
 fn crawl(sites: Vec<Site>, arguments: &[&str]) -> (Vec<Request>, Place) {
     let web = Web::start(sites);
     let place = Place::new();
-    let config = place.file("config.toml", SHORT_BACKOFF);
-    let seed = web.url(0, "/");
-    place.crawl(&[&[&*seed, "--config", &config], arguments].concat());
+    place.crawl_by(SHORT_BACKOFF, &[&[&*web.url(0, "/")], arguments].concat());
     (web.requests(), place)
 }
 
@@ -68,28 +68,23 @@ fn check_unreachable(answer: Answer) {
     let answers = vec![answer.clone(), answer.clone(), answer, Answer::status(404)];
     let web = Web::start(vec![site().page_in_turn("/robots.txt", answers)]);
     let place = Place::new();
-    let config = place.file("config.toml", &format!("{SHORT_BACKOFF}park = \"2s\"\n"));
-    let seed = web.url(0, "/");
+    let settings = format!("{SHORT_BACKOFF}park = \"2s\"\n");
     // A host that is asked for ever must fail this test too.
-    let arguments = [&*seed, "--config", &config, "--max-duration", "20s"];
-    place.crawl(&arguments);
+    let arguments = [&*web.url(0, "/"), "--max-duration", "20s"];
+    place.crawl_by(&settings, &arguments);
     assert_eq!(paths(&web.requests()), ["/robots.txt"; 3]);
     let counters = place.status().counters;
     assert_eq!((counters.pages, counters.forbidden), (0, 0));
-    let parked = (counters.queued, counters.parked, counters.parked_hosts);
-    assert_eq!(parked, (1, 1, 1));
+    let of = |counters: &Counters| (counters.queued, counters.parked, counters.parked_hosts);
+    assert_eq!(of(&counters), (1, 1, 1));
     web.clear_log();
     // Until the time that it is parked is over, nothing is done.
     while place.status().counters.pages == 0 {
-        place.crawl(&arguments);
+        place.crawl_by(&settings, &arguments);
     }
     let wanted = ["/robots.txt", "/", "/a", "/private/b"];
     assert_eq!(paths(&web.requests()), wanted);
-    let counters = place.status().counters;
-    assert_eq!(
-        (counters.queued, counters.parked, counters.parked_hosts),
-        (0, 0, 0)
-    );
+    assert_eq!(of(&place.status().counters), (0, 0, 0));
 }
 
 #[test]
@@ -180,16 +175,15 @@ fn each_wish_about_links_has_a_switch() {
     let check = |settings: &str, expected: &[&str]| {
         let web = Web::start(vec![site()]);
         let place = Place::new();
-        let config = place.file("config.toml", settings);
         let seeds = ["/", "/meta", "/header"].map(|path| web.url(0, path));
-        place.crawl(&[&seeds[0], &seeds[1], &seeds[2], "--config", &config]);
+        place.crawl_by(settings, &seeds.each_ref().map(String::as_str));
         let requests = web.requests();
         let mut asked = paths(&requests);
         asked.retain(|path| !["/robots.txt", "/", "/meta", "/header"].contains(path));
         asked.sort_unstable();
         assert_eq!(asked, expected, "{settings}");
-        let left = place.status().counters.links.get("nofollow").copied();
-        assert_eq!(left.unwrap_or(0), 7 - expected.len() as u64, "{settings}");
+        let left = place.links("nofollow");
+        assert_eq!(left, 7 - expected.len() as u64, "{settings}");
     };
     check("", &["/a", "/both"]);
     check("[crawl]\nrel_nofollow = \"ignore\"", &["/a", "/both", "/n"]);
@@ -229,14 +223,10 @@ fn what_pages_ask_of_robots_is_told_with_them() {
     let place = Place::new();
     place.crawl(&[&web.url(0, "/")]);
     let pages = |arguments: &[&str]| {
-        let mut command = gleaner(&["pages", "--no-text"]);
-        command.args(arguments).arg("--data-dir").arg(place.data());
-        let mut pages = BTreeMap::new();
-        for line in run(command).expect(0).stdout.lines() {
-            let line: serde_json::Value = serde_json::from_str(line).expect("an object a line");
-            pages.insert(line["url"].to_string(), line["robots"].to_string());
-        }
-        pages
+        let told = place.told(&[&["--no-text"], arguments].concat());
+        let told = told.iter();
+        told.map(|page| (page["url"].to_string(), page["robots"].to_string()))
+            .collect::<BTreeMap<_, _>>()
     };
     let url = |path: &str| format!("\"{}\"", web.url(0, path));
     let asked = pages(&[]);
@@ -271,24 +261,18 @@ fn robots_txt_can_be_ignored_at_some_hosts() {
     let own = own.trim_start_matches("http://");
     let place = Place::new();
     let text = format!("[[domain]]\nmatch = [\"{own}\"]\ncrawl.robots = \"ignore\"\n");
-    let config = place.file("config.toml", &text);
-    let arguments = [
-        &*seed,
-        "--config",
-        &config,
-        "--scope",
-        "any",
-        "--allow-private",
-    ];
+    let arguments = [&*seed, "--scope", "any", "--allow-private"];
     place
-        .crawl(&arguments)
+        .crawl_by(&text, &arguments)
         .says(&["warning: ignoring robots.txt of 127.0.7.2"]);
-    let asked = |host| -> Vec<String> {
-        let requests = web.requests().into_iter().filter(|it| it.host == host);
-        requests.map(|it| it.path).collect()
-    };
-    assert_eq!(asked(0), ["/robots.txt", "/"]);
-    assert_eq!(asked(1), ["/", "/private/b"]);
+    assert_eq!(
+        paths(&web.requests()),
+        ["/robots.txt", "/", "/", "/private/b"]
+    );
+    assert_eq!(
+        (web.asked(0), web.asked(1).len()),
+        (vec!["/".to_owned()], 2)
+    );
     let records = place.records();
     let info = String::from_utf8_lossy(&records[0].block);
     let told = format!("robots: obey (RFC 9309), but ignore at {own}\r\n");

@@ -4,7 +4,8 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::run::{Output, Place, about, anchors, gleaner, run};
+use crate::corpus::words;
+use crate::run::{Output, Place, about, anchors, run};
 use crate::web::{Answer, Site, Web};
 
 /// Exit code where a data directory cannot be used.
@@ -12,13 +13,6 @@ const DIRECTORY: i32 = 3;
 
 /// That of SIGKILL.
 const KILLED: i32 = 137;
-
-/// `count` words, the same ones for the same seed.
-fn words(seed: usize, count: usize) -> Vec<String> {
-    (0..count)
-        .map(|at| format!("word{}", (at * at * 7 + at * 13 + seed * 1_013) % 4_001))
-        .collect()
-}
 
 /// `words` with `edits` of them replaced, far from one another.
 fn edited(words: &[String], edits: usize) -> Vec<String> {
@@ -52,10 +46,8 @@ fn settings(crawl: &Place, text: &str) -> [String; 2] {
 }
 
 fn crawl_by(crawl: &Place, text: &str, seeds: &[String]) -> Output {
-    let [flag, file] = settings(crawl, text);
-    let seeds = seeds.iter().map(String::as_str);
-    let arguments: Vec<&str> = seeds.chain([&*flag, &*file]).collect();
-    crawl.crawl(&arguments)
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    crawl.crawl_by(text, &seeds)
 }
 
 /// The verdict on a URL.
@@ -235,9 +227,7 @@ fn what_is_sent_in_place_of_a_page_is_no_original() {
     let counters = crawl.status().counters;
     let count = |reason: &str| counters.ineligible.get(reason).copied();
     assert_eq!((count("challenge"), count("consent")), (Some(2), Some(1)));
-    let mut why = gleaner(&["why", &web.url(0, "/a"), "--data-dir"]);
-    why.arg(crawl.data());
-    let said = run(why).expect(0).stdout;
+    let said = crawl.ask(&["why", &web.url(0, "/a")]).expect(0).stdout;
     assert!(said.contains("ineligible (challenge: a CAPTCHA"), "{said}");
 
     let crawl = Place::new();
@@ -262,13 +252,10 @@ fn a_short_text_under_many_urls_is_told_by_its_repetition() {
         site_of.push(home(name, &links).otherwise(move |request| {
             match request.path.strip_prefix("/item/") {
                 Some(item) => gone(item),
-                None => html(
-                    "",
-                    &words(
-                        request.path.len() + request.path.as_bytes()[9] as usize,
-                        200,
-                    ),
-                ),
+                None => {
+                    let seed = request.path.len() as u64 + u64::from(request.path.as_bytes()[9]);
+                    html("", &words(seed, 200))
+                }
             }
         }));
     }
@@ -281,9 +268,10 @@ fn a_short_text_under_many_urls_is_told_by_its_repetition() {
     for n in 9..14 {
         assert_eq!(verdict_of(n), "ineligible", "{n}");
     }
-    let mut why = gleaner(&["why", &web.url(0, "/item/0x"), "--data-dir"]);
-    why.arg(crawl.data());
-    let said = run(why).expect(0).stdout;
+    let said = crawl
+        .ask(&["why", &web.url(0, "/item/0x")])
+        .expect(0)
+        .stdout;
     assert!(said.contains("ineligible (repeated"), "{said}");
     // Withdrawn: it is nobody's original any more, not even after a restart.
     crawl.crawl(&[&web.url(1, "/item/3x")]);
@@ -296,15 +284,11 @@ fn stories(edits: usize) -> Web {
     let links: Vec<&str> = paths.iter().map(String::as_str).collect();
     let site = |host: usize| {
         home(&format!("host {host}"), &links).otherwise(move |request| {
-            let text = words(request.path.as_bytes()[7] as usize, 300);
-            html(
-                "",
-                &if host == 0 {
-                    text
-                } else {
-                    edited(&text, edits)
-                },
-            )
+            let text = words(request.path.as_bytes()[7].into(), 300);
+            match host {
+                0 => html("", &text),
+                _ => html("", &edited(&text, edits)),
+            }
         })
     };
     Web::start(vec![site(0), site(1)])
@@ -320,17 +304,10 @@ fn signatures_find_what_is_alike_in_eight_tenths() {
     // 0.87 of the shingles are common.
     let web = stories(4);
     let crawl = Place::new();
-    crawl_by(
-        &crawl,
-        "[dedup]\nmethod = \"minhash\"\n",
-        &[web.url(0, "/")],
-    );
+    let minhash = "[dedup]\nmethod = \"minhash\"\n";
+    crawl_by(&crawl, minhash, &[web.url(0, "/")]);
     // What was stored is found again by another process.
-    crawl_by(
-        &crawl,
-        "[dedup]\nmethod = \"minhash\"\n",
-        &[web.url(1, "/")],
-    );
+    crawl_by(&crawl, minhash, &[web.url(1, "/")]);
     assert_eq!(count(&crawl, "near"), 8);
     // Nothing beyond 0 bits may be found by SimHash: it is the bands that find.
     let crawl = Place::new();

@@ -1,11 +1,9 @@
 //! Sitemaps in a crawl: which are asked for, what of what they list is visited, and what is told.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 
-use crate::run::{PATIENCE, Place, Running, gleaner, only, page, run};
-use crate::web::{Answer, Site, Web};
+use crate::run::{PATIENCE, Place, leaves, only, page, run};
+use crate::web::{Answer, Web};
 
 /// A sitemap of these URLs.
 fn sitemap(urls: &[&str]) -> Answer {
@@ -30,19 +28,9 @@ fn as_xml(xml: String) -> Answer {
     answer
 }
 
-/// A host with a page for everything, and a robots.txt.
-fn leaves(robots: &str) -> Site {
-    let site = Site::new().otherwise(|request| Answer::html(page(&request.path, &[])));
-    site.robots(robots)
-}
-
 /// What was asked of a host, but for robots.txt, sorted.
 fn asked(web: &Web, host: usize) -> Vec<String> {
-    let requests = web.requests().into_iter();
-    let mut paths: Vec<String> = requests
-        .filter(|request| request.host == host && request.path != "/robots.txt")
-        .map(|request| request.path)
-        .collect();
+    let mut paths = web.asked(host);
     paths.sort();
     paths
 }
@@ -51,7 +39,8 @@ fn asked(web: &Web, host: usize) -> Vec<String> {
 fn pages_that_only_a_sitemap_lists_are_visited() {
     let mut packed = sitemap(&["{host0}/packed", "{host0}/a?utm_source=map"]);
     packed.gzip = true;
-    let site = leaves("User-agent: *\nDisallow: /no\nSitemap: {host0}/index.xml\n")
+    let site = leaves()
+        .robots("User-agent: *\nDisallow: /no\nSitemap: {host0}/index.xml\n")
         .page("/", Answer::html(page("home", &["/a"])))
         .page("/index.xml", index(&["{host0}/one.xml", "{host0}/two.xml"]))
         .page("/one.xml", packed)
@@ -59,22 +48,20 @@ fn pages_that_only_a_sitemap_lists_are_visited() {
             "/two.xml",
             sitemap(&["{host0}/plain", "{host0}/no/x", "{host1}/elsewhere"]),
         );
-    let web = Web::start(vec![site, leaves("")]);
+    let web = Web::start(vec![site, leaves().robots("")]);
     let crawl = Place::new();
     let seed = web.url(0, "/");
     let output = crawl.crawl(&[&seed]);
-    assert_eq!(
-        asked(&web, 0),
-        [
-            "/",
-            "/a",
-            "/index.xml",
-            "/one.xml",
-            "/packed",
-            "/plain",
-            "/two.xml"
-        ]
-    );
+    let expected = [
+        "/",
+        "/a",
+        "/index.xml",
+        "/one.xml",
+        "/packed",
+        "/plain",
+        "/two.xml",
+    ];
+    assert_eq!(asked(&web, 0), expected);
     assert!(asked(&web, 1).is_empty());
     assert_eq!(crawl.pages().len(), 4);
     assert!(output.stdout.contains("sitemaps"), "{output:#?}");
@@ -92,11 +79,7 @@ fn pages_that_only_a_sitemap_lists_are_visited() {
     let records = crawl.records();
     only(&records, "response", &web.url(0, "/index.xml"));
 
-    let why = |path: &str| {
-        let mut command = gleaner(&["why", &web.url(0, path), "--data-dir"]);
-        command.arg(crawl.data());
-        run(command).expect(0).stdout
-    };
+    let why = |path: &str| crawl.ask(&["why", &web.url(0, path)]).expect(0).stdout;
     let told = why("/plain");
     assert!(told.contains(&web.url(0, "/two.xml")), "{told}");
     assert!(told.contains("at depth 1"), "{told}");
@@ -115,15 +98,13 @@ fn pages_that_only_a_sitemap_lists_are_visited() {
 #[test]
 fn where_sitemaps_are_looked_for_can_be_chosen() {
     let check = |robots: &str, arguments: &[&str], settings: &str, expected: &[&str]| {
-        let site = leaves(robots)
+        let site = leaves()
+            .robots(robots)
             .page("/own.xml", sitemap(&["{host0}/own"]))
             .page("/sitemap.xml", sitemap(&["{host0}/well-known"]));
         let web = Web::start(vec![site]);
         let crawl = Place::new();
-        let file = crawl.file("own.toml", settings);
-        let seed = web.url(0, "/");
-        let arguments = [&[&*seed, "--config", &file], arguments].concat();
-        crawl.crawl(&arguments);
+        crawl.crawl_by(settings, &[&[&*web.url(0, "/")], arguments].concat());
         assert_eq!(asked(&web, 0), expected, "{robots:?} {settings:?}");
     };
     let named = "Sitemap: {host0}/own.xml";
@@ -144,7 +125,8 @@ fn where_sitemaps_are_looked_for_can_be_chosen() {
 #[test]
 fn a_sitemap_or_a_feed_can_be_a_seed() {
     let feed = "<rss><channel><item><link>{host0}/entry</link></item></channel></rss>";
-    let site = leaves("")
+    let site = leaves()
+        .robots("")
         .page("/map", sitemap(&["{host0}/listed"]))
         .page("/feed", as_xml(feed.to_owned()));
     let web = Web::start(vec![site]);
@@ -157,13 +139,15 @@ fn a_sitemap_or_a_feed_can_be_a_seed() {
 
 #[test]
 fn a_sitemap_may_be_elsewhere_but_leads_nowhere_else() {
-    let site = leaves("Sitemap: {host1}/map.xml\nSitemap: /moved.xml\n")
+    let site = leaves()
+        .robots("Sitemap: {host1}/map.xml\nSitemap: /moved.xml\n")
         .page("/moved.xml", Answer::redirect(302, "{host1}/other.xml"));
-    let other = leaves("User-agent: *\nDisallow: /private\nSitemap: {host1}/its-own.xml")
+    let other = leaves()
+        .robots("User-agent: *\nDisallow: /private\nSitemap: {host1}/its-own.xml")
         .page("/map.xml", index(&["/sub.xml", "{host2}/sub.xml"]))
         .page("/sub.xml", sitemap(&["{host0}/x", "{host1}/y"]))
         .page("/other.xml", sitemap(&["{host0}/moved"]));
-    let web = Web::start(vec![site, other, leaves("")]);
+    let web = Web::start(vec![site, other, leaves().robots("")]);
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/"), "--allow-private"]);
     assert_eq!(asked(&web, 0), ["/", "/moved", "/moved.xml", "/x"]);
@@ -184,7 +168,9 @@ fn languages_of_a_page_are_pages() {
         entry("en")
     );
     let web = Web::start(vec![
-        leaves("Sitemap: {host0}/map.xml").page("/map.xml", as_xml(xml)),
+        leaves()
+            .robots("Sitemap: {host0}/map.xml")
+            .page("/map.xml", as_xml(xml)),
     ]);
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/")]);
@@ -198,7 +184,7 @@ fn languages_of_a_page_are_pages() {
 #[test]
 fn of_a_broken_sitemap_counts_what_can_be_read() {
     let cut = "<urlset><url><loc>{host0}/one</loc></url><url><loc>{host0}/tw";
-    let site = leaves("Sitemap: {host0}/cut.xml\nSitemap: {host0}/none.xml\nSitemap: {host0}/gone.xml\nSitemap: {host0}/list.txt")
+    let site = leaves().robots("Sitemap: {host0}/cut.xml\nSitemap: {host0}/none.xml\nSitemap: {host0}/gone.xml\nSitemap: {host0}/list.txt")
         .page("/cut.xml", as_xml(cut.to_owned()))
         .page("/none.xml", Answer::html(page("none", &["/not-a-link"])))
         .page("/list.txt", Answer::text("{host0}/from-text\n"))
@@ -233,7 +219,7 @@ fn sitemaps_of_a_host_and_indexes_in_a_row_are_bounded() {
         index(&[&leaf, &next])
     };
     let site = || {
-        let mut site = leaves("Sitemap: {host0}/index0");
+        let mut site = leaves().robots("Sitemap: {host0}/index0");
         for number in 0..9 {
             let page = format!("{{host0}}/page{number}");
             site = site
@@ -245,8 +231,7 @@ fn sitemaps_of_a_host_and_indexes_in_a_row_are_bounded() {
     let pages = |settings: &str| {
         let web = Web::start(vec![site()]);
         let crawl = Place::new();
-        let file = crawl.file("own.toml", settings);
-        crawl.crawl(&[&web.url(0, "/"), "--config", &file]);
+        crawl.crawl_by(settings, &[&web.url(0, "/")]);
         let links = crawl.status().counters.links;
         (crawl.pages().len() - 1, links)
     };
@@ -258,7 +243,8 @@ fn sitemaps_of_a_host_and_indexes_in_a_row_are_bounded() {
 
 #[test]
 fn a_page_that_a_sitemap_calls_changed_is_due() {
-    let site = leaves("")
+    let site = leaves()
+        .robots("")
         .page("/", Answer::html(page("home", &["/x"])))
         .page("/x", Answer::html(page("x", &["/map.xml"])))
         .page_with("/map.xml", |_| {
@@ -270,17 +256,12 @@ fn a_page_that_a_sitemap_calls_changed_is_due() {
         });
     let web = Web::start(vec![site]);
     let crawl = Place::new();
-    let file = crawl.file(
-        "own.toml",
-        "[politeness]\ndelay = \"0s\"\n[revisit]\nmin_interval = \"1ms\"\n",
-    );
-    let mut command = gleaner(&["daemon", &web.url(0, "/"), "--config", &file]);
-    command.arg("--data-dir").arg(crawl.data());
-    let running = Running::start(command);
+    let settings = "[politeness]\ndelay = \"0s\"\n[revisit]\nmin_interval = \"1ms\"\n";
+    let running = crawl.daemon_by(settings, &[&web.url(0, "/")]);
     // robots.txt, the home page, x, the sitemap, and x again.
     assert!(web.wait_for_requests(5, PATIENCE));
     running.signal(Signal::TERM);
-    running.end_within(Duration::from_secs(10)).expect(0);
+    running.end().expect(0);
     assert_eq!(asked(&web, 0), ["/", "/map.xml", "/x", "/x"]);
 }
 
@@ -288,23 +269,21 @@ fn a_page_that_a_sitemap_calls_changed_is_due() {
 fn a_sitemap_is_read_again_and_what_is_new_in_it_visited() {
     let before = sitemap(&["{host0}/x"]);
     let after = sitemap(&["{host0}/x", "{host0}/new"]);
-    let site = leaves("Sitemap: {host0}/map.xml").page_in_turn("/map.xml", vec![before, after]);
+    let site = leaves()
+        .robots("Sitemap: {host0}/map.xml")
+        .page_in_turn("/map.xml", vec![before, after]);
     let web = Web::start(vec![site]);
     let crawl = Place::new();
-    let file = crawl.file(
-        "own.toml",
-        "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"100ms\"\n",
-    );
-    let mut command = gleaner(&["daemon", &web.url(0, "/"), "--config", &file]);
-    command.arg("--data-dir").arg(crawl.data());
-    let running = Running::start(command);
+    let settings =
+        "[politeness]\ndelay = \"0s\"\n[revisit]\nmode = \"fixed\"\ninterval = \"100ms\"\n";
+    let running = crawl.daemon_by(settings, &[&web.url(0, "/")]);
     let mut requests = 4;
     while !asked(&web, 0).contains(&"/new".to_owned()) {
         requests += 1;
         assert!(web.wait_for_requests(requests, PATIENCE));
     }
     running.signal(Signal::TERM);
-    running.end_within(Duration::from_secs(10)).expect(0);
+    running.end().expect(0);
     let counters = crawl.status().counters;
     assert_eq!((counters.sitemaps, counters.sitemap_entries), (1, 1));
 }
@@ -316,7 +295,8 @@ fn a_kill_between_the_parts_of_a_sitemap_loses_and_doubles_nothing() {
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     let listed = sitemap(&urls);
     for commit in 3..=6 {
-        let site = leaves("User-agent: *\nDisallow: /x\nSitemap: {host0}/map.xml")
+        let site = leaves()
+            .robots("User-agent: *\nDisallow: /x\nSitemap: {host0}/map.xml")
             .page("/map.xml", listed.clone());
         let web = Web::start(vec![site]);
         let crawl = Place::new();
@@ -326,16 +306,9 @@ fn a_kill_between_the_parts_of_a_sitemap_loses_and_doubles_nothing() {
         assert_ne!(killed.code, 0, "{killed:#?}");
         crawl.crawl(&[&seed]);
         let counters = crawl.status().counters;
-        assert_eq!(
-            (
-                counters.forbidden,
-                counters.pages,
-                counters.sitemaps,
-                counters.queued
-            ),
-            (5_100, 1, 1, 0),
-            "killed after commit {commit}"
-        );
+        let visited = (counters.forbidden, counters.pages, counters.sitemaps);
+        assert_eq!(visited, (5_100, 1, 1), "killed after commit {commit}");
+        assert_eq!(counters.queued, 0, "killed after commit {commit}");
         let mut forbidden: Vec<String> = crawl.log().into_iter().map(|line| line.url).collect();
         forbidden.retain(|url| url.contains("/x"));
         forbidden.sort();

@@ -64,11 +64,7 @@ async fn a_certificate_must_be_vouched_for_be_of_its_time_and_name_the_host() {
     let check = async |name, flaw, trusted: bool, expected: Option<&str>| {
         let config = authority.server(name, flaw, &["h2", "http/1.1"]);
         let address = serve(config, |stream| async { drop(stream) }).await;
-        let files = if trusted {
-            vec![authority.file()]
-        } else {
-            vec![]
-        };
+        let files = trusted.then(|| authority.file()).into_iter().collect();
         match (fetch(&fetcher(address, files), "/").await, expected) {
             (Err(failure), Some(expected)) => {
                 assert_eq!(failure.class, FailureClass::Tls, "{failure:?}");
@@ -85,13 +81,8 @@ async fn a_certificate_must_be_vouched_for_be_of_its_time_and_name_the_host() {
     check(NAME, Flaw::SelfSigned, true, Some("unknownissuer")).await;
     check(NAME, Flaw::Expired, true, Some("expired")).await;
     check(NAME, Flaw::NotYetValid, true, Some("not valid yet")).await;
-    check(
-        "other.example",
-        Flaw::None,
-        true,
-        Some("not valid for name"),
-    )
-    .await;
+    let said = Some("not valid for name");
+    check("other.example", Flaw::None, true, said).await;
 }
 
 #[test]
@@ -114,11 +105,8 @@ fn files_of_roots_that_cannot_be_used_are_named() {
     };
     check("missing.pem", None, "No such file");
     check("empty.pem", Some("hello"), "no certificate");
-    check(
-        "broken.pem",
-        Some("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"),
-        "broken.pem",
-    );
+    let broken = "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
+    check("broken.pem", Some(broken), "broken.pem");
 }
 
 #[tokio::test]
@@ -139,7 +127,7 @@ async fn what_was_spoken_is_recorded() {
     check(authority.old_server(NAME), &["http/1.1", "tls/1.2"]).await;
 }
 
-/// What a server of HTTP/2 was asked: pseudo-header fields and fields, in their order.
+/// What a server of HTTP/2 was asked: method and URL, then fields in their order.
 type Asked = Arc<Mutex<Vec<(String, String)>>>;
 
 #[tokio::test]
@@ -153,25 +141,8 @@ async fn a_request_over_http_2_is_recorded_as_if_by_http_1() {
         async move {
             let mut connection = h2::server::handshake(stream).await.expect("a client");
             while let Some(Ok((request, mut respond))) = connection.accept().await {
-                let mut fields = vec![
-                    (":method".to_owned(), request.method().to_string()),
-                    (
-                        ":authority".to_owned(),
-                        request
-                            .uri()
-                            .authority()
-                            .map(ToString::to_string)
-                            .unwrap_or_default(),
-                    ),
-                    (
-                        ":path".to_owned(),
-                        request
-                            .uri()
-                            .path_and_query()
-                            .map(ToString::to_string)
-                            .unwrap_or_default(),
-                    ),
-                ];
+                let target = format!("{} {}", request.method(), request.uri());
+                let mut fields = vec![("target".to_owned(), target)];
                 fields.extend(request.headers().iter().map(|(name, value)| {
                     let value = String::from_utf8_lossy(value.as_bytes());
                     (name.to_string(), value.into_owned())
@@ -204,10 +175,8 @@ async fn a_request_over_http_2_is_recorded_as_if_by_http_1() {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     let asked = asked.lock().expect("nobody panics with it").clone();
-    let (pseudo, fields) = asked.split_at(3);
-    assert_eq!(pseudo[0].1, "GET");
-    assert_eq!(pseudo[1].1, NAME);
-    assert_eq!(pseudo[2].1, "/a?b=c");
+    let (target, fields) = asked.split_first().expect("a request");
+    assert_eq!(target.1, format!("GET https://{NAME}/a?b=c"));
     assert_eq!(fields, recorded, "every field, in its order");
 }
 
@@ -252,82 +221,74 @@ async fn write_without_end(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8])
     while writer.write_all(&many).await.is_ok() {}
 }
 
+/// Ends each stream for this reason as soon as it is asked for something.
+async fn reset(stream: TlsStream<TcpStream>, reason: h2::Reason) {
+    let mut connection = h2::server::handshake(stream).await.expect("a client");
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        respond.send_reset(reason);
+    }
+}
+
+async fn half_a_body(stream: TlsStream<TcpStream>) {
+    let mut connection = h2::server::handshake(stream).await.expect("a client");
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        let answer = respond.send_response(http::Response::new(()), false);
+        let mut body = answer.expect("it is open");
+        let half = Bytes::from_static(b"half");
+        body.send_data(half, false).expect("it is open");
+        tokio::spawn(async move {
+            // After what was sent, or the reset would overtake it.
+            body.reserve_capacity(1 << 20);
+            let _ = std::future::poll_fn(|context| body.poll_capacity(context)).await;
+            body.send_reset(h2::Reason::CANCEL);
+        });
+    }
+}
+
+async fn go_away(stream: TlsStream<TcpStream>) {
+    let mut connection = h2::server::handshake(stream).await.expect("a client");
+    connection.abrupt_shutdown(h2::Reason::ENHANCE_YOUR_CALM);
+    while let Some(Ok(_)) = connection.accept().await {}
+}
+
+/// Begins a connection, sends a frame, and then another one for ever.
+async fn begin_and_flood(mut stream: TlsStream<TcpStream>, first: Vec<u8>, then: Vec<u8>) {
+    begin(&mut stream).await;
+    let _ = stream.write_all(&first).await;
+    flood(stream, then).await;
+}
+
+async fn garbage(mut stream: TlsStream<TcpStream>) {
+    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+    let _ = stream.shutdown().await;
+}
+
 fn misuses() -> [(&'static str, Misuse); 9] {
     [
-        ("reset", |stream| {
-            Box::pin(async {
-                let mut connection = h2::server::handshake(stream).await.expect("a client");
-                while let Some(Ok((_, mut respond))) = connection.accept().await {
-                    respond.send_reset(h2::Reason::INTERNAL_ERROR);
-                }
-            })
+        ("reset", |it| {
+            Box::pin(reset(it, h2::Reason::INTERNAL_ERROR))
         }),
-        ("refused", |stream| {
-            Box::pin(async {
-                let mut connection = h2::server::handshake(stream).await.expect("a client");
-                while let Some(Ok((_, mut respond))) = connection.accept().await {
-                    respond.send_reset(h2::Reason::REFUSED_STREAM);
-                }
-            })
+        ("refused", |it| {
+            Box::pin(reset(it, h2::Reason::REFUSED_STREAM))
         }),
-        ("goaway", |stream| {
-            Box::pin(async {
-                let mut connection = h2::server::handshake(stream).await.expect("a client");
-                connection.abrupt_shutdown(h2::Reason::ENHANCE_YOUR_CALM);
-                while let Some(Ok(_)) = connection.accept().await {}
-            })
+        ("goaway", |it| Box::pin(go_away(it))),
+        ("half a body", |it| Box::pin(half_a_body(it))),
+        ("pings", |it| {
+            Box::pin(begin_and_flood(it, vec![], frame(6, 0, 0, &[7; 8])))
         }),
-        ("half a body", |stream| {
-            Box::pin(async {
-                let mut connection = h2::server::handshake(stream).await.expect("a client");
-                while let Some(Ok((_, mut respond))) = connection.accept().await {
-                    let mut body = respond
-                        .send_response(http::Response::new(()), false)
-                        .expect("it is open");
-                    body.send_data(Bytes::from_static(b"half"), false)
-                        .expect("it is open");
-                    tokio::spawn(async move {
-                        // After what was sent, or the reset would overtake it.
-                        body.reserve_capacity(1 << 20);
-                        let _ = std::future::poll_fn(|context| body.poll_capacity(context)).await;
-                        body.send_reset(h2::Reason::CANCEL);
-                    });
-                }
-            })
+        ("settings", |it| {
+            Box::pin(begin_and_flood(it, vec![], frame(SETTINGS, 0, 0, &[])))
         }),
-        ("pings", |mut stream| {
-            Box::pin(async move {
-                begin(&mut stream).await;
-                flood(stream, frame(6, 0, 0, &[7; 8])).await;
-            })
+        // Headers that do not end, of fields that are not kept (RFC 7541, section 6.2.2).
+        ("continuations", |it| {
+            let more = frame(9, 0, 1, b"\x00\x01a\x01b");
+            Box::pin(begin_and_flood(it, frame(1, 0, 1, &[0x88]), more))
         }),
-        ("settings", |mut stream| {
-            Box::pin(async move {
-                begin(&mut stream).await;
-                flood(stream, frame(SETTINGS, 0, 0, &[])).await;
-            })
+        ("empty data", |it| {
+            let headers = frame(1, 4, 1, &[0x88]);
+            Box::pin(begin_and_flood(it, headers, frame(0, 0, 1, &[])))
         }),
-        ("continuations", |mut stream| {
-            Box::pin(async move {
-                begin(&mut stream).await;
-                // Headers that do not end, of fields that are not kept (RFC 7541, section 6.2.2).
-                let _ = stream.write_all(&frame(1, 0, 1, &[0x88])).await;
-                flood(stream, frame(9, 0, 1, b"\x00\x01a\x01b")).await;
-            })
-        }),
-        ("empty data", |mut stream| {
-            Box::pin(async move {
-                begin(&mut stream).await;
-                let _ = stream.write_all(&frame(1, 4, 1, &[0x88])).await;
-                flood(stream, frame(0, 0, 1, &[])).await;
-            })
-        }),
-        ("garbage", |mut stream| {
-            Box::pin(async move {
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
-                let _ = stream.shutdown().await;
-            })
-        }),
+        ("garbage", |it| Box::pin(garbage(it))),
     ]
 }
 
@@ -351,17 +312,15 @@ async fn misuse_of_http_2_costs_the_visit_and_nothing_else() {
             .await
             .expect(name)
         {
-            Err(failure) => assert!(
-                matches!(
-                    failure.class,
-                    FailureClass::Disconnect | FailureClass::Protocol | FailureClass::Timeout
-                ),
-                "{name}: {failure:?}"
-            ),
-            Ok(exchange) => assert!(
-                matches!(exchange.cut, Some(Cut::Disconnect | Cut::Time)),
-                "{name}: {exchange:?}"
-            ),
+            Err(failure) => {
+                use FailureClass::{Disconnect, Protocol, Timeout};
+                let is_theirs = matches!(failure.class, Disconnect | Protocol | Timeout);
+                assert!(is_theirs, "{name}: {failure:?}");
+            }
+            Ok(exchange) => {
+                let is_cut = matches!(exchange.cut, Some(Cut::Disconnect | Cut::Time));
+                assert!(is_cut, "{name}: {exchange:?}");
+            }
         }
         // The server is not listened to any longer.
         let end = tokio::time::timeout(PATIENCE, ends.recv()).await;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::run::{Output, Place, gleaner, page, run};
+use crate::run::{Output, Place, numbered, page, run};
 use crate::web::{Answer, Request, Site, Web};
 
 /// The number after `name=` in a query.
@@ -21,9 +21,15 @@ fn words(about: &str) -> String {
 }
 
 /// A page about something of its own.
-fn article(about: &str, links: &[&str]) -> Answer {
+fn article<S: AsRef<str>>(about: &str, links: &[S]) -> Answer {
     let about: String = about.chars().filter(char::is_ascii_alphanumeric).collect();
-    Answer::html(page(&format!("{about} {}", words(&about)), links))
+    let links: Vec<&str> = links.iter().map(AsRef::as_ref).collect();
+    Answer::html(page(&format!("{about} {}", words(&about)), &links))
+}
+
+/// A page that leads nowhere.
+fn leaf(about: &str) -> Answer {
+    article::<&str>(about, &[])
 }
 
 /// A calendar: every month leads to the next and the one before.
@@ -42,25 +48,15 @@ fn month(request: &Request) -> Answer {
 /// The page is the same whatever the path, and leads below itself.
 fn deeper(request: &Request) -> Answer {
     let path = request.bare_path().trim_end_matches('/');
-    let links = [
-        format!("{path}/up/"),
-        format!("{path}/down/"),
-        format!("{path}/x/"),
-    ];
-    let links: Vec<&str> = links.iter().map(String::as_str).collect();
-    Answer::html(page(
-        &format!("a folder like any other {}", words("folder")),
-        &links,
-    ))
+    let links = ["up", "down", "x"].map(|name| format!("{path}/{name}/"));
+    article("a folder like any other", &links)
 }
 
 /// What was asked for, robots.txt aside, and how often.
 fn asked(web: &Web) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
-    for request in web.requests() {
-        if request.path != "/robots.txt" {
-            *asked.entry(request.path).or_default() += 1;
-        }
+    for path in web.asked(0) {
+        *asked.entry(path).or_default() += 1;
     }
     asked
 }
@@ -70,17 +66,12 @@ fn count(asked: &BTreeMap<String, usize>, prefix: &str) -> usize {
     of_prefix.map(|(_, times)| times).sum()
 }
 
+/// What is told of a URL, as JSON and in words.
 #[track_caller]
 fn why(crawl: &Place, url: &str) -> (Value, Output) {
-    let ask = |arguments: &[&str]| {
-        let mut command = gleaner(&["why", url]);
-        command.args(arguments).arg("--data-dir").arg(crawl.data());
-        run(command)
-    };
-    let output = ask(&["--json"]);
     (
-        serde_json::from_str(&output.stdout).expect("one object"),
-        ask(&[]),
+        crawl.ask(&["why", url, "--json"]).json(),
+        crawl.ask(&["why", url]),
     )
 }
 
@@ -89,7 +80,7 @@ fn a_calendar_ends_and_says_why() {
     let web = Web::start(vec![
         Site::new()
             .page("/", article("home", &["/calendar", "/about"]))
-            .page("/about", article("about", &[]))
+            .page("/about", leaf("about"))
             .page_with("/calendar", month),
     ]);
     let crawl = Place::new();
@@ -122,7 +113,6 @@ fn an_archive_by_dates_is_crawled_to_its_end() {
         article(&format!("news of {}", day * 7_919 % 10_007), &links)
     };
     let first: Vec<String> = (1..=12).map(|month| format!("/2020/{month}/28")).collect();
-    let first: Vec<&str> = first.iter().map(String::as_str).collect();
     let web = Web::start(vec![
         Site::new()
             .robots("")
@@ -165,7 +155,6 @@ fn a_path_that_grows_ends() {
 fn a_mirror_is_crawled_whole() {
     let site = || {
         let links: Vec<String> = (0..150).map(|n| format!("/manual/{n}.html")).collect();
-        let links: Vec<&str> = links.iter().map(String::as_str).collect();
         Site::new()
             .page("/", article("home", &links))
             .otherwise(|request| article(request.bare_path(), &["/"]))
@@ -174,40 +163,24 @@ fn a_mirror_is_crawled_whole() {
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/")]);
     let output = crawl.crawl(&[&web.url(1, "/")]);
-    let of_mirror: BTreeSet<String> = web
-        .requests()
-        .into_iter()
-        .filter(|request| request.host == 1)
-        .map(|request| request.path)
-        .collect();
-    assert_eq!(of_mirror.len(), 1 + 1 + 150);
+    let of_mirror = BTreeSet::from_iter(web.asked(1));
+    assert_eq!(of_mirror.len(), 1 + 150);
     assert!(!output.stderr.contains("demoted"), "{output:?}");
 }
 
 #[test]
 fn budgets_of_hosts_and_domains_hold_each_for_its_own() {
     let site = || {
-        let links: Vec<String> = (0..20).map(|n| format!("/{n}")).collect();
-        let links: Vec<&str> = links.iter().map(String::as_str).collect();
         Site::new()
-            .page("/", article("home", &links))
-            .otherwise(|request| article(&format!("page{}", request.path), &[]))
+            .page("/", article("home", &numbered(20)))
+            .otherwise(|request| leaf(&format!("page{}", request.path)))
     };
     let web = Web::start(vec![site(), site()]);
     let crawl = Place::new();
-    let config = crawl.file(
-        "c.toml",
-        "traps.max_pages_per_host = 8\n\
-         [[domain]]\nmatch = [\"127.0.7.2\"]\ntraps.max_pages_per_domain = 5\n",
-    );
-    crawl.crawl(&[&web.url(0, "/"), &web.url(1, "/"), "--config", &config]);
-    let of = |host| {
-        let requests = web.requests().into_iter();
-        requests
-            .filter(|it| it.host == host && it.path != "/robots.txt")
-            .count()
-    };
-    assert_eq!((of(0), of(1)), (8, 5));
+    let budgets = "traps.max_pages_per_host = 8\n\
+         [[domain]]\nmatch = [\"127.0.7.2\"]\ntraps.max_pages_per_domain = 5\n";
+    crawl.crawl_by(budgets, &[&web.url(0, "/"), &web.url(1, "/")]);
+    assert_eq!((web.asked(0).len(), web.asked(1).len()), (8, 5));
     assert_eq!(crawl.links("host-budget"), 13);
     assert_eq!(crawl.links("domain-budget"), 16);
     let (now, _) = why(&crawl, &web.url(0, "/19"));
@@ -222,47 +195,40 @@ fn runs_and_kills_change_no_decision() {
         Site::new()
             .robots("")
             .page("/", article("home", &["/calendar", "/about"]))
-            .page("/about", article("about", &[]))
+            .page("/about", leaf("about"))
             .page_with("/calendar", month)
     };
-    let crawl_all = |runs: &[&[&str]]| {
+    let crawl_all = |flag: &str, runs: &[&str]| {
         let web = Web::start(vec![site()]);
         let crawl = Place::new();
         let seed = web.url(0, "/");
-        for arguments in runs {
-            run(crawl.command(&[&[seed.as_str()], *arguments].concat()));
+        for value in runs {
+            run(crawl.command(&[&seed, flag, value]));
         }
         crawl.crawl(&[&seed]);
         let distinct: BTreeSet<String> = asked(&web).into_keys().collect();
         assert_eq!(crawl.status().counters.pages, distinct.len() as u64);
         (distinct.len(), crawl.links("date-series"))
     };
-    let at_once = crawl_all(&[]);
+    let at_once = crawl_all("", &[]);
     assert!(at_once.1 > 0);
-    let runs: [&[&str]; 3] = [
-        &["--max-pages", "1"],
-        &["--max-pages", "30"],
-        &["--max-pages", "47"],
+    assert_eq!(crawl_all("--max-pages", &["1", "30", "47"]), at_once);
+    let steps = [
+        "judged:2",
+        "synced:20",
+        "committed:25",
+        "applied:10",
+        "appended:15",
     ];
-    assert_eq!(crawl_all(&runs), at_once);
-    let kills: [&[&str]; 5] = [
-        &["--failpoint", "judged:2"],
-        &["--failpoint", "synced:20"],
-        &["--failpoint", "committed:25"],
-        &["--failpoint", "applied:10"],
-        &["--failpoint", "appended:15"],
-    ];
-    assert_eq!(crawl_all(&kills), at_once);
+    assert_eq!(crawl_all("--failpoint", &steps), at_once);
 }
 
 /// A site of 40 pages that the first one links to.
 fn many() -> Web {
-    let links: Vec<String> = (0..40).map(|it| format!("/{it}")).collect();
-    let links: Vec<&str> = links.iter().map(String::as_str).collect();
     let site = Site::new()
         .robots("")
-        .page("/", article("home", &links))
-        .otherwise(|request| article(&format!("page{}", &request.path[1..]), &[]));
+        .page("/", article("home", &numbered(40)))
+        .otherwise(|request| leaf(&format!("page{}", &request.path[1..])));
     Web::start(vec![site])
 }
 
@@ -271,12 +237,9 @@ fn a_host_that_sent_its_share_is_left_and_goes_on_when_that_is_raised() {
     let web = many();
     let place = Place::new();
     let settings = |bytes: u64| {
-        let text = format!(
-            "[state]\nurls_in_memory = 1\n[politeness]\ndelay = \"0s\"\n[traps]\nmax_bytes_per_host = {bytes}\n"
-        );
-        place.file("config.toml", &text)
+        format!("[state]\nurls_in_memory = 1\n[traps]\nmax_bytes_per_host = {bytes}\n")
     };
-    place.crawl(&[&web.url(0, "/"), "--config", &settings(5_000)]);
+    place.crawl_by(&settings(5_000), &[&web.url(0, "/")]);
     let counters = place.status().counters;
     let given_up = counters.failures.get("budget").copied().unwrap_or(0);
     assert!(
@@ -284,11 +247,9 @@ fn a_host_that_sent_its_share_is_left_and_goes_on_when_that_is_raised() {
         "{counters:?}"
     );
     assert_eq!((counters.pages + given_up, counters.queued), (41, 0));
-    let mut command = gleaner(&["retry", "--class", "budget", "--data-dir"]);
-    command.arg(place.data());
-    run(command).expect(0);
+    place.ask(&["retry", "--class", "budget"]).expect(0);
     assert_eq!(place.status().counters.queued, given_up);
-    place.crawl(&["--config", &settings(5_000_000)]);
+    place.crawl_by(&settings(5_000_000), &[]);
     let counters = place.status().counters;
     assert_eq!(
         (counters.pages, counters.failed, counters.queued),

@@ -1,6 +1,6 @@
 //! Which URLs are one to a crawl, by settings.
 
-use crate::run::{Place, gleaner, page, run};
+use crate::run::{Place, gleaner, linking, page, run};
 use crate::web::{Answer, Site, Web};
 
 /// Exit code of a data directory that cannot be used.
@@ -25,17 +25,10 @@ fn rules_of_a_host_say_what_is_visited_and_stay_what_they_are() {
         .page("/more", Answer::html(page("more", &[])));
     let web = Web::start(vec![site, other]);
     let crawl = Place::new();
-    let file = crawl.file("own.toml", &config(&web, "drop = [\"ref\"]"));
+    let own = config(&web, "drop = [\"ref\"]");
     let seed = web.url(0, "/");
-    let arguments = [
-        &*seed,
-        "--scope",
-        "any",
-        "--allow-private",
-        "--config",
-        &file,
-    ];
-    crawl.crawl(&arguments);
+    let arguments = [&*seed, "--scope", "any", "--allow-private"];
+    crawl.crawl_by(&own, &arguments);
     let mut expected = [
         web.url(0, "/"),
         web.url(0, "/more"),
@@ -50,9 +43,7 @@ fn rules_of_a_host_say_what_is_visited_and_stay_what_they_are() {
 
     // Asked offline, by the settings that were kept.
     let url = web.url(0, "/x?ref=77");
-    let mut why = gleaner(&["why", &url, "--data-dir"]);
-    why.arg(crawl.data());
-    let told = run(why).expect(0).stdout;
+    let told = crawl.ask(&["why", &url]).expect(0).stdout;
     assert!(told.contains(&web.url(0, "/x?ref=1")), "{told}");
 
     let file = crawl.file("other.toml", &config(&web, "drop = [\"ref\", \"id\"]"));
@@ -67,7 +58,7 @@ fn rules_of_a_host_say_what_is_visited_and_stay_what_they_are() {
         .expect(DIRECTORY)
         .says(&["now: nothing more"]);
     web.clear_log();
-    crawl.crawl(&arguments);
+    crawl.crawl_by(&own, &arguments);
     assert!(web.requests().is_empty());
 }
 
@@ -119,30 +110,14 @@ fn entries_that_make_no_sense_are_refused_with_their_line() {
 
 #[test]
 fn patterns_choose_which_links_are_followed() {
-    let home = page(
-        "home",
-        &["/docs/a", "/docs/calendar/1", "/blog/b", "{host1}/blog/c"],
-    );
-    let site = || {
-        let leaf = Site::new().otherwise(|request| Answer::html(page(&request.path, &[])));
-        leaf.robots("").page("/", Answer::html(home.clone()))
-    };
+    let links = ["/docs/a", "/docs/calendar/1", "/blog/b", "{host1}/blog/c"];
+    let site = || linking(&links).robots("");
     let web = Web::start(vec![site(), site()]);
     let crawl = Place::new();
-    let file = crawl.file(
-        "own.toml",
-        "[crawl]\ninclude = [\"*/docs/*\"]\nexclude = [\"*.pdf\", \"re:/calendar/\"]\n\
-         [[domain]]\nmatch = [\"127.0.7.2\"]\ncrawl.include = []\n",
-    );
-    let seed = web.url(0, "/");
-    crawl.crawl(&[
-        &seed,
-        "--scope",
-        "any",
-        "--allow-private",
-        "--config",
-        &file,
-    ]);
+    let settings = "[crawl]\ninclude = [\"*/docs/*\"]\nexclude = [\"*.pdf\", \"re:/calendar/\"]\n\
+         [[domain]]\nmatch = [\"127.0.7.2\"]\ncrawl.include = []\n";
+    let arguments = [&*web.url(0, "/"), "--scope", "any", "--allow-private"];
+    crawl.crawl_by(settings, &arguments);
     let visited: Vec<String> = crawl.pages().into_keys().collect();
     let expected = [
         web.url(0, "/"),
@@ -154,9 +129,7 @@ fn patterns_choose_which_links_are_followed() {
     assert_eq!((links["excluded"], links["not-included"]), (1, 1));
 
     let why = |path: &str, expected: &str| {
-        let mut command = gleaner(&["why", &web.url(0, path), "--data-dir"]);
-        command.arg(crawl.data());
-        let told = run(command).expect(5).stdout;
+        let told = crawl.ask(&["why", &web.url(0, path)]).expect(5).stdout;
         assert!(told.contains(expected), "{told}");
     };
     why(

@@ -1,36 +1,32 @@
 //! `gleaner why`: for each way in which a URL can end, or not begin, what is told of it.
 
-use serde_json::Value;
+use insta::assert_snapshot;
 
-use crate::run::{Output, PATIENCE, Place, gleaner, page, run};
+use crate::run::{PATIENCE, Place, leaves, linking, page};
+use crate::steady::steady;
 use crate::web::{Answer, Site, Web};
 
-fn ask(crawl: &Place, url: &str, arguments: &[&str]) -> Output {
-    let mut command = gleaner(&["why", url]);
-    command.args(arguments).arg("--data-dir").arg(crawl.data());
-    run(command)
-}
-
-/// The answer as JSON; the exit code says whether the URL is known.
+/// What is told of a URL; the exit code says whether it is known.
 #[track_caller]
-fn json(crawl: &Place, url: &str) -> Value {
-    let output = ask(crawl, url, &["--json"]);
-    let answer: Value = serde_json::from_str(&output.stdout).expect("one object");
-    let code = if answer["state"] == "unknown" { 5 } else { 0 };
-    output.expect(code);
-    answer
+fn told(web: &Web, crawl: &Place, url: &str) -> String {
+    let output = crawl.ask(&["why", url, "--json"]);
+    let answer = output.json();
+    let is_unknown = answer["state"] == "unknown";
+    output.expect(if is_unknown { 5 } else { 0 });
+    steady(&answer, web)
 }
 
 /// The answer for people has all of these.
 #[track_caller]
 fn says(crawl: &Place, url: &str, parts: &[&str]) {
-    let output = ask(crawl, url, &[]);
+    let said = crawl.ask(&["why", url]).stdout;
     for part in parts {
-        assert!(output.stdout.contains(part), "no {part:?} in {output:#?}");
+        assert!(said.contains(part), "no {part:?} in {said}");
     }
 }
 
-fn site() -> Site {
+/// A crawl of pages of all fates, one link deep.
+fn crawled() -> (Web, Place) {
     let article = page("article", &[]);
     let links = [
         "/article?utm_source=a",
@@ -42,153 +38,114 @@ fn site() -> Site {
         "/copy",
         "/moved",
     ];
-    Site::new()
+    let site = Site::new()
         .robots("# ours\nUser-agent: *\nDisallow: /private\nAllow: /\n")
         .page("/", Answer::html(page("home", &links)))
         .page("/article?utm_source=a", Answer::html(article.clone()))
         .page("/copy", Answer::html(article))
         .page("/moved", Answer::redirect(301, "/copy"))
         .page("/gone", Answer::status(404))
-        .page("/far", Answer::html(page("far", &["/too-far"])))
+        .page("/far", Answer::html(page("far", &["/too-far"])));
+    let web = Web::start(vec![site, Site::new()]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/"), "--max-depth", "1", "--delay", "20ms"]);
+    (web, crawl)
 }
 
 #[test]
-fn every_fate_is_told() {
-    let web = Web::start(vec![site(), Site::new()]);
-    let crawl = Place::new();
+fn of_a_page_its_visit_and_its_record_are_told() {
+    let (web, crawl) = crawled();
     let seed = web.url(0, "/");
-    crawl.crawl(&[&seed, "--max-depth", "1", "--delay", "20ms"]);
-    let of = |path: &str| json(&crawl, &web.url(0, path));
-
-    let home = of("/");
-    assert_eq!(home["state"], "done");
-    assert_eq!(home["visit"]["verdict"], "unique");
-    assert_eq!(home["visit"]["depth"], 0);
-    assert_eq!(home["visit"]["via"], Value::Null);
-    assert_eq!(home["robots"]["answer"], "allowed");
-    assert_eq!(home["robots"]["line"], 4);
-    assert_eq!(home["robots"]["rule"], "Allow: /");
+    assert_snapshot!("seed", told(&web, &crawl, &seed));
     says(
         &crawl,
         &seed,
         &["status 200, unique", "as a seed", "by line 4: Allow: /"],
     );
-
     // Any form of a URL will do; the one that was requested is told.
-    let article = of("/article?fbclid=1#part");
-    assert_eq!(article["canonical"], web.url(0, "/article"));
-    assert_eq!(article["visit"]["url"], web.url(0, "/article?utm_source=a"));
-    assert_eq!(article["visit"]["via"], seed);
-    assert_eq!(article["visit"]["title"], "article");
-    let stored = &article["visit"]["record"];
-    assert_eq!(stored["type"], "response");
-    assert_eq!(stored["file"], "gleaner-00000000.warc.gz");
-    let records = crawl.records();
-    let found = records.iter().any(|record| {
-        record.offset == stored["offset"] && record.header("WARC-Type") == Some("response")
-    });
-    assert!(found, "{stored}");
-
-    let copy = of("/copy");
-    assert_eq!(copy["visit"]["verdict"], "raw");
-    assert_eq!(copy["visit"]["distance"], 0);
-    assert_eq!(
-        copy["visit"]["original"],
-        web.url(0, "/article?utm_source=a")
+    let article = web.url(0, "/article?fbclid=1#part");
+    assert_snapshot!("another_form", told(&web, &crawl, &article));
+    let stored = &crawl.ask(&["why", &article, "--json"]).json()["visit"]["record"];
+    let is_it = |offset| stored["offset"] == offset;
+    assert!(
+        crawl.records().iter().any(|record| is_it(record.offset)),
+        "{stored}"
     );
-    assert_eq!(copy["visit"]["original_record"], *stored);
-    assert_eq!(copy["visit"]["record"]["type"], "revisit");
-    says(
-        &crawl,
-        &web.url(0, "/copy"),
-        &[
-            "a raw duplicate (distance 0, similarity 1.000) of",
-            "revisit in warc/",
-        ],
-    );
-
-    let moved = of("/moved");
-    assert_eq!(
-        (&moved["visit"]["status"], &moved["visit"]["verdict"]),
-        (&301.into(), &"ineligible".into())
-    );
-    let gone = of("/gone");
-    assert_eq!(gone["visit"]["status"], 404);
-
-    let private = of("/private/x");
-    assert_eq!(private["state"], "done");
-    assert_eq!(private["visit"]["verdict"], "forbidden");
-    assert_eq!(private["robots"]["answer"], "forbidden");
-    assert_eq!(private["robots"]["line"], 3);
-    says(
-        &crawl,
-        &web.url(0, "/private/x"),
-        &["forbidden", "by line 3: Disallow: /private"],
-    );
-
-    let outside = json(&crawl, &web.url(1, "/"));
-    assert_eq!(outside["state"], "unknown");
-    assert_eq!(outside["admission"]["answer"], "out-of-scope");
-    says(
-        &crawl,
-        &web.url(1, "/"),
-        &["unknown", "out of scope", "crawl.scope is host"],
-    );
-
-    let deep = of("/too-far");
-    assert_eq!(deep["state"], "unknown");
-    assert_eq!(deep["admission"]["answer"], "admitted");
-    assert_eq!(deep["admission"]["max_depth"], 1);
-    says(
-        &crawl,
-        &web.url(0, "/too-far"),
-        &["unknown", "up to depth 1 (crawl.max_depth)"],
-    );
-
-    let long = of(&format!("/{}", "x".repeat(3_000)));
-    assert_eq!(long["admission"]["answer"], "malformed");
 }
 
 #[test]
-fn what_waits_and_what_failed_is_told() {
-    let web = Web::start(vec![
-        Site::new()
-            .robots("User-agent: *\nCrawl-delay: 0.01\n")
-            .page("/", Answer::html(page("home", &["/a", "/b", "/c"])))
-            .otherwise(|request| Answer::html(page(&request.path, &[]))),
-    ]);
-    let crawl = Place::new();
-    crawl.crawl(&[&web.url(0, "/"), "--max-pages", "2"]);
-    let waiting = json(&crawl, &web.url(0, "/c"));
-    assert_eq!(waiting["state"], "queued");
-    assert_eq!(waiting["visit"], Value::Null);
-    assert_eq!(waiting["queued"]["ahead"], 1);
-    assert_eq!(waiting["queued"]["class"], 1);
-    assert_eq!(waiting["queued"]["via"], web.url(0, "/"));
-    assert_eq!(waiting["host"]["queued"], 2);
-    assert_eq!(waiting["host"]["crawl_delay_ms"], 10);
-    assert_eq!(waiting["robots"]["reason"], "no rule matches");
+fn of_a_duplicate_its_original_is_told() {
+    let (web, crawl) = crawled();
+    let copy = web.url(0, "/copy");
+    assert_snapshot!("duplicate", told(&web, &crawl, &copy));
+    let parts = [
+        "a raw duplicate (distance 0, similarity 1.000) of",
+        "revisit in warc/",
+    ];
+    says(&crawl, &copy, &parts);
+}
+
+#[test]
+fn of_what_is_no_page_its_answer_is_told() {
+    let (web, crawl) = crawled();
+    assert_snapshot!("redirect", told(&web, &crawl, &web.url(0, "/moved")));
+    assert_snapshot!("missing", told(&web, &crawl, &web.url(0, "/gone")));
+}
+
+#[test]
+fn of_what_robots_txt_forbids_the_line_is_told() {
+    let (web, crawl) = crawled();
+    let private = web.url(0, "/private/x");
+    assert_snapshot!("forbidden", told(&web, &crawl, &private));
     says(
         &crawl,
-        &web.url(0, "/c"),
-        &["queued: 1 URLs of its host before it"],
+        &private,
+        &["forbidden", "by line 3: Disallow: /private"],
     );
+}
 
+#[test]
+fn of_what_is_unknown_it_is_told_whether_it_would_be_admitted() {
+    let (web, crawl) = crawled();
+    let outside = web.url(1, "/");
+    assert_snapshot!("out_of_scope", told(&web, &crawl, &outside));
+    says(
+        &crawl,
+        &outside,
+        &["unknown", "out of scope", "crawl.scope is host"],
+    );
+    let deep = web.url(0, "/too-far");
+    assert_snapshot!("too_deep", told(&web, &crawl, &deep));
+    says(
+        &crawl,
+        &deep,
+        &["unknown", "up to depth 1 (crawl.max_depth)"],
+    );
+    let long = web.url(0, &format!("/{}", "x".repeat(3_000)));
+    assert!(told(&web, &crawl, &long).contains("\"answer\": \"malformed\""));
+}
+
+#[test]
+fn of_what_waits_its_place_is_told() {
+    let robots = "User-agent: *\nCrawl-delay: 0.01\n";
+    let web = Web::start(vec![linking(&["/a", "/b", "/c"]).robots(robots)]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/"), "--max-pages", "2"]);
+    let waiting = web.url(0, "/c");
+    assert_snapshot!("queued", told(&web, &crawl, &waiting));
+    says(&crawl, &waiting, &["queued: 1 URLs of its host before it"]);
+}
+
+#[test]
+fn of_what_failed_the_reason_is_told() {
     // A port that nobody listens on any more.
-    let gone = {
+    let url = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.local_addr().expect("bound").port()
+        format!("http://{}/", listener.local_addr().expect("bound"))
     };
     let crawl = Place::new();
-    let url = format!("http://127.0.0.1:{gone}/");
-    crawl.crawl(&[
-        &url,
-        "--robots",
-        "ignore",
-        "--config",
-        &crawl.file("c.toml", "politeness.attempts = 1"),
-    ]);
-    let failed = json(&crawl, &url);
+    crawl.crawl_by("politeness.attempts = 1", &[&url, "--robots", "ignore"]);
+    let failed = crawl.ask(&["why", &url, "--json"]).json();
     assert_eq!(failed["visit"]["verdict"], "failed");
     assert_eq!(failed["robots"]["answer"], "ignored");
     says(&crawl, &url, &["done: connect: "]);
@@ -196,31 +153,32 @@ fn what_waits_and_what_failed_is_told() {
 
 #[test]
 fn what_cannot_be_asked_is_said() {
-    let web = Web::start(vec![Site::new()]);
     let crawl = Place::new();
-    let url = web.url(0, "/");
-    ask(&crawl, &url, &[])
+    let says = ["there is no crawl in"];
+    crawl
+        .ask(&["why", "http://127.0.0.1/"])
         .expect(3)
-        .says(&["there is no crawl in"]);
-    ask(&crawl, "no-url", &[])
-        .expect(2)
-        .says(&["no-url", "hint: give an absolute URL"]);
+        .says(&says);
+    let says = ["no-url", "hint: give an absolute URL"];
+    crawl.ask(&["why", "no-url"]).expect(2).says(&says);
 }
 
 /// The process that crawls has the store, and answers itself.
 #[test]
 fn a_running_crawl_tells_too() {
-    let link = page("home", &["/next"]);
-    let web = Web::start(vec![Site::new().robots("").page("/", Answer::html(link))]);
+    let home = Answer::html(page("home", &["/next"]));
+    let web = Web::start(vec![leaves().robots("").page("/", home)]);
     let crawl = Place::new();
     let url = web.url(0, "/");
     // robots.txt and the seed are answered, what it links to is not.
     web.hold_after(2);
     let _running = crawl.start(&[&url]);
     assert!(web.wait_for_requests(3, PATIENCE));
-    assert_eq!(json(&crawl, &url)["visit"]["verdict"], "unique");
-    let next = json(&crawl, &web.url(0, "/next"));
-    assert_eq!(next["state"], "queued");
-    assert_eq!(next["queued"]["via"], url.as_str());
-    assert_eq!(json(&crawl, &web.url(0, "/other"))["state"], "unknown");
+    assert_eq!(crawl.follow(&[]).next().as_ref(), Some(&url));
+    assert!(told(&web, &crawl, &url).contains("\"verdict\": \"unique\""));
+    assert_snapshot!(
+        "queued_while_it_runs",
+        told(&web, &crawl, &web.url(0, "/next"))
+    );
+    assert!(told(&web, &crawl, &web.url(0, "/other")).contains("\"state\": \"unknown\""));
 }

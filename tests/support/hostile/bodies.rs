@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
-use super::{At, Behaviour, Comes, Wire};
+use super::{Behaviour, Comes, Wire};
 use Comes::{Fails, Leads, Noted, Nothing, Titled, Whole};
 
 const PAGE: &str = "<!doctype html><title>it came</title><p>It came after all. <a href=/led>on</a>";
@@ -69,341 +69,283 @@ fn in_one_chunk() -> String {
     format!("{:x}\r\n{PAGE}\r\n0\r\n\r\n", PAGE.len())
 }
 
-pub(super) const ALL: &[Behaviour] = &[
+pub(super) const ALL: &[Behaviour] = rows! {
     // Lengths.
-    Behaviour::page("length-too-short", Whole(200), |wire| {
+    Page "length-too-short", Whole(200), |wire| {
         wire.head("200 OK", "Content-Type: text/html\nContent-Length: 20")?;
         wire.send(PAGE)
-    }),
-    Behaviour::page("length-too-long", Noted(200, "cut:disconnect"), |wire| {
+    };
+    Page "length-too-long", Noted(200, "cut:disconnect"), |wire| {
         wire.head("200 OK", "Content-Type: text/html\nContent-Length: 2000")?;
         wire.send(PAGE)?;
         wire.close()
-    }),
-    Behaviour::page("length-never-reached", Noted(200, "cut:time"), |wire| {
+    };
+    Page "length-never-reached", Noted(200, "cut:time"), |wire| {
         wire.head("200 OK", "Content-Type: text/html\nContent-Length: 2000")?;
         wire.send(PAGE)?;
         wire.hang()
-    }),
-    Behaviour::page("length-negative", Fails("protocol"), |wire| {
+    };
+    Page "length-negative", Fails("protocol"), |wire| {
         wire.head("200 OK", "Content-Length: -1")?;
         wire.send(PAGE)
-    }),
-    Behaviour::page("length-of-words", Fails("protocol"), |wire| {
+    };
+    Page "length-of-words", Fails("protocol"), |wire| {
         wire.head("200 OK", "Content-Length: many")?;
         wire.send(PAGE)
-    }),
-    Behaviour::page("length-enormous", Noted(200, "cut:disconnect"), |wire| {
+    };
+    Page "length-enormous", Noted(200, "cut:disconnect"), |wire| {
         wire.head(
             "200 OK",
             "Content-Type: text/html\nContent-Length: 9000000000000000000",
         )?;
         wire.send(PAGE)?;
         wire.close()
-    }),
-    Behaviour::page("length-beyond-numbers", Fails("protocol"), |wire| {
+    };
+    Page "length-beyond-numbers", Fails("protocol"), |wire| {
         wire.head("200 OK", "Content-Length: 99999999999999999999999")?;
         wire.send(PAGE)?;
         wire.close()
-    }),
-    Behaviour::page("lengths-differ", Fails("protocol"), |wire| {
+    };
+    Page "lengths-differ", Fails("protocol"), |wire| {
         wire.head("200 OK", "Content-Length: 20\nContent-Length: 2000")?;
         wire.send(PAGE)?;
         wire.close()
-    }),
-    Behaviour::page("lengths-agree", Leads, |wire| {
+    };
+    Page "lengths-agree", Leads, |wire| {
         wire.leading(&format!("Content-Length: {}", PAGE.len()), PAGE)
-    }),
-    Behaviour::page("length-and-chunks", Leads, |wire| {
+    };
+    Page "length-and-chunks", Leads, |wire| {
         wire.head(
             "200 OK",
             "Content-Type: text/html\nContent-Length: 5\nTransfer-Encoding: chunked",
         )?;
         wire.send(in_one_chunk())?;
         wire.close()
-    }),
-    Behaviour::page("no-length", Leads, |wire| {
+    };
+    Page "no-length", Leads, |wire| {
         wire.head("200 OK", "Content-Type: text/html")?;
         wire.send(PAGE)?;
         wire.close()
-    }),
-    Behaviour::page("body-without-length", Whole(200), |wire| {
+    };
+    Page "body-without-length", Whole(200), |wire| {
         wire.head("200 OK", "Content-Type: text/html\nContent-Length: 0")?;
         wire.send(PAGE)
-    }),
-    Behaviour::page("body-of-204", Whole(204), |wire| {
-        wire.answer("204 No Content", "", PAGE)
-    }),
-    Behaviour::page("body-of-304", Whole(304), |wire| {
-        wire.answer("304 Not Modified", "ETag: \"x\"", PAGE)
-    }),
-    Behaviour::page("body-of-205", Whole(205), |wire| {
-        wire.answer("205 Reset Content", "", PAGE)
-    }),
-    Behaviour::page("part-unasked", Noted(206, "partial-content"), |wire| {
+    };
+    Page "body-of-204", Whole(204), |wire| wire.answer("204 No Content", "", PAGE);
+    Page "body-of-304", Whole(304), |wire| wire.answer("304 Not Modified", "ETag: \"x\"", PAGE);
+    Page "body-of-205", Whole(205), |wire| wire.answer("205 Reset Content", "", PAGE);
+    Page "part-unasked", Noted(206, "partial-content"), |wire| {
         wire.answer(
             "206 Partial Content",
             "Content-Type: text/html\nContent-Range: bytes 0-77/9000",
             PAGE,
         )
-    }),
-    Behaviour::page("empty", Whole(200), |wire| wire.leading("", "")),
+    };
+    Page "empty", Whole(200), |wire| wire.leading("", "");
     // Ends.
-    Behaviour::page("resets-in-body", Noted(200, "cut:disconnect"), |wire| {
+    Page "resets-in-body", Noted(200, "cut:disconnect"), |wire| {
         wire.head("200 OK", "Content-Type: text/html\nContent-Length: 2000")?;
         wire.send(PAGE)?;
         wire.pause();
         wire.reset()
-    }),
-    Behaviour::page("resets-after-body", Nothing, |wire| {
+    };
+    Page "resets-after-body", Nothing, |wire| {
         wire.leading("", PAGE)?;
         wire.reset()
-    }),
-    Behaviour::page("closes-though-kept-alive", Leads, |wire| {
+    };
+    Page "closes-though-kept-alive", Leads, |wire| {
         wire.leading("Connection: keep-alive\nKeep-Alive: timeout=3600", PAGE)?;
         wire.close()
-    }),
-    Behaviour::page("answers-twice", Leads, |wire| {
+    };
+    Page "answers-twice", Leads, |wire| {
         wire.leading("", PAGE)?;
         wire.leading(
             "",
             "<!doctype html><title>poison</title><p>This was not asked for.",
         )
-    }),
-    Behaviour::page("answers-without-end", Leads, |wire| {
+    };
+    Page "answers-without-end", Leads, |wire| {
         wire.leading("", PAGE)?;
         wire.forever("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
-    }),
+    };
     // Slow and endless bodies. Whether time or length ends one depends on the machine.
-    Behaviour::page("byte-by-byte", Noted(200, "cut:time"), |wire| {
+    Page "byte-by-byte", Noted(200, "cut:time"), |wire| {
         wire.head("200 OK", "Content-Type: text/html\nContent-Length: 200000")?;
         wire.drip("x")
-    }),
-    Behaviour::page("drips-chunks", Noted(200, "cut:time"), |wire| {
+    };
+    Page "drips-chunks", Noted(200, "cut:time"), |wire| {
         chunked(wire)?;
         wire.drip("1\r\nx\r\n")
-    }),
-    Behaviour::page("drips-chunk-size", Noted(200, "cut:time"), |wire| {
+    };
+    Page "drips-chunk-size", Noted(200, "cut:time"), |wire| {
         chunked(wire)?;
         wire.drip("0")
-    }),
-    Behaviour::page("drips-and-claims", Noted(200, "cut:time"), |wire| {
+    };
+    Page "drips-and-claims", Noted(200, "cut:time"), |wire| {
         wire.head(
             "200 OK",
             "Content-Type: text/html\nContent-Length: 19000000",
         )?;
         wire.drip("x")
-    }),
-    Behaviour::page("stops-in-body", Noted(200, "cut:time"), |wire| {
+    };
+    Page "stops-in-body", Noted(200, "cut:time"), |wire| {
         chunked(wire)?;
         wire.send("4e\r\n<!doctype html>")?;
         wire.hang()
-    }),
-    Behaviour::page("endless-chunks", Noted(200, "cut:"), |wire| {
+    };
+    Page "endless-chunks", Noted(200, "cut:"), |wire| {
         chunked(wire)?;
         wire.forever(&format!("400\r\n{}\r\n", "x".repeat(0x400)))
-    }),
-    Behaviour::page("endless-body", Noted(200, "cut:"), |wire| {
+    };
+    Page "endless-body", Noted(200, "cut:"), |wire| {
         wire.head("200 OK", "Content-Type: text/html")?;
         wire.forever("<p>and so on ")
-    }),
-    Behaviour::page("fifty-megabytes", Noted(200, "cut:"), |wire| {
+    };
+    Page "fifty-megabytes", Noted(200, "cut:"), |wire| {
         wire.head(
             "200 OK",
             "Content-Type: text/html\nContent-Length: 50000000",
         )?;
         wire.repeat("<p>and so on, on", 3_125_000)
-    }),
+    };
     // Chunks.
-    Behaviour::page(
-        "chunk-size-of-words",
-        Noted(200, "cut:disconnect"),
-        |wire| {
+    Page "chunk-size-of-words", Noted(200, "cut:disconnect"), |wire| {
             chunked(wire)?;
             wire.send("many\r\nxxxx\r\n")?;
             wire.close()
-        },
-    ),
-    Behaviour::page(
-        "chunk-size-enormous",
-        Noted(200, "cut:disconnect"),
-        |wire| {
+        };
+    Page "chunk-size-enormous", Noted(200, "cut:disconnect"), |wire| {
             chunked(wire)?;
             wire.send("fffffffffffffffffffff\r\nxxxx\r\n")?;
             wire.close()
-        },
-    ),
-    Behaviour::page(
-        "chunk-size-negative",
-        Noted(200, "cut:disconnect"),
-        |wire| {
+        };
+    Page "chunk-size-negative", Noted(200, "cut:disconnect"), |wire| {
             chunked(wire)?;
             wire.send("-4\r\nxxxx\r\n")?;
             wire.close()
-        },
-    ),
-    Behaviour::page("chunk-too-short", Noted(200, "cut:disconnect"), |wire| {
+        };
+    Page "chunk-too-short", Noted(200, "cut:disconnect"), |wire| {
         chunked(wire)?;
         wire.send("2\r\nxxxx\r\n0\r\n\r\n")?;
         wire.close()
-    }),
-    Behaviour::page("chunks-without-end", Noted(200, "cut:disconnect"), |wire| {
+    };
+    Page "chunks-without-end", Noted(200, "cut:disconnect"), |wire| {
         chunked(wire)?;
         wire.send("4\r\nxxxx\r\n")?;
         wire.close()
-    }),
-    Behaviour::page(
-        "chunk-extension-flood",
-        Noted(200, "cut:disconnect"),
-        |wire| {
+    };
+    Page "chunk-extension-flood", Noted(200, "cut:disconnect"), |wire| {
             chunked(wire)?;
             wire.send("4;")?;
             wire.forever("name=value;")
-        },
-    ),
-    Behaviour::page("chunk-extensions", Leads, |wire| {
+        };
+    Page "chunk-extensions", Leads, |wire| {
         chunked(wire)?;
         wire.send(format!(
             "{:X};a=b;c=\"d\"\r\n{PAGE}\r\n000;e\r\n\r\n",
             PAGE.len()
         ))
-    }),
-    Behaviour::page("trailers", Leads, |wire| {
+    };
+    Page "trailers", Leads, |wire| {
         chunked(wire)?;
         let chunk = in_one_chunk();
         wire.send(chunk.trim_end())?;
         wire.send("\r\nX-Late: value\r\nContent-Type: image/png\r\n\r\n")
-    }),
-    Behaviour::page("trailer-flood", Noted(200, "cut:disconnect"), |wire| {
+    };
+    Page "trailer-flood", Noted(200, "cut:disconnect"), |wire| {
         chunked(wire)?;
         wire.send("4\r\nxxxx\r\n0\r\n")?;
         wire.forever("X-Late: value\r\n")
-    }),
-    Behaviour::page("chunked-twice", Nothing, |wire| {
+    };
+    Page "chunked-twice", Nothing, |wire| {
         wire.head(
             "200 OK",
             "Content-Type: text/html\nTransfer-Encoding: chunked, chunked",
         )?;
         wire.send(in_one_chunk())?;
         wire.close()
-    }),
-    Behaviour::page("transfer-unknown", Nothing, |wire| {
+    };
+    Page "transfer-unknown", Nothing, |wire| {
         wire.head(
             "200 OK",
             "Content-Type: text/html\nTransfer-Encoding: rot13",
         )?;
         wire.send(PAGE)?;
         wire.close()
-    }),
-    Behaviour::page("chunked-but-not", Noted(200, "cut:disconnect"), |wire| {
+    };
+    Page "chunked-but-not", Noted(200, "cut:disconnect"), |wire| {
         chunked(wire)?;
         wire.send(PAGE)?;
         wire.close()
-    }),
+    };
     // Codings.
-    Behaviour::page("gzip", Leads, |wire| {
-        coded(wire, "gzip", gzip(PAGE.as_bytes()))
-    }),
-    Behaviour::page("gzip-by-another-name", Leads, |wire| {
-        coded(wire, "X-GZip", gzip(PAGE.as_bytes()))
-    }),
-    Behaviour::page("gzip-in-members", Leads, |wire| {
+    Page "gzip", Leads, |wire| coded(wire, "gzip", gzip(PAGE.as_bytes()));
+    Page "gzip-by-another-name", Leads, |wire| coded(wire, "X-GZip", gzip(PAGE.as_bytes()));
+    Page "gzip-in-members", Leads, |wire| {
         let (begin, end) = PAGE.as_bytes().split_at(20);
         coded(wire, "gzip", [gzip(begin), gzip(end)].concat())
-    }),
-    Behaviour::page("gzip-and-more", Leads, |wire| {
+    };
+    Page "gzip-and-more", Leads, |wire| {
         coded(
             wire,
             "gzip",
             [&gzip(PAGE.as_bytes())[..], &[0; 300]].concat(),
         )
-    }),
-    Behaviour::page("gzip-twice", Leads, |wire| {
-        coded(wire, "gzip, gzip", gzip(&gzip(PAGE.as_bytes())))
-    }),
-    Behaviour::page("deflate", Leads, |wire| {
-        coded(wire, "deflate", zlib(PAGE.as_bytes()))
-    }),
-    Behaviour::page("deflate-bare", Leads, |wire| {
-        coded(wire, "deflate", deflate(PAGE.as_bytes()))
-    }),
-    Behaviour::page("no-gzip-at-all", Leads, |wire| coded(wire, "gzip", PAGE)),
-    Behaviour::page("no-zstd-at-all", Leads, |wire| coded(wire, "zstd", PAGE)),
-    Behaviour::page("no-brotli-at-all", Noted(200, "content-coding"), |wire| {
-        coded(wire, "br", PAGE)
-    }),
-    Behaviour::page("gzip-cut", Noted(200, "broken-content-coding"), |wire| {
+    };
+    Page "gzip-twice", Leads, |wire| coded(wire, "gzip, gzip", gzip(&gzip(PAGE.as_bytes())));
+    Page "deflate", Leads, |wire| coded(wire, "deflate", zlib(PAGE.as_bytes()));
+    Page "deflate-bare", Leads, |wire| coded(wire, "deflate", deflate(PAGE.as_bytes()));
+    Page "no-gzip-at-all", Leads, |wire| coded(wire, "gzip", PAGE);
+    Page "no-zstd-at-all", Leads, |wire| coded(wire, "zstd", PAGE);
+    Page "no-brotli-at-all", Noted(200, "content-coding"), |wire| coded(wire, "br", PAGE);
+    Page "gzip-cut", Noted(200, "broken-content-coding"), |wire| {
         let whole = gzip(PAGE.repeat(50).as_bytes());
         coded(wire, "gzip", &whole[..whole.len() / 2])
-    }),
-    Behaviour::page(
-        "gzip-wrong-checksum",
-        Noted(200, "broken-content-coding"),
-        |wire| {
+    };
+    Page "gzip-wrong-checksum", Noted(200, "broken-content-coding"), |wire| {
             let mut body = gzip(PAGE.as_bytes());
             let end = body.len() - 6;
             body[end] ^= 1;
             coded(wire, "gzip", body)
-        },
-    ),
-    Behaviour::page(
-        "gzip-of-noise",
-        Noted(200, "broken-content-coding"),
-        |wire| {
+        };
+    Page "gzip-of-noise", Noted(200, "broken-content-coding"), |wire| {
             coded(
                 wire,
                 "gzip",
                 b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xff\xff\xff\xff noise and noise",
             )
-        },
-    ),
-    Behaviour::page("coding-of-words", Leads, |wire| coded(wire, "utf-8", PAGE)),
-    Behaviour::page("coding-none", Leads, |wire| coded(wire, "none", PAGE)),
-    Behaviour::page("coding-unknown", Noted(200, "no-content-coding"), |wire| {
-        coded(wire, "rot13", PAGE)
-    }),
-    Behaviour::page(
-        "a-hundred-codings",
-        Noted(200, "too-many-content-codings"),
-        |wire| coded(wire, &"gzip, ".repeat(100), gzip(PAGE.as_bytes())),
-    ),
-    Behaviour::page("gzip-bomb", Noted(200, "decoded-length"), |wire| {
-        coded(wire, "gzip", gzip_bomb())
-    }),
-    Behaviour::page("gzip-bomb-nested", Noted(200, "decoded-length"), |wire| {
+        };
+    Page "coding-of-words", Leads, |wire| coded(wire, "utf-8", PAGE);
+    Page "coding-none", Leads, |wire| coded(wire, "none", PAGE);
+    Page "coding-unknown", Noted(200, "no-content-coding"), |wire| coded(wire, "rot13", PAGE);
+    Page "a-hundred-codings", Noted(200, "too-many-content-codings"), |wire| coded(wire, &"gzip, ".repeat(100), gzip(PAGE.as_bytes()));
+    Page "gzip-bomb", Noted(200, "decoded-length"), |wire| coded(wire, "gzip", gzip_bomb());
+    Page "gzip-bomb-nested", Noted(200, "decoded-length"), |wire| {
         coded(wire, "gzip, gzip, gzip", gzip(&gzip(&gzip_bomb())))
-    }),
-    Behaviour::page("deflate-bomb", Noted(200, "decoded-length"), |wire| {
+    };
+    Page "deflate-bomb", Noted(200, "decoded-length"), |wire| {
         coded(wire, "deflate", zlib(&vec![b'x'; 48 << 20]))
-    }),
-    Behaviour::page("brotli-bomb", Noted(200, "decoded-length"), |wire| {
-        coded(wire, "br", BROTLI_BOMB)
-    }),
-    Behaviour::page("zstd-bomb", Noted(200, "decoded-length"), |wire| {
-        coded(wire, "zstd", zstd_bomb(8_000))
-    }),
-    Behaviour::page(
-        "zstd-of-large-window",
-        Noted(200, "content-coding"),
-        |wire| {
+    };
+    Page "brotli-bomb", Noted(200, "decoded-length"), |wire| coded(wire, "br", BROTLI_BOMB);
+    Page "zstd-bomb", Noted(200, "decoded-length"), |wire| coded(wire, "zstd", zstd_bomb(8_000));
+    Page "zstd-of-large-window", Noted(200, "content-coding"), |wire| {
             let mut bomb = zstd_bomb(10);
             bomb[5] = 0xf8;
             coded(wire, "zstd", bomb)
-        },
-    ),
-    Behaviour::page("bomb-of-markup", Noted(200, "decoded-length"), |wire| {
+        };
+    Page "bomb-of-markup", Noted(200, "decoded-length"), |wire| {
         coded(
             wire,
             "gzip",
             gzip("<p><b><i>x".repeat(1 << 20).as_bytes()).repeat(8),
         )
-    }),
-    Behaviour::page("bomb-that-drips", Noted(200, "cut:time"), |wire| {
+    };
+    Page "bomb-that-drips", Noted(200, "cut:time"), |wire| {
         wire.head("200 OK", "Content-Type: text/html\nContent-Encoding: gzip")?;
         wire.send(&gzip_bomb()[..200_000])?;
         wire.drip("\0")
-    }),
-    Behaviour::page("gzip-of-chunks", Titled(200, "it came"), |wire| {
+    };
+    Page "gzip-of-chunks", Titled(200, "it came"), |wire| {
         wire.head(
             "200 OK",
             "Content-Type: text/html\nContent-Encoding: gzip\nTransfer-Encoding: chunked",
@@ -412,6 +354,6 @@ pub(super) const ALL: &[Behaviour] = &[
             wire.send([b'1', b'\r', b'\n', byte, b'\r', b'\n'])?;
         }
         wire.send("0\r\n\r\n")
-    }),
-    Behaviour::at(At::GoodOnce, "cut-once", Nothing, Wire::reset),
-];
+    };
+    GoodOnce "cut-once", Nothing, Wire::reset;
+};

@@ -12,6 +12,13 @@
 //!
 //! Threads and blocking sockets: what a host does stands in the order in which it does it.
 
+/// A table of behaviours: where each shows, its name, what must come of it, and what it does.
+macro_rules! rows {
+    ($($at:ident $name:literal, $comes:expr, $serve:expr;)+) => {
+        &[$(Behaviour { at: super::At::$at, name: $name, comes: $comes, serve: $serve }),+]
+    };
+}
+
 mod bodies;
 mod heads;
 mod pages;
@@ -125,34 +132,6 @@ pub(crate) fn all() -> Vec<Behaviour> {
 }
 
 impl Behaviour {
-    const fn page(
-        name: &'static str,
-        comes: Comes,
-        serve: fn(&mut Wire) -> io::Result<()>,
-    ) -> Self {
-        let at = At::Page;
-        Self {
-            name,
-            at,
-            serve,
-            comes,
-        }
-    }
-
-    const fn at(
-        at: At,
-        name: &'static str,
-        comes: Comes,
-        serve: fn(&mut Wire) -> io::Result<()>,
-    ) -> Self {
-        Self {
-            name,
-            at,
-            serve,
-            comes,
-        }
-    }
-
     /// A page of its host.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}.example{path}", self.name)

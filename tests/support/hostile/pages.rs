@@ -52,43 +52,27 @@ fn noise(bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-pub(super) const ALL: &[Behaviour] = &[
+pub(super) const ALL: &[Behaviour] = rows! {
     // Redirects.
-    Behaviour::page("redirects-to-itself", Whole(302), |wire| {
-        wire.redirect("/bad")
-    }),
-    Behaviour::page("redirects-in-a-circle", Whole(302), |wire| {
+    Page "redirects-to-itself", Whole(302), |wire| wire.redirect("/bad");
+    Page "redirects-in-a-circle", Whole(302), |wire| {
         let to = if wire.path == "/bad" { "/bad2" } else { "/bad" };
         wire.redirect(to)
-    }),
-    Behaviour::page("redirects-for-ever", Whole(302), |wire| {
+    };
+    Page "redirects-for-ever", Whole(302), |wire| {
         let to = format!("{}1", wire.path);
         wire.redirect(&to)
-    }),
-    Behaviour::page("redirects-well", Leads, |wire| wire.redirect("/led")),
-    Behaviour::page("redirects-to-a-file", Whole(302), |wire| {
-        wire.redirect("file:///etc/passwd")
-    }),
-    Behaviour::page("redirects-to-a-script", Whole(302), |wire| {
-        wire.redirect("javascript:alert(1)")
-    }),
-    Behaviour::page("redirects-to-data", Whole(302), |wire| {
-        wire.redirect("data:text/html,<p>x")
-    }),
-    Behaviour::page("redirects-to-gopher", Whole(302), |wire| {
-        wire.redirect("gopher://127.0.0.1:70/x")
-    }),
-    Behaviour::page("redirects-nowhere", Whole(302), |wire| {
-        wire.answer("302 Found", "", "x")
-    }),
-    Behaviour::page("redirects-emptily", Whole(302), |wire| wire.redirect("")),
-    Behaviour::page("redirects-to-nonsense", Whole(302), |wire| {
-        wire.redirect("http://[::1")
-    }),
-    Behaviour::page("redirects-to-bad-port", Whole(302), |wire| {
-        wire.redirect("http://a.example:99999/")
-    }),
-    Behaviour::page("redirects-to-the-nets", Titled(200, "links"), |wire| {
+    };
+    Page "redirects-well", Leads, |wire| wire.redirect("/led");
+    Page "redirects-to-a-file", Whole(302), |wire| wire.redirect("file:///etc/passwd");
+    Page "redirects-to-a-script", Whole(302), |wire| wire.redirect("javascript:alert(1)");
+    Page "redirects-to-data", Whole(302), |wire| wire.redirect("data:text/html,<p>x");
+    Page "redirects-to-gopher", Whole(302), |wire| wire.redirect("gopher://127.0.0.1:70/x");
+    Page "redirects-nowhere", Whole(302), |wire| wire.answer("302 Found", "", "x");
+    Page "redirects-emptily", Whole(302), |wire| wire.redirect("");
+    Page "redirects-to-nonsense", Whole(302), |wire| wire.redirect("http://[::1");
+    Page "redirects-to-bad-port", Whole(302), |wire| wire.redirect("http://a.example:99999/");
+    Page "redirects-to-the-nets", Titled(200, "links"), |wire| {
         let number = wire.path.trim_start_matches("/bad");
         if let Ok(number) = number.parse::<usize>() {
             return wire.redirect(&format!("http://{}/x", super::FORBIDDEN[number]));
@@ -97,23 +81,15 @@ pub(super) const ALL: &[Behaviour] = &[
             .map(|it| format!("/bad{it}"))
             .collect();
         linking(wire, &all.iter().map(String::as_str).collect::<Vec<_>>())
-    }),
-    Behaviour::page("redirects-to-metadata", Whole(302), |wire| {
+    };
+    Page "redirects-to-metadata", Whole(302), |wire| {
         wire.redirect("http://169.254.169.254/latest/meta-data/")
-    }),
-    Behaviour::page("redirects-to-loopback", Whole(302), |wire| {
-        wire.redirect("http://[::1]/x")
-    }),
-    Behaviour::page("redirects-to-a-number", Whole(302), |wire| {
-        wire.redirect("http://2130706433/x")
-    }),
-    Behaviour::page("redirects-to-octal", Whole(302), |wire| {
-        wire.redirect("http://0177.0.0.1/x")
-    }),
-    Behaviour::page("redirects-with-a-name", Whole(302), |wire| {
-        wire.redirect("http://good@10.0.0.1/x")
-    }),
-    Behaviour::page("redirects-in-raw-bytes", Leads, |wire| {
+    };
+    Page "redirects-to-loopback", Whole(302), |wire| wire.redirect("http://[::1]/x");
+    Page "redirects-to-a-number", Whole(302), |wire| wire.redirect("http://2130706433/x");
+    Page "redirects-to-octal", Whole(302), |wire| wire.redirect("http://0177.0.0.1/x");
+    Page "redirects-with-a-name", Whole(302), |wire| wire.redirect("http://good@10.0.0.1/x");
+    Page "redirects-in-raw-bytes", Leads, |wire| {
         match wire.path.as_str() {
             "/bad" => wire.send(
                 b"HTTP/1.1 302 Found\r\nLocation: /bad-\xe9\xff\r\nContent-Length: 0\r\n\r\n",
@@ -121,104 +97,100 @@ pub(super) const ALL: &[Behaviour] = &[
             "/bad-%E9%FF" => around(wire, ""),
             _ => wire.answer("404 Not Found", "", "none"),
         }
-    }),
-    Behaviour::page("redirects-twice-at-once", Whole(302), |wire| {
+    };
+    Page "redirects-twice-at-once", Whole(302), |wire| {
         wire.answer(
             "302 Found",
             "Location: /led\nLocation: http://10.0.0.1/x",
             "x",
         )
-    }),
-    Behaviour::page("redirects-far", Whole(302), |wire| {
+    };
+    Page "redirects-far", Whole(302), |wire| {
         let far = format!("/{}", "x".repeat(30_000));
         wire.redirect(&far)
-    }),
-    Behaviour::page("redirects-endlessly", Noted(302, "cut:"), |wire| {
+    };
+    Page "redirects-endlessly", Noted(302, "cut:"), |wire| {
         wire.head("302 Found", "Location: /led\nContent-Type: text/html")?;
         wire.forever("<p>moved ")
-    }),
-    Behaviour::page("refreshes-itself", Titled(200, "again"), |wire| {
+    };
+    Page "refreshes-itself", Titled(200, "again"), |wire| {
         wire.html("<title>again</title><meta http-equiv=refresh content='0; url=/bad'>again")
-    }),
-    Behaviour::page("refreshes-elsewhere", Titled(200, "off"), |wire| {
+    };
+    Page "refreshes-elsewhere", Titled(200, "off"), |wire| {
         wire.html(
             "<title>off</title><meta http-equiv=refresh content='0; url=http://10.0.0.1/x'>off",
         )
-    }),
+    };
     // Statuses.
-    Behaviour::page("too-many-requests", Whole(429), |wire| {
+    Page "too-many-requests", Whole(429), |wire| {
         wire.answer("429 Too Many Requests", "", "slow down")
-    }),
-    Behaviour::page("back-in-a-year", Whole(503), |wire| {
+    };
+    Page "back-in-a-year", Whole(503), |wire| {
         wire.answer("503 Service Unavailable", "Retry-After: 31536000", "later")
-    }),
-    Behaviour::page("back-before", Whole(503), |wire| {
+    };
+    Page "back-before", Whole(503), |wire| {
         wire.answer("503 Service Unavailable", "Retry-After: -1", "later")
-    }),
-    Behaviour::page("back-some-time", Whole(503), |wire| {
+    };
+    Page "back-some-time", Whole(503), |wire| {
         wire.answer("503 Service Unavailable", "Retry-After: soon", "later")
-    }),
-    Behaviour::page("back-in-9999", Whole(503), |wire| {
+    };
+    Page "back-in-9999", Whole(503), |wire| {
         wire.answer(
             "503 Service Unavailable",
             "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT",
             "later",
         )
-    }),
-    Behaviour::page("back-in-eternity", Whole(503), |wire| {
+    };
+    Page "back-in-eternity", Whole(503), |wire| {
         let eternity = format!("Retry-After: {}", u64::MAX);
         wire.answer("503 Service Unavailable", &eternity, "later")
-    }),
-    Behaviour::page("wants-a-password", Whole(401), |wire| {
+    };
+    Page "wants-a-password", Whole(401), |wire| {
         wire.answer(
             "401 Unauthorized",
             "WWW-Authenticate: Basic realm=\"x\"",
             "who?",
         )
-    }),
-    Behaviour::page("wants-a-proxy", Whole(407), |wire| {
+    };
+    Page "wants-a-proxy", Whole(407), |wire| {
         wire.answer(
             "407 Proxy Authentication Required",
             "Proxy-Authenticate: Basic",
             "who?",
         )
-    }),
-    Behaviour::page("fails-inside", Whole(500), |wire| {
-        wire.answer("500 Oops", "", "oops")
-    }),
-    Behaviour::page("is-a-teapot", Whole(418), |wire| {
-        wire.answer("418 Teapot", "", "tea")
-    }),
+    };
+    Page "fails-inside", Whole(500), |wire| wire.answer("500 Oops", "", "oops");
+    Page "is-a-teapot", Whole(418), |wire| wire.answer("418 Teapot", "", "tea");
     // Types.
-    Behaviour::page("picture-as-page", Whole(200), |wire| {
+    Page "picture-as-page", Whole(200), |wire| {
         wire.html([b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", &noise(4_000)[..]].concat())
-    }),
-    Behaviour::page("noise-as-page", Nothing, |wire| wire.html(noise(1 << 20))),
-    Behaviour::page("page-as-picture", Whole(200), |wire| {
+    };
+    Page "noise-as-page", Nothing, |wire| wire.html(noise(1 << 20));
+    Page "page-as-picture", Whole(200), |wire| {
         wire.answer(
             "200 OK",
             "Content-Type: image/png",
             "<p><a href=/bad-link>x</a>",
         )
-    }),
-    Behaviour::page("page-of-no-type", Leads, |wire| {
+    };
+    Page "page-of-no-type", Leads, |wire| {
         wire.answer(
             "200 OK",
             "",
             "<!doctype html><title>x</title><a href=/led>x</a>",
         )
-    }),
-    Behaviour::page("type-of-nonsense", Leads, |wire| {
+    };
+    Page "type-of-nonsense", Leads, |wire| {
         wire.answer(
             "200 OK",
             "Content-Type: ;;,=",
             "<!doctype html><title>x</title><a href=/led>x</a>",
         )
-    }),
-    Behaviour::page("archive-as-page", Whole(200), |wire| {
+    };
+    Page "archive-as-page", Whole(200), |wire| {
         wire.html([b"PK\x03\x04\x14\0\0\0", &noise(4_000)[..]].concat())
-    }),
-    Behaviour::page("entities-in-xml", Whole(200), |wire| {
+    };
+    Page "entities-in-xml", Whole(200), |wire| {
         let mut xml = "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY a0 \"lol\">".to_owned();
         for level in 1..20 {
             let inner = format!("&a{};", level - 1).repeat(10);
@@ -226,169 +198,143 @@ pub(super) const ALL: &[Behaviour] = &[
         }
         xml.push_str("]><urlset><url><loc>&a19;</loc></url></urlset>");
         wire.answer("200 OK", "Content-Type: application/xml", xml)
-    }),
+    };
     // Encodings.
-    Behaviour::page("charset-unheard-of", Titled(200, "grün"), |wire| {
+    Page "charset-unheard-of", Titled(200, "grün"), |wire| {
         encoded(
             wire,
             "; charset=klingon",
             "<title>grün</title><p>grün".as_bytes(),
         )
-    }),
-    Behaviour::page(
-        "charset-wrong",
-        Titled(200, "Съешь ещё булок"),
-        |wire| {
+    };
+    Page "charset-wrong", Titled(200, "Съешь ещё булок"), |wire| {
             let (bytes, _, _) = encoding_rs::WINDOWS_1251
                 .encode("<title>Съешь ещё булок</title><p>Съешь ещё этих мягких французских булок");
             encoded(wire, "; charset=utf-8", &bytes)
-        },
-    ),
-    Behaviour::page(
-        "charset-wrongly-latin",
-        Titled(200, "grün, größer"),
-        |wire| {
+        };
+    Page "charset-wrongly-latin", Titled(200, "grün, größer"), |wire| {
             encoded(
                 wire,
                 "; charset=iso-8859-1",
                 "<title>grün, größer</title><p>größer".as_bytes(),
             )
-        },
-    ),
-    Behaviour::page(
-        "charset-of-two-minds",
-        Titled(200, "春はあけぼの"),
-        |wire| {
+        };
+    Page "charset-of-two-minds", Titled(200, "春はあけぼの"), |wire| {
             let page = "<meta charset=shift_jis><title>春はあけぼの</title><p>春はあけぼの。やうやう白くなりゆく山ぎは";
             encoded(
                 wire,
                 "; charset=utf-8",
                 &encoding_rs::SHIFT_JIS.encode(page).0,
             )
-        },
-    ),
+        };
     // The query in the encoding of the page (URL standard, section 4.4).
-    Behaviour::page("charset-legacy", Leads, |wire| match wire.path.as_str() {
+    Page "charset-legacy", Leads, |wire| match wire.path.as_str() {
         "/bad" => {
             let page = "<meta charset=gbk><title>x</title><a href='/bad?q=春&x=%E9'>x</a>";
             encoded(wire, "", &encoding_rs::GBK.encode(page).0)
         }
         "/bad?q=%B4%BA&x=%E9" => around(wire, ""),
         _ => wire.answer("404 Not Found", "", "none"),
-    }),
-    Behaviour::page("wide-without-mark", Leads, |wire| {
+    };
+    Page "wide-without-mark", Leads, |wire| {
         encoded(
             wire,
             "",
             &utf_16("<!doctype html><title>wide</title><a href=/led>x</a>"),
         )
-    }),
-    Behaviour::page("wide-with-mark", Leads, |wire| {
+    };
+    Page "wide-with-mark", Leads, |wire| {
         encoded(
             wire,
             "; charset=utf-8",
             &utf_16("\u{feff}<!doctype html><title>wide</title><a href=/led>x</a>"),
         )
-    }),
-    Behaviour::page("wide-cut", Titled(200, "wide"), |wire| {
+    };
+    Page "wide-cut", Titled(200, "wide"), |wire| {
         let mut bytes = utf_16("\u{feff}<title>wide</title><p>\u{1f600}");
         bytes.pop();
         encoded(wire, "", &bytes)
-    }),
-    Behaviour::page("wide-by-lie", Titled(200, "narrow"), |wire| {
+    };
+    Page "wide-by-lie", Titled(200, "narrow"), |wire| {
         encoded(wire, "", b"<meta charset=utf-16><title>narrow</title>")
-    }),
-    Behaviour::page("full-of-nuls", Leads, |wire| {
-        around(wire, &"\0a".repeat(100_000))
-    }),
-    Behaviour::page("only-nuls", Whole(200), |wire| wire.html(vec![0; 1 << 20])),
+    };
+    Page "full-of-nuls", Leads, |wire| around(wire, &"\0a".repeat(100_000));
+    Page "only-nuls", Whole(200), |wire| wire.html(vec![0; 1 << 20]);
     // Size.
-    Behaviour::page("million-links", Noted(200, "LinksCut"), |wire| {
+    Page "million-links", Noted(200, "LinksCut"), |wire| {
         let mut html = "<!doctype html><title>links</title><a href=/led>on</a>".to_owned();
         for number in 0..1_000_000 {
             let _ = write!(html, "<a href=/not/{number}>");
         }
         wire.html(html)
-    }),
-    Behaviour::page("million-times-one-link", Leads, |wire| {
+    };
+    Page "million-times-one-link", Leads, |wire| {
         around(wire, &"<a href=/led>x</a>".repeat(1_000_000))
-    }),
-    Behaviour::page("links-of-a-megabyte", Leads, |wire| {
+    };
+    Page "links-of-a-megabyte", Leads, |wire| {
         around(
             wire,
             &format!("<a href=/not/{}>x</a>", "x".repeat(50_000)).repeat(40),
         )
-    }),
-    Behaviour::page("deep", Leads, |wire| around(wire, &"<div>".repeat(100_000))),
-    Behaviour::page("deep-lists", Leads, |wire| {
-        around(wire, &"<ul><li>".repeat(125_000))
-    }),
-    Behaviour::page("deep-below", Leads, |wire| {
+    };
+    Page "deep", Leads, |wire| around(wire, &"<div>".repeat(100_000));
+    Page "deep-lists", Leads, |wire| around(wire, &"<ul><li>".repeat(125_000));
+    Page "deep-below", Leads, |wire| {
         wire.html(
             "<title>deep</title>".to_owned() + &"<div>".repeat(100_000) + "<a href=/led>on</a>",
         )
-    }),
-    Behaviour::page("deep-tables", Leads, |wire| {
-        around(wire, &"<table><tr><td>".repeat(70_000))
-    }),
-    Behaviour::page("unclosed", Leads, |wire| {
-        around(wire, &"<p><b><i><font size=1>".repeat(50_000))
-    }),
-    Behaviour::page("attribute-flood", Leads, |wire| {
+    };
+    Page "deep-tables", Leads, |wire| around(wire, &"<table><tr><td>".repeat(70_000));
+    Page "unclosed", Leads, |wire| around(wire, &"<p><b><i><font size=1>".repeat(50_000));
+    Page "attribute-flood", Leads, |wire| {
         let mut tag = "<p".to_owned();
         for number in 0..150_000 {
             let _ = write!(tag, " a{number}");
         }
         around(wire, &(tag + ">"))
-    }),
-    Behaviour::page("attribute-without-end", Leads, |wire| {
+    };
+    Page "attribute-without-end", Leads, |wire| {
         around(wire, &format!("<p a='{}", "x".repeat(5 << 20)))
-    }),
-    Behaviour::page("comment-without-end", Leads, |wire| {
+    };
+    Page "comment-without-end", Leads, |wire| {
         around(wire, &format!("<!-- {}", "- ".repeat(1 << 20)))
-    }),
-    Behaviour::page("entity-flood", Leads, |wire| {
+    };
+    Page "entity-flood", Leads, |wire| {
         around(
             wire,
             &"&amp;&#x10ffff;&#99999999999;&notit;".repeat(100_000),
         )
-    }),
-    Behaviour::page("giant-title", Leads, |wire| {
+    };
+    Page "giant-title", Leads, |wire| {
         wire.html(format!(
             "<title>{}</title><a href=/led>on</a>",
             "giant ".repeat(1 << 20)
         ))
-    }),
-    Behaviour::page("giant-word", Leads, |wire| {
-        around(wire, &"x".repeat(8 << 20))
-    }),
-    Behaviour::page("giant-blank", Leads, |wire| {
-        around(wire, &" \n\t".repeat(2 << 20))
-    }),
-    Behaviour::page("giant-script", Leads, |wire| {
+    };
+    Page "giant-word", Leads, |wire| around(wire, &"x".repeat(8 << 20));
+    Page "giant-blank", Leads, |wire| around(wire, &" \n\t".repeat(2 << 20));
+    Page "giant-script", Leads, |wire| {
         around(
             wire,
             &format!("<script>{}</script>", "x<!--<script>".repeat(300_000)),
         )
-    }),
-    Behaviour::page("giant-drawing", Leads, |wire| {
+    };
+    Page "giant-drawing", Leads, |wire| {
         around(
             wire,
             &format!("<svg>{}</svg>", "<g><path d=x>".repeat(200_000)),
         )
-    }),
-    Behaviour::page("stacked-marks", Leads, |wire| {
-        around(wire, &"e\u{301}\u{301}".repeat(500_000))
-    }),
-    Behaviour::page("giant-data", Leads, |wire| {
+    };
+    Page "stacked-marks", Leads, |wire| around(wire, &"e\u{301}\u{301}".repeat(500_000));
+    Page "giant-data", Leads, |wire| {
         let json = "[".repeat(500_000);
         around(
             wire,
             &format!("<script type=application/ld+json>{json}</script>"),
         )
-    }),
+    };
     // Traps.
-    Behaviour::page("calendar", Nothing, |wire| {
+    Page "calendar", Nothing, |wire| {
         let day: usize = wire
             .path
             .rsplit('=')
@@ -399,27 +345,27 @@ pub(super) const ALL: &[Behaviour] = &[
             "<title>day {day}</title><a href='/bad?day={}'>next</a>",
             day + 1
         ))
-    }),
-    Behaviour::page("frames-of-frames", Nothing, |wire| {
+    };
+    Page "frames-of-frames", Nothing, |wire| {
         let inner = format!("{}/x", wire.path);
         wire.html(format!(
             "<title>{inner}</title><iframe src='{inner}'></iframe><frameset><frame src='{inner}/y'>"
         ))
-    }),
-    Behaviour::page("relative-without-end", Nothing, |wire| {
+    };
+    Page "relative-without-end", Nothing, |wire| {
         wire.html("<title>deeper</title><a href='bad/deeper/'>on</a><a href='../bad/x/'>on</a>")
-    }),
-    Behaviour::page("base-of-a-script", Leads, |wire| {
+    };
+    Page "base-of-a-script", Leads, |wire| {
         wire.html("<base href='javascript:alert(1)'><title>x</title><a href=/led>on</a>")
-    }),
-    Behaviour::page("base-elsewhere", Titled(200, "x"), |wire| {
+    };
+    Page "base-elsewhere", Titled(200, "x"), |wire| {
         wire.html("<base href='http://10.0.0.1/'><title>x</title><a href=/bad-link>on</a>")
-    }),
-    Behaviour::page("canonical-elsewhere", Titled(200, "x"), |wire| {
+    };
+    Page "canonical-elsewhere", Titled(200, "x"), |wire| {
         wire.html("<link rel=canonical href='http://10.0.0.1/'><title>x</title>")
-    }),
-    Behaviour::page("links-to-the-nets", Titled(200, "links"), tempting),
-    Behaviour::page("links-of-all-kinds", Leads, |wire| {
+    };
+    Page "links-to-the-nets", Titled(200, "links"), tempting;
+    Page "links-of-all-kinds", Leads, |wire| {
         linking(
             wire,
             &[
@@ -439,5 +385,5 @@ pub(super) const ALL: &[Behaviour] = &[
                 "http://[::1",
             ],
         )
-    }),
-];
+    };
+};

@@ -67,6 +67,15 @@ pub struct Expected {
     pub depth: usize,
 }
 
+impl Expected {
+    /// Pages that repeat another one in this way.
+    pub fn copies(&self, kind: Kind) -> usize {
+        let clusters = self.clusters.iter().zip(&self.kinds);
+        let of_kind = clusters.filter(|(_, found)| **found == kind);
+        of_kind.map(|(cluster, _)| cluster.len() - 1).sum()
+    }
+}
+
 /// What the pages of a cluster have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {

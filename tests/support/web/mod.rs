@@ -110,6 +110,14 @@ impl Web {
         self.shared.log.requests()
     }
 
+    /// What was asked of a host, robots.txt aside, in the order of arrival.
+    pub fn asked(&self, host: usize) -> Vec<String> {
+        let own = self.requests().into_iter().filter(|it| it.host == host);
+        own.map(|it| it.path)
+            .filter(|path| path != "/robots.txt")
+            .collect()
+    }
+
     /// Forgets the requests so far, and the peaks of [`Web::max_concurrent`].
     pub fn clear_log(&self) {
         self.shared.log.clear();

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::alone::alone;
 use crate::dns::{Answer as Names, Dns};
 use crate::run::{Place, anchors};
 
@@ -19,6 +18,8 @@ const METADATA: &str = "169.254.169.254";
 const NAT64: &str = "64:ff9b::a00:1";
 const UNIQUE_LOCAL: &str = "fd00:ec2::254";
 const FORBIDDEN: [&str; 5] = [PRIVATE, METADATA, NAT64, UNIQUE_LOCAL, "127.0.0.1"];
+/// The network that these tests run in, beside loopback.
+pub(crate) const ADDRESSES: &[&str] = &[PUBLIC, PUBLIC_SIX, PRIVATE, METADATA, NAT64, UNIQUE_LOCAL];
 
 /// A server at port 80 of an address; whoever is connected to it is counted.
 struct Host {
@@ -135,19 +136,7 @@ fn nobody_contacted(hosts: &[(&str, Host)]) {
     }
 }
 
-fn addresses() -> Vec<&'static str> {
-    let all = FORBIDDEN.into_iter().chain([PUBLIC, PUBLIC_SIX]);
-    all.filter(|ip| *ip != "127.0.0.1").collect()
-}
-
-#[test]
-fn names_lead_to_public_addresses_only() {
-    if !alone(
-        "guard_alone::names_lead_to_public_addresses_only",
-        &addresses(),
-    ) {
-        return;
-    }
+pub(crate) fn names_lead_to_public_addresses_only() {
     let public = Host::start(PUBLIC, &TEMPTING);
     let public_six = Host::start(PUBLIC_SIX, &[]);
     let forbidden = FORBIDDEN.map(|ip| (ip, Host::start(ip, &[])));
@@ -190,12 +179,7 @@ fn names_lead_to_public_addresses_only() {
     assert_eq!(counters.failures["guard"], 11, "{counters:?}");
 }
 
-#[test]
-fn a_name_that_changes_between_two_questions_gains_nothing() {
-    let test = "guard_alone::a_name_that_changes_between_two_questions_gains_nothing";
-    if !alone(test, &addresses()) {
-        return;
-    }
+pub(crate) fn a_name_that_changes_between_two_questions_gains_nothing() {
     let public = Host::start(PUBLIC, &[]);
     let private = Host::start(PRIVATE, &[]);
     // What is asked for the check is never asked again for the connection: every other answer,
@@ -217,12 +201,7 @@ fn a_name_that_changes_between_two_questions_gains_nothing() {
     assert_eq!(place.status().counters.failures["guard"], 4);
 }
 
-#[test]
-fn networks_that_are_allowed_are_open_and_no_others() {
-    let test = "guard_alone::networks_that_are_allowed_are_open_and_no_others";
-    if !alone(test, &addresses()) {
-        return;
-    }
+pub(crate) fn networks_that_are_allowed_are_open_and_no_others() {
     let private = Host::start(
         PRIVATE,
         &["http://metadata.example/", "http://translated.example/"],
@@ -242,12 +221,7 @@ fn networks_that_are_allowed_are_open_and_no_others() {
 }
 
 /// A seed is consent for what it names, not for what its name leads to.
-#[test]
-fn a_seed_with_a_name_is_no_consent_for_a_private_address() {
-    let test = "guard_alone::a_seed_with_a_name_is_no_consent_for_a_private_address";
-    if !alone(test, &addresses()) {
-        return;
-    }
+pub(crate) fn a_seed_with_a_name_is_no_consent_for_a_private_address() {
     let private = Host::start(PRIVATE, &[]);
     let dns = Dns::start(|_, _| Names::of(&[PRIVATE], 60));
     let place = Place::new();

@@ -2,28 +2,21 @@
 //! all that it acknowledged; without sled's folder it is rebuilt. `benches/documents.rs` does the
 //! same with ten million documents (docs/performance.md).
 
-#[path = "support/again.rs"]
-mod again;
-#[path = "../benches/documents/rehearsal.rs"]
-mod rehearsal;
-
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use again::{again, given};
 use gleaner::dedup::Finder;
-use rehearsal::{Rehearsal, id, original_of};
 
-/// No test: the process that `killed_and_lost` kills.
-#[test]
-#[ignore = "works until it is killed"]
-fn works_until_it_is_killed() {
-    let (directory, from) = given();
-    Rehearsal::new(Finder::Simhash).commit_until_killed(&directory, from, 20);
+use crate::child::Role;
+use crate::rehearsal::{Rehearsal, id, original_of};
+
+/// The process that [`killed_and_lost`] kills.
+pub(crate) fn commit_until_killed(directory: &Path, from: u64) {
+    Rehearsal::new(Finder::Simhash).commit_until_killed(directory, from, 20);
 }
 
-#[test]
-fn killed_and_lost() {
+pub(crate) fn killed_and_lost() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let directory = directory.path().join("crawl");
     let rehearsal = Rehearsal::new(Finder::Simhash);
@@ -34,12 +27,8 @@ fn killed_and_lost() {
         .expect("pages are committed");
     drop(study);
     let killed = rehearsal.kill(&directory, 200, 20, |from| {
-        again("works_until_it_is_killed", &directory, from)
+        Role::Commit.command(&directory, from)
     });
-    eprintln!(
-        "opening took {:?} at most, {} pages",
-        killed.opening, killed.acknowledged
-    );
     assert!(killed.acknowledged > 1_000, "the kills left time to work");
 
     let mut study = reopen();

@@ -1,14 +1,14 @@
-//! A disk that fills up during a crawl: a clear end, and nothing stored is lost.
-//!
-//! The disk is a memory file system of a few megabytes, mounted in a name space of the child's own.
-//! Where the kernel allows no such thing, a limit on the size of files takes its place: the
-//! system's answer has another name then, and so has the exit code.
+//! A disk that fills up during a crawl: a clear end, and nothing stored is lost. The disk is a
+//! memory file system of a few megabytes, mounted in a name space of the child's own. A limit on
+//! the size of files is another way to have no room: the system's answer and the exit code are
+//! others.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::run::{Output, Place, Running, anchors, log, page, pages, records};
+use crate::need::name_space;
+use crate::run::{Output, Place, Running, anchors, log, page, pages, prepared, records};
 use crate::web::{Answer, Site, Web};
 
 /// As it is documented.
@@ -21,7 +21,7 @@ const SIZE: usize = 2 << 20;
 const PAGE: usize = 200_000;
 const PAGES: usize = 80;
 
-/// Bytes of a file, where files are limited instead: the engine's journal, which is sparse, needs
+/// Bytes of a file, where files are limited: the engine's journal, which is sparse, needs
 /// 64 MiB. Pages are larger then.
 const FILE_SIZE: usize = (64 << 20) + 1_024;
 const LARGE_PAGE: usize = 1_500_000;
@@ -72,21 +72,13 @@ fn web(page: usize) -> Web {
     })])
 }
 
-/// Whether a name space with file systems of its own can be had; how, if so.
-fn name_space() -> Option<Vec<&'static str>> {
-    let ways = [
-        vec!["--user", "--map-root-user", "--mount"],
-        // For root where users may not.
-        vec!["--mount"],
-    ];
-    ways.into_iter().find(|way| {
-        let script = "mount -t tmpfs -o size=64k tmpfs /tmp";
-        Command::new("unshare")
-            .args(way)
-            .args(["sh", "-c", script])
-            .output()
-            .is_ok_and(|output| output.status.success())
-    })
+/// A script in a name space in which it can mount file systems.
+fn mounting(script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args(name_space().expect("the test is ignored otherwise"))
+        .args(["sh", "-c", script, "sh"]);
+    prepared(command)
 }
 
 /// The arguments of a command, but for its data directory, which is the script's to name.
@@ -97,48 +89,51 @@ fn without_directory<'a>(command: &'a Command, place: &Place) -> Vec<&'a OsStr> 
     arguments.filter(|it| !named.contains(it)).collect()
 }
 
+/// What stands for a disk.
+enum Disk {
+    /// A file system of [`SIZE`] bytes.
+    Small,
+    /// Files of [`FILE_SIZE`] bytes at most.
+    OfSmallFiles,
+}
+
 /// Runs the crawl until the disk is full.
-fn fill(place: &Place, seed: &str) -> Output {
+fn fill(place: &Place, seed: &str, disk: &Disk) -> Output {
     let inner = place.command(&[seed]);
-    let (mut command, script, size, code) = match name_space() {
-        Some(way) => {
-            let mut command = Command::new("unshare");
-            command.args(way).arg("sh");
-            (command, ON_A_SMALL_DISK, SIZE, DISK_FULL)
-        }
-        None => {
-            eprintln!("no name space of its own is allowed here: limiting the size of files");
-            (Command::new("sh"), WITH_SMALL_FILES, FILE_SIZE, 1)
+    let (mut command, size, code) = match disk {
+        Disk::Small => (mounting(ON_A_SMALL_DISK), SIZE, DISK_FULL),
+        Disk::OfSmallFiles => {
+            let mut command = Command::new("sh");
+            command.args(["-c", WITH_SMALL_FILES, "sh"]);
+            (prepared(command), FILE_SIZE, 1)
         }
     };
     command
-        .arg("-c")
-        .arg(script)
-        .arg("sh")
         .arg(place.data())
         .arg(inner.get_program())
         .args(without_directory(&inner, place))
         .env("SIZE", size.to_string())
-        .env("NO_COLOR", "1")
-        .env("GLEANER_STATE_DISK_RESERVE", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .env("GLEANER_STATE_DISK_RESERVE", "0");
     Running::start(command).end().expect(code)
 }
 
-#[test]
-fn a_full_disk_ends_the_run_and_nothing_stored_is_lost() {
-    let is_disk = name_space().is_some();
-    let web = web(if is_disk { PAGE } else { LARGE_PAGE });
+pub(crate) fn a_full_disk_ends_the_run_and_nothing_stored_is_lost() {
+    let output = ends_and_loses_nothing(PAGE, &Disk::Small);
+    let output = output.says(&["the disk is full", "hint: free some space", "same command"]);
+    assert!(!output.stderr.contains("panicked"), "{output:?}");
+}
+
+pub(crate) fn a_limit_on_files_ends_the_run_and_nothing_stored_is_lost() {
+    ends_and_loses_nothing(LARGE_PAGE, &Disk::OfSmallFiles);
+}
+
+/// Crawls pages of a size until there is no room, then again with room; what the first run said.
+fn ends_and_loses_nothing(page: usize, disk: &Disk) -> Output {
+    let web = web(page);
     let place = Place::new();
     let seed = web.url(0, "/0");
-    let output = fill(&place, &seed);
+    let output = fill(&place, &seed, disk);
     assert!(output.stderr.contains("error: "), "{output:?}");
-    if output.code == DISK_FULL {
-        let output = output.says(&["the disk is full", "hint: free some space", "same command"]);
-        assert!(!output.stderr.contains("panicked"), "{output:?}");
-    }
     let stored = place.status().counters;
     assert!(stored.pages > 0, "the disk was too small for one page");
     assert!(stored.queued > 0, "the disk was not full");
@@ -164,6 +159,7 @@ fn a_full_disk_ends_the_run_and_nothing_stored_is_lost() {
     }
     assert_eq!(responses.len(), PAGES + 1);
     assert!(responses.values().all(|&times| times == 1), "{responses:?}");
+    output
 }
 
 /// Begins a crawl on a disk of so many kilobytes, makes room there, and runs the same command.
@@ -176,29 +172,18 @@ const MAKE_ROOM: &str = r#"
     exec "$@"
 "#;
 
-#[test]
-fn a_crawl_that_had_no_room_to_begin_begins_when_there_is_room() {
-    let Some(way) = name_space() else {
-        // A limit on the size of files cannot be raised again; the other test says more.
-        eprintln!("no name space of its own is allowed here: this could not be tested");
-        return;
-    };
+pub(crate) fn a_crawl_that_had_no_room_to_begin_begins_when_there_is_room() {
     for size in [4, 8, 16, 24, 32, 48, 64, 96, 128, 192] {
         let web = Web::start(vec![Site::new().page("/", Answer::html(page("home", &[])))]);
         let place = Place::new();
         let inner = place.command(&[&web.url(0, "/")]);
-        let mut command = Command::new("unshare");
+        let mut command = mounting(MAKE_ROOM);
         command
-            .args(&way)
-            .args(["sh", "-c", MAKE_ROOM, "sh"])
             .arg(place.data())
             .arg(inner.get_program())
             .args(inner.get_args())
             .env("SIZE", size.to_string())
-            .env("GLEANER_STATE_DISK_RESERVE", "0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .env("GLEANER_STATE_DISK_RESERVE", "0");
         let output = Running::start(command).end();
         assert_eq!(output.code, 0, "{size} kB: {output:#?}");
         let first = &output.stderr[..output.stderr.find("first: ").expect("it ended")];
@@ -231,30 +216,19 @@ const BELOW_THE_RESERVE: &str = r#"
     done
 "#;
 
-#[test]
-fn below_the_reserve_no_visit_is_made_until_there_is_room() {
-    let Some(way) = name_space() else {
-        eprintln!("no name space of its own is allowed here: this could not be tested");
-        return;
-    };
+pub(crate) fn below_the_reserve_no_visit_is_made_until_there_is_room() {
     let web = Web::start(vec![Site::new().page("/", Answer::html(page("home", &[])))]);
     let place = Place::new();
     let go = std::path::Path::new(&place.file("go", "")).with_extension("pipe");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mkfifoat(rustix::fs::CWD, &go, mode).expect("a pipe with a name");
     let inner = place.command(&[&web.url(0, "/")]);
-    let mut command = Command::new("unshare");
+    let mut command = mounting(BELOW_THE_RESERVE);
     command
-        .args(&way)
-        .args(["sh", "-c", BELOW_THE_RESERVE, "sh"])
         .args([place.data().as_os_str(), go.as_os_str()])
         .arg(inner.get_program())
         .args(without_directory(&inner, &place))
-        .env("NO_COLOR", "1")
-        .env("GLEANER_STATE_DISK_RESERVE", "16MB")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .env("GLEANER_STATE_DISK_RESERVE", "16MB");
     let running = Running::start(command);
     running.wait_for_line("less than state.disk_reserve: no visits are made until it has 17 MB");
     running.wait_for_line("limit: disk (a full disk");

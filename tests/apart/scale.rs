@@ -1,26 +1,14 @@
 //! The frontier at scale, small: what `benches/scale.rs` does with millions (docs/performance.md).
 
-#[path = "support/again.rs"]
-mod again;
-#[path = "../benches/scale/commit.rs"]
-mod commit;
-#[path = "../benches/scale/measure.rs"]
-mod measure;
-#[path = "../benches/scale/queue.rs"]
-mod queue;
-#[path = "../benches/scale/restart.rs"]
-mod restart;
-#[path = "../benches/scale/seen.rs"]
-mod seen;
-#[path = "../benches/scale/urls.rs"]
-mod urls;
-
+use std::path::Path;
 use std::time::Duration;
 
-use again::{again, given};
 use gleaner::config::Config;
 use gleaner::engine::Options;
 use gleaner::frontier::ScopeKind;
+
+use crate::child::Role;
+use crate::{commit, measure, queue, restart, seen};
 
 const HOSTS: u64 = 300;
 
@@ -34,20 +22,17 @@ fn options() -> Options {
     options
 }
 
-fn say(line: &str) {
-    eprintln!("{line}");
-}
+/// What the benches print is not looked at here.
+fn say(_: &str) {}
 
-#[test]
-fn every_answer_about_urls_seen_is_right() {
+pub(crate) fn every_answer_about_urls_seen_is_right() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let figures = seen::seen(directory.path(), 40_000, 1_000, &say);
     assert_eq!((figures.wrong, figures.keys), (0, 40_000));
     assert!(figures.disk < 13.0, "{} bytes each", figures.disk);
 }
 
-#[test]
-fn what_enters_queues_leaves_them() {
+pub(crate) fn what_enters_queues_leaves_them() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let directory = directory.path().join("crawl");
     let figures = queue::queue(
@@ -63,8 +48,7 @@ fn what_enters_queues_leaves_them() {
     );
 }
 
-#[test]
-fn pages_admit_what_is_new() {
+pub(crate) fn pages_admit_what_is_new() {
     for archive in [false, true] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let directory = directory.path().join("crawl");
@@ -75,19 +59,15 @@ fn pages_admit_what_is_new() {
     }
 }
 
-/// No test: the process that `nothing_is_lost_or_doubled_over_kills` kills.
-#[test]
-#[ignore = "works until it is killed"]
-fn fills_until_it_is_killed() {
-    let (directory, from) = given();
-    restart::fill_until_killed(&directory, &options(), from, HOSTS);
+/// The process that [`nothing_is_lost_or_doubled_over_kills`] kills.
+pub(crate) fn fill_until_killed(directory: &Path, from: u64) {
+    restart::fill_until_killed(directory, &options(), from, HOSTS);
 }
 
-#[test]
-fn nothing_is_lost_or_doubled_over_kills() {
+pub(crate) fn nothing_is_lost_or_doubled_over_kills() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let directory = directory.path().join("crawl");
-    let command = |from| again("fills_until_it_is_killed", &directory, from);
+    let command = |from| Role::Fill.command(&directory, from);
     let sizes = (20_000, HOSTS, 12);
     let figures = restart::restart(&directory, &options(), sizes, command, &say);
     assert!(figures.admitted >= 20_000);

@@ -5,25 +5,22 @@
 //! `GLEANER_CRASH_KILLS` sets the number of kills (27 by default; docs/performance.md has the
 //! figures of a long run).
 
-#[path = "support/web/mod.rs"]
-mod web;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
-use gleaner::archive::{self, Limits, Location, RecordId, WarcOptions};
-use gleaner::dedup::{Documents, Features, Fingerprints, Signature, Text, Tier, structures};
+use gleaner::archive::{Limits, Location, RecordId, WarcOptions};
+use gleaner::dedup::{Documents, Features, structures};
 use gleaner::engine::{DataDirectory, Fate, Judgement, PageRecord, Step};
 use gleaner::frontier::SEEN;
 use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
-use web::{ClusterOptions, Web, cluster_web};
+use rustix::process::Signal;
 
-/// A run that takes longer than this is stuck.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::crawl::simhash;
+use crate::run::{Follower, PATIENCE, Place, Running, text};
+use crate::web::{ClusterOptions, Random, Web, cluster_web};
 
 /// What a crawl leaves, in terms that do not depend on who came first.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,9 +35,20 @@ struct Left {
     payloads: BTreeMap<String, usize>,
 }
 
+impl Left {
+    /// Each payload is stored once.
+    fn check_payloads(&self) {
+        assert!(
+            self.payloads.values().all(|times| *times == 1),
+            "{:?}",
+            self.payloads
+        );
+    }
+}
+
 #[test]
 fn killed_and_resumed_with_the_bodies_of_duplicates_left_out() {
-    let (web, undisturbed, disturbed) = crawl_twice("unique", 0x5eed);
+    let (undisturbed, disturbed) = crawl_twice("unique", 0x5eed);
     // Which member of a cluster is met first, and stored, is a matter of timing; that one is, and
     // only one, is not.
     assert_eq!(disturbed.pages, undisturbed.pages);
@@ -49,28 +57,18 @@ fn killed_and_resumed_with_the_bodies_of_duplicates_left_out() {
         disturbed.payloads.values().sum::<usize>(),
         undisturbed.payloads.values().sum::<usize>()
     );
-    assert!(
-        disturbed.payloads.values().all(|times| *times == 1),
-        "{:?}",
-        disturbed.payloads
-    );
-    drop(web);
+    disturbed.check_payloads();
 }
 
 #[test]
 fn killed_and_resumed_with_every_distinct_body_kept() {
-    let (web, undisturbed, disturbed) = crawl_twice("exact-only", 0xc4a5);
+    let (undisturbed, disturbed) = crawl_twice("exact-only", 0xc4a5);
     assert_eq!(disturbed, undisturbed);
-    assert!(
-        disturbed.payloads.values().all(|times| *times == 1),
-        "{:?}",
-        disturbed.payloads
-    );
-    drop(web);
+    disturbed.check_payloads();
 }
 
 /// Crawls a web undisturbed, then again with kills.
-fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
+fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
     let kills = std::env::var("GLEANER_CRASH_KILLS")
         .map_or(27, |kills| kills.parse().expect("a number of kills"));
     let options = ClusterOptions {
@@ -81,77 +79,50 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
     };
     let (sites, _) = cluster_web(options, &simhash);
     let web = Web::start(sites);
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let config = directory.path().join("config.toml");
-    std::fs::write(
-        &config,
-        // Checkpoints at every turn, and segments small enough to rotate.
-        format!("[archive]\nstore = \"{store}\"\nmax_file = \"300KB\"\nmax_log = \"20KB\"\n[state]\ncheckpoint_interval = \"20ms\"\n"),
-    )
-    .expect("the configuration is written");
-    let gleaner = |data: &str, failpoint: Option<String>| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
-        command
-            .args([
-                "crawl",
-                &web.url(0, "/"),
-                "--scope",
-                "any",
-                "--allow-private",
-            ])
-            .args(["--delay", "0s", "--concurrency", "4"])
-            .arg("--config")
-            .arg(&config)
-            .arg("--data-dir")
-            .arg(directory.path().join(data))
-            .args(
-                failpoint
-                    .iter()
-                    .flat_map(|failpoint| ["--failpoint", failpoint]),
-            )
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        command.spawn().expect("gleaner starts")
-    };
-
-    finish(gleaner("undisturbed", None));
-    let undisturbed = left(&directory.path().join("undisturbed"));
+    // Checkpoints at every turn, and segments small enough to rotate.
+    let settings = format!(
+        "[archive]\nstore = \"{store}\"\nmax_file = \"300KB\"\nmax_log = \"20KB\"\n\
+         [state]\ncheckpoint_interval = \"20ms\"\n[crawl]\nscope = \"any\"\n\
+         [fetch]\nallow_private = true\nconcurrency = 4\n"
+    );
+    let seed_url = web.url(0, "/");
+    let undisturbed = Place::new();
+    undisturbed.crawl_by(&settings, &[&seed_url]);
 
     web.clear_log();
-    let data = directory.path().join("disturbed");
-    let mut random = seed;
+    let disturbed = Place::new();
+    let data = disturbed.data();
+    let config = disturbed.file("settings.toml", &settings);
+    let start = |more: &[&str]| {
+        let mut command = disturbed.command(&[&[&*seed_url, "--config", &config], more].concat());
+        command.stdout(Stdio::null());
+        Running::start(command)
+    };
+    let mut random = Random::new(seed);
     let mut killed = 0;
     let mut done = BTreeSet::new();
-    let feed = directory.path().join("feed");
     let mut follower = None;
     let mut round = 0;
     while killed < kills {
         let requests_before = web.requests().len();
         round += 1;
-        let chance = next(&mut random);
-        let mut child = if round % 2 == 0 {
+        let chance = random.next_bits();
+        let output = if round % 2 == 0 {
             let steps = &Step::ALL[..Step::ALL.len() - 4];
-            let step = steps[(round / 2) % steps.len()];
-            gleaner(
-                "disturbed",
-                Some(format!("{}:{}", step.name(), 1 + chance % 3)),
-            )
+            let step = steps[(round / 2) % steps.len()].name();
+            start(&["--failpoint", &format!("{step}:{}", 1 + chance % 3)]).end()
         } else {
-            let child = gleaner("disturbed", None);
+            let running = start(&[]);
             let enough = requests_before + 1 + (chance % 9) as usize;
-            assert!(
-                web.wait_for_requests(enough, PATIENCE),
-                "no progress in round {round}"
-            );
-            child
+            let is_on = web.wait_for_requests(enough, PATIENCE);
+            assert!(is_on, "no progress in round {round}");
+            running.signal(Signal::KILL);
+            running.end()
         };
-        if round % 2 == 1 {
-            child.kill().expect("SIGKILL is sent");
-        }
-        let status = wait(&mut child);
-        assert!(
-            status.code().is_none(),
-            "the crawl ended before it was killed {kills} times ({killed} so far, round {round}): {status}"
+        assert_eq!(
+            output.code,
+            128 + 9,
+            "round {round}, {killed} kills: {output:#?}"
         );
         killed += 1;
         // Nothing that was acknowledged before this run began was asked for again in it.
@@ -160,54 +131,36 @@ fn crawl_twice(store: &str, seed: u64) -> (Web, Left, Left) {
             done.extend(rows(&data).values().map(|page| canonical(&page.url)));
         }
         if follower.is_none() && data.join("version").exists() {
-            follower = Some(follow(&data, &feed));
+            let Follower { running, lines } = disturbed.follow(&["--no-text"]);
+            let read = || lines.map_while(Result::ok).collect::<Vec<_>>();
+            follower = Some((running, std::thread::spawn(read)));
         }
     }
-    eprintln!("{killed} kills, {} pages acknowledged by then", done.len());
     assert!(
         done.len() > kills / 2,
         "the kills must be spread over the crawl"
     );
     let requests_before = web.requests().len();
-    finish(gleaner("disturbed", None));
+    start(&[]).end().expect(0);
     check_not_again(&web, requests_before, &done);
-    let disturbed = left(&data);
-    let follower = follower.expect("the first run was killed");
-    check_feed(&data, follower, &feed, &disturbed.answered);
-    (web, undisturbed, disturbed)
-}
+    let left_by_kills = left(&data);
 
-/// Whoever followed over all kills has read each page once, and whoever reads now reads the same.
-fn check_feed(data: &Path, follower: Child, feed: &Path, answered: &BTreeSet<String>) {
-    finish(follower);
-    let followed = std::fs::read_to_string(feed).expect("its output is text");
+    // Whoever followed over all kills has read each page once, and whoever reads now reads the
+    // same.
+    let (running, reader) = follower.expect("the first run was killed");
+    let followed = reader.join().expect("it only reads");
+    running.end().expect(0);
+    let told = disturbed.ask(&["pages", "--no-text"]).expect(0);
+    assert!(told.stdout.lines().eq(followed.iter().map(String::as_str)));
     let mut urls = BTreeSet::new();
-    for line in followed.lines() {
-        let line: serde_json::Value = serde_json::from_str(line).expect("a page a line");
-        let url = line["canonical"]
-            .as_str()
-            .expect("each page has it")
-            .to_owned();
-        assert!(urls.insert(url), "shown twice: {line}");
+    for page in told.json_lines() {
+        assert!(
+            urls.insert(text(&page, "canonical").to_owned()),
+            "shown twice: {page}"
+        );
     }
-    assert_eq!(&urls, answered);
-    let again = Command::new(env!("CARGO_BIN_EXE_gleaner"))
-        .args(["pages", "--no-text", "--data-dir"])
-        .arg(data)
-        .output()
-        .expect("gleaner starts");
-    assert_eq!(String::from_utf8_lossy(&again.stdout), followed);
-}
-
-/// Follows the pages of a crawl.
-fn follow(data: &Path, output: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_gleaner"))
-        .args(["pages", "--no-text", "--follow", "--data-dir"])
-        .arg(data)
-        .stdout(std::fs::File::create(output).expect("the directory is ours"))
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("gleaner starts")
+    assert_eq!(urls, left_by_kills.answered);
+    (left(&undisturbed.data()), left_by_kills)
 }
 
 /// The row of every URL that a crawl is done with.
@@ -249,36 +202,6 @@ fn check_not_again(web: &Web, before: usize, done: &BTreeSet<String>) {
     }
 }
 
-/// Waits for a run to end by itself, well.
-fn finish(mut child: Child) {
-    let status = wait(&mut child);
-    let mut errors = String::new();
-    if let Some(mut pipe) = child.stderr.take() {
-        std::io::Read::read_to_string(&mut pipe, &mut errors).expect("its errors are text");
-    }
-    assert!(status.success(), "{status}: {errors}");
-}
-
-/// Waits for a child, and ends it where it is stuck.
-fn wait(child: &mut Child) -> std::process::ExitStatus {
-    let id = child.id().to_string();
-    let (sender, receiver) = std::sync::mpsc::channel::<()>();
-    let watchdog = std::thread::spawn(move || {
-        if receiver.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            let _ = Command::new("kill").args(["-QUIT", &id]).status();
-        }
-    });
-    let status = child.wait().expect("the child is ours");
-    drop(sender);
-    watchdog.join().expect("the watchdog does not panic");
-    assert_ne!(
-        std::os::unix::process::ExitStatusExt::signal(&status),
-        Some(3),
-        "the crawl is stuck"
-    );
-    status
-}
-
 /// Reads what a crawl left, and checks that its parts agree: every document has its record in the
 /// archive, its row in the documents and its keys in the runs.
 fn left(data: &Path) -> Left {
@@ -289,32 +212,14 @@ fn left(data: &Path) -> Left {
     assert_eq!(duplicates.collect::<BTreeSet<_>>(), members(data));
 
     let mut payloads = BTreeMap::new();
-    let mut segments: Vec<_> = std::fs::read_dir(data.join("warc"))
-        .expect("there is an archive")
-        .map(|entry| entry.expect("a file").path())
-        .collect();
-    segments.sort();
-    assert!(segments.len() > 1, "the archive rotates in this test");
-    for segment in segments {
-        assert!(
-            segment
-                .extension()
-                .is_some_and(|extension| extension == "gz"),
-            "{}",
-            segment.display()
-        );
-        for record in archive::records(&segment).expect("the segment opens") {
-            let record = record.expect("no record is torn");
-            assert_eq!(record.block_is_intact(), Some(true));
-            if record.header("WARC-Type") == Some("response") {
-                let digest = record
-                    .header("WARC-Payload-Digest")
-                    .expect("a digest")
-                    .to_owned();
-                *payloads.entry(digest).or_default() += 1;
-            }
+    for record in crate::run::records(data) {
+        if record.header("WARC-Type") == Some("response") {
+            let digest = record.header("WARC-Payload-Digest").expect("a digest");
+            *payloads.entry(digest.to_owned()).or_default() += 1;
         }
     }
+    let segments = std::fs::read_dir(data.join("warc")).expect("there is an archive");
+    assert!(segments.count() > 1, "the archive rotates in this test");
 
     let names: Vec<_> = [SEEN]
         .into_iter()
@@ -384,20 +289,4 @@ fn canonical(url: &str) -> String {
     Canonicalizer::default()
         .canonicalize(&parse(url).expect("a URL"))
         .to_string()
-}
-
-/// The SimHash that gleaner gives a text.
-fn simhash(text: &str) -> u64 {
-    match Fingerprints::of(b"", &Text::new(text, text)).get(Tier::Near) {
-        Some(Signature::Witnessed { simhash, .. }) => *simhash,
-        other => panic!("the texts of the web are long enough: {other:?}"),
-    }
-}
-
-/// `SplitMix64`: the same kills in every run of the test.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
 }

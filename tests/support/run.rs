@@ -1,10 +1,13 @@
 //! How a test runs gleaner, and how it reads what gleaner wrote. No test sleeps: it waits for the
 //! end of the process, a line of its output or a request at the web, and fails after [`PATIENCE`].
 
+// Each test binary uses its part of it.
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader, Lines, PipeReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,7 +17,10 @@ use std::time::{Duration, Instant};
 use gleaner::archive::{self, Digest, ReadRecord};
 use gleaner::engine::{LogLine, Status};
 use rustix::process::{Pid, Signal};
+use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::web::{Answer, Site};
 
 /// Nothing here takes this long; what does has failed. Builds of other packages may run beside.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -44,6 +50,19 @@ impl Output {
         }
         self
     }
+
+    /// Standard output as one JSON value.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// Standard output as a JSON value a line.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        let value = |line| serde_json::from_str(line).unwrap_or_else(|it| panic!("{it}: {line}"));
+        self.stdout.lines().map(value).collect()
+    }
 }
 
 /// The binary under test, without anything of this process's environment that could change it.
@@ -54,8 +73,13 @@ pub(crate) fn gleaner<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
             command.env_remove(name);
         }
     }
+    command.args(arguments);
+    prepared(command)
+}
+
+/// A command that reads nothing, and whose output is read without colours.
+pub(crate) fn prepared(mut command: Command) -> Command {
     command
-        .args(arguments)
         .env("NO_COLOR", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -225,6 +249,52 @@ impl Place {
         run(self.command(arguments)).expect(0)
     }
 
+    /// Crawls with these settings and expects it to end well.
+    #[track_caller]
+    pub(crate) fn crawl_by(&self, settings: &str, arguments: &[&str]) -> Output {
+        let file = self.file("settings.toml", settings);
+        self.crawl(&[arguments, &["--config", &file]].concat())
+    }
+
+    /// A command about the crawl: gleaner with these arguments and the data directory.
+    pub(crate) fn gleaner(&self, arguments: &[&str]) -> Command {
+        let mut command = gleaner(arguments);
+        command.arg("--data-dir").arg(self.data());
+        command
+    }
+
+    /// Runs a command about the crawl.
+    #[track_caller]
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Output {
+        run(self.gleaner(arguments))
+    }
+
+    /// What `gleaner pages` prints, a page a line.
+    #[track_caller]
+    pub(crate) fn told(&self, arguments: &[&str]) -> Vec<Value> {
+        let output = self.ask(&[&["pages"], arguments].concat()).expect(0);
+        assert_eq!(output.stderr, "");
+        output.json_lines()
+    }
+
+    /// Begins `gleaner pages --follow`.
+    pub(crate) fn follow(&self, arguments: &[&str]) -> Follower {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let mut command = self.gleaner(&[&["pages", "--follow"], arguments].concat());
+        command.stdout(writer);
+        Follower {
+            running: Running::start(command),
+            lines: BufReader::new(reader).lines(),
+        }
+    }
+
+    /// Begins `gleaner daemon` with these settings.
+    pub(crate) fn daemon_by(&self, settings: &str, arguments: &[&str]) -> Running {
+        let file = self.file("settings.toml", settings);
+        let arguments = [&["daemon"], arguments, &["--config", &file]].concat();
+        Running::start(self.gleaner(&arguments))
+    }
+
     /// Begins a crawl.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         Running::start(self.command(arguments))
@@ -262,6 +332,30 @@ impl Place {
     pub(crate) fn records(&self) -> Vec<ReadRecord> {
         records(&self.data())
     }
+}
+
+/// `gleaner pages --follow`, whose lines can be waited for.
+pub(crate) struct Follower {
+    pub(crate) running: Running,
+    pub(crate) lines: Lines<BufReader<PipeReader>>,
+}
+
+impl Iterator for Follower {
+    type Item = String;
+
+    /// The URL of the next page. Waits for it.
+    fn next(&mut self) -> Option<String> {
+        let line = self.lines.next()?.expect("its output is text");
+        let page: Value = serde_json::from_str(&line).expect("each line is an object");
+        Some(text(&page, "url").to_owned())
+    }
+}
+
+/// A text of a JSON object.
+#[track_caller]
+pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    let text = object[key].as_str();
+    text.unwrap_or_else(|| panic!("no text {key} in {object}"))
 }
 
 /// Every line of a fetch log, in order.
@@ -317,8 +411,9 @@ pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
     records
 }
 
+/// Checks records of an archive as [`records`] does.
 #[track_caller]
-fn check_records(records: &[ReadRecord]) {
+pub(crate) fn check_records(records: &[ReadRecord]) {
     let mut by_id = BTreeMap::new();
     for record in records {
         let id = field(record, "WARC-Record-ID");
@@ -346,10 +441,9 @@ fn check_records(records: &[ReadRecord]) {
             let original = by_id[field(record, "WARC-Refers-To")];
             assert_eq!(kind(original), "response");
             assert_eq!(payload_digest(record), payload_digest(original));
-            assert_eq!(
-                field(record, "WARC-Refers-To-Target-URI"),
-                field(original, "WARC-Target-URI")
-            );
+            let same = |name: &str, of: &str| assert_eq!(field(record, name), field(original, of));
+            same("WARC-Refers-To-Target-URI", "WARC-Target-URI");
+            same("WARC-Refers-To-Date", "WARC-Date");
         }
     }
 }
@@ -398,6 +492,22 @@ pub(crate) fn page(name: &str, links: &[&str]) -> String {
          <p>{name} has a text of its own: {name}.</p>{}</body></html>",
         anchors(links)
     )
+}
+
+/// A host whose `/` links to these, and whose every other path is a page that links nowhere.
+pub(crate) fn linking<S: AsRef<str>>(links: &[S]) -> Site {
+    let links: Vec<&str> = links.iter().map(AsRef::as_ref).collect();
+    leaves().page("/", Answer::html(page("home", &links)))
+}
+
+/// A host whose every path is a page that links nowhere.
+pub(crate) fn leaves() -> Site {
+    Site::new().otherwise(|request| Answer::html(page(&request.path, &[])))
+}
+
+/// The paths `/0`, `/1` and so on.
+pub(crate) fn numbered(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("/{number}")).collect()
 }
 
 /// Links to these targets.

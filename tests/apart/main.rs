@@ -1,0 +1,129 @@
+//! Tests that need more than a thread of a test binary: a process that is killed, a network or a
+//! file system of their own, a tool that is not written in Rust. What this machine cannot give is
+//! named, and the tests that need it are reported as ignored, never as passed.
+//!
+//! Without libtest's harness, because that decides what is ignored when it compiles: [`main`] lists
+//! the tests and what each needs. `cargo test` and `cargo nextest` both understand the list.
+//!
+//! - `need`: what a test may need, and whether this machine has it.
+//! - `child`: this binary again, as the process that a test kills.
+//! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
+//! - `full_disk`: a file system that fills up.
+//! - `scale`, `documents`: the benches with kills, small.
+//! - `tools`: what other programs make of what gleaner writes.
+
+mod child;
+mod need;
+
+mod documents;
+mod full_disk;
+mod guard;
+mod hostile;
+mod scale;
+mod tools;
+
+#[path = "../support/dns.rs"]
+mod dns;
+
+#[path = "../support/hostile/mod.rs"]
+mod hostile_hosts;
+
+#[path = "../support/run.rs"]
+mod run;
+
+#[path = "../support/web/mod.rs"]
+mod web;
+
+// The parts of the benches that are tested here.
+
+#[path = "../../benches/scale/commit.rs"]
+mod commit;
+#[path = "../../benches/scale/measure.rs"]
+mod measure;
+#[path = "../../benches/scale/queue.rs"]
+mod queue;
+#[path = "../../benches/documents/rehearsal.rs"]
+mod rehearsal;
+#[path = "../../benches/scale/restart.rs"]
+mod restart;
+#[path = "../../benches/scale/seen.rs"]
+mod seen;
+#[path = "../../benches/scale/urls.rs"]
+mod urls;
+
+use std::collections::BTreeMap;
+
+use libtest_mimic::{Arguments, Trial};
+
+use need::Need;
+
+/// A test by its name, with what it needs.
+struct Test {
+    name: &'static str,
+    need: Need,
+    run: fn(),
+}
+
+macro_rules! tests {
+    ($($room:ident::$test:ident: $need:expr),+ $(,)?) => {
+        vec![$(Test {
+            name: concat!(stringify!($room), "::", stringify!($test)),
+            need: $need,
+            run: $room::$test,
+        }),+]
+    };
+}
+
+fn tests() -> Vec<Test> {
+    let network = || Need::Network(guard::ADDRESSES);
+    let hosts = || Need::Network(&hostile_hosts::PRIVATE);
+    tests![
+        documents::killed_and_lost: Need::Nothing,
+        full_disk::a_full_disk_ends_the_run_and_nothing_stored_is_lost: Need::FileSystem,
+        full_disk::a_limit_on_files_ends_the_run_and_nothing_stored_is_lost: Need::Nothing,
+        full_disk::a_crawl_that_had_no_room_to_begin_begins_when_there_is_room: Need::FileSystem,
+        full_disk::below_the_reserve_no_visit_is_made_until_there_is_room: Need::FileSystem,
+        guard::names_lead_to_public_addresses_only: network(),
+        guard::a_name_that_changes_between_two_questions_gains_nothing: network(),
+        guard::networks_that_are_allowed_are_open_and_no_others: network(),
+        guard::a_seed_with_a_name_is_no_consent_for_a_private_address: network(),
+        hostile::hosts_that_misbehave_harm_nobody_but_themselves: hosts(),
+        hostile::hosts_that_misbehave_do_not_keep_a_crawl_from_stopping: Need::Nothing,
+        scale::every_answer_about_urls_seen_is_right: Need::Nothing,
+        scale::what_enters_queues_leaves_them: Need::Nothing,
+        scale::pages_admit_what_is_new: Need::Nothing,
+        scale::nothing_is_lost_or_doubled_over_kills: Need::Nothing,
+        tools::bash_takes_the_completions: Need::Program("bash"),
+        tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
+    ]
+}
+
+fn main() {
+    if child::run() {
+        return;
+    }
+    let arguments = Arguments::from_args();
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let trials = tests().into_iter().map(|test| {
+        let missing = test.need.missing();
+        let trial = Trial::test(test.name, move || {
+            test.need.give(test.name, test.run);
+            Ok(())
+        });
+        match missing {
+            None => trial,
+            Some(missing) => {
+                *left_out.entry(missing).or_default() += 1;
+                trial.with_kind(test.need.name()).with_ignored_flag(true)
+            }
+        }
+    });
+    let trials = trials.collect();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if !arguments.list {
+        for (missing, count) in left_out {
+            eprintln!("left out: {count} tests, because {missing}");
+        }
+    }
+    conclusion.exit();
+}
