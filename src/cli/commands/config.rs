@@ -349,9 +349,9 @@ fn on_one_line(text: &str) -> String {
     let mut line = String::new();
     for letter in text.chars() {
         if letter.is_control() {
-            line.extend(letter.escape_default())
+            line.extend(letter.escape_default());
         } else {
-            line.push(letter)
+            line.push(letter);
         }
     }
     line

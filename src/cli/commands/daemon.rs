@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         wait_for_more: true,
         ..RunLimits::default()
     };
-    let summary = crawl.run(&limits, &stop)?;
+    let summary = crawl.run_blocking(&limits, &stop)?;
     // Removes the progress line before the summary, which may go to the same terminal.
     drop(progress);
     output::print_summary(&summary, arguments.json)?;
@@ -137,9 +137,9 @@ fn reload(
             value.cloned().unwrap_or_else(unset),
         );
         if config::is_live(&name) {
-            live.push(change)
+            live.push(change);
         } else {
-            later.push(change)
+            later.push(change);
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build();
