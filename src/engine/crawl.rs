@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
+use super::ring::Open;
 use super::ring::control::Command;
 use super::visit::{Entry, Seeds};
 use super::{
-    Control, Counters, DataDirectory, Ending, Error, Gauges, HostFigures, MemoryPlan, MemoryUse,
-    Options, RunLimits, StopHandle, Watch, open, ring,
+    Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Options,
+    RunLimits, StopHandle, Summary, Watch, open, ring,
 };
 use crate::store::{self, Batch, Durability, Table, keys};
 use crate::units::Size;
@@ -26,14 +27,14 @@ use crate::url::Url;
 /// is dropped or its run is over. Whatever ends a run, a kill included, the next one goes on where
 /// the last commit ended.
 pub struct Crawl {
-    pub(crate) directory: DataDirectory,
-    pub(crate) options: Options,
-    pub(crate) committer: Committer,
-    pub(crate) gauges: watch::Sender<Gauges>,
-    pub(crate) memory: watch::Sender<MemoryUse>,
-    pub(crate) resumed: bool,
-    pub(crate) control: Control,
-    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(super) directory: DataDirectory,
+    pub(super) options: Options,
+    pub(super) committer: Committer,
+    pub(super) gauges: watch::Sender<Gauges>,
+    pub(super) memory: watch::Sender<MemoryUse>,
+    pub(super) resumed: bool,
+    pub(super) control: Control,
+    pub(super) commands: mpsc::Receiver<Command>,
 }
 
 impl Crawl {
@@ -197,7 +198,17 @@ impl Crawl {
     /// As [`run`](Self::run), on this thread: returns when the run is over. Must not be called in a
     /// task of an asynchronous runtime.
     pub fn run_blocking(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
-        ring::run(self, limits, stop)
+        let watch = self.watch();
+        let open = Open {
+            directory: self.directory,
+            options: self.options,
+            committer: self.committer,
+            gauges: self.gauges,
+            memory: self.memory,
+            resumed: self.resumed,
+            commands: self.commands,
+        };
+        ring::run(open, watch, limits, stop)
     }
 }
 
@@ -209,30 +220,5 @@ impl Drop for StopOnDrop<'_> {
         if let Some(stop) = self.0 {
             stop.stop();
         }
-    }
-}
-
-/// What a run did.
-#[derive(Debug, Clone)]
-pub struct Summary {
-    /// Why the run ended.
-    pub ending: Ending,
-    /// Counters since the crawl began.
-    pub counters: Counters,
-    /// Duration of the run.
-    pub took: Duration,
-    /// URLs whose server responded in this run.
-    pub pages: u64,
-    /// The hosts of this run with the longest mean response time, slowest first.
-    pub slowest: Vec<HostFigures>,
-    /// The hosts of this run that sent most bytes, largest first.
-    pub largest: Vec<HostFigures>,
-}
-
-impl Summary {
-    /// Returns the pages per second of this run.
-    pub fn pages_per_second(&self) -> f64 {
-        // A run that fetched nothing may have taken no time.
-        self.pages as f64 / self.took.as_secs_f64().max(0.001)
     }
 }

@@ -23,6 +23,7 @@ mod requeue;
 mod ring;
 mod run_hosts;
 mod status;
+mod summary;
 mod view;
 
 #[cfg(test)]
@@ -35,7 +36,7 @@ pub mod study;
 
 pub use crate::archive::StorePolicy;
 pub use again::{retry, retry_classes};
-pub use crawl::{Crawl, Summary};
+pub use crawl::Crawl;
 pub use error::Error;
 #[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
@@ -50,6 +51,7 @@ pub use ring::control::Control;
 pub use ring::observe::{Gauges, Limit, MemoryUse, Status, Watch};
 pub use ring::scheduler::Ending;
 pub use run_hosts::HostFigures;
+pub use summary::Summary;
 pub use view::{StoppedCrawl, View};
 
 pub use crate::journal::{Digests, LogError, LogLine, PageLine, Position, RecordPlace, Texts};

@@ -18,7 +18,7 @@ fn site(host: usize, pages: usize) -> Site {
             let number: usize = request.path.trim_start_matches('/').parse().unwrap_or(0);
             let text = corpus::text(number as u64, 80);
             // Odd pages have another markup on the second host.
-            let attribute = [" class=x", ""][usize::from(number % 2 == 0 || host == 0)];
+            let attribute = [" class=x", ""][usize::from(number.is_multiple_of(2) || host == 0)];
             Answer::html(format!("<title>{number}</title><p{attribute}>{text}</p>"))
         })
 }

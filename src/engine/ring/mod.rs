@@ -21,21 +21,27 @@ use std::thread::{self, JoinHandle};
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
 use super::error::Error;
 use super::event::Event;
+use super::messages::StopHandle;
+use super::open::DataDirectory;
+use super::options::{Options, RunLimits};
 use super::status::Observer;
+use super::summary::Summary;
 use super::visit::Entry;
-use super::{Counters, Crawl, Options, RunLimits, StopHandle, Summary};
 use crate::fetch::Fetcher;
 use crate::frontier::{Moment, Schedule, ScheduleOptions};
 use crate::robots;
+use crate::rows::Counters;
 use analysts::Analysts;
+use control::Command;
 use disk::Disk;
 use fetchers::Fetchers;
+use observe::{Gauges, MemoryUse, Watch};
 use reading::Reader;
 use scheduler::{Ending, Scheduler};
 
@@ -55,34 +61,50 @@ struct Ring {
     observer: Observer,
 }
 
+/// An open crawl as a run takes it over.
+pub(crate) struct Open {
+    pub(crate) directory: DataDirectory,
+    pub(crate) options: Options,
+    pub(crate) committer: Committer,
+    pub(crate) gauges: watch::Sender<Gauges>,
+    pub(crate) memory: watch::Sender<MemoryUse>,
+    /// There was a crawl in the directory already.
+    pub(crate) resumed: bool,
+    pub(crate) commands: mpsc::Receiver<Command>,
+}
+
 /// Runs a crawl to its end.
-pub(crate) fn run(crawl: Crawl, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
+pub(crate) fn run(
+    crawl: Open,
+    watch: Watch,
+    limits: &RunLimits,
+    stop: &StopHandle,
+) -> Result<Summary, Error> {
     let clock = Clock::start();
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let before = crawl.counters().clone();
+    let before = crawl.committer.state.counters.clone();
     let runtime = reactor(cores).map_err(Error::Threads)?;
     // The lock on the directory is held until everything is written.
-    let (ring, _directory) = start(crawl, limits, stop, (clock, cores))?;
+    let (ring, _directory) = start(crawl, watch, limits, stop, (clock, cores))?;
     let (committer, ending) = ring.turn(runtime)?;
     Ok(summary(&committer, ending, &before, clock))
 }
 
 /// Starts the threads of a run and returns the scheduler, which sets everything in motion.
 fn start(
-    crawl: Crawl,
+    crawl: Open,
+    watch: Watch,
     limits: &RunLimits,
     stop: &StopHandle,
     (clock, cores): (Clock, usize),
-) -> Result<(Ring, super::DataDirectory), Error> {
-    let watch = crawl.watch();
-    let Crawl {
+) -> Result<(Ring, DataDirectory), Error> {
+    let Open {
         directory,
         options,
         committer,
         gauges,
         memory,
         resumed,
-        control: _,
         commands,
     } = crawl;
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
