@@ -22,8 +22,14 @@ pub(super) const ROOMS: [(&str, &[&str]); 21] = [
         &["units", "url", "robots", "store", "runs", "learn"],
     ),
     ("dedup", &["units", "url", "store", "runs"]),
-    ("rows", ALL_ABOVE),
-    ("journal", ALL_ABOVE),
+    (
+        "rows",
+        &["url", "store", "archive", "fetch", "frontier", "dedup"],
+    ),
+    (
+        "journal",
+        &["url", "archive", "fetch", "page", "dedup", "rows"],
+    ),
     ("engine", ALL_ABOVE),
     (
         "inspect",
@@ -176,6 +182,8 @@ fn rooms_import_only_earlier_rooms() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    let table: BTreeSet<String> = ROOMS.iter().map(|(room, _)| (*room).to_owned()).collect();
+    assert_eq!(rooms, table, "the table has the rooms that there are");
 }
 
 #[test]
