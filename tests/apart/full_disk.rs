@@ -231,7 +231,7 @@ pub(crate) fn below_the_reserve_no_visit_is_made_until_there_is_room() {
         .env("GLEANER_STATE_DISK_RESERVE", "16MB");
     let running = Running::start(command);
     running.wait_for_line("less than state.disk_reserve: no visits are made until it has 17 MB");
-    running.wait_for_line("limit: disk (a full disk");
+    running.wait_for_line("limit: disk (full disk");
     assert_eq!(web.requests().len(), 0);
     std::fs::write(&go, "go\n").expect("the script reads it");
     running.wait_for_line("free: the crawl goes on");

@@ -14,6 +14,7 @@ pub(crate) fn warcio_reads_every_record_and_its_digests() {
     let packed = page("packed", &[]);
     let web = Web::start(vec![
         Site::new()
+            .robots("")
             .page("/", Answer::html(page("home", &links)))
             .page("/packed", Answer::gzip(&*packed))
             .page("/copy", Answer::html(page("home", &links)))
@@ -46,7 +47,8 @@ pub(crate) fn warcio_reads_every_record_and_its_digests() {
     let of = |kind: &str, path: &str| {
         let target = web.url(0, path);
         let is_it = |line: &&Value| line["type"] == kind && line["target"] == *target;
-        read.iter().find(is_it).expect("it was crawled")
+        let found = read.iter().find(is_it);
+        found.unwrap_or_else(|| panic!("no {kind} of {path} in {read:#?}"))
     };
     assert_eq!(of("response", "/packed")["text"], packed);
     assert_eq!(of("response", "/moved")["status"], "301");

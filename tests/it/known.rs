@@ -149,7 +149,7 @@ fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
 
         // It can be asked, and its pages can be read, although the bodies are elsewhere.
         let why = second.ask(&["why", &url("/a")]).expect(0).stdout;
-        let says = "known: status 200, as gleaner-00000000.warc.gz";
+        let says = "known: status 200, from gleaner-00000000.warc.gz";
         assert!(why.contains(says), "{why}");
         assert_eq!(second.told(&[]).len(), 4);
     }

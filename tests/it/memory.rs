@@ -77,7 +77,7 @@ fn peak(sets: usize) -> (usize, usize) {
     let mut command = place.command(&[&web.url(0, "/"), "--config", &config, "--delay", "15ms"]);
     command.env("MIMALLOC_PURGE_DELAY", "0");
     let running = Running::start(command);
-    assert!(web.wait_for_requests(3 + HUBS + AFTER, PATIENCE));
+    assert!(web.wait_for_requests(3 + HUBS + AFTER, PATIENCE * 4));
     // All that were answered are committed when they can be read.
     let mut follower = place.follow(&["--no-text"]);
     for _ in 0..=HUBS + AFTER {

@@ -18,8 +18,10 @@ fn read(name: &str) -> String {
 fn commands() -> BTreeSet<String> {
     fn below(path: &[&str], found: &mut BTreeSet<String>) {
         let help = run(gleaner(&[path, &["--help"]].concat())).expect(0).stdout;
-        let list = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
-        let lines = list.lines().take_while(|line| !line.is_empty());
+        // Under one heading or several, before the options.
+        let list = help.split("Options:\n").next();
+        let list = list.filter(|list| list.contains("<COMMAND>"));
+        let lines = list.unwrap_or_default().lines();
         for name in lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
             // A description may go on in the next line.
             if name.is_empty() || name == "help" {

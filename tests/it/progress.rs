@@ -361,7 +361,7 @@ fn elsewhere_a_long_crawl_says_a_line_now_and_then() {
     web.hold_after(2);
     let interval = ["--log", "off", "--progress-interval", "200ms"];
     let running = crawl.start(&[&[&*web.url(0, "/")], &interval[..]].concat());
-    running.wait_for_line(" 1 pages, ");
+    running.wait_for_line("1 pages, ");
     running.wait_for_line(" 2 queued, 1 hosts, limit: visits, 0 duplicates, 0 failed");
     web.release();
     let output = running.end().expect(0);
