@@ -21,7 +21,6 @@ mod open;
 mod options;
 mod requeue;
 mod ring;
-mod run_hosts;
 mod status;
 mod summary;
 mod view;
@@ -50,8 +49,7 @@ pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;
 pub use ring::observe::{Gauges, Limit, MemoryUse, Status, Watch};
 pub use ring::scheduler::Ending;
-pub use run_hosts::HostFigures;
-pub use summary::Summary;
+pub use summary::{HostFigures, Summary};
 pub use view::{StoppedCrawl, View};
 
 pub use crate::journal::{Digests, LogError, LogLine, PageLine, Position, RecordPlace, Texts};

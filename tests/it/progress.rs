@@ -426,7 +426,7 @@ fn the_summary_is_one_json_object_on_request() {
 }
 
 #[test]
-fn the_summary_names_the_hosts_of_the_run() {
+fn the_summary_names_the_hosts_of_the_crawl() {
     let crawl = Place::new();
     let web = Web::start(vec![linking(&["/1"]).robots("")]);
     let output = crawl.crawl(&[&web.url(0, "/")]);

@@ -29,9 +29,8 @@ use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
 use crate::engine::ring::observe::MemoryUse;
-use crate::engine::run_hosts::RunHosts;
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds};
-use crate::fetch::{Guard, Outcome};
+use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope};
 use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, DiskState};
@@ -64,8 +63,6 @@ pub(crate) struct Committer {
     pub(crate) failpoint: Option<Failpoint>,
     pub(crate) counters: watch::Sender<Counters>,
     pub(crate) memory: watch::Sender<MemoryUse>,
-    /// The hosts of this run, for its summary.
-    pub(crate) run_hosts: RunHosts,
 }
 
 /// The result of collecting the changes of a group.
@@ -177,13 +174,6 @@ impl Committer {
                         )));
                     }
                 }
-            }
-        }
-        for visit in &visits {
-            if let Outcome::Exchange(exchange) = &visit.fetched.outcome {
-                let size = exchange.body.len() as u64;
-                let host = &visit.fetched.task.host;
-                self.run_hosts.answered(host, exchange.duration, size);
             }
         }
         Ok(receipts)

@@ -16,7 +16,6 @@ use crate::engine::commit::{CheckpointLimits, Checkpoints, Committer};
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
 use crate::engine::ring::observe::MemoryUse;
-use crate::engine::run_hosts::RunHosts;
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};
 use crate::journal::FetchLog;
@@ -119,7 +118,6 @@ pub(super) fn promote(
         state,
         disk,
         failpoint,
-        run_hosts: RunHosts::default(),
     })
 }
 

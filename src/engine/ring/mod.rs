@@ -31,7 +31,7 @@ use super::messages::StopHandle;
 use super::open::DataDirectory;
 use super::options::{Options, RunLimits};
 use super::status::Observer;
-use super::summary::Summary;
+use super::summary::{Summary, slowest_and_largest};
 use super::visit::Entry;
 use crate::fetch::Fetcher;
 use crate::frontier::{Moment, Schedule, ScheduleOptions};
@@ -87,7 +87,7 @@ pub(crate) fn run(
     // The lock on the directory is held until everything is written.
     let (ring, _directory) = start(crawl, watch, limits, stop, (clock, cores))?;
     let (committer, ending) = ring.turn(runtime)?;
-    Ok(summary(&committer, ending, &before, clock))
+    summary(&committer, ending, &before, clock)
 }
 
 /// Starts the threads of a run and returns the scheduler, which sets everything in motion.
@@ -195,16 +195,22 @@ impl Ring {
     }
 }
 
-fn summary(committer: &Committer, ending: Ending, before: &Counters, clock: Clock) -> Summary {
+fn summary(
+    committer: &Committer,
+    ending: Ending,
+    before: &Counters,
+    clock: Clock,
+) -> Result<Summary, Error> {
     let counters = committer.state.counters.clone();
-    Summary {
+    let [slowest, largest] = slowest_and_largest(&*committer.store)?;
+    Ok(Summary {
         ending,
         took: clock.elapsed(),
         pages: counters.pages - before.pages,
         counters,
-        slowest: committer.run_hosts.slowest(),
-        largest: committer.run_hosts.largest(),
-    }
+        slowest,
+        largest,
+    })
 }
 
 fn schedule_options(
