@@ -156,7 +156,7 @@ fn matches(pattern: &str, anchored: bool, path: &str) -> bool {
     matches_by(|text, piece| text.find(piece), pattern, anchored, path)
 }
 
-/// Like [`matches`], with the search that finds a piece in a text.
+/// Like [`matches()`], with the search that finds a piece in a text.
 fn matches_by(
     find: impl Fn(&str, &str) -> Option<usize>,
     pattern: &str,
