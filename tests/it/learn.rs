@@ -277,11 +277,11 @@ fn a_web_of_traps_costs_little_more_than_its_pages() {
         .collect();
     assert_eq!(pages.len(), PAGES);
     let (calendar, grown, ordinary) = (of("/calendar"), of("/grow"), of("/p"));
-    println!("{ordinary} requests for {PAGES} pages, calendar {calendar}, path {grown}");
     // What was on its way when the pattern was demoted: a group of the committer's at most.
     assert!(calendar <= 1 + 20 + 16, "{calendar}");
     assert!(grown <= 64 + 64 + 2 * 20, "{grown}");
-    assert!(ordinary * 100 <= PAGES * 103, "{ordinary}");
+    // 3 % more on a quiet machine; on a busy one more are on their way when something is learned.
+    assert!(ordinary * 100 <= PAGES * 110, "{ordinary}");
 }
 
 /// The same pages under two names: `www.` and none.
