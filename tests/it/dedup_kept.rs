@@ -55,14 +55,14 @@ fn about<'a>(records: &'a [ReadRecord], kind: &str, path: &str) -> &'a ReadRecor
 }
 
 /// `gleaner dedup` on files.
-fn run_on(arguments: &[&str], files: &[&Path]) -> Output {
+pub(crate) fn run_on(arguments: &[&str], files: &[&Path]) -> Output {
     let mut command = gleaner(&[&["dedup"], arguments].concat());
     command.args(files);
     run(command)
 }
 
 /// Its verdicts.
-fn dedup(arguments: &[&str], files: &[&Path]) -> Vec<Value> {
+pub(crate) fn dedup(arguments: &[&str], files: &[&Path]) -> Vec<Value> {
     let output = run_on(arguments, files).expect(0);
     assert!(output.stderr.is_empty(), "{output:?}");
     output.json_lines()
@@ -70,7 +70,7 @@ fn dedup(arguments: &[&str], files: &[&Path]) -> Vec<Value> {
 
 /// What it says to what it refuses.
 #[track_caller]
-fn refused(arguments: &[&str], files: &[&Path], says: &str) {
+pub(crate) fn refused(arguments: &[&str], files: &[&Path], says: &str) {
     run_on(arguments, files).expect(2).says(&[says]);
 }
 
@@ -82,11 +82,11 @@ fn content(records: &[ReadRecord]) -> Vec<(&str, &[u8])> {
 }
 
 /// Words as a text.
-fn words(seed: u64, count: u64) -> String {
+pub(crate) fn words(seed: u64, count: u64) -> String {
     corpus::text(seed, count)
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("temporary paths are ASCII")
 }
 
@@ -277,7 +277,7 @@ fn the_lines_that_are_kept_are_written_as_they_are() {
 }
 
 /// Lines of documents, as a file.
-fn lines(directory: &Path, name: &str, documents: &[(&str, String)]) -> PathBuf {
+pub(crate) fn lines(directory: &Path, name: &str, documents: &[(&str, String)]) -> PathBuf {
     let line = |(id, text): &(&str, String)| json!({"id": id, "text": text}).to_string() + "\n";
     let path = directory.join(name);
     let lines: String = documents.iter().map(line).collect();
@@ -456,75 +456,4 @@ fn a_later_run_refers_to_what_an_earlier_one_wrote() {
     }
     assert_eq!(kinds.get("response"), None, "{kinds:?}");
     assert_eq!((kinds["revisit"], kinds["metadata"]), (5, 2));
-}
-
-#[test]
-fn weights_come_from_a_table_that_stays() {
-    let directory = TempDir::new().expect("a directory");
-    let document = |seed| ("", format!("{0} {0} {1}", words(99, 30), words(seed, 100)));
-    let documents: Vec<(&str, String)> = (0..40).map(document).collect();
-    let input = lines(directory.path(), "in", &documents);
-    let table = directory.path().join("table");
-    let make = |path: &Path, threads: &str| {
-        let mut command = gleaner(&["fingerprint", "--jsonl", "--threads", threads]);
-        command
-            .arg(&input)
-            .args(["--df-table-number", "7", "--df-table-out"])
-            .arg(path);
-        run(command)
-    };
-    assert!(make(&table, "1").expect(0).stdout.is_empty());
-    let again = directory.path().join("again");
-    make(&again, "3").expect(0);
-    assert_eq!(
-        fs::read(&table).expect("a table"),
-        fs::read(&again).expect("a table")
-    );
-    make(&table, "1").expect(2).says(&["give a new file"]);
-
-    let simhashes = |arguments: &[&str]| -> Vec<String> {
-        let mut command = gleaner(&[&["fingerprint", "--jsonl"], arguments].concat());
-        command.arg(&input);
-        let lines = run(command).expect(0).json_lines();
-        lines
-            .iter()
-            .map(|it| it["simhash-64"].to_string())
-            .collect()
-    };
-    let tfidf = ["--weights", "tfidf", "--df-table", text(&table)];
-    let ways = [
-        &[][..],
-        &["--weights", "set"],
-        &tfidf,
-        &["--shingle", "chars:8"],
-    ];
-    let found = ways.map(simhashes);
-    for (at, one) in found.iter().enumerate() {
-        assert!(found[..at].iter().all(|other| other != one));
-    }
-    let index = directory.path().join("index");
-    let arguments = ["--jsonl", "--index", text(&index)];
-    dedup(&[&arguments[..], &tfidf].concat(), &[&input]);
-    run_on(&arguments, &[&input])
-        .expect(2)
-        .says(&["tfidf by table 7", "count"]);
-    let mut damaged = fs::read(&table).expect("a table");
-    *damaged.last_mut().expect("rows") ^= 1;
-    fs::write(&again, damaged).expect("room for it");
-    let other_shingles = [&tfidf[..], &["--shingle", "words:3"]].concat();
-    for (arguments, says) in [
-        (&["--weights", "tfidf"][..], "--df-table"),
-        (&["--df-table", text(&table)], "--weights tfidf"),
-        (
-            &["--method", "minhash", "--weights", "set"],
-            "--method simhash",
-        ),
-        (&other_shingles, "another --shingle"),
-        (
-            &["--weights", "tfidf", "--df-table", text(&again)],
-            "damaged",
-        ),
-    ] {
-        refused(&[&["--jsonl"], arguments].concat(), &[&input], says);
-    }
 }

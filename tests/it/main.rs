@@ -10,7 +10,8 @@
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `client`, `names`, `tls`, `conditional`: what is sent, to which address, over what, on which
 //!   condition.
-//! - `config`: what holds when a file, the environment and flags disagree; its documents.
+//! - `config`, `config_documents`: what holds when a file, the environment and flags disagree; its
+//!   documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
@@ -20,7 +21,7 @@
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
-//! - `dedup`, `dedup_kept`: corpora that others crawled.
+//! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
 //! - `known`: what earlier crawls know.
 //! - `retry`: failed URLs that are tried again.
 //! - `rules`: what a crawl calls a duplicate, and what no page.
@@ -54,6 +55,7 @@ mod politeness;
 mod tls;
 
 mod config;
+mod config_documents;
 mod daemon;
 mod packaging;
 
@@ -77,6 +79,7 @@ mod library;
 mod pages;
 mod rules;
 mod traps;
+mod weights;
 mod why;
 
 mod offline;

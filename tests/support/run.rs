@@ -2,25 +2,30 @@
 //! end of the process, a line of its output or a request at the web, and fails after [`PATIENCE`].
 
 // Each test binary uses its part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
+
+#[path = "left.rs"]
+mod left;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines, PipeReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use gleaner::archive::{self, Digest, ReadRecord};
+use gleaner::archive::ReadRecord;
 use gleaner::engine::{LogLine, Status};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::web::{Answer, Site};
+
+pub(crate) use left::*;
 
 /// Nothing here takes this long; what does has failed. Builds of other packages may run beside.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -358,133 +363,6 @@ pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
     text.unwrap_or_else(|| panic!("no text {key} in {object}"))
 }
 
-/// Every line of a fetch log, in order.
-pub(crate) fn log(data: &Path) -> Vec<LogLine> {
-    let mut files = files(&data.join("log"), "jsonl");
-    // `fetch-000001.jsonl` and so on come before `fetch.jsonl`.
-    files.sort();
-    files
-        .iter()
-        .flat_map(|file| {
-            let text = fs::read_to_string(file).expect("the log is text");
-            text.lines()
-                .map(|line| serde_json::from_str(line).expect("each line is one visit"))
-                .collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-/// The lines of a fetch log that are about pages that were answered, by URL.
-#[track_caller]
-pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
-    let mut pages = BTreeMap::new();
-    for line in log(data) {
-        if !["robots", "sitemap", "retry", "failed", "forbidden"].contains(&line.verdict.name()) {
-            let url = line.url.clone();
-            let before = pages.insert(url.clone(), line);
-            assert!(before.is_none(), "{url} has two lines");
-        }
-    }
-    pages
-}
-
-/// Every record of an archive, in order. Whatever a test is about, an archive is sound: each file
-/// begins with warcinfo, digests are those of what is stored, heads and payloads agree, and what
-/// refers to a record refers to one that is there.
-#[track_caller]
-pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
-    let mut records = Vec::new();
-    for file in files(&data.join("warc"), "warc.gz") {
-        let found: Vec<ReadRecord> = archive::records(&file)
-            .expect("the file is there")
-            .collect::<Result<_, _>>()
-            .expect("every record is whole");
-        assert_eq!(
-            found.first().and_then(|it| it.header("WARC-Type")),
-            Some("warcinfo"),
-            "{}",
-            file.display()
-        );
-        records.extend(found);
-    }
-    check_records(&records);
-    records
-}
-
-/// Checks records of an archive as [`records`] does.
-#[track_caller]
-pub(crate) fn check_records(records: &[ReadRecord]) {
-    let mut by_id = BTreeMap::new();
-    for record in records {
-        let id = field(record, "WARC-Record-ID");
-        assert!(by_id.insert(id, record).is_none(), "{id} twice");
-        assert_ne!(record.block_is_intact(), Some(false), "{record:?}");
-        if kind(record) == "response" {
-            let (head, payload) = record.http_parts().expect("an HTTP message");
-            assert_eq!(payload_digest(record), Digest::of(payload), "{record:?}");
-            let head = String::from_utf8_lossy(head).to_lowercase();
-            assert!(!head.contains("\r\ntransfer-encoding:"), "{head}");
-        }
-    }
-    for record in records {
-        for name in ["WARC-Refers-To", "WARC-Concurrent-To"] {
-            if let Some(id) = record.header(name) {
-                assert!(by_id.contains_key(id), "{name} {id} is not there");
-            }
-        }
-        let is_bare = record.header("WARC-Refers-To").is_none();
-        if kind(record) == "revisit" && is_bare {
-            // A server's word that something of which no body is kept is the same.
-            let profile = field(record, "WARC-Profile");
-            assert!(profile.ends_with("/server-not-modified"), "{record:?}");
-        } else if kind(record) == "revisit" {
-            let original = by_id[field(record, "WARC-Refers-To")];
-            assert_eq!(kind(original), "response");
-            assert_eq!(payload_digest(record), payload_digest(original));
-            let same = |name: &str, of: &str| assert_eq!(field(record, name), field(original, of));
-            same("WARC-Refers-To-Target-URI", "WARC-Target-URI");
-            same("WARC-Refers-To-Date", "WARC-Date");
-        }
-    }
-}
-
-/// A field that a record must have.
-#[track_caller]
-pub(crate) fn field<'a>(record: &'a ReadRecord, name: &str) -> &'a str {
-    record
-        .header(name)
-        .unwrap_or_else(|| panic!("no {name} in {:?}", record.headers))
-}
-
-/// `response`, `request`, `revisit`, `metadata`, `conversion` or `warcinfo`.
-#[track_caller]
-pub(crate) fn kind(record: &ReadRecord) -> &str {
-    field(record, "WARC-Type")
-}
-
-/// The digest that a record names for its payload.
-#[track_caller]
-pub(crate) fn payload_digest(record: &ReadRecord) -> Digest {
-    let text = field(record, "WARC-Payload-Digest");
-    Digest::parse(text).unwrap_or_else(|| panic!("{text} is no SHA-256"))
-}
-
-/// The records of a kind about a URL.
-pub(crate) fn about<'a>(records: &'a [ReadRecord], wanted: &str, url: &str) -> Vec<&'a ReadRecord> {
-    records
-        .iter()
-        .filter(|it| kind(it) == wanted && it.header("WARC-Target-URI") == Some(url))
-        .collect()
-}
-
-/// The only record of a kind about a URL.
-#[track_caller]
-pub(crate) fn only<'a>(records: &'a [ReadRecord], wanted: &str, url: &str) -> &'a ReadRecord {
-    let found = about(records, wanted, url);
-    assert_eq!(found.len(), 1, "{wanted} records of {url}");
-    found[0]
-}
-
 /// A body that is a page: a title, a paragraph of its own, links.
 pub(crate) fn page(name: &str, links: &[&str]) -> String {
     format!(
@@ -518,15 +396,4 @@ pub(crate) fn anchors(targets: impl IntoIterator<Item = impl AsRef<str>>) -> Str
         html.extend(["<a href=\"", target, "\">to ", target, "</a> "]);
     }
     html
-}
-
-fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.expect("the directory stays").path())
-        .filter(|path| path.to_string_lossy().ends_with(ending))
-        .collect();
-    files.sort();
-    files
 }

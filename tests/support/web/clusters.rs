@@ -12,8 +12,9 @@
 //! - Only pages without duplicates carry the links that are needed to reach others, so nothing
 //!   depends on whether a crawler follows the links of a duplicate.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::links::{Link, Woven, distances, weave};
 use super::markup::{self, Frame};
 use super::site::{Answer, Delivery, Site};
 use super::words::{Article, Random};
@@ -121,9 +122,9 @@ pub fn cluster_web(
 }
 
 /// Pages that are duplicates of one another, or one page.
-struct Cluster {
-    kind: Kind,
-    members: Vec<Place>,
+pub(super) struct Cluster {
+    pub(super) kind: Kind,
+    pub(super) members: Vec<Place>,
     /// One for each member.
     articles: Vec<Article>,
 }
@@ -273,7 +274,7 @@ const GZIPPED: usize = 0;
 const CHUNKED: usize = 1;
 const FOREIGN: usize = 2;
 /// This one only redirects lead to.
-const LANDING: usize = 3;
+pub(super) const LANDING: usize = 3;
 
 /// Takes places of different hosts as far as there are any.
 fn take_from_several_hosts(free: &mut Vec<Place>, count: usize) -> Vec<Place> {
@@ -286,134 +287,8 @@ fn take_from_several_hosts(free: &mut Vec<Place>, count: usize) -> Vec<Place> {
     taken
 }
 
-/// A link of a page.
-#[derive(Clone)]
-struct Link {
-    to: Place,
-    /// Query or fragment.
-    suffix: String,
-    text: String,
-    /// Names its host even on a page of the same host.
-    absolute: bool,
-}
-
-/// All links of the web, and what they lead to besides pages.
-#[derive(Default)]
-struct Woven {
-    links: BTreeMap<Place, Vec<Link>>,
-    forbidden: BTreeSet<Place>,
-    missing: BTreeSet<Place>,
-    redirects: BTreeMap<Place, Place>,
-    variants: BTreeMap<Place, Place>,
-}
-
-impl Woven {
-    fn link(&mut self, from: &Place, to: &Place, suffix: &str, random: &mut Random) {
-        let link = Link {
-            to: to.clone(),
-            suffix: suffix.to_owned(),
-            text: random.phrase(2),
-            absolute: random.below(2) == 0,
-        };
-        self.links.entry(from.clone()).or_default().push(link);
-    }
-}
-
-fn weave(clusters: &[Cluster], hosts: usize, random: &mut Random) -> Woven {
-    let mut woven = Woven::default();
-    let singles: Vec<&Place> = clusters
-        .iter()
-        .filter(|cluster| cluster.kind == Kind::Single)
-        .flat_map(|cluster| &cluster.members)
-        .collect();
-    let landing = singles[hosts + LANDING];
-    let mut trunk: Vec<&Place> = singles
-        .iter()
-        .copied()
-        .filter(|&place| place != landing)
-        .collect();
-    random.shuffle(&mut trunk[1..]);
-
-    // A tree of three branches each, its last pages in a list, and links across it.
-    for (index, &place) in trunk.iter().enumerate().skip(1) {
-        let in_list = index + 5 >= trunk.len();
-        let parent = if in_list { index - 1 } else { (index - 1) / 3 };
-        woven.link(trunk[parent], place, "", random);
-    }
-    for &place in &trunk {
-        for _ in 0..random.between(1, 3) {
-            let fragment = if random.below(8) == 0 { "#part" } else { "" };
-            woven.link(place, trunk[random.below(trunk.len())], fragment, random);
-        }
-    }
-    let anywhere = |random: &mut Random| trunk[random.below(trunk.len())];
-
-    for cluster in clusters
-        .iter()
-        .filter(|cluster| cluster.kind != Kind::Single)
-    {
-        for member in &cluster.members {
-            woven.link(anywhere(random), member, "", random);
-            woven.link(member, trunk[0], "", random);
-            woven.link(member, anywhere(random), "", random);
-        }
-        // What is to be the same page, or the same text, has the same links, also when it is read
-        // on another host.
-        if matches!(cluster.kind, Kind::Copy | Kind::Markup) {
-            let mut shared = woven.links[&cluster.members[0]].clone();
-            for link in &mut shared {
-                link.absolute = true;
-            }
-            for member in &cluster.members {
-                woven.links.insert(member.clone(), shared.clone());
-            }
-        }
-    }
-
-    for host in 0..hosts {
-        for number in 0..2 {
-            if has_robots(host) {
-                let secret = (host, format!("/private/{}-{number}.html", random.word()));
-                woven.link(anywhere(random), &secret, "", random);
-                woven.forbidden.insert(secret);
-            }
-        }
-        let missing = (host, format!("/missing/{}.html", random.word()));
-        woven.link(anywhere(random), &missing, "", random);
-        woven.missing.insert(missing);
-
-        let moved = (host, format!("/old/{}", random.word()));
-        woven.link(anywhere(random), &moved, "", random);
-        woven.redirects.insert(moved, anywhere(random).clone());
-
-        let tracked = format!("?utm_source={}&utm_medium=link", random.word());
-        let session = format!(
-            "?PHPSESSID={:016x}{:016x}",
-            random.next_bits(),
-            random.next_bits()
-        );
-        for query in [tracked, session] {
-            let meant = anywhere(random).clone();
-            woven.link(anywhere(random), &meant, &query, random);
-            woven
-                .variants
-                .insert((meant.0, format!("{}{query}", meant.1)), meant);
-        }
-    }
-
-    let (first, second) = (
-        (0, "/hop/first".to_owned()),
-        (hosts - 1, "/hop/second".to_owned()),
-    );
-    woven.link(anywhere(random), &first, "", random);
-    woven.redirects.insert(first, second.clone());
-    woven.redirects.insert(second, landing.clone());
-    woven.link(landing, trunk[0], "", random);
-    woven
-}
-
 /// Host 1 has no robots.txt, which allows everything there.
-fn has_robots(host: usize) -> bool {
+pub(super) fn has_robots(host: usize) -> bool {
     host != 1
 }
 
@@ -533,27 +408,4 @@ fn reference(host: usize, link: &Link) -> (String, String) {
     };
     let suffix = link.suffix.replace('&', "&amp;");
     (format!("{origin}{path}{suffix}"), link.text.clone())
-}
-
-/// Steps from host 0's `/` to everything that is linked.
-fn distances(woven: &Woven) -> BTreeMap<Place, usize> {
-    let start = (0, "/".to_owned());
-    let mut distances = BTreeMap::from([(start.clone(), 0)]);
-    let mut queue = VecDeque::from([start]);
-    while let Some(place) = queue.pop_front() {
-        let next = distances[&place] + 1;
-        let links = woven
-            .links
-            .get(&place)
-            .into_iter()
-            .flatten()
-            .map(|link| &link.to);
-        for target in links.chain(woven.redirects.get(&place)) {
-            if !distances.contains_key(target) {
-                distances.insert(target.clone(), next);
-                queue.push_back(target.clone());
-            }
-        }
-    }
-    distances
 }

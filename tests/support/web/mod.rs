@@ -12,7 +12,7 @@
 //! - `server`: connections, requests, the ways of delivering.
 //! - `log`: what was asked, when, and how much at once.
 //! - `clusters`: a ready-made web of several hosts whose duplicates are known.
-//! - `words`, `markup`: its texts and its pages.
+//! - `links`, `words`, `markup`: its links, its texts and its pages.
 
 // Each test binary includes the whole web and uses its part of it; what is public here is public
 // to that binary only.
@@ -25,6 +25,8 @@ mod server;
 mod log;
 
 mod clusters;
+
+mod links;
 
 mod words;
 
