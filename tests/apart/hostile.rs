@@ -232,7 +232,7 @@ pub(crate) fn hosts_that_misbehave_harm_nobody_but_themselves() {
         if let Some(complaint) = left.complaint(behaviour, &hosts) {
             // What is expected of it and what comes of a busy machine cannot be told apart.
             let is_late = !complaint.contains("good page")
-                && ["timeout: no answer", "cut:time"]
+                && ["timeout: no response", "cut:time"]
                     .iter()
                     .any(|sign| complaint.contains(sign));
             late += usize::from(is_late);
