@@ -93,13 +93,13 @@ impl Gate {
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
         let answer = self.judge(&queued, origin, from, group);
-        let Admission::Admitted(url, host, trail) = answer else {
+        let Admission::Admitted(url, host, trail) = &answer else {
             group.set.count_link(&answer);
             return Ok(false);
         };
         if matches!(origin, Origin::Link | Origin::Deferred(_)) {
-            queued.trail = trail;
-            match self.suspicion(&url, &queued, &host, group)? {
+            queued.trail = *trail;
+            match self.suspicion(url, &queued, host, group)? {
                 Suspicion::None => {}
                 Suspicion::Low(expectation) => queued.expectation = expectation,
                 Suspicion::Refused(answer) => {
@@ -108,14 +108,12 @@ impl Gate {
                 }
             }
         }
-        group
-            .set
-            .count_link(&Admission::Admitted(url.clone(), host.clone(), trail));
+        group.set.count_link(&answer);
         if group.see(queued.id) {
-            count_admitted(&url, &host, &mut group.set)?;
+            count_admitted(url, host, &mut group.set)?;
         }
         let class = class.max(queued.class());
-        group.set.queue_in(class, queued, host)?;
+        group.set.queue_in(class, queued, host.clone())?;
         Ok(true)
     }
 

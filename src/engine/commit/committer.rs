@@ -351,7 +351,7 @@ impl Committer {
         set.state.counters.archived_bytes += archived.sum::<u64>();
         let placing = Placing::of(&set.visits, &records, &locations);
         set.place(&placing)?;
-        let lines = set.lines(&placing)?;
+        let lines = set.take_lines(&placing)?;
         set.disk.log = self.log.append(&lines)?;
         Failpoint::reach(&mut self.failpoint, Step::Appended);
         if !locations.is_empty() {

@@ -10,7 +10,6 @@ use super::lookups::Lookups;
 use super::write_set::WriteSet;
 use crate::dedup::{Document, DocumentId, Fingerprints, Query, Rules, Verdict};
 use crate::engine::Error;
-use crate::rows::PAGES;
 use crate::url::UrlId;
 
 /// Visits that are judged together.
@@ -85,7 +84,7 @@ impl<'a> Group<'a> {
         if self.set.withdrawn.iter().any(|it| it.id == document.id) {
             return Ok(false);
         }
-        let page = PAGES.get(&*self.set.store, document.url_id.as_bytes())?;
+        let page = self.set.committed_page(document.url_id)?;
         let own = page.and_then(|page| page.document);
         Ok(own.is_some_and(|own| own.id == document.id))
     }

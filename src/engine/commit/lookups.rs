@@ -35,16 +35,11 @@ impl Lookups {
         &self.catalog[DEDUP_RUNS..]
     }
 
-    /// Adds the URLs of a delta.
-    pub(crate) fn see(&mut self, delta: &Delta) {
-        for key in &delta.seen {
-            self.seen.restore(*key, &mut self.catalog[SEEN_RUNS]);
-        }
-    }
-
     /// Applies what a commit changed. Applying it twice changes nothing.
     pub(crate) fn apply(&mut self, delta: Delta) {
-        self.see(&delta);
+        for key in delta.seen {
+            self.seen.restore(key, &mut self.catalog[SEEN_RUNS]);
+        }
         for posting in &delta.postings {
             self.index.post(posting, &mut self.catalog[DEDUP_RUNS..]);
         }

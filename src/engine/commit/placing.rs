@@ -57,20 +57,17 @@ impl Placing {
         }
     }
 
-    /// Returns a page's line with the places of its records.
-    fn complete(&self, visit: usize, places: &Places, page: &PageLine) -> PageLine {
+    /// Fills in the places of a page's records at its line.
+    fn complete(&self, visit: usize, places: &Places, page: &mut PageLine) {
         let own = |at: usize| self.visits.get(visit)?.get(at);
-        PageLine {
-            record: self
-                .main(visit, places)
-                .map(|(kind, location)| RecordPlace::of(kind, &location)),
-            text: match places.text {
-                Some(TextPlace::Own(kind, at)) => own(at).map(|it| RecordPlace::of(kind, it)),
-                Some(TextPlace::Stored(stored)) => RecordPlace::of_stored(&self.stored(&stored)),
-                None => None,
-            },
-            ..page.clone()
-        }
+        page.record = self
+            .main(visit, places)
+            .map(|(kind, location)| RecordPlace::of(kind, &location));
+        page.text = match places.text {
+            Some(TextPlace::Own(kind, at)) => own(at).map(|it| RecordPlace::of(kind, it)),
+            Some(TextPlace::Stored(stored)) => RecordPlace::of_stored(&self.stored(&stored)),
+            None => None,
+        };
     }
 }
 
@@ -95,8 +92,8 @@ impl WriteSet {
         Ok(())
     }
 
-    /// Returns the lines of the log, with the pages on which their URLs were found.
-    pub(super) fn lines(&self, placing: &Placing) -> Result<Vec<LogLine>, Error> {
+    /// Takes the lines of the log, with the pages on which their URLs were found.
+    pub(super) fn take_lines(&mut self, placing: &Placing) -> Result<Vec<LogLine>, Error> {
         let found_on: Vec<&[u8]> = self
             .visits
             .iter()
@@ -106,8 +103,8 @@ impl WriteSet {
             .collect();
         let mut pages = self.store.get_many(Table::Pages, &found_on)?.into_iter();
         let mut lines = Vec::with_capacity(self.visits.len());
-        for (at, visit) in self.visits.iter().enumerate() {
-            let Some(mut line) = visit.line.clone() else {
+        for (at, visit) in self.visits.iter_mut().enumerate() {
+            let Some(mut line) = visit.line.take() else {
                 continue;
             };
             if visit.via.is_some()
@@ -115,8 +112,10 @@ impl WriteSet {
             {
                 line.via = Some(PAGES.decode(&row)?.url);
             }
-            let page = visit.page_line.as_ref();
-            line.page = page.map(|page| Box::new(placing.complete(at, &visit.places, page)));
+            line.page = visit.page_line.take().map(|mut page| {
+                placing.complete(at, &visit.places, &mut page);
+                Box::new(page)
+            });
             lines.push(line);
         }
         Ok(lines)
