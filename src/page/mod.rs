@@ -17,6 +17,7 @@ mod facts;
 
 mod content;
 mod language;
+mod parts;
 mod refusal;
 
 pub mod sitemap;
@@ -34,10 +35,11 @@ pub use facts::links::{Link, LinkKind};
 pub use facts::metadata::Metadata;
 pub use facts::wishes::{Rel, Rels, Wish, Wishes};
 pub use options::{Note, PageOptions};
+pub use parts::{Line, MAX_LINES, Parts, Role};
 pub use refusal::Refusal;
 
 use crate::url::{Identity, Url};
-use content::{TextBlock, main_blocks, main_text, markdown, text};
+use content::{TextBlock, chosen_blocks, main_text, markdown, text};
 use cut::within;
 use facts::{Base, links, metadata, wishes};
 use html::{Outline, parse};
@@ -71,6 +73,8 @@ pub struct Page {
     pub kept_permille: u16,
     /// The kind of refusal, if the server sent one instead of the page.
     pub refusal: Option<Refusal>,
+    /// What of the page can be its own, unit by unit.
+    pub parts: Parts,
     /// The bounds that cut something.
     pub notes: Vec<Note>,
 }
@@ -122,7 +126,9 @@ impl Page {
         let links = links::collect(&outline, &base, identity, options, &mut notes);
         let sight = text::sight(&outline);
         let full_text = text::full(&outline, sight, options.max_text_bytes, &mut notes);
-        let blocks = main_blocks(&outline);
+        let all_blocks = chosen_blocks(&outline);
+        let parts = parts::of_page(&outline, &all_blocks, sight, url, base.url());
+        let blocks: Vec<_> = all_blocks.into_iter().filter(|it| it.is_main).collect();
         let main_text = main_text(&outline, &blocks, full_text.len(), options.max_text_bytes);
         let language = metadata::language(&outline);
         let title = metadata::title(&outline, options.max_title_bytes);
@@ -143,6 +149,7 @@ impl Page {
             kept_permille: kept_permille(&main_text, &full_text),
             main_text,
             full_text,
+            parts,
             notes,
         };
         (page, more(&outline, &blocks, &base))
@@ -150,6 +157,16 @@ impl Page {
 
     /// Reads a plain text page. All of it is main text; it has no title and no links.
     pub fn plain_text(text: &str, options: &PageOptions) -> Self {
+        Self::text(text, None, options)
+    }
+
+    /// Reads a plain text page that was fetched from `url`: words of its URL are masked in its
+    /// lines.
+    pub fn plain_text_of(text: &str, url: &Url, options: &PageOptions) -> Self {
+        Self::text(text, Some(url), options)
+    }
+
+    fn text(text: &str, url: Option<&Url>, options: &PageOptions) -> Self {
         let mut notes = Vec::new();
         let text = within(text, options.max_bytes, &mut notes);
         let full_text = text::plain(text, options.max_text_bytes, &mut notes);
@@ -157,6 +174,7 @@ impl Page {
             detected_language: language::detect(&full_text),
             kept_permille: kept_permille(&full_text, &full_text),
             main_text: full_text.clone(),
+            parts: parts::of_text(&full_text, url),
             full_text,
             notes,
             ..Self::default()

@@ -91,7 +91,7 @@ impl Reader {
             }
             BodyKind::Text => {
                 let text = charset::to_text(&body, content_type);
-                Page::plain_text(&text.text, &self.options)
+                Page::plain_text_of(&text.text, url, &self.options)
             }
             BodyKind::Other => {
                 let fingerprints = match is_page(&body, notes) {

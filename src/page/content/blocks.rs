@@ -9,12 +9,14 @@ use crate::page::html::{Break, Outline, Sight, Tag};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TextBlock {
     /// Index of the nearest element that is laid out as a block.
-    pub(super) owner: usize,
+    pub(crate) owner: usize,
     /// Index of the element that contains its first text.
     pub(super) inner: usize,
     /// The range of indices of its texts, not all of which are visible.
-    pub(super) texts: (usize, usize),
-    pub(super) sight: Option<Sight>,
+    pub(crate) texts: (usize, usize),
+    pub(crate) sight: Option<Sight>,
+    /// Whether it was chosen as main text (`main_text.rs`).
+    pub(crate) is_main: bool,
     pub(super) tally: Tally,
     /// Number of characters within links, and number of links.
     pub(super) link_chars: u32,

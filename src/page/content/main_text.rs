@@ -26,17 +26,16 @@ const CAUTIOUS_PERCENT: u64 = 160;
 /// elsewhere on the page does not move it.
 const STEP: u32 = CERTAIN / 16;
 
-/// The chosen blocks in document order.
-pub(crate) fn main_blocks(outline: &Outline<'_>) -> Vec<TextBlock> {
-    let (blocks, sums) = blocks::of(outline);
+/// The blocks in document order, those of the main text marked.
+pub(crate) fn chosen_blocks(outline: &Outline<'_>) -> Vec<TextBlock> {
+    let (mut blocks, sums) = blocks::of(outline);
     let columns = features::of(outline, &blocks, &sums);
     let likelihoods = model::likelihoods(&columns);
     let line = line(&blocks, &likelihoods);
-    let chosen = blocks.into_iter().zip(likelihoods);
-    chosen
-        .filter(|(_, likelihood)| *likelihood >= line)
-        .map(|(block, _)| block)
-        .collect()
+    for (block, likelihood) in blocks.iter_mut().zip(likelihoods) {
+        block.is_main = likelihood >= line;
+    }
+    blocks
 }
 
 /// The text of the chosen blocks. `visible_bytes` is the length of all visible text: if the page

@@ -16,4 +16,4 @@ pub(super) mod text;
 pub mod study;
 
 pub(super) use blocks::TextBlock;
-pub(super) use main_text::{main_blocks, main_text};
+pub(super) use main_text::{chosen_blocks, main_text};

@@ -192,6 +192,6 @@ fn is_blank(word: &str) -> bool {
 
 /// Whether this is an invisible character. Some sites sprinkle them over their words, which would
 /// make equal texts differ. The joiners U+200C and U+200D carry meaning and stay.
-fn is_dropped(c: char) -> bool {
+pub(crate) fn is_dropped(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{200B}' | '\u{2060}' | '\u{FEFF}') || (c.is_control() && c != '\t')
 }

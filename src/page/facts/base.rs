@@ -25,6 +25,11 @@ impl Base {
         }
     }
 
+    /// The URL itself.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// The absolute URL of a reference, if it can be crawled.
     pub(crate) fn join(&self, reference: &str) -> Option<Url> {
         url::join_in(&self.url, reference, self.encoding).ok()

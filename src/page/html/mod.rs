@@ -14,7 +14,7 @@ mod traits;
 
 mod outline;
 
-pub(super) use outline::{Outline, Sight, TextNode, attribute, has_token};
+pub(super) use outline::{Outline, OutlineElement, Sight, TextNode, attribute, has_token};
 pub(super) use tag::{Break, Tag};
 pub(super) use traits::{bit, each_word_of};
 pub(super) use tree::parse;

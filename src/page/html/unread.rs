@@ -8,11 +8,11 @@ use html5ever::{Attribute, LocalName, local_name};
 use super::lexer;
 
 /// The interned name of an attribute that is read: by `links.rs`, `metadata.rs`, `traits.rs`,
-/// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, or by the tree builder (`type` of
-/// `<input>`, `encoding` of `<annotation-xml>`; in `<font>` it reads more, see
+/// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, `parts/media.rs`, or by the tree
+/// builder (`type` of `<input>`, `encoding` of `<annotation-xml>`; in `<font>` it reads more, see
 /// [`keeps_all_attributes`]).
 pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
-    const LONGEST: usize = "aria-hidden".len();
+    const LONGEST: usize = "data-original".len();
     let mut lower = [0; LONGEST];
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name.as_bytes());
@@ -20,7 +20,9 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
     Some(match &*lower {
         b"id" => local_name!("id"),
         b"rel" => local_name!("rel"),
+        b"alt" => local_name!("alt"),
         b"src" => local_name!("src"),
+        b"data" => local_name!("data"),
         b"href" => local_name!("href"),
         b"lang" => local_name!("lang"),
         b"name" => local_name!("name"),
@@ -30,9 +32,14 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
         b"class" => local_name!("class"),
         b"style" => local_name!("style"),
         b"value" => local_name!("value"),
+        b"srcset" => local_name!("srcset"),
         b"action" => local_name!("action"),
+        b"checked" => local_name!("checked"),
         b"hidden" => local_name!("hidden"),
         b"content" => local_name!("content"),
+        // The true address of an image that scripts load later.
+        b"data-src" => LocalName::from("data-src"),
+        b"selected" => local_name!("selected"),
         b"encoding" => local_name!("encoding"),
         b"hreflang" => local_name!("hreflang"),
         b"itemprop" => local_name!("itemprop"),
@@ -40,6 +47,8 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
         b"xml:lang" => local_name!("xml:lang"),
         b"http-equiv" => local_name!("http-equiv"),
         b"aria-hidden" => local_name!("aria-hidden"),
+        b"data-original" => LocalName::from("data-original"),
+        b"data-lazy-src" => LocalName::from("data-lazy-src"),
         _ => return None,
     })
 }

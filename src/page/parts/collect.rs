@@ -1,0 +1,223 @@
+//! Collects the parts of a page in one walk over its blocks and elements.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::address::Addresses;
+use super::echo::Echo;
+use super::fold::LineWriter;
+use super::layout::layout;
+use super::line::{Line, MAX_LINES, Parts, Role};
+use super::media::{Said, said};
+use crate::page::content::TextBlock;
+use crate::page::html::{Break, Outline, Sight, Tag};
+use crate::url::Url;
+
+/// The parts of an HTML page. `sight` is what counts as visible; `base` is what references are
+/// relative to.
+pub(crate) fn of_page(
+    outline: &Outline<'_>,
+    blocks: &[TextBlock],
+    sight: Sight,
+    url: &Url,
+    base: &Url,
+) -> Parts {
+    let echo = Echo::of(url);
+    let mut collector = Collector {
+        outline,
+        sight,
+        writer: LineWriter::new(&echo),
+        addresses: Addresses::new(url, base),
+        parts: Parts {
+            layout: layout(outline),
+            ..Parts::default()
+        },
+    };
+    collector.title();
+    let mut elements = outline.elements.iter().enumerate().peekable();
+    for block in blocks {
+        while let Some((index, item)) = elements.next_if(|(_, it)| it.texts.0 <= block.texts.0) {
+            if item.tag == Tag::H1 {
+                collector.headline(index);
+            }
+            collector.element(index);
+        }
+        collector.block(block);
+        if collector.parts.is_cut {
+            break;
+        }
+    }
+    for (index, item) in elements {
+        if item.tag == Tag::H1 {
+            collector.headline(index);
+        }
+        collector.element(index);
+    }
+    let mut parts = collector.parts;
+    parts.headline = parts.headline.or(parts.title);
+    parts
+}
+
+/// The parts of a plain text: its rows.
+pub(crate) fn of_text(text: &str, url: Option<&Url>) -> Parts {
+    let echo = url.map(Echo::of).unwrap_or_default();
+    let mut writer = LineWriter::new(&echo);
+    let mut parts = Parts::default();
+    for row in text.lines() {
+        writer.push(row);
+        push(&mut parts, writer.finish(Role::Main));
+    }
+    parts
+}
+
+struct Collector<'a, 'p> {
+    outline: &'a Outline<'p>,
+    sight: Sight,
+    writer: LineWriter<'a>,
+    addresses: Addresses<'a>,
+    parts: Parts,
+}
+
+impl Collector<'_, '_> {
+    fn push(&mut self, line: Option<Line>) {
+        push(&mut self.parts, line);
+    }
+
+    /// The first `<title>`, which is not among the visible blocks.
+    fn title(&mut self) {
+        let title = self.outline.declared(Tag::Title).next();
+        if let Some((index, _)) = title {
+            self.texts(index);
+            let line = self.writer.finish(Role::Headline);
+            self.parts.title = line.map(|line| line.hash);
+            self.push(line);
+        }
+    }
+
+    /// Takes the first `<h1>` with text as headline.
+    fn headline(&mut self, index: usize) {
+        if self.parts.headline.is_none() {
+            self.texts(index);
+            let line = self.writer.finish(Role::Headline);
+            self.parts.headline = line.map(|line| line.hash);
+        }
+    }
+
+    /// Writes all texts of an element.
+    fn texts(&mut self, index: usize) {
+        let outline = self.outline;
+        for text in outline.texts_of(index) {
+            if text.before > Break::None {
+                self.writer.separate();
+            }
+            self.writer.push(text.characters);
+        }
+    }
+
+    fn block(&mut self, block: &TextBlock) {
+        let outline = self.outline;
+        let Some(least) = block.sight else { return };
+        if least > self.sight && !block.is_main {
+            return;
+        }
+        let sight = least.max(self.sight);
+        let owner = outline.elements.get(block.owner);
+        let role = match owner.map(|item| item.tag) {
+            Some(Tag::H1) => Role::Headline,
+            _ if block.is_main => Role::Main,
+            _ => Role::Frame,
+        };
+        let texts = outline.texts.get(block.texts.0..block.texts.1);
+        for text in texts.unwrap_or_default() {
+            if text.before > Break::None {
+                self.writer.separate();
+            }
+            if text.sight > sight {
+                continue;
+            }
+            if !text.preformatted {
+                self.writer.push(text.characters);
+                continue;
+            }
+            for (at, row) in text.characters.split('\n').enumerate() {
+                if at > 0 {
+                    let line = self.writer.finish(role);
+                    self.push(line);
+                }
+                self.writer.push(row);
+            }
+        }
+        let line = self.writer.finish(role);
+        self.push(line);
+    }
+
+    /// What an element without text says.
+    fn element(&mut self, index: usize) {
+        let outline = self.outline;
+        let Some(item) = outline.elements.get(index) else {
+            return;
+        };
+        let Some(said) = said(outline, item) else {
+            return;
+        };
+        // Films and lists of options have no visible text of their own.
+        let parent = outline.elements.get(item.parent);
+        let around = parent.map_or(Sight::Shown, |it| it.sight);
+        let is_seen = around <= self.sight
+            || matches!(
+                parent.map(|it| it.tag),
+                Some(Tag::Video | Tag::Audio | Tag::Select | Tag::Optgroup)
+            );
+        if !is_seen || item.traits.is_hidden() && self.sight < Sight::Hidden {
+            return;
+        }
+        match said {
+            Said::Image(address, alternative) => self.image(address, alternative),
+            Said::Value(value) => {
+                self.writer.push(value);
+                self.value();
+            }
+            Said::Texts => {
+                self.texts(index);
+                self.value();
+            }
+        }
+    }
+
+    fn value(&mut self) {
+        let line = self.writer.finish(Role::Form);
+        self.push(line.map(|line| Line {
+            words: line.words.max(1),
+            ..line
+        }));
+    }
+
+    fn image(&mut self, address: &str, alternative: &str) {
+        self.writer.push(alternative);
+        let text = self.writer.finish(Role::Image);
+        let Some((key, written)) = self.addresses.key(address) else {
+            return;
+        };
+        let (seed, masked_seed) = text.map_or((0, 0), |line| (line.hash, line.masked));
+        let hash = xxh3_64_with_seed(key.as_bytes(), seed);
+        let masked = match written {
+            Some(written) => xxh3_64_with_seed(written.as_bytes(), masked_seed),
+            None => xxh3_64_with_seed(key.as_bytes(), masked_seed),
+        };
+        self.push(Some(Line {
+            hash,
+            masked,
+            words: text.map_or(1, |line| line.words.max(1)),
+            role: Role::Image,
+        }));
+    }
+}
+
+/// Adds a line, if there is room.
+fn push(parts: &mut Parts, line: Option<Line>) {
+    let Some(line) = line else { return };
+    if parts.lines.len() < MAX_LINES {
+        parts.lines.push(line);
+    } else {
+        parts.is_cut = true;
+    }
+}

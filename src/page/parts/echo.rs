@@ -1,0 +1,101 @@
+//! The words of a page's own URL. A site repeats them on pages that say nothing of their own: the
+//! term that was searched for, the number of the page, the day of a calendar.
+
+use std::borrow::Cow;
+
+use crate::url::Url;
+
+/// Maximum number of words of a URL.
+const MAX_WORDS: usize = 64;
+
+/// The words of a URL: runs of letters and digits of its path and of its parameters' values.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Echo {
+    /// In lower case; numbers without leading zeros.
+    words: Vec<Vec<u8>>,
+    /// The lengths that occur, one bit each.
+    lengths: u64,
+}
+
+impl Echo {
+    pub(super) fn of(url: &Url) -> Self {
+        let mut echo = Self::default();
+        for segment in url.path_segments().into_iter().flatten() {
+            echo.add_text(&decoded(segment));
+        }
+        for (_, value) in url.query_pairs() {
+            echo.add_text(&value);
+        }
+        echo
+    }
+
+    /// Whether a folded word stands in the URL.
+    pub(super) fn has(&self, word: &[u8]) -> bool {
+        let word = significant(word);
+        self.lengths & bit(word.len()) != 0 && self.words.iter().any(|it| it == word)
+    }
+
+    fn add_text(&mut self, text: &str) {
+        for word in text.split(|c: char| !c.is_alphanumeric()) {
+            let word = word.to_lowercase();
+            self.add(word.as_bytes());
+            // `page2` and `20240517` are numbers too.
+            for digits in word.split(|c: char| !c.is_ascii_digit()) {
+                self.add(digits.as_bytes());
+                if let Some([year, month, day]) = date(digits) {
+                    for part in [year, month, day] {
+                        self.add(part.as_bytes());
+                    }
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, word: &[u8]) {
+        let word = significant(word);
+        if !word.is_empty() && self.words.len() < MAX_WORDS && !self.has(word) {
+            self.lengths |= bit(word.len());
+            self.words.push(word.to_vec());
+        }
+    }
+}
+
+/// A path segment without percent-encoding.
+fn decoded(segment: &str) -> Cow<'_, str> {
+    if !segment.contains('%') {
+        return Cow::Borrowed(segment);
+    }
+    let bytes = segment.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digits = segment.get(at + 1..at + 3).filter(|_| byte == b'%');
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        decoded.push(value.unwrap_or(byte));
+        at += if value.is_some() { 3 } else { 1 };
+    }
+    Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
+}
+
+/// The year, month and day of a date without separators.
+fn date(digits: &str) -> Option<[&str; 3]> {
+    let (year, rest) = digits.split_at_checked(4)?;
+    let (month, day) = rest.split_at_checked(2)?;
+    let within = |part: &str, most: u8| part.parse().is_ok_and(|it: u8| (1..=most).contains(&it));
+    let is_year = year.starts_with("19") || year.starts_with("20");
+    (day.len() == 2 && is_year && within(month, 12) && within(day, 31))
+        .then_some([year, month, day])
+}
+
+/// A number without leading zeros, so that 05 is 5; every other word as it is.
+fn significant(word: &[u8]) -> &[u8] {
+    if word.first() != Some(&b'0') || !word.iter().all(u8::is_ascii_digit) {
+        return word;
+    }
+    let zeros = word.iter().take_while(|byte| **byte == b'0').count();
+    &word[zeros.min(word.len() - 1)..]
+}
+
+fn bit(length: usize) -> u64 {
+    1 << length.min(63)
+}

@@ -1,0 +1,232 @@
+//! Tests of lines, headlines and layouts: what keeps two pages apart, and what does not.
+
+use super::Role::{Form, Frame, Headline, Image, Main};
+use super::*;
+use crate::page::{Page, PageOptions};
+use crate::url::{Canonicalizer, Identity, Secret, parse};
+
+const URL: &str = "https://example.org/dir/page";
+
+fn parts_of(url: &str, html: &str) -> Parts {
+    let identity = Identity::new(
+        Canonicalizer::default(),
+        Secret::from_bytes([7; Secret::LEN]),
+    );
+    let url = parse(url).unwrap();
+    Page::parse_html(html, &url, &identity, &PageOptions::default()).parts
+}
+
+fn hashes(url: &str, html: &str) -> Vec<u64> {
+    let lines = parts_of(url, html).lines;
+    lines.iter().map(|line| line.hash).collect()
+}
+
+fn masked(url: &str, html: &str) -> Vec<u64> {
+    let lines = parts_of(url, html).lines;
+    lines.iter().map(|line| line.masked).collect()
+}
+
+/// The two pages have this many lines that differ.
+fn check_differ(one: &str, other: &str, expected: usize) {
+    let (one_lines, other_lines) = (hashes(URL, one), hashes(URL, other));
+    assert_eq!(one_lines.len(), other_lines.len(), "{one}\n{other}");
+    let pairs = one_lines.iter().zip(&other_lines);
+    let differ = pairs.filter(|(one, other)| one != other).count();
+    assert_eq!(differ, expected, "{one}\n{other}");
+}
+
+#[test]
+fn a_difference_in_a_digit_a_symbol_or_an_address_is_one() {
+    check_differ("<p>Price: 19.99 €", "<p>Price: 18.99 €", 1);
+    check_differ("<p>Price: 19.99 €", "<p>Price: 19.99 $", 1);
+    check_differ("<pre>x = a+b;\nreturn x", "<pre>x = a-b;\nreturn x", 1);
+    check_differ("<pre>x = a & b;\ny", "<pre>x = a | b;\ny", 1);
+    check_differ("<p>1.5", "<p>15", 1);
+    check_differ(
+        "<table><tr><td>Station<td>10:05<tr><td>Harbour<td>10:09</table>",
+        "<table><tr><td>Station<td>10:05<tr><td>Harbour<td>10:10</table>",
+        1,
+    );
+    check_differ(
+        "<p>a<img src=/strip/1.png>",
+        "<p>a<img src=/strip/2.png>",
+        1,
+    );
+    check_differ("<img alt=cat src=/a.png>", "<img alt=dog src=/a.png>", 1);
+    check_differ(
+        "<iframe src=/film/1></iframe>",
+        "<iframe src=/film/2></iframe>",
+        1,
+    );
+    check_differ(
+        "<video><source src=/film/1.mp4></video>",
+        "<video><source src=/film/2.mp4></video>",
+        1,
+    );
+    check_differ(
+        "<object data=/1.pdf></object>",
+        "<object data=/2.pdf></object>",
+        1,
+    );
+    check_differ(
+        "<div style=\"background: url('/1.jpg')\"></div>",
+        "<div style=\"background: url('/2.jpg')\"></div>",
+        1,
+    );
+    check_differ("<input value=1>", "<input value=2>", 1);
+    check_differ(
+        "<select><option selected>red<option>blue</select>",
+        "<select><option>red<option selected>blue</select>",
+        1,
+    );
+    check_differ("<textarea>a</textarea>", "<textarea>b</textarea>", 1);
+    check_differ("<p>图一", "<p>图二", 1);
+    // What scripts load later.
+    check_differ(
+        "<img src=/blank.gif data-src=/1.jpg>",
+        "<img src=/blank.gif data-src=/2.jpg>",
+        1,
+    );
+    check_differ("<img srcset='/1.jpg 2x'>", "<img srcset='/2.jpg 2x'>", 1);
+}
+
+#[test]
+fn what_no_reader_sees_is_no_difference() {
+    check_differ("<p>A “word” – so", "<p>a  \"WORD\" -\n so", 0);
+    check_differ(
+        "<input type=hidden value=1><p>a",
+        "<input type=hidden value=2><p>a",
+        0,
+    );
+    check_differ("<img src=/a.png?v=1>", "<img src=/a.png?v=2>", 0);
+    check_differ("<img src=/a.png?1712>", "<img src=/a.png?1713>", 0);
+    check_differ(
+        "<img src=/a.png;jsessionid=12AB>",
+        "<img src=//www.example.org/a.png>",
+        0,
+    );
+    check_differ(
+        "<img src=https://img1.cdn.example/a.png>",
+        "<img src=https://img2.cdn.example/a.png>",
+        0,
+    );
+    check_differ(
+        "<p>a<script>var t='1'</script><style>a{}</style>",
+        "<p>a<script>var t='2'</script>",
+        0,
+    );
+    // But a parameter that names the image, and another site.
+    check_differ(
+        "<img src='/i.php?id=1&v=1'>",
+        "<img src='/i.php?id=2&v=1'>",
+        1,
+    );
+    check_differ(
+        "<img src=https://a.example/x.png>",
+        "<img src=https://b.example/x.png>",
+        1,
+    );
+}
+
+#[test]
+fn what_repeats_the_url_is_masked() {
+    let page = |term: &str| {
+        format!("<h1>Results for “{term}”</h1><p>Nothing was found for {term}.<p>Try another.")
+    };
+    let one = masked(
+        "https://example.org/search?q=blue+shoes",
+        &page("blue shoes"),
+    );
+    let other = masked("https://example.org/search?q=red%20hats", &page("red hats"));
+    assert_eq!(one, other);
+    let lines = hashes("https://example.org/search?q=red%20hats", &page("red hats"));
+    assert_ne!(lines.first(), one.first());
+    assert_eq!(
+        lines.last(),
+        one.last(),
+        "nothing of the last line is in the URL"
+    );
+    // A day of a calendar, with and without leading zeros.
+    let day = |number: u8| format!("<p>{number}.5.2026");
+    let of = |url: &str, number| masked(url, &day(number));
+    let first = of("https://example.org/calendar/2026-05-01", 1);
+    assert_eq!(first, of("https://example.org/calendar?day=20260502", 2));
+    assert_ne!(first, of("https://example.org/calendar", 3));
+    // Letters that a language writes with accents, percent-encoded in the URL.
+    assert_eq!(
+        masked("https://example.org/z%C3%BCrich", "<p>Wetter in Zürich"),
+        masked("https://example.org/genf", "<p>Wetter in Genf")
+    );
+}
+
+#[test]
+fn a_relative_address_repeats_the_place_of_its_page() {
+    let html = "<p>a<img src=logo.png>";
+    let (one, other) = ("https://example.org/a/b/", "https://example.org/a/b/a/b/");
+    assert_eq!(masked(one, html), masked(other, html));
+    assert_ne!(hashes(one, html), hashes(other, html));
+    assert_eq!(
+        hashes("https://example.org/a/", "<img src=../b/./c.png>"),
+        hashes("https://example.org/x/", "<img src=/b/c.png>"),
+    );
+}
+
+#[test]
+fn roles_and_headlines() {
+    let html = "<title>T 1</title><nav><a href=/a>Home</a></nav><h1>Head 2</h1>\
+        <article><p>It was a long night in the harbour, and nobody had slept, said the captain.\
+        <p>In the morning the ships, all of them, were gone, and the sea lay still.</article>\
+        <img src=/a.png><input value=x>";
+    let parts = parts_of(URL, html);
+    let roles: Vec<Role> = parts.lines.iter().map(|line| line.role).collect();
+    assert_eq!(roles, [Headline, Frame, Headline, Main, Main, Image, Form]);
+    assert_eq!(parts.title, parts.lines.first().map(|line| line.hash));
+    assert_eq!(parts.headline, parts.lines.get(2).map(|line| line.hash));
+    assert!(parts.lines.iter().all(|line| line.words > 0), "{parts:?}");
+    let untitled = parts_of(URL, "<title>T 1</title><p>a");
+    assert_eq!(untitled.headline, parts.title);
+    assert_eq!(parts_of(URL, "").lines, []);
+}
+
+#[test]
+fn pages_of_one_template_have_one_layout() {
+    let page = |class: &str, items: &str| {
+        format!(
+            "<body class='{class}'><header id=top></header><div class=wrap><main class=post-17>\
+             <ul class=list>{items}</ul></main></div><footer></footer>"
+        )
+    };
+    let layout = |html: &str| parts_of(URL, html).layout;
+    let one = layout(&page("page postid-1", "<li>a"));
+    assert_eq!(
+        one,
+        layout(&page("page postid-2", "<li>a<li>b<li><div>c</div>"))
+    );
+    let other = page("", "").replace("class=wrap", "class=shop");
+    assert_ne!(one, layout(&other));
+}
+
+#[test]
+fn lines_are_bounded() {
+    let html = "<p>a".repeat(MAX_LINES + 1);
+    let parts = parts_of(URL, &html);
+    assert_eq!((parts.lines.len(), parts.is_cut), (MAX_LINES, true));
+    let parts = parts_of(URL, &"<p>a".repeat(MAX_LINES));
+    assert_eq!((parts.lines.len(), parts.is_cut), (MAX_LINES, false));
+}
+
+#[test]
+fn rows_of_plain_text_are_lines() {
+    let url = parse("https://example.org/notes/7").unwrap();
+    let options = PageOptions::default();
+    let parts = Page::plain_text_of("Note 7\n\nA+B  = c", &url, &options).parts;
+    let one_line = parts_of(URL, "<p>a+b = C");
+    let hashes: Vec<u64> = parts.lines.iter().map(|line| line.hash).collect();
+    assert_eq!(hashes.len(), 2);
+    assert_eq!(hashes.last(), one_line.lines.first().map(|line| &line.hash));
+    let other = parse("https://example.org/notes/8").unwrap();
+    let other = Page::plain_text_of("Note 8\n\nA+B  = c", &other, &options).parts;
+    let masked = |parts: &Parts| -> Vec<u64> { parts.lines.iter().map(|it| it.masked).collect() };
+    assert_eq!(masked(&parts), masked(&other));
+    assert_eq!(Page::plain_text("", &options).parts, Parts::default());
+}
