@@ -1,0 +1,248 @@
+//! Whether a crawl can be trusted: what it loses of honest sites, when it ends beside traps, and
+//! which pages of their own it calls duplicates. `docs/performance.md` has the commands.
+//!
+//! The sites are made up from a seed and served on loopback; the crawler is run as a user would
+//! run it and judged by what was asked of the server and by what it printed.
+
+#![expect(clippy::print_stdout, reason = "it reports to whoever runs it")]
+
+#[path = "trust/mod.rs"]
+mod trust;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trust::honest;
+use trust::run::{Crawl, Runner};
+use trust::site::Site;
+use trust::traps;
+
+/// What was asked for on the command line.
+struct Wanted {
+    suite: String,
+    kinds: Vec<String>,
+    scale: f64,
+    seeds: u64,
+    first_seed: u64,
+    json: bool,
+    runner: Runner,
+}
+
+fn main() -> ExitCode {
+    let wanted = match wanted() {
+        Ok(wanted) => wanted,
+        Err(error) => {
+            println!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let good = match wanted.suite.as_str() {
+        "honest" => honest(&wanted),
+        "traps" => traps(&wanted),
+        other => {
+            println!("no suite {other}: honest, traps");
+            return ExitCode::from(2);
+        }
+    };
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn wanted() -> Result<Wanted, String> {
+    let directory = std::env::temp_dir().join(format!("gleaner-trust-{}", std::process::id()));
+    let mut wanted = Wanted {
+        suite: "honest".to_owned(),
+        kinds: Vec::new(),
+        scale: 1.0,
+        seeds: 1,
+        first_seed: 1,
+        json: false,
+        runner: Runner {
+            gleaner: PathBuf::from(env!("CARGO_BIN_EXE_gleaner")),
+            directory,
+            patience: Duration::from_mins(10),
+            keep: false,
+            settings: String::new(),
+        },
+    };
+    let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
+    let mut words = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--scale" => wanted.scale = number(&value()?)?,
+            "--seeds" => wanted.seeds = number(&value()?)?,
+            "--seed" => wanted.first_seed = number(&value()?)?,
+            "--patience" => wanted.runner.patience = Duration::from_secs(number(&value()?)?),
+            "--gleaner" => wanted.runner.gleaner = PathBuf::from(value()?),
+            "--directory" => wanted.runner.directory = PathBuf::from(value()?),
+            "--keep" => wanted.runner.keep = true,
+            "--set" => {
+                wanted.runner.settings.push_str(&value()?);
+                wanted.runner.settings.push('\n');
+            }
+            "--json" => wanted.json = true,
+            option if option.starts_with('-') => return Err(format!("no option {option}")),
+            word => words.push(word.to_owned()),
+        }
+    }
+    if let Some((suite, kinds)) = words.split_first() {
+        wanted.suite.clone_from(suite);
+        wanted.kinds = kinds.to_vec();
+    }
+    Ok(wanted)
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("no number: {text}"))
+}
+
+/// The kinds that were asked for, with seeds.
+fn chosen<T: Copy>(wanted: &Wanted, kinds: &[(&'static str, T)]) -> Vec<(&'static str, T, u64)> {
+    let is_wanted =
+        |name: &str| wanted.kinds.is_empty() || wanted.kinds.iter().any(|it| it == name);
+    let kinds = kinds.iter().filter(|it| is_wanted(it.0));
+    let seeds = wanted.first_seed..wanted.first_seed + wanted.seeds;
+    kinds
+        .flat_map(|(name, make)| seeds.clone().map(|seed| (*name, *make, seed)))
+        .collect()
+}
+
+fn honest(wanted: &Wanted) -> bool {
+    let head = format!(
+        "{:<16} {:>4} {:>6} {:>6} {:>7} {:>8} {:>9} {:>6} {:>5} {:>4}  {}",
+        "honest site",
+        "seed",
+        "good",
+        "lost",
+        "merged",
+        "requests",
+        "per good",
+        "s",
+        "ended",
+        "exit",
+        "an example of what is lost"
+    );
+    say(wanted, &head);
+    let (mut good, mut lost, mut merged, mut requests, mut bad) = (0, 0, 0, 0, 0);
+    for (name, make, seed) in chosen(wanted, honest::KINDS) {
+        let site: Site = make(seed, wanted.scale);
+        let (all, may_lose) = (site.good.len(), site.may_lose);
+        let crawl: Crawl = wanted.runner.crawl(name, site);
+        let missing = crawl.lost();
+        let together = crawl.merged();
+        let asked = crawl.requests();
+        let is_good = missing.len() as f64 <= may_lose * all as f64 && crawl.ended();
+        let example = missing.first().map_or("", |it| &it.1);
+        good += all;
+        lost += missing.len();
+        merged += together.len();
+        requests += asked;
+        bad += usize::from(!is_good);
+        let per = asked as f64 / all as f64;
+        let exit = crawl.code.map_or("-".to_owned(), |it| it.to_string());
+        let ended = if crawl.ended() { "yes" } else { "NO" };
+        say(
+            wanted,
+            &format!(
+                "{name:<16} {seed:>4} {all:>6} {:>6} {:>7} {asked:>8} {per:>9.2} {:>6.1} {ended:>5} {exit:>4}  {example}",
+                missing.len(),
+                together.len(),
+                crawl.seconds
+            ),
+        );
+        tell(
+            wanted,
+            &json!({
+                "suite": "honest", "kind": name, "seed": seed, "good": all, "lost": missing.len(),
+                "merged": together.len(), "requests": asked, "seconds": crawl.seconds,
+                "ended": crawl.ended(), "exit": crawl.code, "is_good": is_good,
+                "examples": missing.iter().take(5).map(|it| &it.1).collect::<Vec<_>>(),
+                "merged_examples": together.iter().take(5).collect::<Vec<_>>(),
+            }),
+        );
+    }
+    say(
+        wanted,
+        &format!(
+            "{:<16} {:>4} {good:>6} {lost:>6} {merged:>7} {requests:>8}  {bad} missed the bar",
+            "total", ""
+        ),
+    );
+    bad == 0
+}
+
+fn traps(wanted: &Wanted) -> bool {
+    say(
+        wanted,
+        &format!(
+            "{:<16} {:>4} {:>6} {:>6} {:>10} {:>7} {:>8} {:>7} {:>6} {:>5} {:>4}",
+            "trap",
+            "seed",
+            "good",
+            "lost",
+            "good after",
+            "at most",
+            "requests",
+            "at most",
+            "s",
+            "ended",
+            "exit"
+        ),
+    );
+    let mut bad = 0;
+    for (name, (make, bound), seed) in chosen(wanted, traps::KINDS) {
+        let site: Site = make(seed);
+        let good = site.good.len();
+        let crawl: Crawl = wanted.runner.crawl(name, site);
+        let (lost, asked, last) = (crawl.lost(), crawl.requests(), crawl.last_good());
+        let is_good = lost.is_empty()
+            && crawl.ended()
+            && last <= bound.good_within
+            && asked <= bound.requests;
+        bad += usize::from(!is_good);
+        let exit = crawl.code.map_or("-".to_owned(), |it| it.to_string());
+        let ended = if crawl.ended() { "yes" } else { "NO" };
+        let mark = if is_good { "" } else { "  MISSED" };
+        say(
+            wanted,
+            &format!(
+                "{name:<16} {seed:>4} {good:>6} {:>6} {last:>10} {:>7} {asked:>8} {:>7} {:>6.1} {ended:>5} {exit:>4}{mark}",
+                lost.len(),
+                bound.good_within,
+                bound.requests,
+                crawl.seconds
+            ),
+        );
+        tell(
+            wanted,
+            &json!({
+                "suite": "traps", "kind": name, "seed": seed, "good": good, "lost": lost.len(),
+                "good_after": last, "requests": asked, "seconds": crawl.seconds,
+                "ended": crawl.ended(), "exit": crawl.code, "is_good": is_good,
+                "examples": lost.iter().take(5).map(|it| &it.1).collect::<Vec<_>>(),
+            }),
+        );
+    }
+    say(wanted, &format!("{bad} missed the bar"));
+    bad == 0
+}
+
+/// Says a line to people.
+fn say(wanted: &Wanted, line: &str) {
+    if !wanted.json {
+        println!("{line}");
+    }
+}
+
+/// Says a line to programs.
+fn tell(wanted: &Wanted, value: &Value) {
+    if wanted.json {
+        println!("{value}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Runs the crawler against a site as a user would, and reads what it left behind.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::server::Server;
+use super::site::Site;
+
+/// How the crawls of a suite are run.
+#[derive(Debug, Clone)]
+pub(crate) struct Runner {
+    /// The binary.
+    pub(crate) gleaner: PathBuf,
+    /// Where data directories are put.
+    pub(crate) directory: PathBuf,
+    /// A crawl is stopped after so long.
+    pub(crate) patience: Duration,
+    /// Whether data directories are kept.
+    pub(crate) keep: bool,
+    /// More lines of each configuration file.
+    pub(crate) settings: String,
+}
+
+/// A crawl that was run.
+pub(crate) struct Crawl {
+    pub(crate) server: Server,
+    pub(crate) seconds: f64,
+    /// Exit code; none if it had to be stopped.
+    pub(crate) code: Option<i32>,
+    /// What it printed.
+    pub(crate) summary: Value,
+    /// Verdict and original of each page, by URL.
+    pub(crate) verdicts: HashMap<String, (String, Option<String>)>,
+}
+
+impl Crawl {
+    /// Number of requests, robots.txt aside.
+    pub(crate) fn requests(&self) -> usize {
+        self.server.log(|log| log.requests.len())
+    }
+
+    /// Whether it ended by itself, and said that all is well.
+    pub(crate) fn ended(&self) -> bool {
+        self.code.is_some()
+    }
+
+    /// The good pages that were never asked for.
+    pub(crate) fn lost(&self) -> Vec<(String, String)> {
+        self.server.log(|log| {
+            let good = self.server.site().good.iter();
+            good.filter(|it| !log.shown.contains_key(&it.0))
+                .cloned()
+                .collect()
+        })
+    }
+
+    /// After how many requests all good pages that were asked for at all had been.
+    pub(crate) fn last_good(&self) -> usize {
+        self.server.log(|log| {
+            let good = self.server.site().good.iter();
+            good.filter_map(|it| log.shown.get(&it.0))
+                .copied()
+                .max()
+                .unwrap_or(0)
+        })
+    }
+
+    /// Pages with a key whose verdict names a page with another key as their original.
+    pub(crate) fn merged(&self) -> Vec<(String, String, String)> {
+        let keys: HashMap<String, String> = self.server.log(|log| {
+            let keyed = log.requests.iter();
+            keyed
+                .filter_map(|(url, key)| Some((url.clone(), key.clone()?)))
+                .collect()
+        });
+        let mut merged = Vec::new();
+        for (url, (verdict, original)) in &self.verdicts {
+            let Some(original) = original else { continue };
+            if let (Some(own), Some(other)) = (keys.get(url), keys.get(original))
+                && own != other
+            {
+                merged.push((url.clone(), original.clone(), verdict.clone()));
+            }
+        }
+        merged.sort();
+        merged
+    }
+}
+
+impl Runner {
+    /// Serves a site and crawls it to the end, or to the cap on requests.
+    pub(crate) fn crawl(&self, name: &str, site: Site) -> Crawl {
+        let place = self.directory.join(name);
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(&place).expect("the directory is ours");
+        let cap = match site.cap {
+            0 => site.good.len() * 3 + 20_000,
+            cap => cap,
+        };
+        let server = Server::start(site);
+        let config = place.join("gleaner.toml");
+        fs::write(&config, self.config(&server)).expect("the directory is ours");
+        let data = place.join("data");
+        let site = server.site();
+        let mut command = self.command(&["crawl", "--quiet", "--json", "--delay", "0s"]);
+        command
+            .args(["--scope", site.scope, "--config"])
+            .arg(&config);
+        command.arg("--data-dir").arg(&data).args(&site.seeds);
+        let printed = fs::File::create(place.join("stdout")).expect("the directory is ours");
+        let said = fs::File::create(place.join("stderr")).expect("the directory is ours");
+        command.stdout(printed).stderr(said);
+        let start = Instant::now();
+        let mut child = command.spawn().expect("the binary is there");
+        let code = loop {
+            if let Some(status) = child.try_wait().expect("it is our child") {
+                break status.code();
+            }
+            let asked = server.log(|log| log.requests.len());
+            if asked > cap || start.elapsed() > self.patience {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            thread::sleep(Duration::from_millis(20));
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let summary = fs::read_to_string(place.join("stdout")).unwrap_or_default();
+        let verdicts = self.verdicts(&data);
+        if !self.keep {
+            let _ = fs::remove_dir_all(&place);
+        }
+        Crawl {
+            server,
+            seconds,
+            code,
+            summary: serde_json::from_str(&summary).unwrap_or(Value::Null),
+            verdicts,
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.gleaner);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("GLEANER_") {
+                command.env_remove(name);
+            }
+        }
+        command.args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// The configuration file: where the names are, and no politeness.
+    fn config(&self, server: &Server) -> String {
+        let site = server.site();
+        let mut text = String::new();
+        let mut hosts = String::new();
+        for host in &site.hosts {
+            let _ = write!(hosts, "\"{host}\" = [\"{}\"], ", server.address);
+        }
+        // The lines of a site are of its own sections; these are as keys with dots.
+        let _ = writeln!(text, "fetch.hosts = {{ {} }}", hosts.trim_end_matches(", "));
+        let _ = writeln!(text, "politeness.address_delay = \"0s\"");
+        let _ = writeln!(text, "state.disk_reserve = \"100MiB\"");
+        text.push_str(&self.settings);
+        text.push('\n');
+        text.push_str(&site.settings);
+        text
+    }
+
+    /// What `gleaner pages` says.
+    fn verdicts(&self, data: &Path) -> HashMap<String, (String, Option<String>)> {
+        let mut command = self.command(&["pages", "--no-text", "--data-dir"]);
+        let Ok(output) = command.arg(data).stderr(Stdio::null()).output() else {
+            return HashMap::new();
+        };
+        let lines = String::from_utf8_lossy(&output.stdout);
+        let mut verdicts = HashMap::new();
+        for line in lines.lines() {
+            let page: Value = serde_json::from_str(line).unwrap_or(Value::Null);
+            let text = |key: &str| page[key].as_str().map(str::to_owned);
+            if let Some(url) = text("url") {
+                // A later line about a page supersedes the one before.
+                let verdict = text("verdict").unwrap_or_default();
+                verdicts.insert(url, (verdict, text("original")));
+            }
+        }
+        verdicts
+    }
+}

@@ -1,0 +1,175 @@
+//! Traps beside good pages, which must end by themselves and keep nothing from them.
+
+mod endless;
+mod sessions;
+mod walks;
+
+use super::site::{Ask, Look, Reply, Site, link, list};
+use super::text::Random;
+
+/// Good pages beside a trap.
+pub(crate) const GOOD: usize = 500;
+
+/// What is expected of a crawl of a trap.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bound {
+    /// Requests until all good pages were fetched, at most.
+    pub(crate) good_within: usize,
+    /// Requests in all, at most.
+    pub(crate) requests: usize,
+}
+
+/// The bound of most traps.
+const USUAL: Bound = Bound {
+    good_within: 1_200,
+    requests: GOOD * 11 / 10 + 300,
+};
+
+/// Makes a site from a seed.
+pub(crate) type Make = fn(u64) -> Site;
+
+/// The kinds, what makes a site of each from a seed, and what is expected.
+pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
+    ("soft404-short", (endless::soft_short, USUAL)),
+    ("soft404-long", (endless::soft_long, USUAL)),
+    ("soft404-echo", (endless::soft_echo, USUAL)),
+    ("session-path", (sessions::path, USUAL)),
+    ("session-query", (sessions::query, USUAL)),
+    (
+        "session-5000",
+        (
+            sessions::large,
+            Bound {
+                good_within: 7_000,
+                requests: 5_500,
+            },
+        ),
+    ),
+    (
+        "www-same",
+        (
+            sessions::www,
+            Bound {
+                good_within: 1_400,
+                requests: 1_200,
+            },
+        ),
+    ),
+    ("calendar", (walks::calendar, USUAL)),
+    ("calendar-path", (walks::calendar_path, USUAL)),
+    ("offset", (walks::offset, USUAL)),
+    ("counter", (walks::counter, USUAL)),
+    ("refresh", (walks::refresh, USUAL)),
+    ("growing-path", (endless::growing_path, USUAL)),
+    ("growing-query", (endless::growing_query, USUAL)),
+    ("permutations", (endless::permutations, USUAL)),
+    ("relative", (endless::relative, USUAL)),
+    ("mirror", (endless::mirror, USUAL)),
+    ("searches", (endless::searches, USUAL)),
+    ("sorted", (endless::sorted, USUAL)),
+    ("login", (sessions::login, USUAL)),
+    (
+        "print-reply",
+        (
+            sessions::print_reply,
+            Bound {
+                good_within: 1_500,
+                requests: GOOD * 11 / 10 + 600,
+            },
+        ),
+    ),
+    (
+        "facets",
+        (
+            |seed| super::honest::shops::facets(seed, 1.0),
+            Bound {
+                good_within: 10_000,
+                requests: 20_000,
+            },
+        ),
+    ),
+    (
+        "words",
+        (
+            endless::words,
+            Bound {
+                good_within: 1_200,
+                requests: 4_000,
+            },
+        ),
+    ),
+];
+
+/// The frame of the sites with traps.
+fn look(seed: u64) -> Look {
+    Look::new(seed, "Almanac", &[("/", "Home"), ("/about", "About")], 60)
+}
+
+/// What a good page says, with these links.
+fn good_page(look: &Look, seed: u64, number: usize, links: &str) -> Reply {
+    let mut random = Random::of(seed, &format!("good {number}"));
+    let title = random.phrase(5);
+    let words = random.between(40, 160);
+    look.page(&title, &(random.paragraphs(words) + links))
+        .good(number.to_string())
+}
+
+/// The lists of good pages that the first page links, each address changed by this.
+fn shelves(
+    look: &Look,
+    count: usize,
+    shelf: Option<usize>,
+    with: &dyn Fn(&str) -> String,
+    links: &str,
+) -> Reply {
+    match shelf {
+        None => {
+            let shelves = (0..count.div_ceil(50))
+                .map(|it| (with(&format!("/shelf/{it}")), format!("Shelf {it}")));
+            look.page("Home", &(links.to_owned() + &list(shelves)))
+        }
+        Some(shelf) => {
+            let shown = (shelf * 50..(shelf * 50 + 50).min(count))
+                .map(|it| (with(&format!("/good/{it}")), format!("Article {it}")));
+            look.page(
+                &format!("Shelf {shelf}"),
+                &(links.to_owned() + &list(shown)),
+            )
+        }
+    }
+}
+
+/// A site of good pages, each of which links the trap too; what is not of them is the trap's.
+fn beside(
+    seed: u64,
+    entry: &'static str,
+    trap: impl Fn(&Ask, &Look) -> Reply + Send + Sync + 'static,
+) -> Site {
+    let look = look(seed);
+    let answer = move |ask: &Ask| {
+        let own = |path: &str| path.to_owned();
+        let way = link(entry, "more");
+        if ask.query.is_empty() {
+            if ask.path == "/" {
+                return shelves(&look, GOOD, None, &own, &way);
+            }
+            if ask.path == "/about" {
+                return look.page("About", &Random::of(seed, "about").paragraphs(80));
+            }
+            if let Some(shelf) = ask.after("/shelf/").filter(|it| *it < GOOD / 50) {
+                return shelves(&look, GOOD, Some(shelf), &own, &way);
+            }
+            if let Some(number) = ask.after("/good/").filter(|it| *it < GOOD) {
+                return good_page(&look, seed, number, &way);
+            }
+        }
+        if ask.path == "/robots.txt" {
+            return Reply::missing();
+        }
+        trap(ask, &look)
+    };
+    let mut site =
+        Site::new(answer).good((0..GOOD).map(|it| (it.to_string(), format!("/good/{it}"))));
+    site.cap = 6_000;
+    site
+}
