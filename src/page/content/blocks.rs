@@ -57,6 +57,11 @@ pub(crate) enum CharClass {
 const MIN_PROSE_CHARS: u32 = 40;
 
 impl TextBlock {
+    /// Whether all of it is the text of one link.
+    pub(crate) fn is_link(&self) -> bool {
+        self.links == 1 && self.link_chars == self.tally.chars
+    }
+
     /// Number of characters that read like sentences.
     pub(super) fn prose(&self) -> u32 {
         if self.tally.chars >= MIN_PROSE_CHARS && self.link_chars * 3 < self.tally.chars {

@@ -26,6 +26,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) pointers: Vec<usize>,
     /// Texts of scripts that contain data (JSON-LD).
     pub(crate) data: Vec<&'a str>,
+    /// Texts of scripts that contain the state of an application.
+    pub(crate) states: Vec<&'a str>,
 }
 
 /// One element.
@@ -242,11 +244,15 @@ impl<'a> Builder<'a> {
         self.preformatted -= usize::from(tag == Tag::Pre);
     }
 
-    /// Keeps the text of a script if it is data about the page.
+    /// Keeps the text of a script if it is data about the page or what the page is made of.
     fn script(&mut self, element: &Element, content: Option<&'a Node>) {
-        let is_data = attribute(element, &local_name!("type")).is_some_and(unread::is_data);
-        if is_data && let Some(Node::Text(text)) = content {
-            self.outline.data.push(text);
+        let Some(Node::Text(text)) = content else {
+            return;
+        };
+        match unread::script(attribute(element, &local_name!("type")), text) {
+            unread::Script::Data => self.outline.data.push(text),
+            unread::Script::State => self.outline.states.push(text),
+            unread::Script::Program => {}
         }
     }
 }

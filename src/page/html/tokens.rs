@@ -271,7 +271,7 @@ impl<'t> TokenReader<'t> {
         let content = self.page.get(begin..end)?;
         let is_script = name == local_name!("script");
         let is_read = if is_script {
-            unread::is_data_script(&tag.attrs)
+            unread::script_of(&tag.attrs, content) != unread::Script::Program
         } else {
             name != local_name!("style")
         };

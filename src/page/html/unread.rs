@@ -75,21 +75,117 @@ pub(super) fn keeps_all_attributes(tag: &LocalName) -> bool {
     )
 }
 
-/// Whether a script with these attributes contains data about the page. Other scripts are not read.
-pub(super) fn is_data_script(attributes: &[Attribute]) -> bool {
+/// What a script is to a reader of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    /// Data about the page (JSON-LD).
+    Data,
+    /// The state of an application: what its page is made of.
+    State,
+    /// A program, which is not read.
+    Program,
+}
+
+/// What a script with these attributes is.
+pub(super) fn script_of(attributes: &[Attribute], content: &str) -> Script {
     let mut types = attributes
         .iter()
         .filter(|attribute| attribute.name.local == local_name!("type"));
-    types
-        .next()
-        .is_some_and(|attribute| is_data(&attribute.value))
+    script(types.next().map(|attribute| &*attribute.value), content)
 }
 
-/// Whether the type of a script marks it as data about the page.
-pub(super) fn is_data(media_type: &str) -> bool {
-    media_type
-        .trim()
-        .eq_ignore_ascii_case("application/ld+json")
+/// What a script of this type is.
+pub(super) fn script(media_type: Option<&str>, content: &str) -> Script {
+    let media_type = media_type.unwrap_or_default().trim();
+    let is = |name: &str| media_type.eq_ignore_ascii_case(name);
+    if is("application/ld+json") {
+        Script::Data
+    } else if is("application/json") || (is_program(media_type) && begins_with_state(content)) {
+        Script::State
+    } else {
+        Script::Program
+    }
+}
+
+fn is_program(media_type: &str) -> bool {
+    ["", "module", "text/javascript", "application/javascript"]
+        .iter()
+        .any(|it| media_type.eq_ignore_ascii_case(it))
+}
+
+/// Whether a program begins with the assignment of an object to a name that applications use for
+/// their state, such as `window.__INITIAL_STATE__ = {`, or passes on a piece of it.
+fn begins_with_state(script: &str) -> bool {
+    const LONGEST: usize = 100;
+    const PIECES: [&str; 2] = [
+        "self.__next_f.push(",
+        "(self.__next_f=self.__next_f||[]).push(",
+    ];
+    let script = script.trim_start();
+    if PIECES.iter().any(|piece| script.starts_with(piece)) {
+        return true;
+    }
+    let declared = ["var ", "let ", "const "]
+        .iter()
+        .find_map(|word| script.strip_prefix(word));
+    let script = declared.unwrap_or(script);
+    let is_name = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'$' | b'.' | b'[' | b']' | b'"' | b'\'')
+    };
+    let bytes = script.as_bytes();
+    let length = bytes
+        .iter()
+        .take(LONGEST)
+        .take_while(|it| is_name(it))
+        .count();
+    let (name, rest) = script.split_at(length);
+    let Some(value) = rest.trim_start().strip_prefix('=') else {
+        return false;
+    };
+    let value = value.trim_start();
+    let is_value = ["{", "[", "JSON.parse(", "(function"]
+        .iter()
+        .any(|begin| value.starts_with(begin));
+    is_value && is_state_name(name)
+}
+
+/// Whether this is a name that applications use for their state. What measures visitors has names
+/// of that kind too.
+fn is_state_name(name: &str) -> bool {
+    const STATES: [&str; 14] = [
+        "state",
+        "data",
+        "props",
+        "initial",
+        "preload",
+        "page",
+        "store",
+        "content",
+        "context",
+        "bootstrap",
+        "hydrat",
+        "apollo",
+        "product",
+        "article",
+    ];
+    const MEASURES: [&str; 8] = [
+        "datalayer",
+        "utag",
+        "digitaldata",
+        "analytics",
+        "tracking",
+        "cf$",
+        "nreum",
+        "gtm",
+    ];
+    let name = name.trim_end_matches(['"', '\'', ']']).to_ascii_lowercase();
+    let last = name
+        .rsplit(['.', '[', '"', '\''])
+        .next()
+        .unwrap_or_default();
+    let has = |words: &[&str]| words.iter().any(|word| last.contains(word));
+    (last.starts_with("__") || has(&STATES)) && !has(&MEASURES)
 }
 
 /// The contents of an `<svg>`.

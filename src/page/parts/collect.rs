@@ -4,10 +4,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::address::Addresses;
 use super::echo::Echo;
-use super::fold::LineWriter;
+use super::fold::{LineWriter, without_digits};
 use super::layout::layout;
 use super::line::{Line, MAX_LINES, Parts, Role};
 use super::media::{Said, said};
+use super::state;
 use crate::page::content::TextBlock;
 use crate::page::html::{Break, Outline, Sight, Tag};
 use crate::url::Url;
@@ -27,6 +28,7 @@ pub(crate) fn of_page(
         sight,
         writer: LineWriter::new(&echo),
         addresses: Addresses::new(url, base),
+        room: Vec::new(),
         parts: Parts {
             layout: layout(outline),
             ..Parts::default()
@@ -52,6 +54,11 @@ pub(crate) fn of_page(
         }
         collector.element(index);
     }
+    for data in outline.data.iter().chain(&outline.states) {
+        state::each_object(data, &mut collector.writer, |line| {
+            push(&mut collector.parts, Some(line));
+        });
+    }
     let mut parts = collector.parts;
     parts.headline = parts.headline.or(parts.title);
     parts
@@ -74,6 +81,7 @@ struct Collector<'a, 'p> {
     sight: Sight,
     writer: LineWriter<'a>,
     addresses: Addresses<'a>,
+    room: Vec<u8>,
     parts: Parts,
 }
 
@@ -123,6 +131,7 @@ impl Collector<'_, '_> {
         let owner = outline.elements.get(block.owner);
         let role = match owner.map(|item| item.tag) {
             Some(Tag::H1) => Role::Headline,
+            _ if block.is_main && block.is_link() => Role::Link,
             _ if block.is_main => Role::Main,
             _ => Role::Frame,
         };
@@ -197,15 +206,18 @@ impl Collector<'_, '_> {
         let Some((key, written)) = self.addresses.key(address) else {
             return;
         };
-        let (seed, masked_seed) = text.map_or((0, 0), |line| (line.hash, line.masked));
+        let [seed, masked_seed, letters_seed] =
+            text.map_or([0; 3], |line| [line.hash, line.masked, line.letters]);
         let hash = xxh3_64_with_seed(key.as_bytes(), seed);
         let masked = match written {
             Some(written) => xxh3_64_with_seed(written.as_bytes(), masked_seed),
             None => xxh3_64_with_seed(key.as_bytes(), masked_seed),
         };
+        let letters = without_digits(key.as_bytes(), letters_seed, &mut self.room);
         self.push(Some(Line {
             hash,
             masked,
+            letters,
             words: text.map_or(1, |line| line.words.max(1)),
             role: Role::Image,
         }));

@@ -1,6 +1,6 @@
 //! Writes the text of one line, folded, and hashes it.
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::echo::Echo;
 use super::line::{Line, Role};
@@ -18,6 +18,7 @@ pub(super) struct LineWriter<'e> {
     /// Where the current word begins, if there is one.
     word: Option<usize>,
     words: u16,
+    has_digits: bool,
     /// Whether a space is due before the next character.
     is_apart: bool,
     masked: Vec<u8>,
@@ -31,6 +32,7 @@ impl<'e> LineWriter<'e> {
             echoed: Vec::new(),
             word: None,
             words: 0,
+            has_digits: false,
             is_apart: false,
             masked: Vec::new(),
         }
@@ -48,7 +50,11 @@ impl<'e> LineWriter<'e> {
             if byte.is_ascii() {
                 at += 1;
                 match CLASSES[usize::from(byte)] {
-                    Class::Word => self.push_word_byte(byte.to_ascii_lowercase()),
+                    Class::Letter => self.push_word_byte(byte.to_ascii_lowercase()),
+                    Class::Digit => {
+                        self.has_digits = true;
+                        self.push_word_byte(byte);
+                    }
                     Class::Space => self.is_apart = true,
                     Class::Mark => self.push_mark(&[byte]),
                     Class::Dropped => {}
@@ -76,13 +82,19 @@ impl<'e> LineWriter<'e> {
         } else {
             self.masked_hash()
         };
+        let letters = match self.has_digits {
+            true => without_digits(&self.folded, 0, &mut self.masked),
+            false => hash,
+        };
         let words = self.words;
+        self.has_digits = false;
         self.folded.clear();
         self.echoed.clear();
         self.words = 0;
         Some(Line {
             hash,
             masked,
+            letters,
             words,
             role,
         })
@@ -176,6 +188,19 @@ impl<'e> LineWriter<'e> {
     }
 }
 
+/// The hash of a text in which every run of digits is replaced by a mark. `room` is overwritten.
+pub(super) fn without_digits(text: &[u8], seed: u64, room: &mut Vec<u8>) -> u64 {
+    room.clear();
+    for byte in text {
+        if !byte.is_ascii_digit() {
+            room.push(*byte);
+        } else if room.last() != Some(&MARK) {
+            room.push(MARK);
+        }
+    }
+    xxh3_64_with_seed(room, seed)
+}
+
 /// Whether this is a character of a script that is written without spaces.
 fn has_no_spaces(c: char) -> bool {
     matches!(c, '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
@@ -193,7 +218,8 @@ fn is_combining(c: char) -> bool {
 /// What an ASCII character is in a folded line.
 #[derive(Clone, Copy)]
 enum Class {
-    Word,
+    Letter,
+    Digit,
     Space,
     Mark,
     Dropped,
@@ -204,8 +230,10 @@ const CLASSES: [Class; 128] = {
     let mut byte = 0;
     while byte < 128 {
         let c = byte as u8;
-        classes[byte] = if c.is_ascii_alphanumeric() {
-            Class::Word
+        classes[byte] = if c.is_ascii_digit() {
+            Class::Digit
+        } else if c.is_ascii_alphabetic() {
+            Class::Letter
         } else if matches!(c, b' ' | b'\t' | b'\n' | 0xB | 0xC | b'\r') {
             Class::Space
         } else if c.is_ascii_control() {

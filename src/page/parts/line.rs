@@ -34,6 +34,9 @@ pub struct Line {
     /// line is known if either of its hashes is. The relative address of an image counts as
     /// written here, since it repeats the place of its page.
     pub masked: u64,
+    /// Hash of the folded text in which every run of ASCII digits is replaced by a mark: equal for
+    /// lines that differ in numbers only. Of an image, that of its address and text.
+    pub letters: u64,
     /// Number of words; at least 1 for an image, data or a form value.
     pub words: u16,
     /// What the line is on its page.
@@ -56,4 +59,6 @@ pub enum Role {
     Data,
     /// The value of a visible form field.
     Form,
+    /// A line of the main text that is one link and nothing else.
+    Link,
 }

@@ -11,6 +11,7 @@ mod echo;
 mod fold;
 mod layout;
 mod media;
+mod state;
 
 mod collect;
 

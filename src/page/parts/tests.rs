@@ -1,6 +1,6 @@
 //! Tests of lines, headlines and layouts: what keeps two pages apart, and what does not.
 
-use super::Role::{Form, Frame, Headline, Image, Main};
+use super::Role::{Data, Form, Frame, Headline, Image, Link, Main};
 use super::*;
 use crate::page::{Page, PageOptions};
 use crate::url::{Canonicalizer, Identity, Secret, parse};
@@ -229,4 +229,110 @@ fn rows_of_plain_text_are_lines() {
     let masked = |parts: &Parts| -> Vec<u64> { parts.lines.iter().map(|it| it.masked).collect() };
     assert_eq!(masked(&parts), masked(&other));
     assert_eq!(Page::plain_text("", &options).parts, Parts::default());
+}
+
+fn data(script: &str) -> Vec<Line> {
+    let parts = parts_of(URL, &format!("<p>a{script}"));
+    let lines = parts.lines.into_iter();
+    lines.filter(|line| line.role == Data).collect()
+}
+
+#[test]
+fn data_in_scripts_is_read_object_by_object() {
+    let product = |name: &str, price: &str| {
+        format!(
+            "<script type='application/ld+json'>{{\"@type\": \"Product\", \"name\": \"{name}\",
+             \"offers\": {{\"price\": {price}, \"currency\": \"EUR\"}}}}</script>"
+        )
+    };
+    let (one, other) = (
+        data(&product("Lamp", "19.99")),
+        data(&product("Lamp", "18.99")),
+    );
+    assert_eq!(one.len(), 2);
+    // The inner object ends first.
+    assert_ne!(one.first(), other.first());
+    assert_eq!(one.last(), other.last());
+    assert_eq!(
+        one.first().map(|it| it.letters),
+        other.first().map(|it| it.letters)
+    );
+    // Neither the order of the keys nor what surrounds the data matters.
+    let state = "window.__STATE__ = {\"a\": 1, \"b\": \"x y\"};";
+    let expected = data(&format!("<script>{state}</script>"));
+    assert_eq!(expected.len(), 1);
+    for same in [
+        "<script>var initialState={b:'x y',\"a\":1};(function(){})()</script>",
+        "<script type='application/json' id='__NEXT_DATA__'>{\"b\":\"x y\",\"a\":1}</script>",
+        "<script>window['__DATA__']=JSON.parse('{\"a\":1,\"b\":\"x\\\\u0020y\"}')</script>",
+        "<script>self.__next_f.push([{\"a\":1,\"b\":\"x y\"}])</script>",
+    ] {
+        assert_eq!(data(same), expected, "{same}");
+    }
+}
+
+#[test]
+fn tokens_of_a_response_and_programs_are_no_data() {
+    let state = |token: &str, time: u32| {
+        format!(
+            "<script type='application/json'>{{\"csrfToken\":\"{token}\",\"serverTime\":{time},
+             \"title\":\"A\",\"nonce\":{{\"value\":\"{token}\"}}}}</script>"
+        )
+    };
+    assert_eq!(data(&state("abc", 1)), data(&state("xyz", 2)));
+    assert_eq!(data(&state("abc", 1)).len(), 1);
+    for program in [
+        "<script>window.dataLayer = [{\"visitor\": 17}];</script>",
+        "<script>var state = compute({\"a\": 1});</script>",
+        "<script>init({\"a\": 1});</script>",
+        "<script src=/a.js>window.__STATE__ = x</script>",
+        "<script type=importmap>{\"imports\": {\"a\": \"b\"}}</script>",
+    ] {
+        assert_eq!(data(program), [], "{program}");
+    }
+}
+
+#[test]
+fn any_script_is_read() {
+    let nested = "[".repeat(100_000);
+    for script in [
+        "{",
+        "}",
+        "\"",
+        "\"\\",
+        "'\\u12",
+        "\"\\ud83d\"",
+        "{\"a\":}",
+        "/*",
+        "//",
+        "-",
+        "{'a':'b",
+        "]]]{\"a\":1",
+        &nested,
+    ] {
+        data(&format!(
+            "<script type='application/json'>{script}</script>"
+        ));
+    }
+    // What is deeper than is counted belongs to the object around.
+    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    let deep = data(&format!("<script type='application/json'>{deep}</script>"));
+    assert_eq!(deep.len(), 1);
+}
+
+#[test]
+fn numbers_are_told_from_letters_and_links_from_text() {
+    let of = |html: &str| parts_of(URL, html).lines;
+    let letters = |html: &str| -> Vec<u64> { of(html).iter().map(|it| it.letters).collect() };
+    assert_eq!(letters("<p>Room 7 at 10:15"), letters("<p>Room 12 at 9:00"));
+    assert_ne!(letters("<p>Room 7"), letters("<p>Hall 7"));
+    assert_eq!(
+        letters("<img src=/strip/1.png>"),
+        letters("<img src=/strip/22.png>")
+    );
+    let page = "<article><p>It was a long night in the harbour, and nobody had slept, said the \
+        captain.<p><a href=/a>All that the captain said of the ships, in the morning, at sea</a>\
+        <p>In the morning the ships, all of them, were <a href=/b>gone</a>, and the sea lay still.";
+    let roles: Vec<Role> = of(page).iter().map(|line| line.role).collect();
+    assert_eq!(roles, [Main, Link, Main]);
 }

@@ -30,7 +30,11 @@ fn written(tree: &Html) -> String {
                 written.push('>');
                 is_read = match &*name.local {
                     "svg" | "style" => false,
-                    "script" => element.attr("type").is_some_and(unread::is_data),
+                    "script" => {
+                        let content = node.children().find_map(|child| child.value().as_text());
+                        let content = content.map_or("", |text| &**text);
+                        unread::script(element.attr("type"), content) != unread::Script::Program
+                    }
                     _ => true,
                 };
             }
