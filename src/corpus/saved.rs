@@ -18,7 +18,7 @@ use super::{CorpusVerdict, Options, Signed};
 use crate::dedup::features::VERSION as FEATURES_VERSION;
 
 /// The format of both files. Increment it when either changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Maximum length of an entry in bytes. A document of 64 MiB has no more shingles.
 const MAX_ENTRY: u32 = 256 << 20;

@@ -24,6 +24,8 @@ pub struct Options {
     pub threshold: f64,
     /// The shingles that the method compares.
     pub shingle: Shingle,
+    /// The shingles of documents that are too short for the method. Their sets are compared.
+    pub short_shingle: Shingle,
     /// The weights of shingles in a SimHash.
     pub weights: Weights,
     /// Which earlier documents a document is compared with.
@@ -67,6 +69,7 @@ impl Options {
             near: NearMethod::Witness,
             threshold: 0.84,
             shingle: Shingle::words(2),
+            short_shingle: Shingle::words(5),
             weights: Weights::Count,
             clusters: Clusters::Components,
             seed: 0,
@@ -118,6 +121,7 @@ impl Options {
             ("method", method),
             ("threshold", self.threshold.to_string()),
             ("shingle", self.shingle.to_string()),
+            ("shingle of short documents", self.short_shingle.to_string()),
             ("weights", self.weights.name()),
             ("clusters", clusters.to_owned()),
             ("seed", self.seed.to_string()),
@@ -128,8 +132,8 @@ impl Options {
 /// The signatures of a document.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Signed {
-    /// The first half of the SHA-256 of the bytes.
-    pub(super) raw: u128,
+    /// The first half of the SHA-256 of the bytes, unless they are only white space.
+    pub(super) raw: Option<u128>,
     /// The first half of the SHA-256 of the visible text, ignoring case and runs of white space.
     pub(super) normalized: Option<u128>,
     /// The first half of the SHA-256 of the word sequence of the main text.
@@ -181,12 +185,15 @@ impl Signer {
 
     /// The shingles of a text, in order.
     fn features(&self, text: &Text) -> Vec<u64> {
-        let Options { shingle, seed, .. } = &self.options;
+        self.shingles(text, self.options.shingle)
+    }
+
+    fn shingles(&self, text: &Text, shingle: Shingle) -> Vec<u64> {
         let units = match shingle.unit {
             Unit::Words => text.word_hashes(),
             Unit::Characters => text.characters(),
         };
-        shingle::hashes(units, shingle.length, *seed)
+        shingle::hashes(units, shingle.length, self.options.seed)
     }
 
     /// The distinct shingles of a text; `None` if it is too short to have a SimHash.
@@ -242,9 +249,9 @@ impl Signer {
         }
         let set = (MIN_WORDS..KEPT_WORDS)
             .contains(&words)
-            .then(|| short::set(&five_words()));
+            .then(|| short::set(&self.shingles(text, self.options.short_shingle)));
         Signed {
-            raw: half(&Sha256::digest(raw).into()),
+            raw: (!raw.trim_ascii().is_empty()).then(|| half(&Sha256::digest(raw).into())),
             normalized: text
                 .normalized()
                 .filter(|_| text.visible_words() >= MIN_WORDS)

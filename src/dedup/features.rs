@@ -8,7 +8,7 @@ use super::tier::Finder;
 
 /// The parts of a fingerprint that no setting changes. Change this line with any change to them.
 pub(crate) const VERSION: &str = "simhash-64 by count, tie 0; minhash 128x8 and (main and whole \
-    text) 32x8 of word 5-shingles; under 50 words sets; headline, language, versions, series; version 4";
+    text) 32x8 of word 5-shingles; under 50 words sets; site, headline, language, versions, series; version 5";
 
 /// The settings that fingerprints depend on. Fingerprints of different features never match, so a
 /// data directory keeps the [line](Features::line) of its own.

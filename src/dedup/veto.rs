@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::methods::minhash::{self, Permutations, WholeSketch};
 use super::methods::short::SHORT_WORDS;
-use super::text::{HintHashes, Text, page_hash};
+use super::text::{HOST, HintHashes, Text, page_hash};
 use crate::url::UrlId;
 
 /// The least similarity of the texts that two duplicates are not judged by.
@@ -64,7 +64,14 @@ impl Veto {
 
     /// Whether both pages are from one host. True if either host is unknown.
     pub(crate) fn is_one_host(&self, other: &Self) -> bool {
-        !differ(self.hints.host, other.hints.host)
+        !differ(self.hints.place, other.hints.place)
+    }
+
+    /// Whether both pages are from one site: hosts of one registrable domain. True if either is
+    /// unknown.
+    pub(crate) fn is_one_site(&self, other: &Self) -> bool {
+        let site = |veto: &Self| veto.hints.place.map(|place| place & !HOST);
+        !differ(site(self), site(other))
     }
 
     /// Whether the two are versions of one page in different languages: both name the same
@@ -87,7 +94,7 @@ impl Veto {
         let mut named = a.neighbours.iter().flatten();
         let by_name = named.any(|named| *named == others || b.neighbours.contains(&Some(*named)))
             || b.neighbours.contains(&Some(id));
-        self.is_one_host(other) && (by_url || by_name)
+        self.is_one_site(other) && (by_url || by_name)
     }
 
     /// Whether two pages with the same visible text may be duplicates. Language versions may not.
@@ -98,7 +105,7 @@ impl Veto {
     /// Whether two pages with the same words in their main texts may be duplicates.
     ///
     /// Their visible texts must be similar too. If the main text is a small part of either page,
-    /// both must have the same known headline. Short main texts of one host must not have two known
+    /// both must have the same known headline. Short main texts of one site must not have two known
     /// headlines, since they may be a shared notice or imprint. Language versions may not be
     /// duplicates.
     pub(crate) fn allows_content(&self, other: &Self) -> bool {
@@ -110,7 +117,7 @@ impl Veto {
         let (own, others) = (self.hints.headline, other.hints.headline);
         wholes_are_alike
             && (!is_little || own.is_some() && own == others)
-            && !(self.is_short() && self.is_one_host(other) && differ(own, others))
+            && !(self.is_short() && self.is_one_site(other) && differ(own, others))
             && self.are_one_language(other)
     }
 
@@ -125,7 +132,7 @@ impl Veto {
 
     /// Whether two pages with nearly the same judged text may be duplicates.
     ///
-    /// The texts that they are not judged by must be similar too. Pages of one host, where the
+    /// The texts that they are not judged by must be similar too. Pages of one site, where the
     /// similarity may come from its template, must have the same headline. Language versions may
     /// not be duplicates.
     pub(crate) fn allows_near(&self, other: &Self) -> bool {
@@ -138,7 +145,7 @@ impl Veto {
         };
         texts_are_alike
             && self.are_one_language(other)
-            && !(self.is_one_host(other) && differ(self.hints.headline, other.hints.headline))
+            && !(self.is_one_site(other) && differ(self.hints.headline, other.hints.headline))
     }
 }
 
@@ -177,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn one_host_s_pages_need_one_headline_to_be_near() {
+    fn one_site_s_pages_need_one_headline_to_be_near() {
         let near = |a: &PageHints, b: &PageHints| {
             let text = words_of("w", 100);
             veto(&text, &text, a).allows_near(&veto(&text, &text, b))
@@ -189,6 +196,13 @@ mod tests {
         assert!(near(&one, &one));
         assert!(!near(&one, &two));
         assert!(near(&one, &hints("b.example", "Simile", "")));
+        assert!(
+            !near(
+                &hints("www.a.example", "Bar line", ""),
+                &hints("shop.a.example", "Simile", "")
+            ),
+            "subdomains of one site"
+        );
         assert!(!near(&one, &hints("", "Simile", "")), "hosts not known");
         assert!(near(&one, &PageHints::default()));
         let german = PageHints {

@@ -10,16 +10,18 @@
 //! canonical is computed when it is asked for, from what the members say at that time.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::PAGES;
 use super::page_record::{Fate, PageRecord};
 use super::rank::{Claim, Merits, Rank};
 use crate::dedup::{Document, DocumentId};
 use crate::store::{Result, Store, Table, keys};
-use crate::url::{self, Identity, UrlId};
+use crate::url::{self, Identity, Site, UrlId};
+use xxhash_rust::xxh3::xxh3_64;
 
-/// Maximum number of `rel=canonical` votes counted per cluster, which may have a million members.
+/// Maximum number of `rel=canonical` votes counted per cluster: of sites, each for a URL. A cluster
+/// may have a million members.
 const MAX_CANONICAL_VOTES: usize = 256;
 
 impl Claim {
@@ -38,6 +40,13 @@ impl Claim {
     }
 }
 
+/// Returns a hash of the registrable domain of a URL, whose pages have one vote together.
+fn site_of(url: &str) -> [u8; 8] {
+    let site = url::parse(url).map(|url| Site::of(&url));
+    let name = site.as_ref().map_or(url, Site::as_str);
+    xxh3_64(name.as_bytes()).to_be_bytes()
+}
+
 /// Returns the keys of a page in `Clusters`.
 pub fn cluster_rows(identity: &Identity, id: UrlId, page: &PageRecord) -> Vec<Vec<u8>> {
     let Some(duplicate) = page.duplicate() else {
@@ -48,6 +57,7 @@ pub fn cluster_rows(identity: &Identity, id: UrlId, page: &PageRecord) -> Vec<Ve
         rows.push(keys::canonical_vote(
             duplicate.of,
             named.as_bytes(),
+            &site_of(&page.url),
             id.as_bytes(),
         ));
     }
@@ -77,19 +87,32 @@ impl Head {
         document.filter(|document| document.id == self.cluster)
     }
 
-    /// Returns the canonical URL of the cluster: the one that most members name with
-    /// `rel=canonical`, else the best by rank. Only pages that belong to the cluster count.
+    /// Returns the canonical URL of the cluster: the one that most sites name with `rel=canonical`
+    /// on one of their members or more, else the best by rank. Only pages that belong to the
+    /// cluster count.
     pub fn canonical(&self, store: &dyn Store, identity: &Identity) -> Result<String> {
-        let mut votes: BTreeMap<UrlId, usize> = BTreeMap::new();
+        let mut voters: BTreeSet<(UrlId, [u8; 8])> = BTreeSet::new();
         let prefix = keys::canonical_votes(self.cluster);
-        for (key, _) in store.range(Table::Clusters, &prefix, &prefix, MAX_CANONICAL_VOTES)? {
-            if let Some(named) = keys::parse_canonical_vote(&key) {
-                *votes.entry(UrlId::from_bytes(named)).or_default() += 1;
-            }
+        let mut from = prefix.clone();
+        for _ in 0..MAX_CANONICAL_VOTES {
+            let next = store.range(Table::Clusters, &prefix, &from, 1)?;
+            let Some((named, site)) =
+                (next.first()).and_then(|(key, _)| keys::parse_canonical_vote(key))
+            else {
+                break;
+            };
+            voters.insert((UrlId::from_bytes(named), site));
+            // Past the other votes of the site for this URL: no id is higher.
+            from = keys::canonical_vote(self.cluster, &named, &site, &[u8::MAX; 16]);
+            from.push(0);
         }
         if self.document().is_some()
             && let Claim::Another(named) = Claim::of(identity, self.id, &self.page)
         {
+            voters.insert((named, site_of(&self.page.url)));
+        }
+        let mut votes: BTreeMap<UrlId, usize> = BTreeMap::new();
+        for (named, _) in voters {
             *votes.entry(named).or_default() += 1;
         }
         let mut best: Option<((Reverse<usize>, Rank), String)> = None;

@@ -10,7 +10,7 @@
 //! | `Revisits` | due time in ms since 1970 (8 bytes), URL id (16 bytes) |
 //! | `Scope` | kind (1 byte), entry as text |
 //! | `Clusters` | member: document of the original (8 bytes), 0, rank (16 bytes), URL id (16 bytes) |
-//! | | canonical vote: document of the original (8 bytes), 1, id of the URL that a member names (16 bytes), id of the member (16 bytes) |
+//! | | canonical vote: document of the original (8 bytes), 1, id of the URL that a member names (16 bytes), hash of its site (8 bytes), id of the member (16 bytes) |
 //! | `Learned` | of a host: host key, NUL, kind (1 byte), subject |
 //! | | of a domain: domain, NUL |
 //! | | rules and aliases: NUL, kind (1 byte), host key, NUL, subject |
@@ -127,9 +127,10 @@ pub fn members(document: u64) -> Vec<u8> {
     [&document.to_be_bytes()[..], &[0]].concat()
 }
 
-/// Returns the key of a canonical vote: the member `id` names the URL `named` as canonical.
-pub fn canonical_vote(document: u64, named: &[u8; 16], id: &[u8; 16]) -> Vec<u8> {
-    [&canonical_votes(document)[..], named, id].concat()
+/// Returns the key of a canonical vote: the member `id` names the URL `named` as canonical. The
+/// votes of one `site` for one URL are neighbours.
+pub fn canonical_vote(document: u64, named: &[u8; 16], site: &[u8; 8], id: &[u8; 16]) -> Vec<u8> {
+    [&canonical_votes(document)[..], named, site, id].concat()
 }
 
 /// Returns the prefix of the canonical votes of a cluster.
@@ -144,9 +145,18 @@ pub fn parse_member(key: &[u8]) -> Option<(u64, [u8; 16])> {
     Some((u64::from_be_bytes(*document), member.try_into().ok()?))
 }
 
-/// Returns the id of the URL that a canonical vote names, or `None` if the key is not one.
-pub fn parse_canonical_vote(key: &[u8]) -> Option<[u8; 16]> {
-    key.get(8..)?.strip_prefix(&[1])?.get(..16)?.try_into().ok()
+/// Returns the key that a canonical vote had while it was a page's and not its site's; `None` if
+/// the key is not one of a vote.
+pub fn canonical_vote_of_page(key: &[u8]) -> Option<Vec<u8>> {
+    parse_canonical_vote(key)?;
+    Some([key.get(..25)?, key.get(33..)?].concat())
+}
+
+/// Returns the id of the URL that a canonical vote names and the site that votes, or `None` if the
+/// key is not one. In keys of earlier formats, every page counts as a site.
+pub fn parse_canonical_vote(key: &[u8]) -> Option<([u8; 16], [u8; 8])> {
+    let (named, rest) = key.get(8..)?.strip_prefix(&[1])?.split_first_chunk()?;
+    Some((*named, *rest.first_chunk()?))
 }
 
 /// Kinds of rows of a host in `Learned`.
@@ -217,13 +227,16 @@ mod tests {
     fn clusters_order_by_document_and_members_by_rank() {
         let (good, bad) = (member(7, &[1; 16], &[9; 16]), member(7, &[2; 16], &[0; 16]));
         assert!(member(6, &[9; 16], &[9; 16]) < good && good < bad);
-        let vote = canonical_vote(7, &[3; 16], &[9; 16]);
+        let vote = canonical_vote(7, &[3; 16], &[5; 8], &[9; 16]);
         assert!(bad < vote && vote < member(8, &[0; 16], &[0; 16]));
         assert!(good.starts_with(&members(7)) && vote.starts_with(&canonical_votes(7)));
         assert_eq!(parse_member(&good), Some((7, [9; 16])));
         assert_eq!(parse_member(&vote), None);
-        assert_eq!(parse_canonical_vote(&vote), Some([3; 16]));
+        assert_eq!(parse_canonical_vote(&vote), Some(([3; 16], [5; 8])));
         assert_eq!(parse_canonical_vote(&good), None);
+        let former = [&canonical_votes(7)[..], &[3; 16], &[9; 16]].concat();
+        assert_eq!(canonical_vote_of_page(&vote), Some(former));
+        assert_eq!(canonical_vote_of_page(&good), None);
     }
 
     #[test]

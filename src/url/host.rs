@@ -117,6 +117,14 @@ impl Site {
         })
     }
 
+    /// Returns the registrable domain of a host by its name, as in a URL; an address is its own.
+    pub fn of_name(host: &str) -> Self {
+        let host = without_trailing_dot(host);
+        let is_address = host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
+        let domain = (!is_address).then(|| psl::domain_str(host)).flatten();
+        Self(domain.unwrap_or(host).into())
+    }
+
     /// Returns the domain or address as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -94,6 +94,9 @@ fn each_tier_names_what_it_finds() {
         json!({"id": "short", "text": short}),
         json!({"id": "shorter", "text": format!("{short} else")}),
         json!({"id": "empty", "text": ""}),
+        json!({"id": "empty too", "text": ""}),
+        json!({"id": "blank", "text": " \n"}),
+        json!({"id": "blank too", "text": " \n"}),
     ]);
     let expected = [
         ["a", "", ""],
@@ -105,6 +108,9 @@ fn each_tier_names_what_it_finds() {
         ["short", "", ""],
         ["shorter", "short", "near"],
         ["empty", "", ""],
+        ["empty too", "", ""],
+        ["blank", "", ""],
+        ["blank too", "", ""],
     ];
     for arguments in [
         &[][..],
@@ -129,6 +135,35 @@ fn pages_are_compared_by_their_main_text() {
     ]);
     let expected = [["a", "", ""], ["b", "a", "content"], ["c", "a", "content"]];
     corpus.check(&[], &expected);
+}
+
+#[test]
+fn the_shingles_asked_for_are_those_of_short_texts_too() {
+    let words: Vec<String> = (0..40).map(|at| format!("word{at}")).collect();
+    let mut other = words.clone();
+    other[20] = "changed".to_owned();
+    let corpus = Corpus::new(&[
+        json!({"id": "a", "text": words.join(" ")}),
+        json!({"id": "b", "text": other.join(" ")}),
+    ]);
+    // One word of 40 is in one shingle of a word each, and in five of five: 39 of 41, 31 of 41.
+    let apart = [["a", "", ""], ["b", "", ""]];
+    let near = [["a", "", ""], ["b", "a", "near"]];
+    for method in ["simhash", "minhash"] {
+        let with = |shingle| {
+            [
+                "--method",
+                method,
+                "--threshold",
+                "0.84",
+                "--shingle",
+                shingle,
+            ]
+        };
+        corpus.check(&with("words:5"), &apart);
+        corpus.check(&with("words:1"), &near);
+        corpus.check(&with("chars:3"), &near);
+    }
 }
 
 /// A corpus with chains of edits: each document is a few words from the one before.

@@ -49,6 +49,7 @@ impl FeatureArguments {
     pub(super) fn set(&self, options: &mut Options) -> Result<(), Failure> {
         if let Some(shingle) = self.shingle {
             options.shingle = shingle;
+            options.short_shingle = shingle;
         }
         options.seed = self.seed;
         options.weights = match (self.weights, &self.df_table) {

@@ -52,6 +52,15 @@ impl Sets {
         self.kept.push((number, set));
     }
 
+    /// The set of a document, if it has one.
+    pub(in crate::corpus) fn of(&self, number: u32) -> Option<&Set> {
+        let at = self
+            .kept
+            .binary_search_by_key(&number, |(it, _)| *it)
+            .ok()?;
+        self.kept.get(at).map(|(_, set)| set)
+    }
+
     /// Appends the documents whose sets reach the threshold and their similarity, without repeats.
     pub(in crate::corpus) fn find(&self, set: &[u32], found: &mut Vec<(u32, f64)>) {
         let mut candidates = Vec::new();

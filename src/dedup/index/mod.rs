@@ -89,7 +89,7 @@ impl Query<'_> {
         document.url_id != self.page
             && holds(rule)
             && self.fingerprints.may_be_same(other, tier)
-            && !(tier == Tier::Near && self.are_one_series(document))
+            && !(matches!(tier, Tier::Content | Tier::Near) && self.are_one_series(document))
             && holds(&rule.and(&self.rules.of(&document.url)))
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Exact {
 pub(crate) const RAW: Exact = Exact {
     tier: Tier::Raw,
     structures: &["raw"],
-    digest: |raw, _| (!raw.is_empty()).then(|| Sha256::digest(raw).into()),
+    digest: |raw, _| (!raw.trim_ascii().is_empty()).then(|| Sha256::digest(raw).into()),
 };
 
 /// The same visible text, ignoring case and runs of white space.

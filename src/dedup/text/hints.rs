@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::words::words;
-use crate::url::UrlId;
+use crate::url::{Site, UrlId};
 
 /// What a page says about itself besides its text. Unknown values never veto a match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,10 +28,14 @@ pub struct PageHints {
     pub series: Option<UrlId>,
 }
 
+/// The bits of a place that belong to its host.
+pub(crate) const HOST: u32 = 0xffff;
+
 /// Hashes of the hints, 32 bits each. Values that are equal by chance do not veto.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HintHashes {
-    pub(crate) host: Option<u32>,
+    /// The registrable domain in the upper 16 bits, the host in the lower ones.
+    pub(crate) place: Option<u32>,
     pub(crate) headline: Option<u32>,
     pub(crate) language: Option<u32>,
     pub(crate) versions: Option<u32>,
@@ -44,7 +48,10 @@ impl HintHashes {
     pub(crate) fn of(hints: &PageHints) -> Self {
         let hash = |text: &str| (xxh3_64(text.as_bytes()) >> 32) as u32;
         Self {
-            host: hints.host.as_deref().map(hash),
+            place: hints.host.as_deref().map(|host| {
+                let site = Site::of_name(host);
+                hash(site.as_str()) & !HOST | hash(host) & HOST
+            }),
             headline: headline(hints).map(|words| hash(&words.join(" "))),
             language: hints
                 .language

@@ -11,7 +11,7 @@ pub(crate) mod shingle;
 mod words;
 
 pub use hints::PageHints;
-pub(crate) use hints::{HintHashes, page_hash};
+pub(crate) use hints::{HOST, HintHashes, page_hash};
 pub use mask::{Mask, Masks};
 pub(crate) use words::word_hashes;
 pub use words::words;

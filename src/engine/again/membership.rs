@@ -4,7 +4,7 @@ use crate::engine::Error;
 use crate::engine::commit::WriteSet;
 use crate::engine::visit::Judged;
 use crate::rows::{Claim, Fate, Judgement, Merits, PageRecord, Rank, cluster_rows};
-use crate::store::Table;
+use crate::store::{Table, keys};
 use crate::url::{HostKey, Identity, UrlId};
 
 /// Completes what is kept of a duplicate with what was kept of it before.
@@ -50,6 +50,9 @@ pub(super) fn file(
     let now = cluster_rows(identity, id, page);
     for row in before.iter().filter(|row| !now.contains(row)) {
         set.batch.delete(Table::Clusters, row.clone());
+        if let Some(former) = keys::canonical_vote_of_page(row) {
+            set.batch.delete(Table::Clusters, former);
+        }
     }
     for row in now.into_iter().filter(|row| !before.contains(row)) {
         set.batch.put(Table::Clusters, row, Vec::new());

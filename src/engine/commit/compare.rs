@@ -220,3 +220,6 @@ fn has_room(
     page.stored_members += u32::from(has_room);
     Ok(Some(has_room))
 }
+
+#[cfg(test)]
+mod tests;
