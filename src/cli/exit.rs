@@ -20,6 +20,8 @@ pub(super) enum Exit {
     DiskFull = 4,
     /// The crawl does not know the given URL.
     Unknown = 5,
+    /// A crawl came to its end, and some of its seeds gave nothing.
+    Lost = 6,
 }
 
 impl From<Exit> for ExitCode {

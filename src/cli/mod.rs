@@ -6,6 +6,7 @@ mod exit;
 mod help;
 mod input;
 mod inspector;
+mod left_out;
 mod output;
 mod packaging;
 mod progress;

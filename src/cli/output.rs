@@ -13,6 +13,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::json;
 
+use super::left_out;
 use crate::dedup::Ineligible;
 use crate::engine::{Counters, Ending, HostFigures, Summary, VisitVerdict};
 
@@ -211,6 +212,9 @@ pub(super) fn counters(counters: &Counters) -> String {
 /// The summary of a run as a table.
 fn summary(summary: &Summary) -> String {
     let ending = match summary.ending {
+        Ending::Drained if summary.counters.parked > 0 => {
+            "nothing left to fetch but what waits at parked hosts"
+        }
         Ending::Drained => "nothing left to fetch",
         Ending::MaxPages => "--max-pages reached",
         Ending::MaxDuration => "--max-duration reached",
@@ -243,6 +247,7 @@ fn summary(summary: &Summary) -> String {
     };
     list("slowest", &summary.slowest, |host| (host.mean_ms, "ms"));
     list("largest", &summary.largest, |host| (host.bytes, "bytes"));
+    text.push_str(&left_out::in_words(&summary.omissions));
     text
 }
 
@@ -264,6 +269,8 @@ fn summary_json(summary: &Summary) -> String {
         "slowest": summary.slowest,
         "largest": summary.largest,
         "counters": summary.counters,
+        "left_out": summary.omissions.left_out,
+        "lost": summary.omissions.lost,
     });
     format!("{summary}\n")
 }

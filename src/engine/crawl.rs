@@ -14,8 +14,8 @@ use super::ring::Open;
 use super::ring::control::Command;
 use super::visit::{Entry, Seeds};
 use super::{
-    Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Options,
-    RunLimits, StopHandle, Summary, Watch, open, ring,
+    Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Omissions,
+    Options, RunLimits, StopHandle, Summary, Watch, open, ring,
 };
 use crate::store::{self, Batch, Durability, Table, keys};
 use crate::units::Size;
@@ -97,15 +97,16 @@ impl Crawl {
     }
 
     /// Returns the summary of a run that had nothing to do.
-    pub fn nothing_to_do(&self) -> Summary {
-        Summary {
+    pub fn nothing_to_do(&self) -> Result<Summary, Error> {
+        Ok(Summary {
             ending: Ending::Drained,
             counters: self.counters().clone(),
             took: Duration::ZERO,
             pages: 0,
             slowest: Vec::new(),
             largest: Vec::new(),
-        }
+            omissions: Omissions::read(&*self.committer.store, true)?,
+        })
     }
 
     /// Admits seeds given by the user, until asked to stop; those that are known already are not

@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod failpoint;
 mod learned;
+mod left_out;
 mod messages;
 mod open;
 mod options;
@@ -41,6 +42,7 @@ pub use error::Error;
 pub use failpoint::{Failpoint, Step};
 pub(crate) use learned::aliases::AliasRow;
 pub(crate) use learned::traps::{demotion, trap_of};
+pub use left_out::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions};
 pub use messages::{Over, SeedsAdded, StopHandle};
 pub(crate) use open::open_store;
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
@@ -54,5 +56,5 @@ pub use view::{StoppedCrawl, View};
 
 pub use crate::journal::{Digests, LogError, LogLine, PageLine, Position, RecordPlace, Texts};
 pub use crate::rows::{
-    Counters, Duplicate, Fate, Judgement, PageRecord, Rank, Tally, VisitVerdict,
+    Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,
 };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::error::Error;
+use super::left_out::Omissions;
 use super::ring::scheduler::Ending;
 use crate::frontier::HostState;
 use crate::rows::Counters;
@@ -26,6 +27,8 @@ pub struct Summary {
     pub slowest: Vec<HostFigures>,
     /// The hosts that sent most bytes since the crawl began, largest first.
     pub largest: Vec<HostFigures>,
+    /// What was left out since the crawl began, and why.
+    pub omissions: Omissions,
 }
 
 impl Summary {

@@ -31,7 +31,7 @@ pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
 pub use why::{AdmissionNow, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
 
-use crate::engine::{self, View};
+use crate::engine::{self, Omissions, View};
 use crate::frontier::Moment;
 use crate::{store, url};
 
@@ -62,6 +62,8 @@ pub enum Question {
         /// Number of pages to list, at most [`MAX_LISTED`].
         limit: usize,
     },
+    /// What was left out, and why?
+    LeftOut,
     /// Which hosts have the most queued URLs, and which the most failures?
     Hosts,
     /// Which rules were learned about hosts?
@@ -84,6 +86,8 @@ pub enum Answer {
         /// `None` if the subject is a URL that is neither stored nor a duplicate of a stored page.
         found: Option<Similar>,
     },
+    /// What was left out, and the seeds that gave nothing.
+    LeftOut(Omissions),
     /// The hosts.
     Hosts(HostsNow),
     /// The learned rules.
@@ -107,6 +111,7 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
         Question::Similar { subject, limit } => Answer::Similar {
             found: similar::similar(view, subject, *limit)?,
         },
+        Question::LeftOut => Answer::LeftOut(Omissions::read(view.store(), false)?),
         Question::Hosts => Answer::Hosts(hosts::hosts(view.store())?),
         Question::Learned => Answer::Learned(learned::learned(view.store())?),
     })

@@ -9,7 +9,7 @@ use super::clusters::dups;
 use super::top::Top;
 use super::{Error, MAX_LISTED};
 use crate::dedup::{DocumentId, Similarity, Tier};
-use crate::engine::View;
+use crate::engine::{Omissions, View};
 use crate::frontier::HostState;
 use crate::rows::CrawlState;
 use crate::store::{Store, Table, decode, for_each};
@@ -38,6 +38,9 @@ pub struct Report {
     pub largest: Vec<ClusterFigures>,
     /// The hosts with the highest share of duplicates, highest first.
     pub hosts: Vec<HostDuplicates>,
+    /// What was left out, and the seeds that gave nothing.
+    #[serde(flatten)]
+    pub omissions: Omissions,
 }
 
 /// Reads a map with numeric keys. JSON writes them as text, which serde does not turn back into
@@ -156,6 +159,7 @@ pub(super) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error>
     let step = |(hundredth, pages)| (Similarity::of(hundredth as f64 / 100.0), pages);
     report.similarities = similarities.into_iter().map(step).collect();
     hosts(view.store(), shown, &mut report)?;
+    report.omissions = Omissions::read(view.store(), false)?;
     if let Some(state) = CrawlState::read(view.store())? {
         report.received = state.counters.bytes;
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Error;
 use super::hosts::{HostsNow, hosts};
-use crate::engine::{self, DirectoryError, Status, StoppedCrawl};
+use crate::engine::{self, DirectoryError, Omissions, Status, StoppedCrawl};
 
 /// The state of a crawl, as `gleaner status` shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -17,6 +17,10 @@ pub struct StatusNow {
     /// The hosts with the most queued URLs and failures; `None` while a process runs the crawl,
     /// which answers [`Question::Hosts`](super::Question::Hosts).
     pub hosts: Option<HostsNow>,
+    /// What was left out and why, and the seeds that gave nothing; `None` while a process runs the
+    /// crawl, which answers [`Question::LeftOut`](super::Question::LeftOut).
+    #[serde(flatten)]
+    pub omissions: Option<Omissions>,
 }
 
 /// Reads the state of the crawl in a data directory: from the store, or from `status.json` while
@@ -28,6 +32,7 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
             return Ok(StatusNow {
                 status: Status::of_running(path)?,
                 hosts: None,
+                omissions: None,
             });
         }
         Err(error) => return Err(error.into()),
@@ -39,5 +44,6 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
             ..Status::default()
         },
         hosts: Some(hosts(crawl.store())?),
+        omissions: Some(Omissions::read(crawl.store(), true)?),
     })
 }

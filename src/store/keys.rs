@@ -44,6 +44,10 @@ pub mod meta {
     pub const ASKED: &[u8] = b"asked/";
     /// Prefix of the expired documents: bitmaps, by document number divided by 32,768.
     pub const RETIRED: &[u8] = b"retired/";
+    /// Prefix of what was left out, by reason.
+    pub const LEFT_OUT: &[u8] = b"left-out/";
+    /// Prefix of the seeds that gave nothing, by URL id (16 bytes).
+    pub const LOST: &[u8] = b"lost/";
     /// Prefix of the hosts at private addresses that the user gave as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }

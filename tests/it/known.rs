@@ -189,7 +189,7 @@ fn a_refusal_that_is_known_is_nobody_s_original() {
             .page("/b", Answer::html(other)),
     ]);
     let first = Place::new();
-    first.crawl(&[&web.url(0, "/a"), "--allow-private"]);
+    first.crawl_with_losses("", &[&web.url(0, "/a"), "--allow-private"]);
     let second = Place::new();
     let rule = "[[dedup.rule]]\nmatch = [\"/b\"]\nrefusals = false\n";
     let (known, b) = (text(&first.data()), web.url(0, "/b"));

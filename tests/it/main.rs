@@ -23,6 +23,7 @@
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
 //! - `known`: what earlier crawls know.
+//! - `left_out`: what a crawl says that it left out, and the seeds that it lost.
 //! - `retry`: failed URLs that are tried again.
 //! - `rules`: what a crawl calls a duplicate, and what no page.
 //! - `offline`: commands that read files and fetch nothing.
@@ -75,6 +76,7 @@ mod dedup;
 mod dedup_kept;
 mod known;
 mod learn;
+mod left_out;
 mod library;
 mod pages;
 mod rules;

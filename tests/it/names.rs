@@ -40,7 +40,7 @@ fn an_answer_holds_as_long_as_it_says() {
     let seeds = ["kept", "fleeting", "empty", "missing"]
         .map(|name| format!("http://{name}.example:{port}/"));
     let all = seeds.each_ref().map(String::as_str);
-    crawl.crawl_by(&settings, &[&all[..], &["--user-agent", CONTACT]].concat());
+    crawl.crawl_with_losses(&settings, &[&all[..], &["--user-agent", CONTACT]].concat());
     // robots.txt and three pages, of both.
     assert_eq!(web.requests().len(), 8);
     assert_eq!(dns.asked("kept.example"), 1);
@@ -84,7 +84,7 @@ fn a_name_server_that_is_silent_is_told_from_a_silent_host() {
     let text = format!(
         "[politeness]\nattempts = 1\n[fetch]\nconnect_timeout = \"2s\"\nnameservers = [\"{address}\"]\n"
     );
-    crawl.crawl_by(&text, &["http://a.example/", "--user-agent", CONTACT]);
+    crawl.crawl_with_losses(&text, &["http://a.example/", "--user-agent", CONTACT]);
     let robots = &crawl.log()[0];
     let said = robots.annotation.clone().unwrap_or_default();
     assert!(said.starts_with("dns: a.example"), "{said}");

@@ -89,7 +89,7 @@ fn a_parked_host_is_asked_again_at_once() {
     let web = Web::start(vec![site().page_in_turn("/robots.txt", answers)]);
     let place = Place::new();
     let text = "[politeness]\ndelay = \"0s\"\nbackoff = \"1ms\"\n";
-    place.crawl_by(text, &[&web.url(0, "/")]);
+    place.crawl_with_losses(text, &[&web.url(0, "/")]);
     let counters = place.status().counters;
     assert_eq!((counters.pages, counters.parked), (0, 1));
     let said = retry(&place, &["--class", "overloaded"]).expect(0).stdout;

@@ -144,7 +144,7 @@ fn of_what_failed_the_reason_is_told() {
         format!("http://{}/", listener.local_addr().expect("bound"))
     };
     let crawl = Place::new();
-    crawl.crawl_by("politeness.attempts = 1", &[&url, "--robots", "ignore"]);
+    crawl.crawl_with_losses("politeness.attempts = 1", &[&url, "--robots", "ignore"]);
     let failed = crawl.ask(&["why", &url, "--json"]).json();
     assert_eq!(failed["visit"]["verdict"], "failed");
     assert_eq!(failed["robots"]["answer"], "ignored");

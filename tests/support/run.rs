@@ -30,6 +30,9 @@ pub(crate) use left::*;
 /// Nothing here takes this long; what does has failed. Builds of other packages may run beside.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Exit code of a crawl that came to its end and has seeds that gave nothing.
+pub(crate) const LOST: i32 = 6;
+
 /// How a process ended, and what it said.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -259,6 +262,14 @@ impl Place {
     pub(crate) fn crawl_by(&self, settings: &str, arguments: &[&str]) -> Output {
         let file = self.file("settings.toml", settings);
         self.crawl(&[arguments, &["--config", &file]].concat())
+    }
+
+    /// The same for a crawl that comes to its end and has seeds that gave nothing.
+    #[track_caller]
+    pub(crate) fn crawl_with_losses(&self, settings: &str, arguments: &[&str]) -> Output {
+        let file = self.file("settings.toml", settings);
+        let arguments = [arguments, &["--config", &file]].concat();
+        run(self.command(&arguments)).expect(LOST)
     }
 
     /// A command about the crawl: gleaner with these arguments and the data directory.

@@ -8,12 +8,13 @@ use anyhow::Context;
 use clap::Args;
 
 use super::config::SettingFlags;
+use crate::cli::exit::Exit;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
-use crate::cli::{Failure, signals};
+use crate::cli::{Failure, left_out, signals};
 use crate::config::{self, Config, Size, Span};
 use crate::control::{ControlServer, ServeMode};
-use crate::engine::{self, Crawl, Failpoint, RunLimits, StopHandle};
+use crate::engine::{self, Crawl, Ending, Failpoint, RunLimits, StopHandle, Summary};
 use crate::fetch::{FetchOptions, Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode};
 use crate::seeds::{self, Source};
@@ -97,10 +98,13 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             0 => "hint: give new seeds to continue, or another --data-dir to start over",
             _ => "hint: URLs from --known are not fetched again; give other seeds",
         });
+        let summary = crawl.nothing_to_do()?;
         if arguments.json {
-            output::print_summary(&crawl.nothing_to_do(), true)?;
+            output::print_summary(&summary, true)?;
+        } else {
+            output::print(&left_out::in_words(&summary.omissions))?;
         }
-        return Ok(());
+        return unless_lost(&summary);
     }
     let server = ControlServer::start(
         &arguments.data_dir,
@@ -124,7 +128,16 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     drop(progress);
     output::print_summary(&summary, arguments.json)?;
     drop(server);
-    Ok(())
+    unless_lost(&summary)
+}
+
+/// Fails if the crawl came to its end and seeds gave nothing, which its summary names. A run that
+/// was stopped, or reached a limit, is not over.
+fn unless_lost(summary: &Summary) -> Result<(), Failure> {
+    match summary.ending {
+        Ending::Drained if summary.omissions.lost.lost > 0 => Err(Failure::Answered(Exit::Lost)),
+        _ => Ok(()),
+    }
 }
 
 /// Warns whenever robots.txt is ignored.

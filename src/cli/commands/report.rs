@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use crate::cli::inspector::Inspector;
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, left_out, output};
 use crate::inspect::{Answer, MAX_LISTED, Question, Report, ReportOptions};
 
 #[derive(Debug, Args)]
@@ -65,6 +65,10 @@ fn in_words(report: &Report) -> String {
         report.saved,
         share(report.saved, report.received),
     );
+    let left_out = left_out::in_words(&report.omissions);
+    if !left_out.is_empty() {
+        let _ = write!(text, "\n{left_out}");
+    }
     if report.duplicates == 0 {
         return text;
     }

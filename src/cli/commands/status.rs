@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::inspector::Inspector;
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, left_out, output};
 use crate::control::client::Client;
+use crate::engine::Omissions;
 use crate::frontier::Trouble;
 use crate::inspect::{self, Answer, HostNow, HostsNow, Learned, Question, StatusNow};
 use crate::learn::Stage;
@@ -34,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut now = inspect::status(&arguments.data_dir)?;
     if now.status.running {
-        now.hosts = hosts_of_running(&arguments.data_dir);
+        (now.hosts, now.omissions) = ask_running(&arguments.data_dir);
     }
     if arguments.json {
         let json = serde_json::to_string(&now).map_err(anyhow::Error::from)?;
@@ -56,17 +57,25 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (false, _) => "not running".to_owned(),
     };
     let counters = output::counters(&status.counters);
-    output::print(&format!("{head}\n{counters}{}", details(&now)))?;
+    let left_out = now.omissions.as_ref().map(left_out::in_words);
+    let left_out = left_out.unwrap_or_default();
+    output::print(&format!("{head}\n{counters}{}{left_out}", details(&now)))?;
     Ok(())
 }
 
-/// The hosts of a running crawl; `None` if it does not respond, as when it is about to end.
-fn hosts_of_running(directory: &Path) -> Option<HostsNow> {
-    let mut client = Client::connect(directory).ok()?;
-    match client.question(Question::Hosts).ok()? {
-        Answer::Hosts(hosts) => Some(hosts),
+/// The hosts of a running crawl and what it left out; `None` if it does not respond, as when it is
+/// about to end.
+fn ask_running(directory: &Path) -> (Option<HostsNow>, Option<Omissions>) {
+    let ask = |question| Client::connect(directory).ok()?.question(question).ok();
+    let hosts = match ask(Question::Hosts) {
+        Some(Answer::Hosts(hosts)) => Some(hosts),
         _ => None,
-    }
+    };
+    let omissions = match ask(Question::LeftOut) {
+        Some(Answer::LeftOut(omissions)) => Some(omissions),
+        _ => None,
+    };
+    (hosts, omissions)
 }
 
 /// Hosts and memory, one per line.

@@ -74,11 +74,11 @@ impl Gate {
         let obeyed = words.into_iter().filter(|(mode, _)| policy.obeys(*mode));
         let obeyed = obeyed.fold(Rel::default(), |all, (_, rel)| all.with(rel));
         if page.notes.contains(&Note::LinksCut) {
-            group.set.count_link(&Admission::LinksCut);
+            group.set.count_link(&Admission::LinksCut, &task.queued.url);
         }
         for link in &page.links {
             if asked || link.rels.all_say(obeyed) {
-                group.set.count_link(&Admission::Nofollow);
+                group.set.count_link(&Admission::Nofollow, &link.url);
             } else {
                 self.follow_link(task, link, group)?;
             }
@@ -94,7 +94,7 @@ impl Gate {
     ) -> Result<(), Error> {
         // Most links are known, so this is checked before anything is copied.
         if group.is_seen(link.id) {
-            group.set.count_link(&Admission::Known);
+            group.set.count_link(&Admission::Known, &link.url);
             return Ok(());
         }
         let letter = match link.kind {

@@ -15,12 +15,14 @@ pub(crate) use sitemaps::LISTED_PER_COMMIT;
 
 use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
-use crate::engine::learned::traps::{Reputation, count_admitted, reputation};
+use crate::engine::learned::traps::{Reputation, count_admitted, exhausted, reputation};
 use crate::engine::learned::{Deferred, Learning, aliases, defer, take};
 use crate::frontier::{
     Admission, Candidate, Expectation, Limits, Policy, Provenance, QueuedUrl, Scope,
     SharedPolicies, admit, class_of,
 };
+use crate::learn::Trap;
+use crate::rows::{Reason, ReasonKind};
 use crate::url::{HostKey, Identity, Url};
 
 /// Maximum length of a URL's hop path, in letters.
@@ -94,7 +96,7 @@ impl Gate {
     ) -> Result<bool, Error> {
         let answer = self.judge(&queued, origin, from, group);
         let Admission::Admitted(url, host, trail) = &answer else {
-            group.set.count_link(&answer);
+            group.set.count_link(&answer, &queued.url);
             return Ok(false);
         };
         if matches!(origin, Origin::Link | Origin::Deferred(_)) {
@@ -103,12 +105,12 @@ impl Gate {
                 Suspicion::None => {}
                 Suspicion::Low(expectation) => queued.expectation = expectation,
                 Suspicion::Refused(answer) => {
-                    group.set.count_link(&answer);
+                    group.set.count_link(&answer, &queued.url);
                     return Ok(false);
                 }
             }
         }
-        group.set.count_link(&answer);
+        group.set.count_link(&answer, &queued.url);
         if group.see(queued.id) {
             count_admitted(url, host, &mut group.set)?;
         }
@@ -166,6 +168,10 @@ impl Gate {
             Reputation::Trapped(trap, tag) => {
                 if let Some(tag) = tag {
                     defer(tag, &mut group.set)?;
+                }
+                if let Some(name) = exhausted(trap, host, &policy.traps, &mut group.set)? {
+                    let kind = ReasonKind::LinkOverBudget;
+                    group.set.leave_out(Reason { kind, name }, &queued.url);
                 }
                 return Ok(Suspicion::Refused(Admission::Trapped(trap)));
             }
@@ -229,9 +235,20 @@ impl Gate {
 }
 
 impl WriteSet {
-    /// Counts the admission of a link.
-    pub(crate) fn count_link(&mut self, answer: &Admission) {
+    /// Counts the admission of a link to a URL.
+    pub(crate) fn count_link(&mut self, answer: &Admission, url: &str) {
         self.state.counters.links.add(answer);
+        // What is over a budget was counted by the name of the setting.
+        let is_counted = matches!(
+            answer,
+            Admission::Admitted(..)
+                | Admission::Known
+                | Admission::Trapped(Trap::HostBudget | Trap::DomainBudget)
+        );
+        if !is_counted {
+            let (kind, name) = (ReasonKind::Link, answer.name());
+            self.leave_out(Reason { kind, name }, url);
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use crate::engine::messages::SeedsAdded;
 use crate::engine::visit::Seeds;
 use crate::fetch::Guard;
 use crate::frontier::QueuedUrl;
+use crate::rows::LostSeed;
 use crate::store::{Table, keys};
+use crate::url::Url;
 
 impl Gate {
     /// Admits seeds, whose scope was added before, and returns the reply for whoever waits.
@@ -26,9 +28,22 @@ impl Gate {
                 added.new += 1;
             } else {
                 added.known += 1;
+                self.note_refused(seed, group);
             }
         }
         group.set.end_receipt();
         Ok(added)
+    }
+
+    /// Notes that a seed is lost if it was not admitted although it is not known.
+    fn note_refused(&self, seed: &Url, group: &mut Group<'_>) {
+        let id = self.identity.id(seed);
+        if !group.is_seen(id) {
+            let lost = LostSeed {
+                url: seed.to_string(),
+                reason: "it is too long (crawl.max_url_length)".to_owned(),
+            };
+            group.set.end_seed(id, Some(lost));
+        }
     }
 }

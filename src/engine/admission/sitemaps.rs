@@ -73,7 +73,9 @@ impl Gate {
         };
         let host = group.set.host(&HostKey::of(&url))?;
         if host.sitemaps >= self.limits.max_sitemaps {
-            group.set.count_link(&Admission::TooManySitemaps);
+            group
+                .set
+                .count_link(&Admission::TooManySitemaps, &queued.url);
             return Ok(());
         }
         self.admit(queued, origin, group)?;
@@ -103,7 +105,7 @@ impl Gate {
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         if group.is_seen(listed.id) {
-            group.set.count_link(&Admission::Known);
+            group.set.count_link(&Admission::Known, &listed.url);
             return match listed.modified {
                 Some(modified) => revisits.changed(listed.id, modified, &mut group.set),
                 None => Ok(()),
@@ -123,7 +125,9 @@ impl Gate {
         let depth = sitemap.queued.depth;
         match listed.kind {
             EntryKind::Sitemap if level > MAX_LEVEL => {
-                group.set.count_link(&Admission::TooManyIndexes);
+                group
+                    .set
+                    .count_link(&Admission::TooManyIndexes, &listed.url);
             }
             EntryKind::Sitemap => {
                 let own = url::parse(&listed.url).is_ok_and(|it| HostKey::of(&it) == sitemap.host);

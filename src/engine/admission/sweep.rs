@@ -124,8 +124,8 @@ impl Gate {
             return Ok(Swept::Stays);
         };
         if let Some(other) = self.elsewhere(&url, &queued, host, group)? {
+            group.set.count_link(&Admission::Alias, &queued.url);
             take_from_queue(queued, host, aliases::TAG, &mut group.set)?;
-            group.set.count_link(&Admission::Alias);
             self.admit(other, Origin::Link, group)?;
             return Ok(Swept::Leaves);
         }
@@ -143,8 +143,8 @@ impl Gate {
                 ..queued
             }));
         }
+        group.set.count_link(&Admission::Variant, &queued.url);
         take_from_queue(queued, host, variants::tag(*generation), &mut group.set)?;
-        group.set.count_link(&Admission::Variant);
         Ok(Swept::Leaves)
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::clock::Clock;
-use crate::engine::commit::WriteSet;
+use crate::engine::commit::{WriteSet, left_out_by};
 use crate::engine::error::Error;
 use crate::engine::open::{DataDirectory, open_store};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
@@ -46,7 +46,7 @@ pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
         let mut set = WriteSet::new(Arc::clone(&store), state, disk, Clock::start().now());
         done.add(part.put_back(&mut set)?);
         set.state.sequence += 1;
-        let prepared = set.prepare();
+        let prepared = set.prepare()?;
         store.commit(prepared.batch, Durability::Disk)?;
         (state, disk) = (prepared.state, prepared.disk);
         if done.next.is_none() {
@@ -197,9 +197,15 @@ impl PutBack {
             ..QueuedUrl::new(page.url.clone(), id)
         };
         let revisit = page.revisit.take();
-        if let Fate::Failed { next, .. } = &mut page.fate {
+        if let Fate::Failed { next, message, .. } = &mut page.fate {
             *next = Some(now);
+            let reason = retry_classes()
+                .find(|name| *name == class)
+                .map(|class| left_out_by(class, message));
             no_longer_failed(&mut set.state.counters, &class);
+            if let Some(reason) = reason {
+                set.no_longer_left_out(reason, &queued.url);
+            }
         }
         if let Some(revisit) = revisit {
             let key = keys::revisit(revisit.due.0, id.as_bytes());

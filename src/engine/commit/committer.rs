@@ -361,7 +361,7 @@ impl Committer {
         set.state.sequence += 1;
         let receipts = std::mem::take(&mut set.receipts);
         let (soonest_revisit, has_orphans) = (set.soonest_revisit, set.has_orphans);
-        let prepared = set.prepare();
+        let prepared = set.prepare()?;
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
         (self.state, self.disk) = (prepared.state, prepared.disk);

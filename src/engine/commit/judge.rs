@@ -10,6 +10,7 @@ use super::compare::compare;
 use super::effects::{Places, VisitEffects};
 use super::group::Group;
 use super::lines::{log_line, page_line};
+use super::losses;
 use super::records;
 use crate::archive::StorePolicy;
 use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
@@ -97,6 +98,7 @@ impl Judge<'_> {
             }
         };
         if let Some(fate) = fate {
+            losses::note(judged, &effects.places, self.gate, group)?;
             if matches!(fate, Fate::Answered { .. }) {
                 effects.page_line = Some(page_line(judged, &self.gate.identity));
             }

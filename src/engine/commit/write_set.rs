@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::effects::VisitEffects;
+use super::left_out::LeftOutChanges;
 use crate::archive::Record;
 use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
@@ -17,7 +18,7 @@ use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
 use crate::learn::Spent;
-use crate::rows::{CrawlState, Delta, DiskState, PAGES, PageRecord};
+use crate::rows::{CrawlState, Delta, DiskState, LostSeed, PAGES, PageRecord, Reason};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
 
@@ -55,6 +56,8 @@ pub(crate) struct WriteSet {
     pub(crate) soonest_revisit: Option<Moment>,
     /// Set if a cluster may be without an original.
     pub(crate) has_orphans: bool,
+    /// What is left out, and what no longer is.
+    left_out: LeftOutChanges,
     /// Keys of the URLs that the group admits, in order and for look-ups.
     seen: Vec<u64>,
     seen_keys: HashSet<u64>,
@@ -162,6 +165,7 @@ impl WriteSet {
             reopened: Vec::new(),
             soonest_revisit: None,
             has_orphans: false,
+            left_out: LeftOutChanges::default(),
             seen: Vec::new(),
             seen_keys: HashSet::new(),
             pages: BTreeMap::new(),
@@ -192,6 +196,21 @@ impl WriteSet {
     /// Returns `true` if the group admitted a URL.
     pub(crate) fn has_seen(&self, id: UrlId) -> bool {
         self.seen_keys.contains(&id.key())
+    }
+
+    /// Counts a link, URL or page that is left out.
+    pub(crate) fn leave_out(&mut self, reason: Reason, url: &str) {
+        self.left_out.add(reason, url);
+    }
+
+    /// Takes back one that was counted as left out.
+    pub(crate) fn no_longer_left_out(&mut self, reason: Reason, url: &str) {
+        self.left_out.take_back(reason, url);
+    }
+
+    /// Notes that a seed gave nothing, or, with `None`, that it gave something.
+    pub(crate) fn end_seed(&mut self, seed: UrlId, lost: Option<LostSeed>) {
+        self.left_out.end_seed(seed, lost);
     }
 
     /// Returns the state of a host, to be changed.
@@ -366,8 +385,9 @@ impl WriteSet {
     }
 
     /// Returns everything as one batch, the state last.
-    pub(crate) fn prepare(self) -> Prepared {
+    pub(crate) fn prepare(self) -> Result<Prepared, Error> {
         let (mut batch, mut state, disk) = (self.batch, self.state, self.disk);
+        self.left_out.put(&*self.store, &mut batch)?;
         for (id, mut row) in self.pages {
             if let Some(document) = row.document.and_then(|id| self.documents.get(id)) {
                 row.record.document = Some(document.as_ref().clone());
@@ -419,12 +439,12 @@ impl WriteSet {
         }
         batch.put(Table::Meta, keys::meta::STATE, encode(&state));
         batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
-        Prepared {
+        Ok(Prepared {
             batch,
             state,
             disk,
             delta,
             delta_bytes,
-        }
+        })
     }
 }

@@ -156,6 +156,28 @@ pub(crate) fn reputation(
     })
 }
 
+/// Returns the name of the setting whose budget a trap says is used up.
+pub(crate) fn exhausted(
+    trap: Trap,
+    host: &HostKey,
+    policy: &TrapPolicy,
+    rows: &mut impl TrapRows,
+) -> Result<Option<&'static str>, Error> {
+    let state = rows.host_state(host)?;
+    Ok(match trap {
+        Trap::HostBudget => {
+            let spent = state.map(HostState::spent).unwrap_or_default();
+            Some(spent.by_host(policy).unwrap_or("traps.max_pages_per_host"))
+        }
+        Trap::DomainBudget => {
+            let spent = rows.domain_spent(host)?;
+            let by = spent.by_domain(policy);
+            Some(by.unwrap_or("traps.max_pages_per_domain"))
+        }
+        _ => None,
+    })
+}
+
 fn pattern_key(pattern: &Pattern, host: &HostKey) -> Vec<u8> {
     keys::learned(host.as_str(), keys::learned::PATTERN, &pattern.key())
 }

@@ -27,6 +27,7 @@ use super::clock::Clock;
 use super::commit::Committer;
 use super::error::Error;
 use super::event::Event;
+use super::left_out::Omissions;
 use super::messages::StopHandle;
 use super::open::DataDirectory;
 use super::options::{Options, RunLimits};
@@ -203,6 +204,8 @@ fn summary(
 ) -> Result<Summary, Error> {
     let counters = committer.state.counters.clone();
     let [slowest, largest] = slowest_and_largest(&*committer.store)?;
+    let mut omissions = Omissions::read(&*committer.store, true)?;
+    omissions.end_of_run(ending);
     Ok(Summary {
         ending,
         took: clock.elapsed(),
@@ -210,6 +213,7 @@ fn summary(
         counters,
         slowest,
         largest,
+        omissions,
     })
 }
 

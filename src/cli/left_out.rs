@@ -1,0 +1,224 @@
+//! What a crawl left out, in words: the last part of summaries, of `status` and of `report`.
+
+use std::fmt::Write as _;
+
+use crate::engine::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions};
+
+/// Maximum number of lines per group; JSON has all.
+const MAX_LINES: usize = 6;
+/// Maximum length of an example in characters; JSON has all of it.
+const MAX_EXAMPLE: usize = 100;
+
+/// The groups, in order, and what stands above each.
+const GROUPS: [(OmissionGroup, &str); 3] = [
+    (OmissionGroup::NotFetched, "not fetched"),
+    (OmissionGroup::NotFollowed, "links not followed"),
+    (OmissionGroup::NotKept, "fetched, not kept"),
+];
+
+/// Returns the lines about what was left out; none if nothing was.
+pub(super) fn in_words(omissions: &Omissions) -> String {
+    let mut text = String::new();
+    for (group, title) in GROUPS {
+        let lines = omissions.left_out.iter().filter(|it| it.group == group);
+        let lines: Vec<&Omission> = lines.collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{title}");
+        // One line more takes no more room than saying that there is one.
+        let shown = match lines.len() {
+            0..=MAX_LINES => lines.len(),
+            _ => MAX_LINES - 1,
+        };
+        for it in lines.iter().take(shown) {
+            let _ = writeln!(text, "{}", line(it).trim_end());
+        }
+        let rest = lines.len() - shown;
+        if rest > 0 {
+            let count: u64 = lines.iter().skip(shown).map(|it| it.count).sum();
+            let _ = writeln!(text, "{count:>10}  for {rest} more reasons (see --json)");
+        }
+    }
+    text.push_str(&lost(&omissions.lost));
+    text
+}
+
+fn line(of: &Omission) -> String {
+    let unit = match of.unit {
+        OmissionUnit::Urls => "URLs",
+        OmissionUnit::Links => "links",
+        OmissionUnit::Pages => "pages",
+    };
+    let what = format!("{unit}: {}", label(of));
+    let example = of.example.as_deref().map(cut).unwrap_or_default();
+    let command = of.command.as_ref().map(|it| format!("  ({it})"));
+    format!(
+        "{:>10}  {what:<44}  {example}{}",
+        of.count,
+        command.unwrap_or_default()
+    )
+}
+
+/// Returns a URL that is short enough for a line, from its beginning.
+fn cut(url: &str) -> String {
+    match url.char_indices().nth(MAX_EXAMPLE) {
+        Some((end, _)) => format!("{}…", url.get(..end).unwrap_or_default()),
+        None => url.to_owned(),
+    }
+}
+
+/// Returns the reason in words.
+fn label(of: &Omission) -> String {
+    let detail = of.detail.as_deref();
+    let words = match (&*of.reason, detail) {
+        ("robots", _) => "forbidden by robots.txt",
+        ("guard", _) => "private address (fetch.allow_private)",
+        ("budget", Some(setting)) => return format!("budget {setting} used up"),
+        ("budget", None) => "a budget of [traps] used up",
+        ("failed", Some(class)) => return format!("failed, {class}"),
+        ("parked", Some(trouble)) => return format!("waiting, host parked: {trouble}"),
+        ("queued", Some(limit)) => return format!("still queued, {limit}"),
+        ("queued", None) => "still queued",
+        ("out-of-scope", _) => "out of scope (crawl.scope)",
+        ("too-deep", _) => "too deep (crawl.max_depth)",
+        ("excluded", _) => "excluded (crawl.exclude)",
+        ("not-included", _) => "not included (crawl.include)",
+        ("malformed", _) => "too long (crawl.max_url_length), or no URL",
+        ("too-many-redirects", _) => "too many redirects (crawl.max_redirects)",
+        ("nofollow", _) => "nofollow, by page or link",
+        ("links-cut", _) => "more links than are read (page.max_links)",
+        ("too-many-sitemaps", _) => "too many sitemaps (crawl.max_sitemaps)",
+        ("too-many-indexes", _) => "too many sitemap indexes in a row",
+        ("too-many-segments", _) => "too many segments (traps.max_segments)",
+        ("repeated-segments", _) => "repeated segments (traps.max_repeats)",
+        ("too-many-parameters", _) => "too many parameters (traps.max_parameters)",
+        ("growing-query", _) => "growing query (traps.max_query_growth)",
+        ("date-series", _) => "series of dates (traps.max_dates)",
+        ("duplicates", _) => "like many duplicates (traps.max_duplicates)",
+        ("learned-rule", _) => "variant of a known URL (learn.parameters)",
+        ("host-alias", _) => "host is an alias (learn.aliases)",
+        ("status", Some("denied")) => "access denied (401, 403, 407, 451)",
+        ("status", Some("overloaded")) => "server overloaded (429, 503)",
+        ("status", Some(_)) => "server error (5xx)",
+        ("challenge", _) => "a bot check in place of the page",
+        ("denied", _) => "an access-denied page",
+        ("consent", _) => "a consent page",
+        ("repeated", _) => "one short text under many URLs",
+        ("script-shell", _) => "needs JavaScript",
+        ("kind", _) => "not HTML or text (archive.other_types)",
+        ("duplicate", _) => "duplicate, body not stored",
+        (other, _) => other,
+    };
+    words.to_owned()
+}
+
+fn lost(seeds: &LostSeeds) -> String {
+    let mut text = String::new();
+    if seeds.lost == 0 {
+        return text;
+    }
+    let _ = writeln!(
+        text,
+        "lost: {} of {} seeds gave nothing",
+        seeds.lost, seeds.seeds
+    );
+    for seed in &seeds.named {
+        let _ = writeln!(text, "  {}  {}", cut(&seed.url), seed.reason);
+    }
+    let rest = seeds.lost.saturating_sub(seeds.named.len() as u64);
+    if rest > 0 {
+        let _ = writeln!(text, "  and {rest} more");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::LostSeed;
+
+    fn omission(group: OmissionGroup, reason: &str, detail: Option<&str>, count: u64) -> Omission {
+        Omission {
+            group,
+            reason: reason.to_owned(),
+            detail: detail.map(str::to_owned),
+            count,
+            unit: match group {
+                OmissionGroup::NotFetched => OmissionUnit::Urls,
+                OmissionGroup::NotFollowed => OmissionUnit::Links,
+                OmissionGroup::NotKept => OmissionUnit::Pages,
+            },
+            example: Some("http://a.example/x".to_owned()),
+            command: Some("gleaner why URL".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_crawl_that_left_out_nothing_says_nothing() {
+        let mut omissions = Omissions::default();
+        omissions.lost.seeds = 3;
+        assert_eq!(in_words(&omissions), "");
+    }
+
+    #[test]
+    fn each_group_has_a_few_lines() {
+        use OmissionGroup::{NotFetched, NotFollowed, NotKept};
+        let mut omissions = Omissions {
+            left_out: vec![
+                omission(NotFetched, "robots", None, 812),
+                omission(NotFetched, "failed", Some("timeout"), 9),
+            ],
+            ..Omissions::default()
+        };
+        let many = [
+            "out-of-scope",
+            "too-deep",
+            "nofollow",
+            "excluded",
+            "malformed",
+            "growing-query",
+            "host-alias",
+        ];
+        let links = many.iter().map(|name| omission(NotFollowed, name, None, 5));
+        omissions.left_out.extend(links);
+        omissions
+            .left_out
+            .push(omission(NotKept, "challenge", None, 1));
+        omissions.lost = LostSeeds {
+            seeds: 40,
+            lost: 2,
+            named: vec![LostSeed {
+                url: "http://b.example/".to_owned(),
+                reason: "dns: no such name".to_owned(),
+            }],
+        };
+        let words = in_words(&omissions);
+        let lines: Vec<&str> = words.lines().collect();
+        assert_eq!(lines.len(), 15, "{words}");
+        assert_eq!(
+            lines[1],
+            "       812  URLs: forbidden by robots.txt                 http://a.example/x  (gleaner why URL)"
+        );
+        assert_eq!(
+            lines[2].split_once(" http").unwrap().0.trim(),
+            "9  URLs: failed, timeout"
+        );
+        assert_eq!(lines[9], "        10  for 2 more reasons (see --json)");
+        assert_eq!(
+            lines[12..],
+            [
+                "lost: 2 of 40 seeds gave nothing",
+                "  http://b.example/  dns: no such name",
+                "  and 1 more"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_example_is_cut() {
+        let mut one = omission(OmissionGroup::NotFetched, "guard", None, 1);
+        one.example = Some(format!("http://a.example/{}", "ä".repeat(200)));
+        assert!(line(&one).chars().count() < 200);
+    }
+}

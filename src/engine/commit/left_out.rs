@@ -1,0 +1,170 @@
+//! What a group leaves out, collected while its visits are judged; its commit adds it to the rows.
+
+use std::collections::BTreeMap;
+
+use crate::engine::Error;
+use crate::rows::{LeftOut, LostSeed, Reason};
+use crate::store::{Batch, Store, Table, decode, encode, keys};
+use crate::url::UrlId;
+
+/// What a group changes in the rows of what is left out.
+#[derive(Debug, Default)]
+pub(super) struct LeftOutChanges {
+    by_reason: BTreeMap<Reason, Change>,
+    /// Seeds that gave nothing; `None` for those that gave something, perhaps at last.
+    seeds: BTreeMap<UrlId, Option<LostSeed>>,
+}
+
+/// What a group changes for one reason.
+#[derive(Debug, Default)]
+struct Change {
+    added: u64,
+    /// The first that was added.
+    example: Option<String>,
+    /// What is no longer left out.
+    taken: Vec<String>,
+}
+
+impl LeftOutChanges {
+    /// Counts one more.
+    pub(super) fn add(&mut self, reason: Reason, url: &str) {
+        let change = self.by_reason.entry(reason).or_default();
+        change.added += 1;
+        if change.example.is_none() {
+            change.example = Some(url.to_owned());
+        }
+    }
+
+    /// Takes back one that was counted.
+    pub(super) fn take_back(&mut self, reason: Reason, url: &str) {
+        let change = self.by_reason.entry(reason).or_default();
+        change.taken.push(url.to_owned());
+    }
+
+    /// Notes what became of a seed: what is said of its loss, or `None` if it gave something.
+    pub(super) fn end_seed(&mut self, seed: UrlId, lost: Option<LostSeed>) {
+        self.seeds.insert(seed, lost);
+    }
+
+    /// Adds the changes to a batch.
+    pub(super) fn put(self, store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
+        for (reason, change) in self.by_reason {
+            let key = reason.key();
+            let row = store.get(Table::Meta, &key)?;
+            let row: Option<LeftOut> = row.map(|row| decode(Table::Meta, &row)).transpose()?;
+            let was_there = row.is_some();
+            let row = change.applied(row.unwrap_or_default());
+            if row.count > 0 {
+                batch.put(Table::Meta, key, encode(&row));
+            } else if was_there {
+                batch.delete(Table::Meta, key);
+            }
+        }
+        for (id, lost) in self.seeds {
+            let key = [keys::meta::LOST, &id.as_bytes()[..]].concat();
+            match lost {
+                Some(lost) => batch.put(Table::Meta, key, encode(&lost)),
+                // Most seeds were never lost and have no row to be deleted.
+                None if store.get(Table::Meta, &key)?.is_some() => {
+                    batch.delete(Table::Meta, key);
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Change {
+    fn applied(self, row: LeftOut) -> LeftOut {
+        let is_left_out = |url: &String| !self.taken.contains(url);
+        let count = row.count + self.added;
+        LeftOut {
+            count: count.saturating_sub(self.taken.len() as u64),
+            example: row
+                .example
+                .filter(is_left_out)
+                .or(self.example.filter(is_left_out)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::ReasonKind;
+    use crate::store::{Durability, Memory};
+
+    const DEEP: Reason = Reason {
+        kind: ReasonKind::Link,
+        name: "too-deep",
+    };
+
+    fn commit(store: &Memory, changes: LeftOutChanges) {
+        let mut batch = Batch::new();
+        changes.put(store, &mut batch).unwrap();
+        store.commit(batch, Durability::Process).unwrap();
+    }
+
+    #[track_caller]
+    fn check(store: &Memory, expected: Option<(u64, Option<&str>)>) {
+        let rows = LeftOut::read_all(store).unwrap();
+        let found = rows.get("link/too-deep");
+        let found = found.map(|row| (row.count, row.example.as_deref()));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_first_example_stays_until_it_is_taken_back() {
+        let store = Memory::default();
+        commit(&store, LeftOutChanges::default());
+        check(&store, None);
+        for (urls, count) in [(["a", "b"], 2), (["c", "d"], 4)] {
+            let mut changes = LeftOutChanges::default();
+            for url in urls {
+                changes.add(DEEP, url);
+            }
+            commit(&store, changes);
+            check(&store, Some((count, Some("a"))));
+        }
+        let mut changes = LeftOutChanges::default();
+        changes.take_back(DEEP, "a");
+        commit(&store, changes);
+        check(&store, Some((3, None)));
+        let mut changes = LeftOutChanges::default();
+        changes.add(DEEP, "e");
+        changes.take_back(DEEP, "b");
+        commit(&store, changes);
+        check(&store, Some((3, Some("e"))));
+        let mut changes = LeftOutChanges::default();
+        for url in ["c", "d", "e"] {
+            changes.take_back(DEEP, url);
+        }
+        commit(&store, changes);
+        check(&store, None);
+    }
+
+    #[test]
+    fn a_seed_that_was_lost_may_be_found() {
+        let store = Memory::default();
+        let lost = || {
+            let mut rows = 0;
+            crate::store::for_each(&store, Table::Meta, keys::meta::LOST, &mut |_, _| {
+                rows += 1;
+                Ok(())
+            })
+            .unwrap();
+            rows
+        };
+        let seed = LostSeed {
+            url: "http://a.example/".to_owned(),
+            reason: "dns".to_owned(),
+        };
+        for (end, rows) in [(None, 0), (Some(seed), 1), (None, 0)] {
+            let mut changes = LeftOutChanges::default();
+            changes.end_seed(UrlId::from_bytes([1; 16]), end);
+            commit(&store, changes);
+            assert_eq!(lost(), rows);
+        }
+    }
+}

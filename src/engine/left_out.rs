@@ -1,0 +1,359 @@
+//! What a crawl left out and why, from its rows: the table of summaries, of `status` and of
+//! `report`.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::ring::scheduler::Ending;
+use crate::fetch::FailureClass;
+use crate::frontier::{HostState, LoadRequest, Purpose, Trouble, class_of, for_each_waiting, load};
+use crate::rows::{Counters, CrawlState, LeftOut, LostSeed, ReasonKind};
+use crate::store::{Store, Table, decode, for_each, keys};
+use crate::url::HostKey;
+
+/// Maximum number of lost seeds that are named.
+const MAX_NAMED: usize = 10;
+
+/// The reason of what a budget left out.
+const BUDGET: &str = "budget";
+/// The reason of what waits for another run.
+const QUEUED: &str = "queued";
+/// The command that explains one URL.
+const WHY: &str = "gleaner why URL";
+/// The command that queues again what a budget gave up.
+const RETRY_BUDGET: &str = "gleaner retry --class budget";
+
+/// What a crawl left out since it began, and the seeds that gave nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Omissions {
+    /// What was left out, by group, the most frequent reason of each first.
+    pub left_out: Vec<Omission>,
+    /// The seeds that gave nothing.
+    pub lost: LostSeeds,
+}
+
+/// What was left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Omission {
+    /// What was left out.
+    pub group: OmissionGroup,
+    /// The reason.
+    pub reason: String,
+    /// The failure class, the setting or the like, if the reason has several.
+    #[serde(default)]
+    pub detail: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// What is counted.
+    pub unit: OmissionUnit,
+    /// One of their URLs.
+    #[serde(default)]
+    pub example: Option<String>,
+    /// The command that tells more, or that changes it.
+    #[serde(default)]
+    pub command: Option<String>,
+}
+
+/// What was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OmissionGroup {
+    /// URLs that the crawl admitted and did not fetch.
+    NotFetched,
+    /// Links that it did not follow.
+    NotFollowed,
+    /// Pages that were fetched, and are not among its pages, or without a body.
+    NotKept,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OmissionUnit {
+    /// URLs, each counted once.
+    Urls,
+    /// Links: a URL is counted as often as it is linked.
+    Links,
+    /// Pages, each counted once.
+    Pages,
+}
+
+/// The seeds that gave nothing: neither they nor what they redirect to was answered with a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostSeeds {
+    /// Number of seeds that were given.
+    pub seeds: u64,
+    /// Number of them that gave nothing.
+    pub lost: u64,
+    /// Some of these, and why.
+    pub named: Vec<LostSeed>,
+}
+
+impl Omissions {
+    /// Returns `true` if nothing was left out and no seed was lost.
+    pub fn is_empty(&self) -> bool {
+        self.left_out.is_empty() && self.lost.lost == 0
+    }
+
+    /// Reads what a crawl left out, as of its last commit. What is queued is left out if no run is
+    /// to fetch it (`is_over`). Reads the hosts only if some are parked.
+    pub fn read(store: &dyn Store, is_over: bool) -> Result<Self, Error> {
+        let counters = CrawlState::read(store)?.unwrap_or_default().counters;
+        let mut lost = LostSeeds {
+            seeds: counters.seeds,
+            ..LostSeeds::default()
+        };
+        for_each(store, Table::Meta, keys::meta::LOST, &mut |_, row| {
+            lost.add(decode(Table::Meta, row)?);
+            Ok(())
+        })?;
+        let mut found = Found {
+            rows: LeftOut::read_all(store)?,
+            left_out: Vec::new(),
+        };
+        found.failed(&counters);
+        found.links(&counters);
+        found.pages(&counters);
+        if counters.parked > 0 {
+            found.parked(store, &mut lost)?;
+        }
+        let waiting = counters.queued.saturating_sub(counters.parked);
+        if is_over && waiting > 0 {
+            found.queued(store, waiting)?;
+        }
+        let mut left_out = found.left_out;
+        left_out.sort_by_key(|it| (it.group, Reverse(it.count)));
+        Ok(Self { left_out, lost })
+    }
+}
+
+impl Omissions {
+    /// Names what ended a run before everything was fetched.
+    pub(crate) fn end_of_run(&mut self, ending: Ending) {
+        let limit = match ending {
+            Ending::MaxPages => "--max-pages reached",
+            Ending::MaxDuration => "--max-duration reached",
+            Ending::MaxBytes => "--max-bytes reached",
+            Ending::Stopped => "stopped",
+            Ending::Drained | Ending::Failed => return,
+        };
+        for of in &mut self.left_out {
+            if of.reason == QUEUED {
+                of.detail = Some(limit.to_owned());
+            }
+        }
+    }
+}
+
+impl LostSeeds {
+    fn add(&mut self, seed: LostSeed) {
+        self.lost += 1;
+        if self.named.len() < MAX_NAMED {
+            self.named.push(seed);
+        }
+    }
+}
+
+/// What was found so far, and the rows from which examples are taken.
+struct Found {
+    rows: BTreeMap<String, LeftOut>,
+    left_out: Vec<Omission>,
+}
+
+impl Found {
+    /// Adds a reason, if anything was left out for it.
+    fn add(
+        &mut self,
+        (group, unit): (OmissionGroup, OmissionUnit),
+        (reason, detail): (&str, Option<&str>),
+        count: u64,
+        example: Option<String>,
+        command: &str,
+    ) {
+        if count > 0 {
+            self.left_out.push(Omission {
+                group,
+                reason: reason.to_owned(),
+                detail: detail.map(str::to_owned),
+                count,
+                unit,
+                example,
+                command: Some(command.to_owned()),
+            });
+        }
+    }
+
+    fn example(&self, kind: ReasonKind, name: &str) -> Option<String> {
+        let row = self.rows.get(&format!("{}/{name}", kind.name()))?;
+        row.example.clone()
+    }
+
+    /// Returns the rows of a kind: name, count, example.
+    fn rows_of(&self, kind: ReasonKind) -> Vec<(String, LeftOut)> {
+        let prefix = format!("{}/", kind.name());
+        let rows = self.rows.iter();
+        rows.filter_map(|(key, row)| Some((key.strip_prefix(&prefix)?.to_owned(), row.clone())))
+            .collect()
+    }
+
+    /// URLs that were given up.
+    fn failed(&mut self, counters: &Counters) {
+        let urls = (OmissionGroup::NotFetched, OmissionUnit::Urls);
+        let robots = FailureClass::Robots.name();
+        let example = self.example(ReasonKind::Failed, robots);
+        self.add(urls, (robots, None), counters.forbidden, example, WHY);
+        let mut budgets = 0;
+        for (setting, row) in self.rows_of(ReasonKind::UrlOverBudget) {
+            budgets += row.count;
+            let reason = (BUDGET, Some(&*setting));
+            self.add(urls, reason, row.count, row.example, RETRY_BUDGET);
+        }
+        for (class, count) in counters.failures.iter() {
+            let example = self.example(ReasonKind::Failed, class);
+            if class == FailureClass::Budget.name() {
+                // The rest is older than the rows that name the setting.
+                let rest = count.saturating_sub(budgets);
+                self.add(urls, (BUDGET, None), rest, example, RETRY_BUDGET);
+            } else if class == FailureClass::Guard.name() {
+                self.add(urls, (class, None), *count, example, WHY);
+            } else {
+                let command = format!("gleaner retry --class {class}");
+                self.add(urls, ("failed", Some(class)), *count, example, &command);
+            }
+        }
+    }
+
+    /// Links that were not followed.
+    fn links(&mut self, counters: &Counters) {
+        let links = (OmissionGroup::NotFollowed, OmissionUnit::Links);
+        let mut budgets = 0;
+        for (setting, row) in self.rows_of(ReasonKind::LinkOverBudget) {
+            budgets += row.count;
+            let reason = (BUDGET, Some(&*setting));
+            self.add(links, reason, row.count, row.example, WHY);
+        }
+        let mut over_budget = 0;
+        for (name, count) in counters.links.iter() {
+            let example = self.example(ReasonKind::Link, name);
+            match &**name {
+                "admitted" | "known" => {}
+                "host-budget" | "domain-budget" => over_budget += count,
+                "links-cut" => {
+                    let pages = (OmissionGroup::NotFollowed, OmissionUnit::Pages);
+                    self.add(pages, (name, None), *count, example, WHY);
+                }
+                _ => self.add(links, (name, None), *count, example, WHY),
+            }
+        }
+        // These are older than the rows that name the setting.
+        let rest = over_budget.saturating_sub(budgets);
+        self.add(links, (BUDGET, None), rest, None, WHY);
+    }
+
+    /// Pages that were fetched and are not kept as pages.
+    fn pages(&mut self, counters: &Counters) {
+        let pages = (OmissionGroup::NotKept, OmissionUnit::Pages);
+        for (group, row) in self.rows_of(ReasonKind::Status) {
+            let command = match &*group {
+                "denied" => WHY.to_owned(),
+                class => format!("gleaner retry --class {class}"),
+            };
+            let reason = ("status", Some(&*group));
+            self.add(pages, reason, row.count, row.example, &command);
+        }
+        for (reason, count) in counters.ineligible.iter() {
+            // That there is no page (404), or nothing on it, is an answer.
+            if !matches!(&**reason, "status" | "empty" | "cut") {
+                let example = self.example(ReasonKind::Page, reason);
+                self.add(pages, (reason, None), *count, example, WHY);
+            }
+        }
+        for (reason, row) in self.rows_of(ReasonKind::Body) {
+            self.add(
+                pages,
+                (&reason, None),
+                row.count,
+                row.example,
+                "gleaner dups",
+            );
+        }
+    }
+
+    /// URLs that are queued at parked hosts, by the failure. Seeds among them gave nothing yet.
+    fn parked(&mut self, store: &dyn Store, lost: &mut LostSeeds) -> Result<(), Error> {
+        let mut parked: BTreeMap<&'static str, LeftOut> = BTreeMap::new();
+        for_each(store, Table::Hosts, &[], &mut |key, row| {
+            let state: HostState = decode(Table::Hosts, row)?;
+            let name = String::from_utf8_lossy(key);
+            let host = HostKey::parse(&name).filter(|_| state.parked && state.queued > 0);
+            let Some(host) = host else {
+                return Ok(());
+            };
+            let trouble = state.trouble.map_or("asked to wait", Trouble::name);
+            let of = parked.entry(trouble).or_default();
+            of.count += state.queued;
+            for_each_waiting(store, &host, &state, &mut |class, _, _, queued| {
+                if of.example.is_none() {
+                    of.example = Some(queued.url.clone());
+                }
+                let is_first = !queued.revisit && queued.purpose == Purpose::Page;
+                if queued.depth == 0 && is_first {
+                    lost.add(LostSeed {
+                        reason: format!("its host is parked: {trouble}"),
+                        url: queued.url,
+                    });
+                }
+                // Seeds are in the first class.
+                Ok(class <= class_of(0))
+            })
+        })?;
+        let urls = (OmissionGroup::NotFetched, OmissionUnit::Urls);
+        for (trouble, of) in parked {
+            let command = match trouble {
+                "asked to wait" => WHY.to_owned(),
+                class => format!("gleaner retry --class {class}"),
+            };
+            self.add(
+                urls,
+                ("parked", Some(trouble)),
+                of.count,
+                of.example,
+                &command,
+            );
+        }
+        Ok(())
+    }
+
+    /// URLs that wait for another run.
+    fn queued(&mut self, store: &dyn Store, waiting: u64) -> Result<(), Error> {
+        let mut example = None;
+        let mut request = LoadRequest {
+            from: Vec::new(),
+            limit: 100,
+        };
+        while example.is_none() {
+            let loaded = load(store, &request)?;
+            for (_, host, _) in loaded.hosts.iter().filter(|(_, _, is_parked)| !is_parked) {
+                let row = store.get(Table::Hosts, host.as_str().as_bytes())?;
+                let Some(row) = row.filter(|_| example.is_none()) else {
+                    continue;
+                };
+                let state: HostState = decode(Table::Hosts, &row)?;
+                for_each_waiting(store, host, &state, &mut |_, _, _, queued| {
+                    example = Some(queued.url);
+                    Ok(false)
+                })?;
+            }
+            match loaded.next {
+                Some(next) => request.from = next,
+                None => break,
+            }
+        }
+        let urls = (OmissionGroup::NotFetched, OmissionUnit::Urls);
+        self.add(urls, (QUEUED, None), waiting, example, "gleaner crawl");
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! What a crawl left out, by reason: how often, and one URL of it. And the seeds that gave nothing.
+//!
+//! The reasons are names of admissions, failure classes, settings and the like, so there are some
+//! dozens of rows at most. Counts that [`Counters`](super::Counters) has too are the same there; a
+//! crawl that began before these rows existed has them in the counters only.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Result, Store, Table, decode, for_each, keys};
+
+/// Why something was left out: one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reason {
+    /// What was left out, and where that was decided.
+    pub kind: ReasonKind,
+    /// The name of the reason among those of its kind.
+    pub name: &'static str,
+}
+
+/// What was left out, and where that was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReasonKind {
+    /// A link that was not followed, by the name of its admission.
+    Link,
+    /// A link that was not followed because a budget is used up, by the name of the setting.
+    LinkOverBudget,
+    /// A queued URL that was given up, by failure class.
+    Failed,
+    /// A queued URL that was given up because a budget is used up, by the name of the setting.
+    UrlOverBudget,
+    /// A page whose server refused it, by the group of its status.
+    Status,
+    /// A page that is neither original nor duplicate, by the reason.
+    Page,
+    /// A page of which the archive has no body.
+    Body,
+}
+
+impl ReasonKind {
+    /// Returns the first part of the rows' keys.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::LinkOverBudget => "link-over-budget",
+            Self::Failed => "failed",
+            Self::UrlOverBudget => "url-over-budget",
+            Self::Status => "status",
+            Self::Page => "page",
+            Self::Body => "body",
+        }
+    }
+}
+
+impl Reason {
+    /// Returns the key of the row.
+    pub fn key(self) -> Vec<u8> {
+        let (prefix, kind) = (keys::meta::LEFT_OUT, self.kind.name());
+        [prefix, kind.as_bytes(), b"/", self.name.as_bytes()].concat()
+    }
+}
+
+/// What was left out for one reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Number of links, URLs or pages.
+    pub count: u64,
+    /// The first of them that still is left out, as far as is known.
+    pub example: Option<String>,
+}
+
+impl LeftOut {
+    /// Reads all rows, by kind and name as in their keys: `link/too-deep`.
+    pub fn read_all(store: &dyn Store) -> Result<BTreeMap<String, Self>> {
+        let mut rows = BTreeMap::new();
+        let prefix = keys::meta::LEFT_OUT;
+        for_each(store, Table::Meta, prefix, &mut |key, row| {
+            let name = String::from_utf8_lossy(key.get(prefix.len()..).unwrap_or_default());
+            rows.insert(name.into_owned(), decode(Table::Meta, row)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}
+
+/// A seed that gave nothing: neither it nor what it redirects to was answered with a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostSeed {
+    /// The URL.
+    pub url: String,
+    /// What happened to it.
+    pub reason: String,
+}
