@@ -7,17 +7,18 @@
 #![expect(clippy::print_stdout, reason = "it reports to whoever runs it")]
 
 #[path = "trust/mod.rs"]
-mod trust;
+mod made_up;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use made_up::honest;
+use made_up::run::{Crawl, Runner};
+use made_up::site::Site;
+use made_up::{siblings, traps};
 use serde_json::{Value, json};
-use trust::honest;
-use trust::run::{Crawl, Runner};
-use trust::site::Site;
-use trust::traps;
 
 /// What was asked for on the command line.
 struct Wanted {
@@ -41,8 +42,9 @@ fn main() -> ExitCode {
     let good = match wanted.suite.as_str() {
         "honest" => honest(&wanted),
         "traps" => traps(&wanted),
+        "siblings" => siblings(&wanted),
         other => {
-            println!("no suite {other}: honest, traps");
+            println!("no suite {other}: honest, traps, siblings");
             return ExitCode::from(2);
         }
     };
@@ -197,14 +199,13 @@ fn traps(wanted: &Wanted) -> bool {
     );
     let mut bad = 0;
     for (name, (make, bound), seed) in chosen(wanted, traps::KINDS) {
-        let site: Site = make(seed);
+        let site: Site = make(seed, traps::GOOD);
         let good = site.good.len();
+        let most = bound.requests(good);
         let crawl: Crawl = wanted.runner.crawl(name, site);
         let (lost, asked, last) = (crawl.lost(), crawl.requests(), crawl.last_good());
-        let is_good = lost.is_empty()
-            && crawl.ended()
-            && last <= bound.good_within
-            && asked <= bound.requests;
+        let is_good =
+            lost.is_empty() && crawl.ended() && last <= bound.good_within && asked <= most;
         bad += usize::from(!is_good);
         let exit = crawl.code.map_or("-".to_owned(), |it| it.to_string());
         let ended = if crawl.ended() { "yes" } else { "NO" };
@@ -215,7 +216,7 @@ fn traps(wanted: &Wanted) -> bool {
                 "{name:<16} {seed:>4} {good:>6} {:>6} {last:>10} {:>7} {asked:>8} {:>7} {:>6.1} {ended:>5} {exit:>4}{mark}",
                 lost.len(),
                 bound.good_within,
-                bound.requests,
+                most,
                 crawl.seconds
             ),
         );
@@ -231,6 +232,125 @@ fn traps(wanted: &Wanted) -> bool {
     }
     say(wanted, &format!("{bad} missed the bar"));
     bad == 0
+}
+
+fn siblings(wanted: &Wanted) -> bool {
+    let head = format!(
+        "{:<16} {:>4} {:>6} {:>6} {:>6} {:>8} {:>6} {:>4}  recall by style",
+        "siblings", "seed", "pages", "lost", "merged", "requests", "s", "exit"
+    );
+    say(wanted, &head);
+    let mut tally = Tally::default();
+    for (name, fill, seed) in chosen(wanted, siblings::KINDS) {
+        tally.run(
+            wanted,
+            name,
+            seed,
+            siblings::made_up(fill, seed, wanted.scale),
+        );
+    }
+    for (name, places, seed) in chosen(wanted, siblings::REAL) {
+        let most = made_up::site::scaled(600, wanted.scale).max(50);
+        match siblings::real(places, seed, most) {
+            Some(site) => tally.run(wanted, name, seed, site),
+            None => say(wanted, &format!("{name:<16} not on this machine")),
+        }
+    }
+    tally.end(wanted)
+}
+
+/// What all kinds of siblings came to.
+#[derive(Default)]
+struct Tally {
+    pages: usize,
+    lost: usize,
+    merged: usize,
+    /// Found and planted duplicates, and the bar, by style.
+    recall: BTreeMap<String, (usize, usize, f64)>,
+    examples: Vec<String>,
+}
+
+impl Tally {
+    fn run(&mut self, wanted: &Wanted, name: &str, seed: u64, site: Site) {
+        let pages = site.good.len();
+        let crawl = wanted.runner.crawl(name, site);
+        let (lost, merged) = (crawl.lost(), crawl.merged());
+        let mut recall: BTreeMap<String, (usize, usize, f64)> = BTreeMap::new();
+        for (key, (found, planted)) in crawl.found() {
+            if let Some(style) = siblings::style(&key) {
+                let (style, bar) = style.bar();
+                for all in [&mut recall, &mut self.recall] {
+                    let sum = all.entry(style.clone()).or_insert((0, 0, bar));
+                    sum.0 += found;
+                    sum.1 += planted;
+                }
+            }
+        }
+        self.pages += pages;
+        self.lost += lost.len();
+        self.merged += merged.len();
+        let exit = crawl.code.map_or("-".to_owned(), |it| it.to_string());
+        say(
+            wanted,
+            &format!(
+                "{name:<16} {seed:>4} {pages:>6} {:>6} {:>6} {:>8} {:>6.1} {exit:>4}  {}",
+                lost.len(),
+                merged.len(),
+                crawl.requests(),
+                crawl.seconds,
+                shown(&recall)
+            ),
+        );
+        if let Some((url, original, verdict)) = merged.first() {
+            self.examples
+                .push(format!("{name}: {url} is {verdict} of {original}"));
+        }
+        tell(
+            wanted,
+            &json!({
+                "suite": "siblings", "kind": name, "seed": seed, "pages": pages, "lost": lost.len(),
+                "merged": merged.len(), "requests": crawl.requests(), "seconds": crawl.seconds,
+                "exit": crawl.code, "recall": recall,
+                "merged_examples": merged.iter().take(5).collect::<Vec<_>>(),
+                "missed_examples": crawl.missed(5),
+            }),
+        );
+    }
+
+    fn end(&self, wanted: &Wanted) -> bool {
+        for example in &self.examples {
+            say(wanted, example);
+        }
+        say(
+            wanted,
+            &format!(
+                "{} pages, {} lost, {} merged ({:.2} %); {}",
+                self.pages,
+                self.lost,
+                self.merged,
+                self.merged as f64 * 100.0 / self.pages.max(1) as f64,
+                shown(&self.recall)
+            ),
+        );
+        let found_enough = self
+            .recall
+            .values()
+            .all(|(found, planted, bar)| *found as f64 >= bar * *planted as f64);
+        self.lost == 0 && self.merged as f64 <= 0.001 * self.pages as f64 && found_enough
+    }
+}
+
+/// Recall by style.
+fn shown(recall: &BTreeMap<String, (usize, usize, f64)>) -> String {
+    let parts = recall.iter().map(|(style, (found, planted, bar))| {
+        let mark = if (*found as f64) < bar * *planted as f64 {
+            "!"
+        } else {
+            ""
+        };
+        format!("{style} {found}/{planted}{mark}")
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Says a line to people.

@@ -2,7 +2,7 @@
 //! it: shared by the bench and by the small versions of its suites among the tests.
 
 // Each of the two uses its part of it.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, unused_imports)]
 #![allow(
     clippy::too_many_lines,
     clippy::format_push_string,
@@ -18,4 +18,5 @@ pub(crate) mod server;
 pub(crate) mod run;
 
 pub(crate) mod honest;
+pub(crate) mod siblings;
 pub(crate) mod traps;

@@ -74,12 +74,7 @@ impl Crawl {
 
     /// Pages with a key whose verdict names a page with another key as their original.
     pub(crate) fn merged(&self) -> Vec<(String, String, String)> {
-        let keys: HashMap<String, String> = self.server.log(|log| {
-            let keyed = log.requests.iter();
-            keyed
-                .filter_map(|(url, key)| Some((url.clone(), key.clone()?)))
-                .collect()
-        });
+        let keys = self.keys();
         let mut merged = Vec::new();
         for (url, (verdict, original)) in &self.verdicts {
             let Some(original) = original else { continue };
@@ -91,6 +86,53 @@ impl Crawl {
         }
         merged.sort();
         merged
+    }
+
+    /// For each key shown at several fetched addresses: how many of them were called duplicates of
+    /// one another, and how many should have been.
+    pub(crate) fn found(&self) -> HashMap<String, (usize, usize)> {
+        let keys = self.keys();
+        let mut found: HashMap<String, (usize, usize)> = HashMap::new();
+        for (url, (_, original)) in &self.verdicts {
+            if let Some(key) = keys.get(url) {
+                let sum = found.entry(key.clone()).or_default();
+                sum.1 += 1;
+                let of = original.as_ref().and_then(|it| keys.get(it));
+                sum.0 += usize::from(of == Some(key));
+            }
+        }
+        // One of them is the original.
+        for sum in found.values_mut() {
+            sum.1 -= 1;
+        }
+        found.retain(|_, sum| sum.1 > 0);
+        found
+    }
+
+    /// Addresses of keys whose duplicates were not all found, with the verdict.
+    pub(crate) fn missed(&self, most: usize) -> Vec<(String, String)> {
+        let found = self.found();
+        let mut missed: Vec<(String, String)> = Vec::new();
+        for (url, key) in self.keys() {
+            if found.get(&key).is_some_and(|it| it.0 < it.1)
+                && let Some((verdict, None)) = self.verdicts.get(&url)
+            {
+                missed.push((url, verdict.clone()));
+            }
+        }
+        missed.sort();
+        missed.truncate(most);
+        missed
+    }
+
+    /// The key of each address that was asked for.
+    fn keys(&self) -> HashMap<String, String> {
+        self.server.log(|log| {
+            let keyed = log.requests.iter();
+            keyed
+                .filter_map(|(url, key)| Some((url.clone(), key.clone()?)))
+                .collect()
+        })
     }
 }
 

@@ -197,6 +197,11 @@ impl Look {
 
     /// A page.
     pub(crate) fn page(&self, title: &str, main: &str) -> Reply {
+        self.titled(&format!("{title} - {}", self.name), title, main)
+    }
+
+    /// A page with a title and another headline.
+    pub(crate) fn titled(&self, title: &str, headline: &str, main: &str) -> Reply {
         let Self {
             name,
             top,
@@ -204,9 +209,9 @@ impl Look {
             foot,
         } = self;
         Reply::html(format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title} - {name}</title>\
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
              <link rel=\"stylesheet\" href=\"/style.css\"></head>\n<body><header><a href=\"/\">{name}</a>\
-             <nav><ul>{top}</ul></nav></header>\n<main><h1>{title}</h1>\n{main}\n</main>\n\
+             <nav><ul>{top}</ul></nav></header>\n<main><h1>{headline}</h1>\n{main}\n</main>\n\
              <aside>{side}</aside>\n<footer>{foot}</footer></body></html>\n"
         ))
     }

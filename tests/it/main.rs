@@ -19,6 +19,7 @@
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `memory`: what does not grow.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
+//! - `trust`: small versions of the suites of `benches/trust.rs`, whose sites are `made_up`.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
@@ -81,6 +82,7 @@ mod library;
 mod pages;
 mod rules;
 mod traps;
+mod trust;
 mod weights;
 mod why;
 
@@ -109,6 +111,9 @@ mod steady;
 
 #[path = "../support/tls.rs"]
 mod tls_servers;
+
+#[path = "../../benches/trust/mod.rs"]
+mod made_up;
 
 #[path = "../support/web/mod.rs"]
 mod web;

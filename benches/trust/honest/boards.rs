@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::trust::site::{Ask, Look, Reply, Site, link, list, scaled};
-use crate::trust::text::Random;
+use crate::made_up::site::{Ask, Look, Reply, Site, link, list, scaled};
+use crate::made_up::text::Random;
 
 /// `/forum?page=N`, and threads that link themselves with `?page=1`.
 pub(crate) fn board(seed: u64, scale: f64) -> Site {
@@ -49,8 +49,9 @@ pub(crate) fn board(seed: u64, scale: f64) -> Site {
                 let title = Random::of(seed, &format!("title {it}")).phrase(6);
                 (format!("/showthread/{it}"), title)
             }));
-            let near = page.saturating_sub(2).max(1)..=(page + 2).min(lists);
-            html += &list(near.map(|it| (format!("/forum?page={it}"), it.to_string())));
+            if page < lists {
+                html += &link(&format!("/forum?page={}", page + 1), "older threads");
+            }
             return look.page("Forum", &html).good(format!("list {page}"));
         }
         let Some(thread) = ask.after("/showthread/").filter(|it| *it < threads) else {

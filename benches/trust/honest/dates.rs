@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::trust::site::{Ask, Look, Reply, Site, at, link, list, scaled};
-use crate::trust::text::Random;
+use crate::made_up::site::{Ask, Look, Reply, Site, at, link, list, scaled};
+use crate::made_up::text::Random;
 
 /// The date so many days after the first of January of a year, in years of twelve months of 28
 /// days, which every calendar has.

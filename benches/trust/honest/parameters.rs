@@ -1,7 +1,7 @@
 //! Parameters and names that nearly always make no difference.
 
-use crate::trust::site::{Ask, HOST, Look, Reply, Site, link, list, scaled};
-use crate::trust::text::Random;
+use crate::made_up::site::{Ask, HOST, Look, Reply, Site, link, list, scaled};
+use crate::made_up::text::Random;
 
 /// A page of its own.
 fn article(look: &Look, seed: u64, key: &str, links: &str) -> Reply {

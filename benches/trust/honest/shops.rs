@@ -1,7 +1,7 @@
 //! Shops: sold-out items, filters, sessions in links.
 
-use crate::trust::site::{Ask, Look, Reply, Site, link, list, scaled};
-use crate::trust::text::Random;
+use crate::made_up::site::{Ask, Look, Reply, Site, link, list, scaled};
+use crate::made_up::text::Random;
 
 /// What an item says of itself.
 fn item(look: &Look, seed: u64, number: usize, links: &str) -> Reply {
@@ -33,20 +33,15 @@ pub(crate) fn sold_out(seed: u64, scale: f64) -> Site {
         .collect();
     good.extend((0..lists).map(|it| (format!("list {it}"), format!("/category/{it}"))));
     let answer = move |ask: &Ask| match ask.path {
-        "/" => look.page(
-            "Welcome",
-            &(link("/outlet", "Outlet")
-                + &list((0..lists).map(|it| {
-                    (
-                        format!("/category/{it}"),
-                        Random::of(seed, &format!("category {it}")).phrase(2),
-                    )
-                }))),
-        ),
-        "/outlet" => look.page(
-            "Outlet",
-            &list((0..gone).map(|it| (format!("/item/{it}"), "An offer"))),
-        ),
+        "/" => look.page("Welcome", &link("/outlet", "Begin here")),
+        "/outlet" => {
+            let items = (0..gone).map(|it| (format!("/item/{it}"), "An offer".to_owned()));
+            let categories = (0..lists).map(|it| {
+                let title = Random::of(seed, &format!("category {it}")).phrase(2);
+                (format!("/category/{it}"), title)
+            });
+            look.page("Outlet", &list(items.chain(categories)))
+        }
         _ => {
             if let Some(number) = ask.after("/category/").filter(|it| *it < lists) {
                 let shown = gone + number * 100..(gone + number * 100 + 100).min(gone + count);

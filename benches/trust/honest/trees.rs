@@ -1,7 +1,7 @@
 //! Many pages that are alike: galleries, sections, shells, short references, one long list.
 
-use crate::trust::site::{Ask, Look, Reply, Site, link, list, scaled};
-use crate::trust::text::Random;
+use crate::made_up::site::{Ask, Look, Reply, Site, link, list, scaled};
+use crate::made_up::text::Random;
 
 /// Albums of forty photographs, each with a page of its own among the same words.
 pub(crate) fn gallery(seed: u64, scale: f64) -> Site {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::trust::site::{Ask, HOST, Look, Reply, Site, link, list, scaled};
-use crate::trust::text::Random;
+use crate::made_up::site::{Ask, HOST, Look, Reply, Site, link, list, scaled};
+use crate::made_up::text::Random;
 
 /// A manual in twenty versions. A page changes now and then; the newest two were rewritten.
 pub(crate) fn manual(seed: u64, scale: f64) -> Site {

@@ -1,8 +1,8 @@
 //! Addresses without end: soft 404s, paths and queries that grow, mirrors, searches.
 
-use super::{GOOD, beside, good_page, look, shelves};
-use crate::trust::site::{Ask, Look, Reply, Site, link, list};
-use crate::trust::text::Random;
+use super::{beside, good_page, look, shelves};
+use crate::made_up::site::{Ask, Look, Reply, Site, link, list};
+use crate::made_up::text::Random;
 
 /// Links to pages that nobody made, from the address of one.
 fn onward(seed: u64, ask: &Ask, count: usize) -> String {
@@ -17,8 +17,8 @@ fn onward(seed: u64, ask: &Ask, count: usize) -> String {
 }
 
 /// Whatever is asked is answered by a few words and some links, with status 200.
-pub(super) fn soft_short(seed: u64) -> Site {
-    beside(seed, "/lost-and-found", move |ask, _| {
+pub(super) fn soft_short(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/lost-and-found", move |ask, _| {
         let links = onward(seed, ask, 6);
         Reply::html(format!(
             "<html><head><title>Oops</title></head><body><h1>Page not found</h1><p>Try these:</p>{links}</body></html>"
@@ -27,16 +27,16 @@ pub(super) fn soft_short(seed: u64) -> Site {
 }
 
 /// The same, in the frame of the site and with an excuse.
-pub(super) fn soft_long(seed: u64) -> Site {
-    beside(seed, "/lost-and-found", move |ask, look| {
+pub(super) fn soft_long(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/lost-and-found", move |ask, look| {
         let excuse = Random::of(seed, "excuse").paragraphs(150);
         look.page("Not found", &(excuse + &onward(seed, ask, 6)))
     })
 }
 
 /// The same, repeating the address that was asked for.
-pub(super) fn soft_echo(seed: u64) -> Site {
-    beside(seed, "/lost-and-found", move |ask, look| {
+pub(super) fn soft_echo(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/lost-and-found", move |ask, look| {
         let words = ask.path.replace(['/', '-'], " ");
         let excuse = Random::of(seed, "excuse").paragraphs(40);
         let html = format!(
@@ -51,8 +51,8 @@ pub(super) fn soft_echo(seed: u64) -> Site {
 }
 
 /// Each page leads into folders of itself.
-pub(super) fn growing_path(seed: u64) -> Site {
-    beside(seed, "/files/", move |ask, look| {
+pub(super) fn growing_path(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/files/", move |ask, look| {
         if !ask.path.starts_with("/files/") {
             return Reply::missing();
         }
@@ -65,8 +65,8 @@ pub(super) fn growing_path(seed: u64) -> Site {
 }
 
 /// Each page adds parameters to its address.
-pub(super) fn growing_query(seed: u64) -> Site {
-    beside(seed, "/filter?a=1", move |ask, look| {
+pub(super) fn growing_query(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/filter?a=1", move |ask, look| {
         if ask.path != "/filter" {
             return Reply::missing();
         }
@@ -88,8 +88,8 @@ pub(super) fn growing_query(seed: u64) -> Site {
 }
 
 /// A list that can be shown in many ways, named in any order.
-pub(super) fn permutations(seed: u64) -> Site {
-    beside(seed, "/list?sort=name", move |ask, look| {
+pub(super) fn permutations(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/list?sort=name", move |ask, look| {
         if ask.path != "/list" {
             return Reply::missing();
         }
@@ -123,8 +123,8 @@ pub(super) fn permutations(seed: u64) -> Site {
 }
 
 /// Wrong relative links: any path that ends like a page shows it.
-pub(super) fn relative(seed: u64) -> Site {
-    beside(seed, "/shop/info/terms.html", move |ask, look| {
+pub(super) fn relative(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/shop/info/terms.html", move |ask, look| {
         let parts = ask.segments();
         let Some(file) = parts.last() else {
             return Reply::missing();
@@ -147,7 +147,7 @@ pub(super) fn relative(seed: u64) -> Site {
 }
 
 /// The whole site again below `/mirror`, and in it again.
-pub(super) fn mirror(seed: u64) -> Site {
+pub(super) fn mirror(seed: u64, good: usize) -> Site {
     let look = look(seed);
     let answer = move |ask: &Ask| {
         let mut path = ask.path;
@@ -162,26 +162,26 @@ pub(super) fn mirror(seed: u64) -> Site {
         let with = |path: &str| format!("{prefix}{path}");
         let way = link(&with("/mirror/"), "mirror");
         if matches!(path, "/" | "") {
-            return shelves(&look, GOOD, None, &with, &way);
+            return shelves(&look, good, None, &with, &way);
         }
         let inner = Ask { path, ..*ask };
-        if let Some(shelf) = inner.after("/shelf/").filter(|it| *it < GOOD / 50) {
-            return shelves(&look, GOOD, Some(shelf), &with, &way);
+        if let Some(shelf) = inner.after("/shelf/").filter(|it| *it < good.div_ceil(50)) {
+            return shelves(&look, good, Some(shelf), &with, &way);
         }
-        match inner.after("/good/").filter(|it| *it < GOOD) {
+        match inner.after("/good/").filter(|it| *it < good) {
             Some(number) => good_page(&look, seed, number, &way),
             None => Reply::missing(),
         }
     };
     let mut site =
-        Site::new(answer).good((0..GOOD).map(|it| (it.to_string(), format!("/good/{it}"))));
-    site.cap = 6_000;
+        Site::new(answer).good((0..good).map(|it| (it.to_string(), format!("/good/{it}"))));
+    site.cap = good * 12;
     site
 }
 
 /// Searches that find nothing and propose others.
-pub(super) fn searches(seed: u64) -> Site {
-    beside(seed, "/search?q=help", move |ask, look| {
+pub(super) fn searches(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/search?q=help", move |ask, look| {
         let Some(asked) = ask.get("q").filter(|_| ask.path == "/search") else {
             return Reply::missing();
         };
@@ -198,8 +198,8 @@ pub(super) fn searches(seed: u64) -> Site {
 }
 
 /// A table of good pages that can be sorted by each column, on pages of ten.
-pub(super) fn sorted(seed: u64) -> Site {
-    beside(seed, "/table", move |ask, look| {
+pub(super) fn sorted(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/table", move |ask, look| {
         if ask.path != "/table" {
             return Reply::missing();
         }
@@ -208,7 +208,7 @@ pub(super) fn sorted(seed: u64) -> Site {
             ask.get("sort").unwrap_or("id"),
         );
         let descends = ask.get("dir") == Some("desc");
-        let mut order: Vec<usize> = (0..GOOD).collect();
+        let mut order: Vec<usize> = (0..good).collect();
         Random::of(seed, sort).shuffle(&mut order);
         if descends {
             order.reverse();
@@ -225,7 +225,7 @@ pub(super) fn sorted(seed: u64) -> Site {
             html += &link(&format!("/table?sort={column}&dir=desc"), column);
         }
         let dir = if descends { "desc" } else { "asc" };
-        if page < GOOD / 10 {
+        if page < good / 10 {
             html += &link(
                 &format!("/table?sort={sort}&dir={dir}&page={}", page + 1),
                 "next",
@@ -236,8 +236,8 @@ pub(super) fn sorted(seed: u64) -> Site {
 }
 
 /// Endless pages of random words: only a budget ends them.
-pub(super) fn words(seed: u64) -> Site {
-    let mut site = beside(seed, "/words/start", move |ask: &Ask, look: &Look| {
+pub(super) fn words(seed: u64, good: usize) -> Site {
+    let mut site = beside(seed, good, "/words/start", move |ask: &Ask, look: &Look| {
         if !ask.path.starts_with("/words/") {
             return Reply::missing();
         }
@@ -247,6 +247,7 @@ pub(super) fn words(seed: u64) -> Site {
         let links = (0..4).map(|_| (format!("/words/{}", random.slug(2)), random.word()));
         look.page(&title, &(text + &list(links)))
     });
-    "[traps]\nmax_pages_per_host = 3000\n".clone_into(&mut site.settings);
+    site.cap = 6_000;
+    "traps.max_pages_per_host = 3000\n".clone_into(&mut site.settings);
     site
 }

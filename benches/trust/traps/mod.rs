@@ -15,18 +15,31 @@ pub(crate) const GOOD: usize = 500;
 pub(crate) struct Bound {
     /// Requests until all good pages were fetched, at most.
     pub(crate) good_within: usize,
-    /// Requests in all, at most.
-    pub(crate) requests: usize,
+    /// Requests in all, at most: so many for each good page, and so many more.
+    pub(crate) per_good: f64,
+    pub(crate) beside: usize,
+}
+
+impl Bound {
+    /// Requests in all, at most, with so many good pages.
+    pub(crate) fn requests(&self, good: usize) -> usize {
+        (good as f64 * self.per_good) as usize + self.beside
+    }
+}
+
+const fn bound(good_within: usize, per_good: f64, beside: usize) -> Bound {
+    Bound {
+        good_within,
+        per_good,
+        beside,
+    }
 }
 
 /// The bound of most traps.
-const USUAL: Bound = Bound {
-    good_within: 1_200,
-    requests: GOOD * 11 / 10 + 300,
-};
+const USUAL: Bound = bound(1_200, 1.1, 300);
 
-/// Makes a site from a seed.
-pub(crate) type Make = fn(u64) -> Site;
+/// Makes a site from a seed, with so many good pages.
+pub(crate) type Make = fn(u64, usize) -> Site;
 
 /// The kinds, what makes a site of each from a seed, and what is expected.
 pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
@@ -35,26 +48,8 @@ pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
     ("soft404-echo", (endless::soft_echo, USUAL)),
     ("session-path", (sessions::path, USUAL)),
     ("session-query", (sessions::query, USUAL)),
-    (
-        "session-5000",
-        (
-            sessions::large,
-            Bound {
-                good_within: 7_000,
-                requests: 5_500,
-            },
-        ),
-    ),
-    (
-        "www-same",
-        (
-            sessions::www,
-            Bound {
-                good_within: 1_400,
-                requests: 1_200,
-            },
-        ),
-    ),
+    ("session-5000", (sessions::large, bound(7_000, 1.1, 110))),
+    ("www-same", (sessions::www, bound(1_400, 1.2, 25))),
     ("calendar", (walks::calendar, USUAL)),
     ("calendar-path", (walks::calendar_path, USUAL)),
     ("offset", (walks::offset, USUAL)),
@@ -70,34 +65,16 @@ pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
     ("login", (sessions::login, USUAL)),
     (
         "print-reply",
-        (
-            sessions::print_reply,
-            Bound {
-                good_within: 1_500,
-                requests: GOOD * 11 / 10 + 600,
-            },
-        ),
+        (sessions::print_reply, bound(1_500, 1.1, 600)),
     ),
     (
         "facets",
         (
-            |seed| super::honest::shops::facets(seed, 1.0),
-            Bound {
-                good_within: 10_000,
-                requests: 20_000,
-            },
+            |seed, good| super::honest::shops::facets(seed, good as f64 / GOOD as f64),
+            bound(10_000, 0.0, 20_000),
         ),
     ),
-    (
-        "words",
-        (
-            endless::words,
-            Bound {
-                good_within: 1_200,
-                requests: 4_000,
-            },
-        ),
-    ),
+    ("words", (endless::words, bound(1_200, 0.0, 4_000))),
 ];
 
 /// The frame of the sites with traps.
@@ -142,6 +119,7 @@ fn shelves(
 /// A site of good pages, each of which links the trap too; what is not of them is the trap's.
 fn beside(
     seed: u64,
+    good: usize,
     entry: &'static str,
     trap: impl Fn(&Ask, &Look) -> Reply + Send + Sync + 'static,
 ) -> Site {
@@ -151,15 +129,15 @@ fn beside(
         let way = link(entry, "more");
         if ask.query.is_empty() {
             if ask.path == "/" {
-                return shelves(&look, GOOD, None, &own, &way);
+                return shelves(&look, good, None, &own, &way);
             }
             if ask.path == "/about" {
                 return look.page("About", &Random::of(seed, "about").paragraphs(80));
             }
-            if let Some(shelf) = ask.after("/shelf/").filter(|it| *it < GOOD / 50) {
-                return shelves(&look, GOOD, Some(shelf), &own, &way);
+            if let Some(shelf) = ask.after("/shelf/").filter(|it| *it < good.div_ceil(50)) {
+                return shelves(&look, good, Some(shelf), &own, &way);
             }
-            if let Some(number) = ask.after("/good/").filter(|it| *it < GOOD) {
+            if let Some(number) = ask.after("/good/").filter(|it| *it < good) {
                 return good_page(&look, seed, number, &way);
             }
         }
@@ -169,7 +147,7 @@ fn beside(
         trap(ask, &look)
     };
     let mut site =
-        Site::new(answer).good((0..GOOD).map(|it| (it.to_string(), format!("/good/{it}"))));
-    site.cap = 6_000;
+        Site::new(answer).good((0..good).map(|it| (it.to_string(), format!("/good/{it}"))));
+    site.cap = good * 12;
     site
 }

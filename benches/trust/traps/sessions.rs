@@ -1,24 +1,24 @@
 //! Sessions in addresses, second names, and pages that stand beside each page.
 
-use super::{GOOD, beside, good_page, look, shelves};
-use crate::trust::site::{Ask, HOST, Reply, Site, link, list};
-use crate::trust::text::Random;
+use super::{beside, good_page, look, shelves};
+use crate::made_up::site::{Ask, HOST, Reply, Site, link, list};
+use crate::made_up::text::Random;
 
 /// A session in the path, another at each request.
-pub(super) fn path(seed: u64) -> Site {
-    in_links(seed, GOOD, |session, path| format!("/S({session}){path}"))
+pub(super) fn path(seed: u64, good: usize) -> Site {
+    in_links(seed, good, |session, path| format!("/S({session}){path}"))
 }
 
 /// A session in the query, another at each request.
-pub(super) fn query(seed: u64) -> Site {
-    in_links(seed, GOOD, |session, path| {
+pub(super) fn query(seed: u64, good: usize) -> Site {
+    in_links(seed, good, |session, path| {
         format!("{path}?visit={session}")
     })
 }
 
 /// The same on a site of 5,000 pages.
-pub(super) fn large(seed: u64) -> Site {
-    in_links(seed, 4_900, |session, path| {
+pub(super) fn large(seed: u64, good: usize) -> Site {
+    in_links(seed, good * 10 - good / 5, |session, path| {
         format!("{path}?visit={session}")
     })
 }
@@ -61,9 +61,9 @@ fn in_links(seed: u64, count: usize, form: fn(&str, &str) -> String) -> Site {
 }
 
 /// Two names that show the same pages.
-pub(super) fn www(seed: u64) -> Site {
+pub(super) fn www(seed: u64, good: usize) -> Site {
     let look = look(seed);
-    let count = 980;
+    let count = good * 2 - good / 25;
     let answer = move |ask: &Ask| {
         let own = |path: &str| path.to_owned();
         if ask.path == "/" {
@@ -87,7 +87,7 @@ pub(super) fn www(seed: u64) -> Site {
 }
 
 /// A form to log in that is told where to return to, at each page.
-pub(super) fn login(seed: u64) -> Site {
+pub(super) fn login(seed: u64, good: usize) -> Site {
     let look = look(seed);
     let answer = move |ask: &Ask| {
         let own = |path: &str| path.to_owned();
@@ -96,12 +96,12 @@ pub(super) fn login(seed: u64) -> Site {
             "log in",
         );
         if ask.path == "/" {
-            return shelves(&look, GOOD, None, &own, &way);
+            return shelves(&look, good, None, &own, &way);
         }
-        if let Some(shelf) = ask.after("/shelf/").filter(|it| *it < GOOD / 50) {
-            return shelves(&look, GOOD, Some(shelf), &own, &way);
+        if let Some(shelf) = ask.after("/shelf/").filter(|it| *it < good.div_ceil(50)) {
+            return shelves(&look, good, Some(shelf), &own, &way);
         }
-        if let Some(number) = ask.after("/good/").filter(|it| *it < GOOD) {
+        if let Some(number) = ask.after("/good/").filter(|it| *it < good) {
             return good_page(&look, seed, number, &way);
         }
         if ask.path == "/login" {
@@ -114,16 +114,16 @@ pub(super) fn login(seed: u64) -> Site {
         Reply::missing()
     };
     let mut site =
-        Site::new(answer).good((0..GOOD).map(|it| (it.to_string(), format!("/good/{it}"))));
-    site.cap = 6_000;
+        Site::new(answer).good((0..good).map(|it| (it.to_string(), format!("/good/{it}"))));
+    site.cap = good * 12;
     site
 }
 
 /// A print view and a form to answer beside each page.
-pub(super) fn print_reply(seed: u64) -> Site {
-    beside(seed, "/print/0", move |ask, look| {
-        if let Some(number) = ask.after("/print/").filter(|it| *it < GOOD) {
-            let next = link(&format!("/print/{}", (number + 1) % GOOD), "print the next")
+pub(super) fn print_reply(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/print/0", move |ask, look| {
+        if let Some(number) = ask.after("/print/").filter(|it| *it < good) {
+            let next = link(&format!("/print/{}", (number + 1) % good), "print the next")
                 + &link(&format!("/good/{number}?reply=1"), "answer");
             let mut reply = good_page(look, seed, number, &next);
             reply.body = reply

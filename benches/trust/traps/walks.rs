@@ -1,36 +1,41 @@
 //! Pages that lead to a next one for ever.
 
 use super::beside;
-use crate::trust::site::{Reply, Site, link, list};
-use crate::trust::text::Random;
+use crate::made_up::site::{Reply, Site, link, list};
+use crate::made_up::text::Random;
 
 /// Months without end, and without events.
-pub(super) fn calendar(seed: u64) -> Site {
-    beside(seed, "/calendar?year=2024&month=5", move |ask, look| {
-        let (Some(year), Some(month)) = (ask.number("year"), ask.number("month")) else {
-            return Reply::missing();
-        };
-        let at = year * 12 + month - 1;
-        let days: String = (1..=30).map(|it| format!("<td>{it}</td>")).collect();
-        let near = [at.saturating_sub(1), at + 1].map(|it| {
-            (
-                format!("/calendar?year={}&month={}", it / 12, it % 12 + 1),
-                "another month",
+pub(super) fn calendar(seed: u64, good: usize) -> Site {
+    beside(
+        seed,
+        good,
+        "/calendar?year=2024&month=5",
+        move |ask, look| {
+            let (Some(year), Some(month)) = (ask.number("year"), ask.number("month")) else {
+                return Reply::missing();
+            };
+            let at = year * 12 + month - 1;
+            let days: String = (1..=30).map(|it| format!("<td>{it}</td>")).collect();
+            let near = [at.saturating_sub(1), at + 1].map(|it| {
+                (
+                    format!("/calendar?year={}&month={}", it / 12, it % 12 + 1),
+                    "another month",
+                )
+            });
+            look.page(
+                &format!("Calendar {year}-{month:02}"),
+                &format!(
+                    "<table><tr>{days}</tr></table><p>No events are planned.</p>{}",
+                    list(near)
+                ),
             )
-        });
-        look.page(
-            &format!("Calendar {year}-{month:02}"),
-            &format!(
-                "<table><tr>{days}</tr></table><p>No events are planned.</p>{}",
-                list(near)
-            ),
-        )
-    })
+        },
+    )
 }
 
 /// Days without end, in the path; months and years besides.
-pub(super) fn calendar_path(seed: u64) -> Site {
-    beside(seed, "/events/2024/05/12/", move |ask, look| {
+pub(super) fn calendar_path(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/events/2024/05/12/", move |ask, look| {
         let numbers: Vec<usize> = ask
             .segments()
             .iter()
@@ -64,8 +69,8 @@ pub(super) fn calendar_path(seed: u64) -> Site {
 }
 
 /// A list that goes on after its end, by ten.
-pub(super) fn offset(seed: u64) -> Site {
-    beside(seed, "/results?offset=0", move |ask, look| {
+pub(super) fn offset(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/results?offset=0", move |ask, look| {
         let Some(offset) = ask.number("offset") else {
             return Reply::missing();
         };
@@ -81,8 +86,8 @@ pub(super) fn offset(seed: u64) -> Site {
 }
 
 /// Pages whose text is a number that grows at each request.
-pub(super) fn counter(seed: u64) -> Site {
-    beside(seed, "/visit/1", move |ask, look| {
+pub(super) fn counter(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/visit/1", move |ask, look| {
         let Some(number) = ask.after("/visit/") else {
             return Reply::missing();
         };
@@ -103,8 +108,8 @@ pub(super) fn counter(seed: u64) -> Site {
 }
 
 /// A page that links itself with a number that is new at each request.
-pub(super) fn refresh(seed: u64) -> Site {
-    beside(seed, "/now?t=0", move |ask, look| {
+pub(super) fn refresh(seed: u64, good: usize) -> Site {
+    beside(seed, good, "/now?t=0", move |ask, look| {
         if ask.path != "/now" {
             return Reply::missing();
         }
