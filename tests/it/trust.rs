@@ -26,6 +26,10 @@ const NOT_YET: &[&str] = &[
     "searches",
     "login",
     "print-reply",
+    "suggestions",
+    "prefixes",
+    "tags",
+    "redirects",
 ];
 
 /// Kinds that mean something at their full size only.

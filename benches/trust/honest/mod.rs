@@ -3,6 +3,7 @@
 
 mod boards;
 mod dates;
+mod others;
 mod parameters;
 pub(crate) mod shops;
 mod trees;
@@ -45,4 +46,10 @@ pub(crate) const KINDS: &[(&str, Make)] = &[
     ("languages", wikis::languages),
     ("wiki", wikis::wiki),
     ("wordpress", wikis::wordpress),
+    ("hex-ids", others::hex_ids),
+    ("cursor", others::cursor),
+    ("repository", others::repository),
+    ("weather", others::weather),
+    ("profiles", others::profiles),
+    ("views", others::views),
 ];

@@ -1,6 +1,7 @@
 //! Traps beside good pages, which must end by themselves and keep nothing from them.
 
 mod endless;
+mod others;
 mod sessions;
 mod walks;
 
@@ -63,6 +64,12 @@ pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
     ("searches", (endless::searches, USUAL)),
     ("sorted", (endless::sorted, USUAL)),
     ("login", (sessions::login, USUAL)),
+    ("last-page", (others::last_page, USUAL)),
+    ("suggestions", (others::suggestions, USUAL)),
+    ("tags", (others::tags, USUAL)),
+    ("redirects", (others::redirects, USUAL)),
+    ("prefixes", (others::prefixes, USUAL)),
+    ("exports", (others::exports, USUAL)),
     (
         "print-reply",
         (sessions::print_reply, bound(1_500, 1.1, 600)),
