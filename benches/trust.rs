@@ -70,6 +70,7 @@ fn wanted() -> Result<Wanted, String> {
             patience: Duration::from_mins(10),
             keep: false,
             settings: String::new(),
+            asks_why: false,
         },
     };
     let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
@@ -88,6 +89,7 @@ fn wanted() -> Result<Wanted, String> {
                 wanted.runner.settings.push_str(&value()?);
                 wanted.runner.settings.push('\n');
             }
+            "--why" => wanted.runner.asks_why = true,
             "--json" => wanted.json = true,
             option if option.starts_with('-') => return Err(format!("no option {option}")),
             word => words.push(word.to_owned()),
@@ -158,6 +160,9 @@ fn honest(wanted: &Wanted) -> bool {
                 crawl.seconds
             ),
         );
+        for reason in &crawl.reasons {
+            say(wanted, reason);
+        }
         tell(
             wanted,
             &json!({

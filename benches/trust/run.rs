@@ -26,6 +26,8 @@ pub(crate) struct Runner {
     pub(crate) keep: bool,
     /// More lines of each configuration file.
     pub(crate) settings: String,
+    /// Whether `gleaner why` is asked about some of what is lost.
+    pub(crate) asks_why: bool,
 }
 
 /// A crawl that was run.
@@ -38,6 +40,8 @@ pub(crate) struct Crawl {
     pub(crate) summary: Value,
     /// Verdict and original of each page, by URL.
     pub(crate) verdicts: HashMap<String, (String, Option<String>)>,
+    /// What `gleaner why` says of some pages that are lost.
+    pub(crate) reasons: Vec<String>,
 }
 
 impl Crawl {
@@ -53,12 +57,7 @@ impl Crawl {
 
     /// The good pages that were never asked for.
     pub(crate) fn lost(&self) -> Vec<(String, String)> {
-        self.server.log(|log| {
-            let good = self.server.site().good.iter();
-            good.filter(|it| !log.shown.contains_key(&it.0))
-                .cloned()
-                .collect()
-        })
+        self.server.lost()
     }
 
     /// After how many requests all good pages that were asked for at all had been.
@@ -176,6 +175,11 @@ impl Runner {
         let seconds = start.elapsed().as_secs_f64();
         let summary = fs::read_to_string(place.join("stdout")).unwrap_or_default();
         let verdicts = self.verdicts(&data);
+        let reasons = if self.asks_why {
+            self.reasons(&data, &server)
+        } else {
+            Vec::new()
+        };
         if !self.keep {
             let _ = fs::remove_dir_all(&place);
         }
@@ -185,7 +189,26 @@ impl Runner {
             code,
             summary: serde_json::from_str(&summary).unwrap_or(Value::Null),
             verdicts,
+            reasons,
         }
+    }
+
+    /// What `gleaner why` says of the first and the last page that is lost.
+    fn reasons(&self, data: &Path, server: &Server) -> Vec<String> {
+        let lost = server.lost();
+        let shown = lost.first().into_iter().chain(lost.iter().skip(1).last());
+        let mut reasons = Vec::new();
+        for (_, url) in shown {
+            let mut command = self.command(&["why", url, "--data-dir"]);
+            if let Ok(output) = command.arg(data).output() {
+                reasons.push(
+                    String::from_utf8_lossy(&output.stdout)
+                        .trim_end()
+                        .to_owned(),
+                );
+            }
+        }
+        reasons
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

@@ -60,6 +60,16 @@ impl Server {
         &self.shared.site
     }
 
+    /// The good pages that were never asked for.
+    pub(crate) fn lost(&self) -> Vec<(String, String)> {
+        self.log(|log| {
+            let good = self.site().good.iter();
+            good.filter(|it| !log.shown.contains_key(&it.0))
+                .cloned()
+                .collect()
+        })
+    }
+
     /// Looks at what was asked so far.
     pub(crate) fn log<T>(&self, look: impl FnOnce(&Log) -> T) -> T {
         let log = self.shared.log.lock();

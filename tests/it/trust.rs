@@ -46,6 +46,7 @@ fn runner(directory: &tempfile::TempDir) -> Runner {
         patience: Duration::from_mins(1),
         keep: false,
         settings: String::new(),
+        asks_why: false,
     }
 }
 
