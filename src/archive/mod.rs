@@ -7,11 +7,12 @@
 //! acknowledged byte.
 //!
 //! Read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind), `segment.rs`
-//! (one file), `encode.rs` (bytes), `reader.rs` (reading back).
+//! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates).
 
 mod encode;
 mod id;
 mod memory;
+mod pack;
 mod reader;
 mod record;
 mod segment;
@@ -24,9 +25,12 @@ use serde::{Deserialize, Serialize};
 
 pub use id::{Digest, RecordId};
 pub use memory::MemoryArchive;
+pub use pack::{
+    MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,
+};
 pub use reader::{Limits, ReadRecord, SegmentReader, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
-pub use store_policy::StorePolicy;
+pub use store_policy::{DuplicateBodies, StorePolicy};
 pub use warc::{Recovery, WarcArchive, WarcOptions};
 
 /// The result of the functions of this room.

@@ -64,6 +64,13 @@ impl ReadRecord {
         self.block.split_at_checked(end)
     }
 
+    /// Returns `true` for a revisit record that refers to the same payload, byte for byte. Its
+    /// block is then the head of a response with that payload.
+    pub fn has_identical_payload(&self) -> bool {
+        let profile = self.header("WARC-Profile").unwrap_or_default();
+        profile.ends_with("/identical-payload-digest")
+    }
+
     /// Tells whether the block matches the SHA-256 digest in the header. Returns `None` if the
     /// header has no digest, or one of another algorithm.
     pub fn block_is_intact(&self) -> Option<bool> {

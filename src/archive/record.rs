@@ -251,6 +251,27 @@ impl Record {
         }
     }
 
+    /// Creates a record with a pack of bodies: metadata that accompanies the visits that its index
+    /// names. It has no target of its own.
+    pub fn of_pack(date: Timestamp, pack: Vec<u8>) -> Record {
+        let capture = Capture {
+            target: "",
+            date,
+            ip: None,
+            protocols: &[],
+        };
+        Record {
+            target: None,
+            ..Record::about(
+                RecordKind::Metadata,
+                &capture,
+                Vec::new(),
+                "application/vnd.gleaner.bodies",
+                pack,
+            )
+        }
+    }
+
     /// Creates the record that opens the segment `filename`. WARC archives write it themselves.
     pub fn warcinfo(
         id: RecordId,

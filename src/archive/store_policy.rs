@@ -14,3 +14,18 @@ pub enum StorePolicy {
     /// Every body.
     All,
 }
+
+/// What is kept of the body of a duplicate in other bytes, if [`StorePolicy`] leaves it out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DuplicateBodies {
+    /// The difference from its original, from which it can be rebuilt, and its main text.
+    #[default]
+    Delta,
+    /// Its main text.
+    Text,
+    /// Nothing.
+    None,
+    /// Everything, as a response.
+    Full,
+}

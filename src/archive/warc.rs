@@ -8,7 +8,7 @@
 //! one process at a time may write to a directory; the engine's lock ensures that.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -22,6 +22,9 @@ use super::{Archive, Error, Location, Result, Tail};
 /// Upper estimate of what header and gzip framing add to a block, in bytes; used to decide whether
 /// an append still fits into the segment. A header without long URIs has about 700 bytes.
 const RECORD_OVERHEAD: u64 = 1024;
+
+/// Directory of the archive of texts in a data directory, and the prefix of its files.
+const TEXTS: &str = "texts";
 
 /// Where and how records are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,26 @@ impl WarcOptions {
             compression: 6,
             info: Vec::new(),
         }
+    }
+
+    /// Returns the default options for the pages of the crawl in a data directory.
+    pub fn pages_of(data: &Path) -> Self {
+        Self::new(data.join("warc"))
+    }
+
+    /// Returns the default options for the archive of texts of the crawl in a data directory.
+    pub fn texts_of(data: &Path) -> Self {
+        Self {
+            prefix: TEXTS.to_owned(),
+            ..Self::new(data.join(TEXTS))
+        }
+    }
+
+    /// Returns the path of a file of either archive of the crawl in a data directory.
+    pub fn path_of(data: &Path, file: &str) -> PathBuf {
+        let is_of_texts = Self::texts_of(data).segment_number(file).is_some();
+        let directory = if is_of_texts { TEXTS } else { "warc" };
+        data.join(directory).join(file)
     }
 
     /// Returns the path of segment `number`.
@@ -406,7 +429,6 @@ impl Archive for WarcArchive {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::super::Capture;
     use super::*;

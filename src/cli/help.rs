@@ -7,14 +7,16 @@ use clap::Command;
 
 /// The headings, and the commands under each.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Crawl", &["demo", "crawl", "daemon", "retry"]),
+    ("Crawl", &["demo", "crawl", "daemon", "retry", "restore"]),
     (
         "Control a running crawl",
         &["pause", "resume", "stop", "seeds"],
     ),
     (
         "Inspect a crawl, running or not",
-        &["status", "pages", "why", "dups", "similar", "report"],
+        &[
+            "status", "pages", "why", "show", "dups", "similar", "report",
+        ],
     ),
     (
         "Work with URLs and pages",

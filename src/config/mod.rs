@@ -31,7 +31,7 @@ pub use urls::{UrlRuleSettings, UrlSettings};
 pub use crate::units::{Size, Span};
 
 use crate::dedup::Rule;
-use crate::engine::{ArchiveOptions, Options, StorePolicy};
+use crate::engine::{ArchiveOptions, DuplicateBodies, Options, StorePolicy};
 use crate::fetch::{FetchOptions, FetchOverrides};
 use crate::frontier::{
     CrawlPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, SeenOptions,
@@ -106,6 +106,9 @@ impl Default for RevisitSettings {
 pub struct ArchiveSettings {
     /// Which bodies are stored: unique, exact-only or all.
     pub store: StorePolicy,
+    /// What is kept of the body of a duplicate in other bytes, if it is left out: delta, text, none
+    /// or full.
+    pub duplicate_bodies: DuplicateBodies,
     /// Whether bodies that are neither HTML nor text are stored.
     pub other_types: bool,
     /// Size at which a new WARC file is started.
@@ -122,6 +125,7 @@ impl Default for ArchiveSettings {
     fn default() -> Self {
         Self {
             store: StorePolicy::default(),
+            duplicate_bodies: DuplicateBodies::default(),
             other_types: true,
             max_file: Size(1_000_000_000),
             compression: 6,
@@ -211,6 +215,7 @@ impl Config {
             rules: dedup::rules(self.dedup, &self.dedup_rules),
             archive: ArchiveOptions {
                 store: self.archive.store,
+                duplicate_bodies: self.archive.duplicate_bodies,
                 other_types: self.archive.other_types,
                 max_segment_bytes: self.archive.max_file.0,
                 compression: self.archive.compression,

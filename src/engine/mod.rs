@@ -34,8 +34,8 @@ pub mod rehearsal;
 #[doc(hidden)]
 pub mod study;
 
-pub use crate::archive::StorePolicy;
-pub use again::{retry, retry_classes};
+pub use crate::archive::{DuplicateBodies, StorePolicy};
+pub use again::{RestoreFilter, Restored, body_place, restore, retry, retry_classes};
 pub use crawl::Crawl;
 pub use error::Error;
 #[doc(hidden)]
@@ -54,7 +54,10 @@ pub use ring::scheduler::Ending;
 pub use summary::{HostFigures, Summary};
 pub use view::{StoppedCrawl, View};
 
-pub use crate::journal::{Digests, LogError, LogLine, PageLine, Position, RecordPlace, Texts};
+pub use crate::journal::{
+    Bodies, BodyError, BodyPlace, Content, Digests, LogError, LogLine, PageLine, Position,
+    RecordPlace, Texts,
+};
 pub use crate::rows::{
     Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,
 };

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::failpoint::Failpoint;
-use crate::archive::StorePolicy;
+use crate::archive::{DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
 use crate::fetch::FetchOptions;
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
@@ -130,6 +130,8 @@ impl From<&Options> for LiveOptions {
 pub struct ArchiveOptions {
     /// Which bodies are kept.
     pub store: StorePolicy,
+    /// What is kept of the body of a duplicate in other bytes, if it is left out.
+    pub duplicate_bodies: DuplicateBodies,
     /// Keeps bodies that are neither HTML nor text.
     pub other_types: bool,
     /// Size of a file, in bytes, at which the next one is begun.

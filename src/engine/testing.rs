@@ -17,7 +17,7 @@ use super::ring::analysts::Analysts;
 use super::ring::reading::Reader;
 use super::view::View;
 use super::visit::{Analysed, Entry, Fetched, Seeds};
-use crate::archive::{self, StorePolicy};
+use crate::archive::{self, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome, Reservation};
 use crate::frontier::{
@@ -61,6 +61,7 @@ pub(crate) fn options() -> Options {
         page: PageOptions::default(),
         archive: ArchiveOptions {
             store: StorePolicy::Unique,
+            duplicate_bodies: DuplicateBodies::default(),
             other_types: true,
             max_segment_bytes: 1 << 30,
             compression: 1,

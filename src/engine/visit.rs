@@ -12,7 +12,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dedup::{Document, Fingerprints, Ineligible, Signature, Tier, Verdict};
+use crate::archive::PackedBody;
+use crate::dedup::{Document, Fingerprints, Ineligible, Signature, Stored, Tier, Verdict};
 use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
 use crate::page::sitemap::EntryKind;
@@ -112,11 +113,22 @@ pub struct Judged<'a> {
     pub same_payload: Option<Arc<Document>>,
     /// Whether the body is kept, if a rule decides that; otherwise the archive's policy does.
     pub keep: Option<bool>,
+    /// What is kept of the body of a duplicate whose body is not stored.
+    pub body: Option<Box<KeptBody>>,
     /// The page record, if the page was visited before.
     pub previous: Option<Box<PageRecord>>,
     /// Set if the server sent 304, but the page is no longer what its validators stood for, so it
     /// has to be requested unconditionally.
     pub must_be_whole: bool,
+}
+
+/// What is kept of the body of a duplicate, until its records have their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptBody {
+    /// The body; its visit's record is filled in when that is known.
+    pub packed: PackedBody,
+    /// The response that it is a delta against, if it is one.
+    pub base: Option<Stored>,
 }
 
 impl Analysed {

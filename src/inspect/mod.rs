@@ -9,6 +9,7 @@ mod why;
 
 mod clusters;
 mod report;
+mod shown;
 mod similar;
 
 mod hosts;
@@ -27,6 +28,7 @@ pub use feed::{Feed, Outlook};
 pub use hosts::{HostNow, HostsNow};
 pub use learned::{Learned, LearnedAlias, LearnedRule};
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};
+pub use shown::Shown;
 pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
 pub use why::{AdmissionNow, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
@@ -45,6 +47,11 @@ pub const MAX_LISTED: usize = 100;
 pub enum Question {
     /// What happened to a URL?
     Why {
+        /// The URL, in any of its forms.
+        url: String,
+    },
+    /// Where is the body of a page?
+    Show {
         /// The URL, in any of its forms.
         url: String,
     },
@@ -77,6 +84,11 @@ pub enum Question {
 pub enum Answer {
     /// What happened to the URL.
     Why(Box<Why>),
+    /// Where the body is.
+    Show {
+        /// `None` if the URL was never visited.
+        found: Option<Shown>,
+    },
     /// Some of the clusters, and where the next part begins.
     Dups(Dups),
     /// The results of deduplication.
@@ -106,6 +118,9 @@ impl Question {
 pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
     Ok(match question {
         Question::Why { url } => Answer::Why(Box::new(why::why(view, url)?)),
+        Question::Show { url } => Answer::Show {
+            found: shown::shown(view, url)?,
+        },
         Question::Dups { from } => Answer::Dups(clusters::dups(view, from.as_ref())?),
         Question::Report(shown) => Answer::Report(Box::new(report::report(view, *shown)?)),
         Question::Similar { subject, limit } => Answer::Similar {

@@ -4,12 +4,16 @@
 //! Written by the committer; read by whoever follows a crawl, also from another process.
 
 mod acknowledged;
+mod bodies;
+mod content;
 mod fetch_log;
 mod page_line;
 mod position;
 mod texts;
 
 pub use acknowledged::{Acknowledged, AcknowledgedFile};
+pub use bodies::{Bodies, BodyError, BodyPlace};
+pub use content::Content;
 pub use fetch_log::{FetchLog, LogError, LogLine, current_path, full_path};
 pub use page_line::{Digests, PageLine, RecordPlace};
 pub use position::Position;

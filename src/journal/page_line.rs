@@ -2,6 +2,8 @@
 //! in the archive. It is made while the visit is judged; the places are filled in when its records
 //! are appended. `gleaner pages` reads it back.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{Location, RecordKind, WarcOptions};
@@ -82,6 +84,14 @@ impl RecordPlace {
             file: WarcOptions::new("").segment_name(location.segment),
             offset: location.offset,
             length: location.length,
+        }
+    }
+
+    /// Returns the place of a main text in the archive of texts.
+    pub fn of_text(location: &Location) -> Self {
+        Self {
+            file: WarcOptions::texts_of(Path::new("")).segment_name(location.segment),
+            ..Self::of(RecordKind::Conversion, location)
         }
     }
 

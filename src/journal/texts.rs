@@ -1,18 +1,19 @@
-//! The main text of a page, read back from the archive: either stored as a conversion record, or
-//! extracted again from the response. Extraction reads no clock and no settings except its bounds,
-//! so it gives what the crawl saw.
+//! The main text of a page, read back: either stored as a conversion record, which earlier
+//! versions put among the pages, or extracted again from the response. Extraction reads no clock
+//! and no settings except its bounds, so it gives what the crawl saw.
 
 use std::path::{Path, PathBuf};
 
+use super::content::{Content, values};
 use super::page_line::{PageLine, RecordPlace};
-use crate::archive::{self, Limits, ReadRecord, RecordKind, SegmentReader};
+use crate::archive::{self, Limits, ReadRecord, RecordKind, SegmentReader, WarcOptions};
 use crate::fetch::{self, DecodeBounds};
 use crate::page::{self, BodyKind, Page, PageOptions, charset};
-use crate::url::{self, Canonicalizer, Identity, Secret};
+use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
 /// Reads texts from an archive.
 pub struct Texts {
-    directory: PathBuf,
+    data: PathBuf,
     options: PageOptions,
     decoding: DecodeBounds,
     identity: Identity,
@@ -23,7 +24,7 @@ impl Texts {
     /// at narrower bounds has more text here.
     pub fn of(data: &Path, bounds: &PageOptions, decoding: DecodeBounds) -> Self {
         Self {
-            directory: data.join("warc"),
+            data: data.to_owned(),
             options: PageOptions {
                 // Links take time and are not needed.
                 max_links: 0,
@@ -58,13 +59,14 @@ impl Texts {
         };
         let head = revisit
             .as_ref()
+            .filter(|revisit| revisit.has_identical_payload())
             .and_then(|revisit| Some(revisit.http_parts()?.0))
             .unwrap_or(head);
         Ok(self.extract(url, head, payload))
     }
 
     fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {
-        let path = self.directory.join(&place.file);
+        let path = WarcOptions::path_of(&self.data, &place.file);
         let mut records = SegmentReader::open_at(&path, place.offset, Limits::default())?;
         records.next().unwrap_or(Err(archive::Error::Torn {
             path,
@@ -73,25 +75,55 @@ impl Texts {
     }
 
     fn extract(&self, url: &str, head: &[u8], payload: &[u8]) -> Option<String> {
-        let head = String::from_utf8_lossy(head);
-        let values = |name: &'static str| {
-            head.lines().filter_map(move |line| {
-                let (own, value) = line.split_once(':')?;
-                own.eq_ignore_ascii_case(name).then_some(value.trim())
-            })
-        };
         let body = payload.to_vec().into();
-        let body = fetch::decode(values("content-encoding"), &body, self.decoding).bytes;
-        let content_type = values("content-type").next();
-        let text = || charset::to_text(&body, content_type);
-        let page = match page::kind(content_type, &body) {
+        let codings = values(head, "content-encoding");
+        let body = fetch::decode(codings, &body, self.decoding).bytes;
+        let content_type = values(head, "content-type").next();
+        Some(self.parse(url, content_type, &body, html)?.main_text)
+    }
+
+    /// Returns the page that a content is, or `None` if it is neither HTML nor text.
+    pub fn page(&self, url: &str, content: &Content) -> Option<Page> {
+        let content_type = content.header("content-type");
+        self.parse(url, content_type.as_deref(), content.body(), html)
+    }
+
+    /// Returns the main text of a content as Markdown, or `None` if it is neither HTML nor text.
+    pub fn markdown(&self, url: &str, content: &Content) -> Option<String> {
+        let mut markdown = None;
+        let content_type = content.header("content-type");
+        let page = self.parse(
+            url,
+            content_type.as_deref(),
+            content.body(),
+            |text, url, identity, options| {
+                let (page, text) = Page::parse_html_to_markdown(text, url, identity, options);
+                markdown = Some(text);
+                page
+            },
+        )?;
+        Some(markdown.unwrap_or(page.main_text))
+    }
+
+    fn parse(
+        &self,
+        url: &str,
+        content_type: Option<&str>,
+        body: &[u8],
+        read_html: impl FnOnce(charset::Text<'_>, &Url, &Identity, &PageOptions) -> Page,
+    ) -> Option<Page> {
+        let text = || charset::to_text(body, content_type);
+        match page::kind(content_type, body) {
             BodyKind::Html => {
                 let url = url::parse(url).ok()?;
-                Page::parse_html(text(), &url, &self.identity, &self.options)
+                Some(read_html(text(), &url, &self.identity, &self.options))
             }
-            BodyKind::Text => Page::plain_text(&text().text, &self.options),
-            BodyKind::Other => return None,
-        };
-        Some(page.main_text)
+            BodyKind::Text => Some(Page::plain_text(&text().text, &self.options)),
+            BodyKind::Other => None,
+        }
     }
+}
+
+fn html(text: charset::Text<'_>, url: &Url, identity: &Identity, options: &PageOptions) -> Page {
+    Page::parse_html(text, url, identity, options)
 }

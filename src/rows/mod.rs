@@ -8,6 +8,7 @@ pub mod cluster;
 mod counters;
 mod crawl_state;
 mod delta;
+mod kept;
 mod left_out;
 mod page_record;
 mod rank;
@@ -18,6 +19,7 @@ pub use cluster::cluster_rows;
 pub use counters::Counters;
 pub use crawl_state::{CrawlState, DiskState, LogTail};
 pub use delta::Delta;
+pub use kept::Kept;
 pub use left_out::{LeftOut, LostSeed, Reason, ReasonKind};
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
@@ -28,6 +30,9 @@ use crate::store::{Table, Typed};
 
 /// Page records by URL id.
 pub const PAGES: Typed<PageRecord> = Typed::of(Table::Pages);
+
+/// Where the bodies of duplicates are, by URL id.
+pub const KEPT: Typed<Kept> = Typed::of(Table::Kept);
 
 /// Deltas by the sequence of their commit.
 pub const DELTAS: Typed<Delta> = Typed::of(Table::Deltas);

@@ -15,6 +15,7 @@
 //! | | of a domain: domain, NUL |
 //! | | rules and aliases: NUL, kind (1 byte), host key, NUL, subject |
 //! | `Deltas` | sequence of the commit (8 bytes) |
+//! | `Kept` | URL id (16 bytes) |
 
 /// Names of the rows of `Meta`.
 pub mod meta {
@@ -26,6 +27,10 @@ pub mod meta {
     pub const STATE: &[u8] = b"state";
     /// Ends of archive and log, and checkpoints; rewritten by every commit.
     pub const DISK: &[u8] = b"disk";
+    /// End of the archive of texts; rewritten by every commit that appends to it.
+    pub const TEXTS: &[u8] = b"texts";
+    /// Prefix of the bodies of duplicates that no record has yet, by URL id (16 bytes).
+    pub const UNPACKED: &[u8] = b"unpacked/";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.
@@ -55,6 +60,11 @@ pub mod meta {
 /// Returns the key of a row of `Meta` about a document.
 pub fn by_document(prefix: &[u8], document: u64) -> Vec<u8> {
     [prefix, &document.to_be_bytes()].concat()
+}
+
+/// Returns the key of a body that no record has yet.
+pub fn unpacked(id: &[u8; 16]) -> Vec<u8> {
+    [meta::UNPACKED, id].concat()
 }
 
 /// Returns the document of a key made by [`by_document`], or `None` if it is not one.

@@ -48,6 +48,8 @@ pub enum Table {
     Learned,
     /// One row per commit since the last checkpoint: what it added to runs and documents.
     Deltas,
+    /// One row per duplicate whose body is kept beside its original's: where that is.
+    Kept,
 }
 
 impl Table {

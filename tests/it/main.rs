@@ -18,6 +18,7 @@
 //! - `formats`: data directories that earlier versions wrote.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `memory`: what does not grow.
+//! - `show`: bodies that are given back, and verdicts that are undone.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `trust`: small versions of the suites of `benches/trust.rs`, whose sites are `made_up`.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
@@ -81,6 +82,7 @@ mod left_out;
 mod library;
 mod pages;
 mod rules;
+mod show;
 mod traps;
 mod trust;
 mod weights;

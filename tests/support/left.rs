@@ -38,13 +38,17 @@ pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
     pages
 }
 
-/// Every record of an archive, in order. Whatever a test is about, an archive is sound: each file
-/// begins with warcinfo, digests are those of what is stored, heads and payloads agree, and what
-/// refers to a record refers to one that is there.
+/// Every record of a crawl's archives, in order, those of texts last. Whatever a test is about, an
+/// archive is sound: each file begins with warcinfo, digests are those of what is stored, heads and
+/// payloads agree, and what refers to a record refers to one that is there.
 #[track_caller]
 pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
     let mut records = Vec::new();
-    for file in files(&data.join("warc"), "warc.gz") {
+    let of_pages = files(&data.join("warc"), "warc.gz");
+    for file in of_pages
+        .into_iter()
+        .chain(files(&data.join("texts"), "warc.gz"))
+    {
         let found: Vec<ReadRecord> = archive::records(&file)
             .expect("the file is there")
             .collect::<Result<_, _>>()

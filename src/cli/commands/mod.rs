@@ -7,7 +7,7 @@ mod crawl;
 mod daemon;
 mod retry;
 
-mod dups;
+mod duplicates;
 mod pages;
 mod report;
 mod similar;
@@ -50,14 +50,18 @@ pub(super) enum Command {
     Seeds(control::Seeds),
     /// Requeue failed URLs
     Retry(retry::Arguments),
+    /// Turn duplicates back into stored pages
+    Restore(duplicates::restore::Arguments),
     /// Show the state of a crawl
     Status(status::Arguments),
     /// Print the pages of a crawl as JSON lines
     Pages(pages::Arguments),
     /// Explain what happened to a URL
     Why(why::Arguments),
+    /// Print a visited page, duplicates rebuilt
+    Show(duplicates::show::Arguments),
     /// List clusters of duplicates
-    Dups(dups::Arguments),
+    Dups(duplicates::dups::Arguments),
     /// List the stored pages that are most similar to a page
     Similar(similar::Arguments),
     /// Summarize the results of deduplication
@@ -112,10 +116,12 @@ impl Command {
             Self::Stop(arguments) => control::stop(&arguments),
             Self::Seeds(command) => control::seeds(&command),
             Self::Retry(arguments) => retry::run(&arguments),
+            Self::Restore(arguments) => duplicates::restore::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
             Self::Pages(arguments) => pages::run(&arguments, screen),
             Self::Why(arguments) => why::run(&arguments),
-            Self::Dups(arguments) => dups::run(&arguments),
+            Self::Show(arguments) => duplicates::show::run(&arguments),
+            Self::Dups(arguments) => duplicates::dups::run(&arguments),
             Self::Similar(arguments) => similar::run(&arguments),
             Self::Report(arguments) => report::run(&arguments),
             Self::Config(arguments) => config::run(&arguments),

@@ -12,12 +12,11 @@ use clap::builder::PossibleValuesParser;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
+use super::duplicates::show;
 use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
-use crate::config::Config;
 use crate::dedup::Similarity;
 use crate::engine::{Digests, LogLine, PageLine, Position, RecordPlace, Texts, VisitVerdict};
-use crate::fetch::DecodeBounds;
 use crate::inspect::{Feed, Outlook};
 use crate::page::Wish;
 
@@ -110,12 +109,7 @@ impl Source {
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let mut feed = Feed::open(&arguments.data_dir, arguments.after)?;
-    let defaults = Config::default();
-    let decoding = DecodeBounds {
-        max_bytes: usize::try_from(defaults.fetch.max_decoded.0).unwrap_or(usize::MAX),
-        max_codings: defaults.fetch.max_codings,
-    };
-    let texts = Texts::of(&arguments.data_dir, &defaults.page, decoding);
+    let texts = show::texts(&arguments.data_dir);
     let mut texts = (!arguments.no_text).then_some(Source {
         texts,
         unreadable: None,

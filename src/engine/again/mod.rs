@@ -2,15 +2,19 @@
 //! lost original, what expires, and what a user requeues.
 
 mod expiry;
+mod kept;
 mod membership;
 mod page_records;
 mod queue;
 mod requeue;
+mod restore;
 mod revisit;
 mod succession;
 
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired};
+pub use kept::body_place;
 pub(crate) use page_records::{validators, write_page_record};
 pub(crate) use requeue::find;
 pub use requeue::{retry, retry_classes};
+pub use restore::{RestoreFilter, Restored, restore};
 pub(crate) use revisit::Revisits;

@@ -12,11 +12,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use tokio::sync::{mpsc, watch};
 
+use super::bodies::Bodies;
 use super::checkpoints::{Checkpoints, Site};
 use super::group::Group;
 use super::judge::Judge;
 use super::lookups::{Lookups, SEEN_RUNS};
 use super::placing::Placing;
+use super::shelf::Shelf;
 use super::write_set::WriteSet;
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
@@ -49,6 +51,8 @@ const LEFT_PER_REWRITTEN: u64 = 4;
 pub(crate) struct Committer {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) archive: Box<dyn Archive>,
+    pub(crate) texts: Shelf,
+    pub(crate) bodies: Bodies,
     pub(crate) log: FetchLog,
     pub(crate) state: CrawlState,
     pub(crate) disk: DiskState,
@@ -97,7 +101,10 @@ impl Committer {
                     Failpoint::reach(&mut self.failpoint, Step::Applied);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.checkpoint(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.pack(clock.now())?;
+                    return self.checkpoint();
+                }
             }
             let queued = self.visit_again(clock.now())?;
             if !queued.is_empty() {
@@ -236,9 +243,11 @@ impl Committer {
             gate: &self.gate,
             rules: &self.rules,
             keep: self.keep,
+            bodies: &self.bodies,
             revisits: &self.revisits,
             expiry: &self.expiry,
         };
+        self.bodies.begin();
         let mut group = Group::new(set, &mut self.lookups);
         // Nothing that outlives the panic is half changed: judging writes only to the set, and to
         // the cache of recent keys, each cell of which is whole.
@@ -338,8 +347,21 @@ impl Committer {
         Ok(())
     }
 
+    /// Writes the bodies that wait for a pack into one, though it is not full.
+    pub(crate) fn pack(&mut self, now: Moment) -> Result<(), Error> {
+        if self.texts.has_waiting() {
+            let set = self.write_set(now);
+            self.write_with(set, true)?;
+        }
+        Ok(())
+    }
+
     /// Writes what a group changes, all or nothing, and applies it to memory.
-    pub(crate) fn write(&mut self, mut set: WriteSet) -> Result<Vec<Receipt>, Error> {
+    pub(crate) fn write(&mut self, set: WriteSet) -> Result<Vec<Receipt>, Error> {
+        self.write_with(set, false)
+    }
+
+    fn write_with(&mut self, mut set: WriteSet, packs_all: bool) -> Result<Vec<Receipt>, Error> {
         Failpoint::reach(&mut self.failpoint, Step::Judged);
         let records = std::mem::take(&mut set.records);
         let locations = if records.is_empty() {
@@ -347,9 +369,11 @@ impl Committer {
         } else {
             self.archive.append(&records)?
         };
-        let archived = locations.iter().map(|location| location.length);
-        set.state.counters.archived_bytes += archived.sum::<u64>();
+        let archived: u64 = locations.iter().map(|location| location.length).sum();
         let placing = Placing::of(&set.visits, &records, &locations);
+        let mut shelved = self.texts.add(&mut set, &placing, packs_all)?;
+        let placing = placing.with_texts(std::mem::take(&mut shelved.texts));
+        set.state.counters.archived_bytes += archived + shelved.bytes;
         set.place(&placing)?;
         let lines = set.take_lines(&placing)?;
         set.disk.log = self.log.append(&lines)?;
@@ -357,6 +381,7 @@ impl Committer {
         if !locations.is_empty() {
             set.disk.archive = self.archive.sync()?;
         }
+        self.texts.sync(&shelved, &mut set.batch)?;
         Failpoint::reach(&mut self.failpoint, Step::Synced);
         set.state.sequence += 1;
         let receipts = std::mem::take(&mut set.receipts);
@@ -365,6 +390,7 @@ impl Committer {
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
         (self.state, self.disk) = (prepared.state, prepared.disk);
+        self.texts.committed(shelved);
         self.log.acknowledge()?;
         if prepared.delta_bytes > 0 {
             let (delta, bytes) = (&prepared.delta, prepared.delta_bytes);

@@ -24,6 +24,7 @@ pub(super) fn compare<'a>(
         verdict: Verdict::Ineligible(Ineligible::Status),
         same_payload: None,
         keep: None,
+        body: None,
         previous: previous(&analysed.fetched.task.queued, group)?,
         must_be_whole: false,
     };

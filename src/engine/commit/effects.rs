@@ -13,7 +13,7 @@ pub(crate) struct VisitEffects {
     pub(crate) page: Option<UrlId>,
     /// How many of the group's records belong to this visit.
     pub(crate) records: usize,
-    /// Which of them are the visit's record and its text.
+    /// Which records are the visit's record and its text.
     pub(crate) places: Places,
     /// The visit's line in the log.
     pub(crate) line: Option<LogLine>,
@@ -37,6 +37,8 @@ pub(crate) struct Places {
 pub(crate) enum TextPlace {
     /// In a record of the visit.
     Own(RecordKind, usize),
+    /// In the archive of texts, at this position among the group's conversions.
+    Apart(usize),
     /// In the body of an earlier stored response that says the same.
     Stored(Stored),
 }

@@ -6,12 +6,14 @@
 
 use std::time::Duration;
 
+use super::bodies::Bodies;
 use super::compare::compare;
 use super::effects::{Places, VisitEffects};
 use super::group::Group;
 use super::lines::{log_line, page_line};
 use super::losses;
-use super::records;
+use super::records::{self, Records};
+use super::write_set::WriteSet;
 use crate::archive::StorePolicy;
 use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
 use crate::engine::Error;
@@ -33,6 +35,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) rules: &'a Rules,
     pub(crate) keep: StorePolicy,
+    pub(crate) bodies: &'a Bodies,
     pub(crate) revisits: &'a Revisits,
     pub(crate) expiry: &'a Expiry,
 }
@@ -58,7 +61,8 @@ impl Judge<'_> {
     pub(crate) fn visit(&self, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
         #[cfg(test)]
         poison::meet(analysed);
-        let judged = compare(analysed, self.rules, group)?;
+        let mut judged = compare(analysed, self.rules, group)?;
+        self.bodies.settle(&mut judged, self.keep, group)?;
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
             (Purpose::Robots, _) => (self.robots(&judged, group)?, End::Done),
             (_, Some(retry)) => (try_again(&judged, retry, group)?, End::Again),
@@ -122,11 +126,13 @@ impl Judge<'_> {
         group: &mut Group<'_>,
     ) -> Option<DocumentId> {
         group.set.state.counters.bytes += exchange.body.len() as u64;
-        let records = records::of(judged, exchange, self.keep);
-        effects.places = records.places(judged);
+        let records = records::of(judged, exchange, self.keep, self.bodies.keeps_texts());
+        effects.places = records.places(judged, group.set.texts.len());
+        keep_body(judged, &records, &mut group.set);
         effects.records = records.all.len();
         let response = records.response;
         group.set.records.extend(records.all);
+        group.set.texts.extend(records.conversion);
         let document = document(judged, response.map(|(_, id)| *id.as_bytes()))?;
         Some(group.add_document(document))
     }
@@ -200,6 +206,22 @@ impl Judge<'_> {
             return Some(Retry::Failed(trouble, message));
         }
         judged.must_be_whole.then_some(Retry::Unconditionally)
+    }
+}
+
+/// Keeps the body of a duplicate beside its original's. What was kept of an earlier visit is
+/// replaced, or given up if the page is another one now.
+fn keep_body(judged: &Judged<'_>, records: &Records, set: &mut WriteSet) {
+    let id = judged.analysed.fetched.task.queued.id;
+    let main = records.main.and_then(|at| records.all.get(at));
+    if let (Some(body), Some(main)) = (judged.body.as_deref(), main) {
+        let mut body = body.clone();
+        body.packed.visit = main.id();
+        set.kept.push((id, body));
+    } else if judged.previous.is_some()
+        && matches!(judged.verdict, Verdict::Unique | Verdict::Duplicate(_))
+    {
+        set.unkept.push(id);
     }
 }
 

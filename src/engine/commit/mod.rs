@@ -3,6 +3,7 @@
 //! [`judge`] says in order what one visit changes, [`write_set`] collects it, [`committer`] writes
 //! it.
 
+mod bodies;
 mod checkpoints;
 mod committer;
 mod compare;
@@ -16,11 +17,15 @@ mod losses;
 mod placing;
 mod queues;
 mod records;
+mod shelf;
 mod write_set;
 
+pub(crate) use bodies::Bodies;
 pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
 pub(crate) use committer::Committer;
+pub(crate) use effects::{Places, TextPlace, VisitEffects};
 pub(crate) use group::Group;
 pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
 pub(crate) use losses::left_out_by;
+pub(crate) use shelf::{Shelf, end_of_texts};
 pub(crate) use write_set::WriteSet;

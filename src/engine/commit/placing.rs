@@ -18,6 +18,8 @@ pub(super) struct Placing {
     visits: Vec<Vec<Location>>,
     /// The places of responses, by record id.
     responses: HashMap<[u8; 16], Location>,
+    /// The places of main texts in their own archive, in order.
+    texts: Vec<Location>,
 }
 
 impl Placing {
@@ -35,7 +37,13 @@ impl Placing {
         Self {
             visits: of_visits.collect(),
             responses: responses.collect(),
+            texts: Vec::new(),
         }
+    }
+
+    /// Adds the places of main texts.
+    pub(super) fn with_texts(self, texts: Vec<Location>) -> Self {
+        Self { texts, ..self }
     }
 
     /// Returns kind and place of a visit's record.
@@ -45,7 +53,7 @@ impl Placing {
     }
 
     /// Returns where a response is stored, also if it was stored by this group.
-    fn stored(&self, stored: &Stored) -> Stored {
+    pub(super) fn stored(&self, stored: &Stored) -> Stored {
         match self.responses.get(&stored.record) {
             Some(location) => Stored {
                 segment: location.segment,
@@ -65,6 +73,7 @@ impl Placing {
             .map(|(kind, location)| RecordPlace::of(kind, &location));
         page.text = match places.text {
             Some(TextPlace::Own(kind, at)) => own(at).map(|it| RecordPlace::of(kind, it)),
+            Some(TextPlace::Apart(at)) => self.texts.get(at).map(RecordPlace::of_text),
             Some(TextPlace::Stored(stored)) => RecordPlace::of_stored(&self.stored(&stored)),
             None => None,
         };

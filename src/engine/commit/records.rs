@@ -6,9 +6,10 @@
 //! | a payload that is stored, byte for byte | request, revisit that refers to the stored response |
 //! | a page that the server says is unchanged (304) | request, revisit that refers to the stored response, if there is one |
 //! | an unchanged page in other bytes | metadata |
-//! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; main text as conversion |
+//! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; in the archive of texts, main text as conversion |
 //!
-//! `archive.store` decides whether the bodies of the last kind, or all bodies, are kept too.
+//! `archive.store` decides whether the bodies of the last kind, or all bodies, are kept too. Where
+//! they are not, `bodies` keeps what they differ in.
 
 use jiff::Timestamp;
 
@@ -30,12 +31,31 @@ pub(super) struct Records {
     /// Position of the visit's record: its response, else its revisit, else the metadata with its
     /// verdict.
     pub(super) main: Option<usize>,
-    /// Position of the main text.
-    pub(super) conversion: Option<usize>,
+    /// The main text, for the archive of texts.
+    pub(super) conversion: Option<Record>,
+}
+
+/// Returns `true` if the body of a visit is stored as a response.
+pub(super) fn is_stored(judged: &Judged<'_>, policy: StorePolicy) -> bool {
+    let repeats = judged.verdict.repeats();
+    let inexact = repeats.is_some_and(|repeats| repeats.tier != Tier::Raw);
+    let duplicate = repeats.is_some();
+    let is_new = judged.same_payload.is_none();
+    match (judged.keep, policy) {
+        (Some(keep), _) => keep && is_new,
+        (None, StorePolicy::All) => true,
+        (None, StorePolicy::ExactOnly) => is_new && (!duplicate || inexact),
+        (None, StorePolicy::Unique) => is_new && !duplicate,
+    }
 }
 
 /// Returns the records of a visit that got a response.
-pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) -> Records {
+pub(super) fn of(
+    judged: &Judged<'_>,
+    exchange: &Exchange,
+    policy: StorePolicy,
+    keeps_texts: bool,
+) -> Records {
     let task = &judged.analysed.fetched.task;
     let capture = Capture {
         target: &task.queued.url,
@@ -54,14 +74,7 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) 
     let digest = Digest::from_bytes(judged.analysed.payload);
     let repeats = judged.verdict.repeats();
     let inexact = repeats.is_some_and(|repeats| repeats.tier != Tier::Raw);
-    let duplicate = repeats.is_some();
-    let is_new = judged.same_payload.is_none();
-    let keep = match (judged.keep, policy) {
-        (Some(keep), _) => keep && is_new,
-        (None, StorePolicy::All) => true,
-        (None, StorePolicy::ExactOnly) => is_new && (!duplicate || inexact),
-        (None, StorePolicy::Unique) => is_new && !duplicate,
-    };
+    let keep = is_stored(judged, policy);
     let head = || exchange.response_head();
     let mut main = None;
     if keep {
@@ -110,12 +123,10 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) 
         // The text of an unchanged page is in the archive already.
         if let Findings::Page(page) = &judged.analysed.findings
             && !matches!(judged.verdict, Verdict::Unchanged(_))
+            && keeps_texts
         {
             let of = records.response.map_or(metadata_id, |(_, id)| id);
-            records.conversion = Some(records.all.len());
-            records
-                .all
-                .push(Record::conversion(&capture, Some(of), &page.main_text));
+            records.conversion = Some(Record::conversion(&capture, Some(of), &page.main_text));
         }
     }
     records
@@ -123,7 +134,8 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, policy: StorePolicy) 
 
 impl Records {
     /// Returns the places of the records that the visit's line names.
-    pub(super) fn places(&self, judged: &Judged<'_>) -> Places {
+    /// `texts` is the number of main texts of the group before this one.
+    pub(super) fn places(&self, judged: &Judged<'_>, texts: usize) -> Places {
         let place = |at: usize| self.all.get(at).map(|it| (it.kind(), at));
         let own = |at: usize| place(at).map(|(kind, at)| TextPlace::Own(kind, at));
         let same = judged.same_payload.as_ref();
@@ -131,12 +143,12 @@ impl Records {
             Verdict::Unchanged(repeat) => Some(&repeat.original),
             _ => None,
         };
-        let text = match (&judged.analysed.findings, self.conversion) {
+        let text = match (&judged.analysed.findings, &self.conversion) {
             // A page, or one that was not sent again because it is unchanged.
             (Findings::Nothing, _) if judged.is_not_modified() => {
                 unchanged.map(|of| TextPlace::Stored(of.stored))
             }
-            (Findings::Page(_), Some(at)) => own(at),
+            (Findings::Page(_), Some(_)) => Some(TextPlace::Apart(texts)),
             (Findings::Page(_), None) => match self.response {
                 Some((at, _)) => own(at),
                 None => same.or(unchanged).map(|of| TextPlace::Stored(of.stored)),

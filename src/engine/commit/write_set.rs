@@ -13,7 +13,7 @@ use super::left_out::LeftOutChanges;
 use crate::archive::Record;
 use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
-use crate::engine::visit::Receipt;
+use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
@@ -42,6 +42,12 @@ pub(crate) struct WriteSet {
     pub(crate) expired: Vec<DocumentId>,
     /// Records to append to the archive, visit by visit.
     pub(crate) records: Vec<Record>,
+    /// Main texts of duplicates, for the archive of texts.
+    pub(crate) texts: Vec<Record>,
+    /// Bodies of duplicates that are kept beside their originals'.
+    pub(crate) kept: Vec<(UrlId, KeptBody)>,
+    /// Pages of which nothing is kept like that any more.
+    pub(crate) unkept: Vec<UrlId>,
     /// What each visit changes besides rows, in order of arrival.
     pub(crate) visits: Vec<VisitEffects>,
     /// What the schedule is told about the visit, or the seeds, being judged.
@@ -158,6 +164,9 @@ impl WriteSet {
             withdrawn: Vec::new(),
             expired: Vec::new(),
             records: Vec::new(),
+            texts: Vec::new(),
+            kept: Vec::new(),
+            unkept: Vec::new(),
             visits: Vec::new(),
             receipt: Receipt::default(),
             receipts: Vec::new(),

@@ -24,6 +24,8 @@ pub struct MemoryPlan {
     filters: u64,
     /// Bodies between first byte and commit.
     pub(crate) bodies: usize,
+    /// Originals in memory, which deltas are made against.
+    pub(crate) bases: usize,
     /// Number of hosts in the schedule, with their next URLs.
     pub(crate) hosts: usize,
     /// Maximum size of such a host.
@@ -42,6 +44,9 @@ const HOST: u64 = 600;
 const SEEN_CACHE: u64 = 4 << 20;
 /// Ten times the bytes of a filter per URL, at 1 % false positives.
 const FILTER_TENTHS: u64 = 12;
+
+/// Maximum size of the originals in memory, in bytes.
+const MAX_BASES: usize = 32 << 20;
 
 impl MemoryPlan {
     /// Returns the plan for these options. A structure with a setting of its own takes that, or its
@@ -63,13 +68,14 @@ impl MemoryPlan {
             // One body of maximum length always fits.
             bodies: at_most(options.fetch.body_budget.bytes(), max / 4)
                 .max(options.fetch.max_body.bytes().min(1 << 20)),
+            bases: at_most(MAX_BASES, max / 64),
             hosts: at_most(options.window, max * 3 / 16 / host),
             host,
         }
     }
 
     /// Returns each structure with its maximum size, and the setting that bounds it too.
-    pub fn parts(&self) -> [(&'static str, u64, &'static str); 8] {
+    pub fn parts(&self) -> [(&'static str, u64, &'static str); 9] {
         [
             ("blocks of the store", self.store_cache, ""),
             ("write buffers of the store", 2 * self.store_buffers, ""),
@@ -93,6 +99,11 @@ impl MemoryPlan {
                 "bodies on their way",
                 self.bodies as u64,
                 " (fetch.body_budget)",
+            ),
+            (
+                "originals that deltas are made against",
+                self.bases as u64,
+                "",
             ),
             (
                 "hosts and their next URLs",

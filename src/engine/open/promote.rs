@@ -8,11 +8,13 @@ use tokio::sync::watch;
 
 use super::memory::MemoryPlan;
 use super::standby::Standby;
-use crate::archive::{WarcArchive, WarcOptions};
+use crate::archive::{DuplicateBodies, StorePolicy, Tail, WarcArchive, WarcOptions};
 use crate::engine::Options;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits};
-use crate::engine::commit::{CheckpointLimits, Checkpoints, Committer};
+use crate::engine::commit::{
+    Bodies, CheckpointLimits, Checkpoints, Committer, Shelf, end_of_texts,
+};
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
 use crate::engine::ring::observe::MemoryUse;
@@ -64,17 +66,10 @@ pub(super) fn promote(
         lookups,
         deltas,
     } = standby;
-    let mut warc = WarcOptions::new(path.join("warc"));
-    warc.max_segment_bytes = options.archive.max_segment_bytes;
-    warc.compression = options.archive.compression;
-    warc.info = warcinfo(options);
-    let (archive, recovery) = WarcArchive::open(warc, Some(disk.archive))?;
-    if recovery.bytes_cut > 0 {
-        tracing::info!(
-            bytes = recovery.bytes_cut,
-            "records that were never acknowledged were cut off"
-        );
-    }
+    let archive = open_archive(WarcOptions::pages_of(path), disk.archive, options)?;
+    let texts = WarcOptions::texts_of(path);
+    let texts = open_archive(texts, end_of_texts(&*store)?, options)?;
+    let texts = Shelf::open(Box::new(texts), &*store)?;
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, disk.log)?;
 
     let mut scope = Scope::new(options.scope);
@@ -101,6 +96,8 @@ pub(super) fn promote(
         memory,
         store,
         archive: Box::new(archive),
+        texts,
+        bodies: Bodies::new(options.archive.duplicate_bodies, path, plan.bases),
         log,
         lookups,
         checkpoints: Checkpoints::new(limits, deltas),
@@ -111,7 +108,10 @@ pub(super) fn promote(
             identity,
         },
         rules: options.rules.clone(),
-        keep: options.archive.store,
+        keep: match (options.archive.store, options.archive.duplicate_bodies) {
+            (StorePolicy::Unique, DuplicateBodies::Full) => StorePolicy::ExactOnly,
+            (store, _) => store,
+        },
         revisits,
         expiry: Expiry::new(options.expire_after),
         guard,
@@ -119,6 +119,21 @@ pub(super) fn promote(
         disk,
         failpoint,
     })
+}
+
+/// Opens an archive at its acknowledged end.
+fn open_archive(mut warc: WarcOptions, end: Tail, options: &Options) -> Result<WarcArchive, Error> {
+    warc.max_segment_bytes = options.archive.max_segment_bytes;
+    warc.compression = options.archive.compression;
+    warc.info = warcinfo(options);
+    let (archive, recovery) = WarcArchive::open(warc, Some(end))?;
+    if recovery.bytes_cut > 0 {
+        tracing::info!(
+            bytes = recovery.bytes_cut,
+            "records that were never acknowledged were cut off"
+        );
+    }
+    Ok(archive)
 }
 
 /// Creates the guard, with consent to the private addresses that the user gave as seeds.

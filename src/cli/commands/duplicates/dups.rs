@@ -49,7 +49,7 @@ struct Head<'a> {
     canonical: &'a str,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut inspector = Inspector::open(&arguments.data_dir)?;
     let mut out = BufWriter::new(io::stdout().lock());
     if arguments.format == Format::Csv {

@@ -1,0 +1,107 @@
+//! `gleaner restore`: turns duplicates back into stored pages of their own.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::exit::Exit;
+use crate::cli::{Failure, output};
+use crate::config;
+use crate::dedup::Tier;
+use crate::engine::{self, RestoreFilter, Restored, StoppedCrawl};
+use crate::url::HostPattern;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner restore --data-dir crawl --tier near --dry-run
+  gleaner restore --data-dir crawl --tier content,near --host example.org
+
+The body of each page is rebuilt from what it differs in from its original, and stored as a response
+in warc/; the page is then an original like any other. The crawl must not be running.")]
+pub(crate) struct Arguments {
+    /// Data directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Tiers of the duplicates to restore, separated by commas
+    #[arg(
+        long = "tier",
+        value_name = "TIER",
+        required = true,
+        value_delimiter = ','
+    )]
+    tiers: Vec<Named>,
+    /// Restore only pages of this host and its subdomains; `*.example.org` for the subdomains alone
+    #[arg(long, value_name = "HOST")]
+    host: Option<HostPattern>,
+    /// Rebuild and count only; change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// A tier whose duplicates have bodies of their own.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Named {
+    Normalized,
+    Content,
+    Near,
+}
+
+pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let tier = |named: &Named| match named {
+        Named::Normalized => Tier::Normalized,
+        Named::Content => Tier::Content,
+        Named::Near => Tier::Near,
+    };
+    let filter = RestoreFilter {
+        tiers: arguments.tiers.iter().map(tier).collect(),
+        host: arguments.host.clone(),
+        dry_run: arguments.dry_run,
+    };
+    let options = {
+        let crawl = StoppedCrawl::open(&arguments.data_dir)?;
+        config::kept(&crawl.settings()?).options()?
+    };
+    let restored = engine::restore(&arguments.data_dir, &options, &filter)?;
+    let words = if arguments.dry_run { would } else { did };
+    output::print_answer(&restored, arguments.json, words)?;
+    for failure in &restored.failures {
+        output::say(&format!("not restored: {failure}"));
+    }
+    match restored.failed {
+        0 => Ok(()),
+        _ => Err(Failure::Answered(Exit::Failed)),
+    }
+}
+
+fn would(restored: &Restored) -> String {
+    in_words("would restore", restored)
+}
+
+fn did(restored: &Restored) -> String {
+    in_words("restored", restored)
+}
+
+fn in_words(verb: &str, restored: &Restored) -> String {
+    let sum: u64 = restored.pages.values().sum();
+    let by_tier = restored.pages.iter();
+    let by_tier: Vec<String> = by_tier
+        .map(|(tier, count)| format!("{count} {tier}"))
+        .collect();
+    let detail = match by_tier.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", by_tier.join(", ")),
+    };
+    let not_kept = match restored.not_kept {
+        0 => String::new(),
+        count => format!("; of {count} pages no body was kept"),
+    };
+    let failed = match restored.failed {
+        0 => String::new(),
+        count => format!("; {count} pages could not be read"),
+    };
+    let bytes = restored.bytes;
+    format!("{verb} {sum} pages{detail}, {bytes} bytes{not_kept}{failed}\n")
+}

@@ -1,0 +1,304 @@
+//! Every verdict can be undone: any page is given back as it was sent, from what is kept of it, and
+//! duplicates become pages of their own again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use crate::corpus;
+use crate::run::{PATIENCE, Place, kind, numbered, page, text};
+use crate::web::{Answer, Site, Web};
+
+/// Long enough that the deltas of near duplicates are small.
+fn article(number: u64, end: &str) -> String {
+    let paragraphs: Vec<_> = (0..12)
+        .map(|part| corpus::text(number * 100 + part, 60))
+        .collect();
+    let body = format!("<p>{}</p>\n", paragraphs.join("</p>\n<p>"));
+    format!(
+        "<html><head><title>Of it</title></head><body><main>{body}<p>{end}</p></main></body></html>"
+    )
+}
+
+/// A web with all kinds of duplicates of `/a`, and the bodies that it sends.
+fn web() -> (Web, BTreeMap<&'static str, String>) {
+    let a = article(1, "the end");
+    let marked = a.replace("<p>", "<p class=\"wide\">");
+    let bodies = BTreeMap::from([
+        ("/a", a.clone()),
+        ("/copy", a.clone()),
+        ("/marked", marked),
+        ("/near", article(1, "the other end of it")),
+        ("/packed", article(1, "an end that came packed")),
+        (
+            "/framed",
+            a.replace("<main>", "<nav>Home Shop About</nav><main>"),
+        ),
+        ("/other", article(2, "the end")),
+    ]);
+    let links: Vec<&str> = bodies.keys().copied().collect();
+    let mut site = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &links)));
+    for (path, body) in &bodies {
+        let answer = match *path {
+            "/packed" => Answer::gzip(&**body),
+            _ => Answer::html(body.clone()),
+        };
+        site = site.page(path, answer);
+    }
+    (Web::start(vec![site]), bodies)
+}
+
+/// One after the other, so that `/a` is the original.
+const IN_ORDER: &str = "[fetch]\nallow_private = true\nconcurrency = 1\n";
+
+#[track_caller]
+fn shown(place: &Place, web: &Web, path: &str) -> String {
+    let url = web.url(0, path);
+    place.ask(&["show", &url]).expect(0).stdout
+}
+
+#[test]
+fn any_page_is_given_back_as_it_was_sent() {
+    let (web, bodies) = web();
+    let place = Place::new();
+    place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    let pages = place.pages();
+    let verdict = |path: &str| pages[&web.url(0, path)].verdict.name();
+    assert_eq!((verdict("/a"), verdict("/other")), ("unique", "unique"));
+    assert_eq!(
+        (verdict("/copy"), verdict("/marked")),
+        ("raw", "normalized")
+    );
+    assert_eq!((verdict("/near"), verdict("/packed")), ("near", "near"));
+    for (path, body) in &bodies {
+        assert_eq!(shown(&place, &web, path), *body, "{path}");
+    }
+    let url = web.url(0, "/packed");
+    let told = place
+        .ask(&["show", "--head", "--text", &url])
+        .expect(0)
+        .stdout;
+    assert!(told.starts_with("HTTP/1.1 200 OK\r\n"), "{told}");
+    assert!(told.contains("\r\ncontent-encoding: gzip\r\n"), "{told}");
+    assert!(told.ends_with("an end that came packed\n"), "{told}");
+    let markdown = place.ask(&["show", "--markdown", &url]).expect(0).stdout;
+    assert!(markdown.contains("an end that came packed"), "{markdown}");
+    // What was not visited is unknown, and what sent nothing has no body.
+    place.ask(&["show", &web.url(0, "/nowhere")]).expect(5);
+
+    // Deltas take no room worth speaking of.
+    let texts = place.records();
+    let packs = texts
+        .iter()
+        .filter(|it| it.header("Content-Type") == Some("application/vnd.gleaner.bodies"));
+    let packs: Vec<_> = packs.collect();
+    assert_eq!(packs.len(), 1, "all are in one pack");
+    assert_eq!(kind(packs[0]), "metadata");
+    assert!(packs[0].block.len() < 4 * 400, "{}", packs[0].block.len());
+}
+
+#[test]
+fn a_file_that_is_missing_is_named() {
+    let (web, bodies) = web();
+    let place = Place::new();
+    place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    let away = |directory: &str, file: &str| {
+        let path = place.data().join(directory).join(file);
+        let moved = path.with_extension("moved");
+        fs::rename(&path, &moved).expect("it is moved");
+        (path, moved)
+    };
+    for (directory, file, path) in [
+        ("warc", "gleaner-00000000.warc.gz", "/near"),
+        ("warc", "gleaner-00000000.warc.gz", "/a"),
+        ("texts", "texts-00000000.warc.gz", "/near"),
+    ] {
+        let (original, moved) = away(directory, file);
+        let output = place.ask(&["show", &web.url(0, path)]).expect(1);
+        output.says(&[file, path]);
+        fs::rename(moved, original).expect("it is moved back");
+    }
+    // A duplicate's error names its original.
+    let (original, moved) = away("warc", "gleaner-00000000.warc.gz");
+    let output = place.ask(&["show", &web.url(0, "/near")]).expect(1);
+    output.says(&[&web.url(0, "/a")]);
+    fs::rename(moved, original).expect("it is moved back");
+    assert_eq!(shown(&place, &web, "/near"), bodies["/near"]);
+    // A pack that is damaged is an error, not another body.
+    let texts = place.data().join("texts/texts-00000000.warc.gz");
+    let mut bytes = fs::read(&texts).expect("it is read");
+    let end = bytes.len() - 60;
+    bytes[end] ^= 4;
+    fs::write(&texts, bytes).expect("it is written");
+    place
+        .ask(&["show", &web.url(0, "/near")])
+        .expect(1)
+        .says(&["texts-00000000"]);
+}
+
+#[test]
+fn a_setting_says_what_is_kept() {
+    for (setting, of_near, conversions) in [
+        ("text", None, true),
+        ("none", None, false),
+        ("full", Some("response"), true),
+    ] {
+        let (web, bodies) = web();
+        let place = Place::new();
+        let settings = format!("{IN_ORDER}[archive]\nduplicate_bodies = \"{setting}\"\n");
+        place.crawl_by(&settings, &[&web.url(0, "/")]);
+        let url = web.url(0, "/near");
+        let output = place.ask(&["show", &url]);
+        let records = place.records();
+        let about = |wanted: &str| {
+            let is_it = |it: &&gleaner::archive::ReadRecord| {
+                kind(it) == wanted && it.header("WARC-Target-URI") == Some(&url)
+            };
+            records.iter().filter(is_it).count()
+        };
+        assert_eq!(about("conversion") == 1, conversions, "{setting}");
+        match of_near {
+            Some(kind) => {
+                assert_eq!(about(kind), 1, "{setting}");
+                assert_eq!(output.expect(0).stdout, bodies["/near"]);
+            }
+            None => {
+                output
+                    .expect(1)
+                    .says(&["was not kept", "archive.duplicate_bodies"]);
+            }
+        }
+        // Texts are read from where they are.
+        let lines = place.told(&[]);
+        let line = lines.iter().find(|line| text(line, "url") == url);
+        let told = line.expect("it is a page")["text"].as_str();
+        assert_eq!(
+            told.is_some_and(|told| told.ends_with("the other end of it")),
+            conversions
+        );
+    }
+}
+
+#[test]
+fn beside_a_running_crawl_the_same_is_shown() {
+    let (web, bodies) = web();
+    let place = Place::new();
+    let settings = format!("{IN_ORDER}[politeness]\ndelay = \"0s\"\n");
+    let running = place.daemon_by(&settings, &[&web.url(0, "/")]);
+    // robots.txt, the home page, and what it links to.
+    assert!(web.wait_for_requests(2 + bodies.len(), PATIENCE));
+    let mut follower = place.follow(&["--no-text"]);
+    let mut waiting: BTreeSet<String> = bodies.keys().map(|path| web.url(0, path)).collect();
+    while !waiting.is_empty() {
+        waiting.remove(&follower.next().expect("every page is visited"));
+    }
+    for (path, body) in &bodies {
+        assert_eq!(shown(&place, &web, path), *body, "{path}");
+    }
+    running.signal(rustix::process::Signal::TERM);
+    running.end().expect(0);
+    follower.running.end().expect(0);
+    for (path, body) in &bodies {
+        assert_eq!(shown(&place, &web, path), *body, "{path}");
+    }
+}
+
+#[test]
+fn verdicts_are_turned_back_into_stored_pages() {
+    let (web, bodies) = web();
+    let place = Place::new();
+    place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    let before = place.status().counters;
+    let restore = |more: &[&str]| place.ask(&[&["restore", "--tier", "near"], more].concat());
+    let said = restore(&["--dry-run"]).expect(0).stdout;
+    assert!(said.starts_with("would restore 2 pages (2 near)"), "{said}");
+    assert_eq!(place.status().counters, before);
+    let said = restore(&["--host", "elsewhere.example"]).expect(0).stdout;
+    assert!(said.starts_with("restored 0 pages"), "{said}");
+    let said = restore(&[]).expect(0).stdout;
+    assert!(said.starts_with("restored 2 pages (2 near)"), "{said}");
+    let counters = place.status().counters;
+    assert_eq!(counters.verdicts.get("near"), None);
+    assert_eq!(
+        counters.verdicts.get("unique"),
+        before
+            .verdicts
+            .get("unique")
+            .map(|count| count + 2)
+            .as_ref()
+    );
+    assert_eq!(counters.pages, before.pages);
+    // Once is enough.
+    let said = restore(&[]).expect(0).stdout;
+    assert!(said.starts_with("restored 0 pages"), "{said}");
+    for (path, body) in &bodies {
+        assert_eq!(shown(&place, &web, path), *body, "{path}");
+    }
+    let records = place.records();
+    for path in ["/near", "/packed"] {
+        let url = web.url(0, path);
+        let is_it = |it: &&gleaner::archive::ReadRecord| {
+            kind(it) == "response" && it.header("WARC-Target-URI") == Some(&url)
+        };
+        let response = records.iter().find(is_it).expect("it is stored");
+        let (head, payload) = response.http_parts().expect("an HTTP message");
+        assert_eq!(payload, bodies[path].as_bytes());
+        let head = String::from_utf8_lossy(head);
+        assert!(!head.contains("\r\ncontent-encoding:"), "{head}");
+        let why = place.ask(&["why", "--json", &url]).expect(0).json();
+        assert_eq!(why["visit"]["verdict"], "unique");
+        // Who follows gets a second line.
+        let lines = place.log();
+        let lines = lines.iter().filter(|line| line.url == url);
+        let verdicts: Vec<_> = lines.map(|line| line.verdict.name()).collect();
+        assert_eq!(verdicts, ["near", "unique"]);
+    }
+    // It is a crawl like any other: nothing is asked for again, and what is restored is an
+    // original for whoever comes later.
+    let requests = web.requests().len();
+    let output = place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    assert!(output.stderr.contains("nothing left"), "{output:?}");
+    assert_eq!(web.requests().len(), requests);
+}
+
+#[test]
+fn bodies_that_wait_for_a_pack_survive_a_kill() {
+    let pages = 30;
+    let site = |host: usize| {
+        let links = numbered(pages);
+        let home = page(&format!("home of {host}"), &[]) + &crate::run::anchors(links);
+        Site::new()
+            .robots("")
+            .page("/", Answer::html(home))
+            .otherwise(move |request| {
+                let number: u64 = request.path.trim_start_matches('/').parse().unwrap_or(0);
+                Answer::html(article(number, ["the end", "another end"][host]))
+            })
+    };
+    let web = Web::start(vec![site(0), site(1)]);
+    let place = Place::new();
+    let settings = "[crawl]\nscope = \"host\"\n[fetch]\nallow_private = true\n";
+    place.crawl_by(settings, &[&web.url(0, "/")]);
+    let mut kills = 0;
+    for step in ["judged", "appended", "synced", "committed", "applied"] {
+        for times in [1, 2] {
+            let mut command =
+                place.command(&[&web.url(1, "/"), "--failpoint", &format!("{step}:{times}")]);
+            command.args(["--config", &place.file("settings.toml", settings)]);
+            kills += u32::from(crate::run::run(command).code == 128 + 9);
+        }
+    }
+    assert!(kills > 3, "{kills}");
+    place.crawl_by(settings, &[&web.url(1, "/")]);
+    let mut deltas = 0;
+    for path in numbered(pages) {
+        let url = web.url(1, &path);
+        deltas += usize::from(place.pages()[&url].verdict.name() == "near");
+        let number: u64 = path.trim_start_matches('/').parse().expect("a number");
+        let body = place.ask(&["show", &url]).expect(0).stdout;
+        assert_eq!(body, article(number, "another end"), "{url}");
+    }
+    assert!(deltas > pages / 2, "{deltas}");
+    place.records();
+}
