@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::need::python;
 use crate::run::{Place, gleaner, kind, page, prepared, run};
@@ -54,6 +55,65 @@ pub(crate) fn warcio_reads_every_record_and_its_digests() {
     assert_eq!(of("response", "/moved")["status"], "301");
     assert_eq!(of("response", "/missing")["status"], "404");
     assert_eq!(of("revisit", "/copy")["status"], "200");
+}
+
+pub(crate) fn bodies_of_duplicates_are_rebuilt_by_other_hands() {
+    let words: Vec<String> = (0..400)
+        .map(|it| format!("w{}", it * 7919 % 1_000))
+        .collect();
+    let article = |end: &str, class: &str| {
+        format!(
+            "<title>t</title><main><p{class}>{} {end}</p></main>",
+            words.join(" ")
+        )
+    };
+    let bodies = [
+        ("/near", article("an end", "")),
+        ("/packed", article("one more end", "")),
+        ("/marked", article("the end", " class=x")),
+    ];
+    let links: Vec<&str> = bodies.iter().map(|(path, _)| *path).collect();
+    let mut site = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &links)))
+        .page("/a", Answer::html(article("the end", "")));
+    for (path, body) in &bodies {
+        let answer = match *path {
+            "/packed" => Answer::gzip(&**body),
+            _ => Answer::html(body.clone()),
+        };
+        site = site.page(path, answer);
+    }
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/a")]);
+    crawl.crawl(&[&web.url(0, "/")]);
+
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/rebuild_bodies.py");
+    let rebuild = || {
+        let mut command = Command::new(python());
+        command
+            .arg(script)
+            .arg(crawl.data())
+            .args(["--list", "--fetch"]);
+        run(prepared(command))
+    };
+    let mut told = rebuild().expect(0).json_lines();
+    let summary = told.pop().expect("a summary");
+    assert_eq!(
+        (&summary["deltas"], &summary["missing"]),
+        (&3.into(), &0.into())
+    );
+    for (path, body) in &bodies {
+        let url = web.url(0, path);
+        let line = told.iter().find(|line| line["url"] == *url);
+        let line = line.unwrap_or_else(|| panic!("no {url} in {told:?}"));
+        assert_eq!(line["sha256"], hex::encode(Sha256::digest(body)));
+    }
+    // It finds what is wrong.
+    let texts = crawl.data().join("texts/texts-00000000.warc.gz");
+    std::fs::rename(&texts, texts.with_extension("away")).expect("it is moved");
+    rebuild().expect(1).says(&["no body of"]);
 }
 
 pub(crate) fn bash_takes_the_completions() {

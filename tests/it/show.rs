@@ -49,8 +49,14 @@ fn web() -> (Web, BTreeMap<&'static str, String>) {
     (Web::start(vec![site]), bodies)
 }
 
-/// One after the other, so that `/a` is the original.
 const IN_ORDER: &str = "[fetch]\nallow_private = true\nconcurrency = 1\n";
+
+/// Crawls `/a` and then everything else, so that `/a` is the original.
+#[track_caller]
+fn crawl(place: &Place, settings: &str, web: &Web) {
+    place.crawl_by(settings, &[&web.url(0, "/a")]);
+    place.crawl_by(settings, &[&web.url(0, "/")]);
+}
 
 #[track_caller]
 fn shown(place: &Place, web: &Web, path: &str) -> String {
@@ -62,7 +68,7 @@ fn shown(place: &Place, web: &Web, path: &str) -> String {
 fn any_page_is_given_back_as_it_was_sent() {
     let (web, bodies) = web();
     let place = Place::new();
-    place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    crawl(&place, IN_ORDER, &web);
     let pages = place.pages();
     let verdict = |path: &str| pages[&web.url(0, path)].verdict.name();
     assert_eq!((verdict("/a"), verdict("/other")), ("unique", "unique"));
@@ -96,13 +102,32 @@ fn any_page_is_given_back_as_it_was_sent() {
     assert_eq!(packs.len(), 1, "all are in one pack");
     assert_eq!(kind(packs[0]), "metadata");
     assert!(packs[0].block.len() < 4 * 400, "{}", packs[0].block.len());
+
+    // What differs between duplicates and their originals can be looked at.
+    let diff = place
+        .ask(&["dups", "--sample", "9", "--diff"])
+        .expect(0)
+        .stdout;
+    let near = format!(
+        "--- {}\n+++ {} (near, ",
+        web.url(0, "/a"),
+        web.url(0, "/near")
+    );
+    let (_, near) = diff.split_once(&near).expect("it is drawn");
+    let (_, hunk) = near.split_once("@@\n").expect("there is a hunk");
+    let hunk = hunk.lines().take_while(|line| !line.starts_with("---"));
+    let changed: Vec<_> = hunk.filter(|line| line.starts_with(['+', '-'])).collect();
+    assert_eq!(changed, ["-the end", "+the other end of it"]);
+    let one = place.ask(&["dups", "--sample", "1"]).expect(0).json_lines();
+    assert_eq!(one[0]["members"].as_array().map(Vec::len), Some(1));
+    place.ask(&["dups", "--diff"]).expect(2);
 }
 
 #[test]
 fn a_file_that_is_missing_is_named() {
     let (web, bodies) = web();
     let place = Place::new();
-    place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    crawl(&place, IN_ORDER, &web);
     let away = |directory: &str, file: &str| {
         let path = place.data().join(directory).join(file);
         let moved = path.with_extension("moved");
@@ -147,7 +172,7 @@ fn a_setting_says_what_is_kept() {
         let (web, bodies) = web();
         let place = Place::new();
         let settings = format!("{IN_ORDER}[archive]\nduplicate_bodies = \"{setting}\"\n");
-        place.crawl_by(&settings, &[&web.url(0, "/")]);
+        crawl(&place, &settings, &web);
         let url = web.url(0, "/near");
         let output = place.ask(&["show", &url]);
         let records = place.records();
@@ -185,6 +210,7 @@ fn beside_a_running_crawl_the_same_is_shown() {
     let (web, bodies) = web();
     let place = Place::new();
     let settings = format!("{IN_ORDER}[politeness]\ndelay = \"0s\"\n");
+    place.crawl_by(&settings, &[&web.url(0, "/a")]);
     let running = place.daemon_by(&settings, &[&web.url(0, "/")]);
     // robots.txt, the home page, and what it links to.
     assert!(web.wait_for_requests(2 + bodies.len(), PATIENCE));
@@ -208,7 +234,7 @@ fn beside_a_running_crawl_the_same_is_shown() {
 fn verdicts_are_turned_back_into_stored_pages() {
     let (web, bodies) = web();
     let place = Place::new();
-    place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    crawl(&place, IN_ORDER, &web);
     let before = place.status().counters;
     let restore = |more: &[&str]| place.ask(&[&["restore", "--tier", "near"], more].concat());
     let said = restore(&["--dry-run"]).expect(0).stdout;

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::sample::{Sample, write_diffs};
 use crate::cli::Failure;
 use crate::cli::inspector::Inspector;
 use crate::dedup::DocumentId;
@@ -16,6 +17,7 @@ use crate::inspect::{Answer, Cluster, Member, Question};
 #[command(after_help = "Examples:
   gleaner dups --data-dir crawl | jq -r '[(.members | length), .original] | @tsv' | sort -rn | head
   gleaner dups --data-dir crawl --format csv > duplicates.csv
+  gleaner dups --data-dir crawl --sample 20 --diff
 
 Each line of JSON is a cluster with the fields cluster, original, stands, canonical and members, a
 list of objects with url, tier, distance, similarity, first_seen, last_checked and saved. Each line of
@@ -29,6 +31,13 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
+    /// Print N duplicates drawn at random, always the same ones, each with its cluster
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// Print what the visible texts of these differ in from those of their originals, as unified
+    /// diffs
+    #[arg(long, requires = "sample", conflicts_with = "format")]
+    diff: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -58,20 +67,35 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     }
     let mut open = None;
     let mut from = None;
+    let mut sample = arguments.sample.map(Sample::new);
+    let mut write = |out: &mut BufWriter<_>, cluster: &Cluster| {
+        written(match arguments.format {
+            Format::Jsonl => write_json(out, cluster, &mut open),
+            Format::Csv => write_csv(out, cluster),
+        })
+    };
     loop {
         let Answer::Dups(part) = inspector.ask(Question::Dups { from })? else {
             return Err(Failure::other_answer());
         };
-        for cluster in &part.clusters {
-            written(match arguments.format {
-                Format::Jsonl => write_json(&mut out, cluster, &mut open),
-                Format::Csv => write_csv(&mut out, cluster),
-            })?;
+        for cluster in part.clusters {
+            match &mut sample {
+                Some(sample) => sample.meet(cluster),
+                None => write(&mut out, &cluster)?,
+            }
         }
         from = part.next;
         if from.is_none() {
             break;
         }
+    }
+    let drawn = sample.map(Sample::drawn).unwrap_or_default();
+    if arguments.diff {
+        let ended = write_diffs(&mut out, &drawn, &arguments.data_dir, &mut inspector);
+        return ended.and(written(out.flush()));
+    }
+    for cluster in &drawn {
+        write(&mut out, cluster)?;
     }
     if open.is_some() {
         written(out.write_all(b"]}\n"))?;

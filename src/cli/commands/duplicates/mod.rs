@@ -4,3 +4,6 @@
 pub(super) mod dups;
 pub(super) mod restore;
 pub(super) mod show;
+
+mod diff;
+mod sample;
