@@ -50,7 +50,8 @@ fn line(of: &Omission) -> String {
         OmissionUnit::Links => "links",
         OmissionUnit::Pages => "pages",
     };
-    let what = format!("{unit}: {}", label(of));
+    let more = if of.at_least { "or more " } else { "" };
+    let what = format!("{more}{unit}: {}", label(of));
     let example = of.example.as_deref().map(cut).unwrap_or_default();
     let command = of.command.as_ref().map(|it| format!("  ({it})"));
     format!(
@@ -149,6 +150,7 @@ mod tests {
                 OmissionGroup::NotFollowed => OmissionUnit::Links,
                 OmissionGroup::NotKept => OmissionUnit::Pages,
             },
+            at_least: false,
             example: Some("http://a.example/x".to_owned()),
             command: Some("gleaner why URL".to_owned()),
         }

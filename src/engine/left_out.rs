@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::admission::{MAX_REFUSED, is_noted};
 use super::error::Error;
 use super::ring::scheduler::Ending;
 use crate::fetch::FailureClass;
@@ -19,6 +20,8 @@ const MAX_NAMED: usize = 10;
 
 /// The reason of what a budget left out.
 const BUDGET: &str = "budget";
+/// How the names of settings begin that are budgets.
+const SETTINGS: &str = "traps.";
 /// The reason of what waits for another run.
 const QUEUED: &str = "queued";
 /// The command that explains one URL.
@@ -49,6 +52,9 @@ pub struct Omission {
     pub count: u64,
     /// What is counted.
     pub unit: OmissionUnit,
+    /// Set if there may be more, because no more URLs of such reasons are noted.
+    #[serde(default)]
+    pub at_least: bool,
     /// One of their URLs.
     #[serde(default)]
     pub example: Option<String>,
@@ -173,13 +179,22 @@ impl Found {
         example: Option<String>,
         command: &str,
     ) {
-        if count > 0 {
+        let is_same = |it: &&mut Omission| {
+            let (as_reason, as_detail) = (&*it.reason, it.detail.as_deref());
+            it.group == group && (as_reason, as_detail) == (reason, detail)
+        };
+        // One budget may have kept URLs out of the queue and given up others in it.
+        if let Some(same) = self.left_out.iter_mut().find(is_same) {
+            same.count += count;
+            same.example = same.example.take().or(example);
+        } else if count > 0 {
             self.left_out.push(Omission {
                 group,
                 reason: reason.to_owned(),
                 detail: detail.map(str::to_owned),
                 count,
                 unit,
+                at_least: false,
                 example,
                 command: Some(command.to_owned()),
             });
@@ -226,31 +241,44 @@ impl Found {
         }
     }
 
-    /// Links that were not followed.
+    /// Links that were not followed. Those that were refused for a reason that is noted for each
+    /// URL count as URLs.
     fn links(&mut self, counters: &Counters) {
-        let links = (OmissionGroup::NotFollowed, OmissionUnit::Links);
-        let mut budgets = 0;
-        for (setting, row) in self.rows_of(ReasonKind::LinkOverBudget) {
-            budgets += row.count;
-            let reason = (BUDGET, Some(&*setting));
-            self.add(links, reason, row.count, row.example, WHY);
+        let urls = (OmissionGroup::NotFetched, OmissionUnit::Urls);
+        let refused = self.rows_of(ReasonKind::Refused);
+        let sum: u64 = refused.iter().map(|(_, row)| row.count).sum();
+        for (name, row) in refused {
+            let reason = match name.starts_with(SETTINGS) {
+                true => (BUDGET, Some(&*name)),
+                false => (&*name, None),
+            };
+            self.add(urls, reason, row.count, row.example, WHY);
         }
-        let mut over_budget = 0;
+        // Then no further ones are noted.
+        for of in self.left_out.iter_mut().filter(|_| sum >= MAX_REFUSED) {
+            of.at_least = of.reason == BUDGET || is_noted(&of.reason);
+        }
+        let links = (OmissionGroup::NotFollowed, OmissionUnit::Links);
         for (name, count) in counters.links.iter() {
-            let example = self.example(ReasonKind::Link, name);
+            let row = self
+                .rows
+                .get(&format!("{}/{name}", ReasonKind::Link.name()));
+            let row = row.cloned().unwrap_or_default();
             match &**name {
-                "admitted" | "known" => {}
-                "host-budget" | "domain-budget" => over_budget += count,
+                // Over a budget; its setting is among the above, or older than their rows.
+                "admitted" | "known" | "host-budget" | "domain-budget" => {}
                 "links-cut" => {
                     let pages = (OmissionGroup::NotFollowed, OmissionUnit::Pages);
-                    self.add(pages, (name, None), *count, example, WHY);
+                    self.add(pages, (name, None), *count, row.example, WHY);
                 }
-                _ => self.add(links, (name, None), *count, example, WHY),
+                // Links that were counted before URLs were noted.
+                _ if is_noted(name) => {
+                    let older = count.saturating_sub(row.count);
+                    self.add(links, (name, None), older, None, WHY);
+                }
+                _ => self.add(links, (name, None), *count, row.example, WHY),
             }
         }
-        // These are older than the rows that name the setting.
-        let rest = over_budget.saturating_sub(budgets);
-        self.add(links, (BUDGET, None), rest, None, WHY);
     }
 
     /// Pages that were fetched and are not kept as pages.

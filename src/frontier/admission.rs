@@ -125,15 +125,15 @@ pub fn admit(
     };
     let host = HostKey::of(&url);
     let policy = policies.of(&host);
+    if candidate.provenance == Provenance::Linked && !scope.admits(&url) {
+        return Admission::OutOfScope;
+    }
     if policy
         .crawl
         .max_depth
         .is_some_and(|max| candidate.depth > max)
     {
         return Admission::TooDeep;
-    }
-    if candidate.provenance == Provenance::Linked && !scope.admits(&url) {
-        return Admission::OutOfScope;
     }
     if candidate.provenance != Provenance::Given
         && policy.crawl.exclude.find(candidate.url).is_some()
@@ -267,7 +267,10 @@ mod tests {
             gate.ask("http://a.example/deep", |asked| asked.depth = 2),
             "admitted"
         );
-        assert_eq!(gate.ask("http://c.example/", |_| {}), "too-deep");
+        let deep = |asked: &mut Candidate<'_>| asked.depth = 3;
+        assert_eq!(gate.ask("http://b.example/", deep), "out-of-scope");
+        let named = |asked: &mut Candidate<'_>| asked.provenance = Provenance::Named;
+        assert_eq!(gate.ask("http://c.example/", named), "too-deep");
         let seed =
             |asked: &mut Candidate<'_>| (asked.provenance, asked.depth) = (Provenance::Given, 0);
         assert_eq!(gate.ask("http://c.example/", seed), "admitted");

@@ -4,6 +4,7 @@
 //! its control socket, and for one that is not. To add a question, write a file in this room that
 //! answers it, add a variant to [`Question`] and [`Answer`], and write the command that asks it.
 
+mod refused;
 mod status;
 mod why;
 
@@ -27,6 +28,7 @@ pub use clusters::{Cluster, Cursor, Dups, Member};
 pub use feed::{Feed, Outlook};
 pub use hosts::{HostNow, HostsNow};
 pub use learned::{Learned, LearnedAlias, LearnedRule};
+pub use refused::{BudgetNow, RefusedNow};
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};
 pub use shown::Shown;
 pub use similar::{Original, Similar, SimilarPage, Subject};

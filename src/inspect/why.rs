@@ -1,12 +1,13 @@
 //! `why`: what happened to a URL, from its rows, and whether it would be admitted now.
 //!
-//! Refused links leave no row. For a URL that was never admitted, the answer says what would refuse
-//! it now, but not which pages link to it.
+//! Most refused links leave no row. For a URL that was never admitted, the answer says what would
+//! refuse it now, and where its first link was refused if that depends on more than the URL.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::refused::{BudgetNow, RefusedNow, budget, refused};
 use super::{Error, HostNow, moment, time_of};
 use crate::dedup::Similarity;
 use crate::engine::{View, demotion, trap_of};
@@ -35,6 +36,9 @@ pub struct Why {
     pub visit: Option<Visited>,
     /// Its place in the queue, if it is queued.
     pub queued: Option<QueuedNow>,
+    /// Its first link that was refused, if it was never admitted and the reason was noted.
+    #[serde(default)]
+    pub refused: Option<RefusedNow>,
     /// Whether a link to it would be followed now.
     pub admission: AdmissionNow,
     /// Whether robots.txt of its host allows it.
@@ -155,6 +159,9 @@ pub struct AdmissionNow {
     pub alias_of: Option<String>,
     /// Maximum length of a URL.
     pub max_url_length: usize,
+    /// The budget of its host or domain that is used up, if one is.
+    #[serde(default)]
+    pub budget: Option<BudgetNow>,
 }
 
 /// Whether robots.txt allows a URL.
@@ -212,6 +219,10 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
     Ok(Why {
         url: url.to_string(),
         canonical: identity.canonical(url).to_string(),
+        refused: match (&queued, &visit) {
+            (None, None) => refused(store, id)?,
+            _ => None,
+        },
         state: match (&queued, &visit) {
             (Some(_), _) => UrlState::Queued,
             (None, Some(_)) => UrlState::Done,
@@ -414,6 +425,7 @@ fn admission(
         variant_of,
         alias_of,
         max_url_length: limits.max_url_length,
+        budget: budget(store, url, host, &policy.traps)?,
     })
 }
 

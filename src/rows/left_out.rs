@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::store::{Result, Store, Table, decode, for_each, keys};
+use crate::url::UrlId;
 
 /// Why something was left out: one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,8 +25,8 @@ pub struct Reason {
 pub enum ReasonKind {
     /// A link that was not followed, by the name of its admission.
     Link,
-    /// A link that was not followed because a budget is used up, by the name of the setting.
-    LinkOverBudget,
+    /// A URL whose links were refused and that has a [`RefusedUrl`], by the name of that.
+    Refused,
     /// A queued URL that was given up, by failure class.
     Failed,
     /// A queued URL that was given up because a budget is used up, by the name of the setting.
@@ -43,7 +44,7 @@ impl ReasonKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Link => "link",
-            Self::LinkOverBudget => "link-over-budget",
+            Self::Refused => "refused",
             Self::Failed => "failed",
             Self::UrlOverBudget => "url-over-budget",
             Self::Status => "status",
@@ -71,6 +72,18 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
+    /// Returns the number of URLs that have a [`RefusedUrl`].
+    pub fn refused(store: &dyn Store) -> Result<u64> {
+        let prefix = [keys::meta::LEFT_OUT, ReasonKind::Refused.name().as_bytes()].concat();
+        let mut sum = 0;
+        for_each(store, Table::Meta, &prefix, &mut |_, row| {
+            let row: Self = decode(Table::Meta, row)?;
+            sum += row.count;
+            Ok(())
+        })?;
+        Ok(sum)
+    }
+
     /// Reads all rows, by kind and name as in their keys: `link/too-deep`.
     pub fn read_all(store: &dyn Store) -> Result<BTreeMap<String, Self>> {
         let mut rows = BTreeMap::new();
@@ -82,6 +95,15 @@ impl LeftOut {
         })?;
         Ok(rows)
     }
+}
+
+/// A URL whose links were refused for a reason that the URL alone does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedUrl {
+    /// The name of the admission, or of the setting whose budget is used up.
+    pub reason: String,
+    /// The page that linked to it first.
+    pub via: Option<UrlId>,
 }
 
 /// A seed that gave nothing: neither it nor what it redirects to was answered with a page.

@@ -20,7 +20,7 @@ pub use counters::Counters;
 pub use crawl_state::{CrawlState, DiskState, LogTail};
 pub use delta::Delta;
 pub use kept::Kept;
-pub use left_out::{LeftOut, LostSeed, Reason, ReasonKind};
+pub use left_out::{LeftOut, LostSeed, Reason, ReasonKind, RefusedUrl};
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
 pub use tally::{Named, Tally};

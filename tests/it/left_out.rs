@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::run::{LOST, Output, Place, leaves, linking, page, run};
+use crate::run::{LOST, Output, PATIENCE, Place, leaves, linking, page, run};
 use crate::web::{Answer, Site, Web};
 
 /// No waits.
@@ -314,4 +314,80 @@ fn a_seed_that_is_found_later_is_not_lost() {
     let summary = crawl(&place, "", &[]).expect(0).json();
     assert_eq!(summary["lost"]["lost"], 0);
     assert_eq!(told(&summary), []);
+}
+
+#[test]
+fn a_url_that_is_linked_often_is_left_out_once_and_may_come_in_by_another_way() {
+    let links: Vec<String> = (0..9).map(|number| format!("/{number}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let deep = "<a href=/deep>x</a><a href=/deeper>x</a><a href=/n rel=nofollow>x</a>\
+                <a href=http://other.example/ rel=nofollow>x</a>";
+    let site = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &links)))
+        .otherwise(move |request| {
+            let page = page(&request.path, &[]);
+            Answer::html(page.replace("</body>", &format!("{deep}</body>")))
+        });
+    let web = Web::start(vec![site]);
+    let place = Place::new();
+    let settings = "[crawl]\nmax_depth = 1\n";
+    let summary = crawl(&place, settings, &[&web.url(0, "/")])
+        .expect(0)
+        .json();
+    let list = told(&summary);
+    assert_eq!(of(&list, "too-deep"), (2, "/deep".to_owned()));
+    assert_eq!(of(&list, "nofollow"), (1, "/n".to_owned()));
+    assert_eq!(list.len(), 2, "{list:?}");
+    let why = place.ask(&["why", &web.url(0, "/n")]).expect(5).stdout;
+    assert!(
+        why.contains("its first link was refused: nofollow"),
+        "{why}"
+    );
+
+    // A seed that was refused as a link is not left out any more, nor is what it links to.
+    let deep = web.url(0, "/deep");
+    let summary = crawl(&place, settings, &[&deep]).expect(0).json();
+    let list = told(&summary);
+    assert_eq!(of(&list, "nofollow").0, 1);
+    assert_eq!(list.len(), 1, "{list:?}");
+    let nofollow = web.url(0, "/n");
+    let summary = crawl(&place, settings, &[&nofollow]).expect(0).json();
+    assert_eq!(told(&summary), []);
+}
+
+#[test]
+fn a_running_crawl_says_what_it_left_out_so_far() {
+    let web = Web::start(vec![
+        linking(&["/private/x", "/a", "/b"]).robots("User-agent: *\nDisallow: /private\n"),
+    ]);
+    let place = Place::new();
+    // robots.txt and the home page.
+    web.hold_after(2);
+    let running = place.start(&[&web.url(0, "/")]);
+    assert!(web.wait_for_requests(3, PATIENCE));
+    let told = loop {
+        let status = place.ask(&["status", "--json"]).expect(0).json();
+        if status["left_out"] != Value::Array(Vec::new()) {
+            break told(&status);
+        }
+    };
+    assert_eq!(of(&told, "robots"), (1, "/private/x".to_owned()));
+    assert_eq!(told.len(), 1, "what is queued is not left out yet");
+    web.release();
+    running.end().expect(0);
+}
+
+#[test]
+fn a_budget_is_explained_with_its_figures() {
+    let web = Web::start(vec![linking(&["/a", "/b", "/c"])]);
+    let place = Place::new();
+    place.crawl_by("[traps]\nmax_pages_per_host = 2\n", &[&web.url(0, "/")]);
+    let why = place.ask(&["why", &web.url(0, "/c")]).expect(5).stdout;
+    for part in [
+        "its first link was refused: the budget traps.max_pages_per_host was used up",
+        "traps.max_pages_per_host is used up: 2 of 2",
+    ] {
+        assert!(why.contains(part), "no {part:?} in {why}");
+    }
 }

@@ -112,14 +112,27 @@ fn of_what_is_unknown_it_is_told_whether_it_would_be_admitted() {
     says(
         &crawl,
         &outside,
-        &["unknown", "out of scope", "crawl.scope is host"],
+        &[
+            "unknown",
+            "out of scope: its host 127.0.7.2",
+            "crawl.scope is host",
+        ],
     );
     let deep = web.url(0, "/too-far");
     assert_snapshot!("too_deep", told(&web, &crawl, &deep));
     says(
         &crawl,
         &deep,
-        &["unknown", "up to depth 1 (crawl.max_depth)"],
+        &[
+            "its first link was refused: too deep: at depth 2 (crawl.max_depth); found on",
+            "up to depth 1 (crawl.max_depth)",
+        ],
+    );
+    let nowhere = web.url(0, "/nowhere");
+    says(
+        &crawl,
+        &nowhere,
+        &["no page that was fetched is known to link to it"],
     );
     let long = web.url(0, &format!("/{}", "x".repeat(3_000)));
     assert!(told(&web, &crawl, &long).contains("\"answer\": \"malformed\""));
@@ -148,7 +161,14 @@ fn of_what_failed_the_reason_is_told() {
     let failed = crawl.ask(&["why", &url, "--json"]).json();
     assert_eq!(failed["visit"]["verdict"], "failed");
     assert_eq!(failed["robots"]["answer"], "ignored");
-    says(&crawl, &url, &["done: connect: "]);
+    says(
+        &crawl,
+        &url,
+        &[
+            "given up at attempt 1: connect: ",
+            "gleaner retry --class connect",
+        ],
+    );
 }
 
 #[test]

@@ -9,9 +9,9 @@ use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::engine::RecordPlace;
-use crate::frontier::Trouble;
+use crate::frontier::{ScopeKind, Trouble};
 use crate::inspect::{Answer, Question, RobotsAnswer, UrlState, Visited, Why};
-use crate::url;
+use crate::url::{self, Site};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -61,10 +61,13 @@ fn in_words(why: &Why) -> String {
     }
     if let Some(queued) = &why.queued {
         let class = queued.class;
-        let state = format!(
+        let mut state = format!(
             "queued: {} URLs of its host before it (class {class}, {} attempts made)",
             queued.ahead, queued.attempts
         );
+        if let Some(host) = why.host.as_ref().filter(|host| host.parked) {
+            let _ = write!(state, "; its host is parked until {}", host.due);
+        }
         say("state", &state);
         say("requested", &queued.url);
         say("found", &found(queued.depth, queued.via.as_deref()));
@@ -114,7 +117,7 @@ fn in_words(why: &Why) -> String {
         }
     }
     if why.state == UrlState::Unknown {
-        say("state", "unknown: it was never admitted to this crawl");
+        say("state", &never_admitted(why));
     }
     say("admission", &admission(why));
     say("robots.txt", &robots(why));
@@ -146,6 +149,13 @@ fn fate(visit: &Visited) -> String {
     if let Some(archive) = &visit.archive {
         return format!("known: {answer}, from {archive} of an earlier crawl; not fetched again");
     }
+    if visit.failure.is_some() && visit.verdict == "failed" && visit.next_attempt.is_none() {
+        let class = answer.split(':').next().unwrap_or_default();
+        return format!(
+            "given up at attempt {}: {answer} (gleaner retry --class {class} tries again)",
+            visit.attempts
+        );
+    }
     if let Some(next) = &visit.next_attempt {
         let attempts = visit.attempts;
         return format!("failed so far: {answer}; {attempts} attempts, next not before {next}");
@@ -167,6 +177,32 @@ fn fate(visit: &Visited) -> String {
     }
 }
 
+/// Explains what is known of a URL that was never admitted.
+fn never_admitted(why: &Why) -> String {
+    let mut text = "unknown: it was never admitted to this crawl".to_owned();
+    let Some(refused) = &why.refused else {
+        return text;
+    };
+    let reason = match &*refused.reason {
+        "too-deep" => match refused.via_depth {
+            Some(depth) => format!("too deep: at depth {} (crawl.max_depth)", depth + 1),
+            None => "too deep (crawl.max_depth)".to_owned(),
+        },
+        "nofollow" => "nofollow, by the page or the link".to_owned(),
+        "too-many-redirects" => {
+            "too many redirects in a row led to it (crawl.max_redirects)".to_owned()
+        }
+        "excluded" => "excluded (crawl.exclude)".to_owned(),
+        "not-included" => "not included (crawl.include)".to_owned(),
+        setting => format!("the budget {setting} was used up"),
+    };
+    let _ = write!(text, "; its first link was refused: {reason}");
+    if let Some(via) = &refused.via {
+        let _ = write!(text, "; found on {via}");
+    }
+    text
+}
+
 /// Explains why a page is ineligible for deduplication.
 fn in_full(reason: &str) -> &str {
     match reason {
@@ -177,6 +213,7 @@ fn in_full(reason: &str) -> &str {
         "challenge" => "challenge: a CAPTCHA or another bot check instead of the page",
         "denied" => "denied: an access-denied page instead of the page",
         "consent" => "consent: a consent dialog instead of the page",
+        "script-shell" => "script-shell: it needs JavaScript; its own text is short",
         "repeated" => "repeated: a short text that the host serves under many URLs",
         other => other,
     }
@@ -195,13 +232,32 @@ fn stored(record: &RecordPlace) -> String {
     format!("{kind} in warc/{} at byte {}", record.file, record.offset)
 }
 
+/// Returns what a URL would have to share with a seed, after a space.
+fn shared(why: &Why) -> String {
+    let Ok(url) = url::parse(&why.url) else {
+        return String::new();
+    };
+    match why.admission.scope {
+        ScopeKind::Host => {
+            let port = url.port().map(|port| format!(":{port}"));
+            let (name, port) = (url.host_str().unwrap_or_default(), port.unwrap_or_default());
+            format!(" {name}{port}")
+        }
+        ScopeKind::Domain => format!(" {}", Site::of(&url).as_str()),
+        ScopeKind::Prefix | ScopeKind::Any => String::new(),
+    }
+}
+
 fn admission(why: &Why) -> String {
     let now = &why.admission;
     let scope = serde_json::to_string(&now.scope).unwrap_or_default();
     let scope = scope.trim_matches('"');
     let mut text = match &*now.answer {
         "out-of-scope" => {
-            format!("out of scope: its {scope} is not that of a seed (crawl.scope is {scope})")
+            format!(
+                "out of scope: its {scope}{} is not that of a seed (crawl.scope is {scope})",
+                shared(why)
+            )
         }
         "excluded" => format!(
             "excluded by {:?} (crawl.exclude)",
@@ -235,11 +291,12 @@ fn admission(why: &Why) -> String {
             "; links are followed up to depth {max_depth} (crawl.max_depth)"
         );
     }
-    if why.state == UrlState::Unknown && now.answer == "admitted" {
-        text.push_str(match now.max_depth {
-            Some(_) => ": no page links to it, or only pages at that depth or with nofollow do",
-            None => ": no page links to it, or only pages with nofollow do",
-        });
+    if let Some(budget) = &now.budget {
+        let (setting, used, max) = (&budget.setting, budget.used, budget.max);
+        let _ = write!(text, "; {setting} is used up: {used} of {max}");
+    }
+    if why.state == UrlState::Unknown && now.answer == "admitted" && why.refused.is_none() {
+        text.push_str(": no page that was fetched is known to link to it");
     }
     text
 }
@@ -247,8 +304,8 @@ fn admission(why: &Why) -> String {
 /// Explains a trap, and names the setting for it.
 fn trapped(trap: &str) -> &'static str {
     match trap {
-        "host-budget" => "the budget of its host is used up (traps.max_pages_per_host)",
-        "domain-budget" => "the budget of its domain is used up (traps.max_pages_per_domain)",
+        "host-budget" => "the budget of its host is used up",
+        "domain-budget" => "the budget of its domain is used up",
         "too-many-segments" => "its path has too many segments (traps.max_segments)",
         "repeated-segments" => "a segment of its path is repeated too often (traps.max_repeats)",
         "too-many-parameters" => "its query has too many parameters (traps.max_parameters)",

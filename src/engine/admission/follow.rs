@@ -7,6 +7,7 @@ use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Exchange;
 use crate::frontier::{Admission, Expectation, FetchTask, Purpose, QueuedUrl, class_of};
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
+use crate::url;
 
 /// Number of redirects in a row after which another form of the same URL is no longer tried.
 const MAX_FORMS: u8 = 4;
@@ -78,7 +79,12 @@ impl Gate {
         }
         for link in &page.links {
             if asked || link.rels.all_say(obeyed) {
-                group.set.count_link(&Admission::Nofollow, &link.url);
+                let refused = Admission::Nofollow;
+                group.set.count_link(&refused, &link.url);
+                if url::parse(&link.url).is_ok_and(|url| self.scope.admits(&url)) {
+                    let via = Some(task.queued.id);
+                    group.refuse(&refused, (link.id, &link.url), via)?;
+                }
             } else {
                 self.follow_link(task, link, group)?;
             }

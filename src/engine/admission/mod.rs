@@ -6,11 +6,13 @@
 
 mod follow;
 mod known;
+mod refused;
 mod seeds;
 mod sitemaps;
 mod sweep;
 
 pub(crate) use known::know;
+pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use sitemaps::LISTED_PER_COMMIT;
 
 use crate::engine::Error;
@@ -97,6 +99,7 @@ impl Gate {
         let answer = self.judge(&queued, origin, from, group);
         let Admission::Admitted(url, host, trail) = &answer else {
             group.set.count_link(&answer, &queued.url);
+            group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
             return Ok(false);
         };
         if matches!(origin, Origin::Link | Origin::Deferred(_)) {
@@ -111,6 +114,7 @@ impl Gate {
             }
         }
         group.set.count_link(&answer, &queued.url);
+        group.no_longer_refused(queued.id, &queued.url)?;
         if group.see(queued.id) {
             count_admitted(url, host, &mut group.set)?;
         }
@@ -170,8 +174,7 @@ impl Gate {
                     defer(tag, &mut group.set)?;
                 }
                 if let Some(name) = exhausted(trap, host, &policy.traps, &mut group.set)? {
-                    let kind = ReasonKind::LinkOverBudget;
-                    group.set.leave_out(Reason { kind, name }, &queued.url);
+                    group.refuse_for(name, (queued.id, &queued.url), queued.via)?;
                 }
                 return Ok(Suspicion::Refused(Admission::Trapped(trap)));
             }
@@ -238,7 +241,7 @@ impl WriteSet {
     /// Counts the admission of a link to a URL.
     pub(crate) fn count_link(&mut self, answer: &Admission, url: &str) {
         self.state.counters.links.add(answer);
-        // What is over a budget was counted by the name of the setting.
+        // What is over a budget is counted by the name of the setting.
         let is_counted = matches!(
             answer,
             Admission::Admitted(..)

@@ -18,7 +18,7 @@ use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
 use crate::learn::Spent;
-use crate::rows::{CrawlState, Delta, DiskState, LostSeed, PAGES, PageRecord, Reason};
+use crate::rows::{CrawlState, Delta, DiskState, LeftOut, LostSeed, PAGES, PageRecord, Reason};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
 
@@ -64,6 +64,8 @@ pub(crate) struct WriteSet {
     pub(crate) has_orphans: bool,
     /// What is left out, and what no longer is.
     left_out: LeftOutChanges,
+    /// Number of refused URLs that have a row, once it was needed.
+    refused: Option<u64>,
     /// Keys of the URLs that the group admits, in order and for look-ups.
     seen: Vec<u64>,
     seen_keys: HashSet<u64>,
@@ -175,6 +177,7 @@ impl WriteSet {
             soonest_revisit: None,
             has_orphans: false,
             left_out: LeftOutChanges::default(),
+            refused: None,
             seen: Vec::new(),
             seen_keys: HashSet::new(),
             pages: BTreeMap::new(),
@@ -215,6 +218,15 @@ impl WriteSet {
     /// Takes back one that was counted as left out.
     pub(crate) fn no_longer_left_out(&mut self, reason: Reason, url: &str) {
         self.left_out.take_back(reason, url);
+    }
+
+    /// Returns the number of refused URLs that have a row, to be changed.
+    pub(crate) fn refused_rows(&mut self) -> Result<&mut u64, Error> {
+        let rows = match self.refused {
+            Some(rows) => rows,
+            None => LeftOut::refused(&*self.store)?,
+        };
+        Ok(self.refused.insert(rows))
     }
 
     /// Notes that a seed gave nothing, or, with `None`, that it gave something.

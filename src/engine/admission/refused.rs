@@ -1,0 +1,99 @@
+//! URLs that were refused for a reason that the URL alone does not tell, such as the depth of the
+//! page that links to it, or that rests on settings or budgets: why, and by whom they were linked.
+//!
+//! Each has one row, so that it counts once however often it is linked, is taken back when it is
+//! admitted in another way, and can be explained.
+
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::frontier::Admission;
+use crate::rows::{Reason, ReasonKind, RefusedUrl};
+use crate::store::{Table, decode, encode, keys};
+use crate::url::UrlId;
+
+/// Maximum number of such rows, of some 40 bytes each; further URLs are counted as links only.
+pub(crate) const MAX_REFUSED: u64 = 1_000_000;
+
+/// The names of reasons. Budgets have those of their settings.
+const NAMES: [&str; 11] = [
+    "too-deep",
+    "too-many-redirects",
+    "nofollow",
+    "excluded",
+    "not-included",
+    "traps.max_pages_per_host",
+    "traps.max_pages_per_domain",
+    "traps.max_bytes_per_host",
+    "traps.max_bytes_per_domain",
+    "traps.max_seconds_per_host",
+    "traps.max_seconds_per_domain",
+];
+
+/// Returns `true` if refusals of this name are noted for each URL.
+pub(crate) fn is_noted(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+fn reason(name: &str) -> Option<Reason> {
+    let name = NAMES.into_iter().find(|it| *it == name)?;
+    let kind = ReasonKind::Refused;
+    Some(Reason { kind, name })
+}
+
+impl Group<'_> {
+    /// Notes that a link to a URL was refused, if this is a reason of those that are noted.
+    pub(crate) fn refuse(
+        &mut self,
+        answer: &Admission,
+        (id, url): (UrlId, &str),
+        via: Option<UrlId>,
+    ) -> Result<(), Error> {
+        self.refuse_for(answer.name(), (id, url), via)
+    }
+
+    /// Notes that a link to a URL was refused for a reason of this name.
+    pub(crate) fn refuse_for(
+        &mut self,
+        name: &str,
+        (id, url): (UrlId, &str),
+        via: Option<UrlId>,
+    ) -> Result<(), Error> {
+        let Some(reason) = reason(name) else {
+            return Ok(());
+        };
+        let key = keys::refused(id.as_bytes());
+        if self.is_seen(id) || self.set.learned(&key)?.is_some() {
+            return Ok(());
+        }
+        let rows = self.set.refused_rows()?;
+        if *rows < MAX_REFUSED {
+            *rows += 1;
+            let row = RefusedUrl {
+                reason: name.to_owned(),
+                via,
+            };
+            self.set.learn(key, encode(&row));
+            self.set.leave_out(reason, url);
+        }
+        Ok(())
+    }
+
+    /// Takes back that a URL was refused, because it is admitted now.
+    pub(crate) fn no_longer_refused(&mut self, id: UrlId, url: &str) -> Result<(), Error> {
+        if *self.set.refused_rows()? == 0 {
+            return Ok(());
+        }
+        let key = keys::refused(id.as_bytes());
+        let Some(row) = self.set.learned(&key)? else {
+            return Ok(());
+        };
+        let row: RefusedUrl = decode(Table::Learned, &row)?;
+        let rows = self.set.refused_rows()?;
+        *rows = rows.saturating_sub(1);
+        self.set.unlearn(key);
+        if let Some(reason) = reason(&row.reason) {
+            self.set.no_longer_left_out(reason, url);
+        }
+        Ok(())
+    }
+}

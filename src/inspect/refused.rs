@@ -1,0 +1,94 @@
+//! Why a URL was never admitted, as far as its links and the budgets of its host tell.
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use crate::frontier::{HostState, domain_spent};
+use crate::learn::TrapPolicy;
+use crate::rows::{PAGES, RefusedUrl};
+use crate::store::{Store, Table, decode, keys};
+use crate::url::{Site, Url, UrlId};
+
+/// The first link to a URL that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedNow {
+    /// The name of the admission, or of the setting whose budget was used up.
+    pub reason: String,
+    /// The page that links to it.
+    pub via: Option<String>,
+    /// Number of links from a seed to that page.
+    pub via_depth: Option<u16>,
+}
+
+/// A budget that is used up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetNow {
+    /// The name of the setting.
+    pub setting: String,
+    /// URLs admitted, bytes or seconds.
+    pub used: u64,
+    /// The setting's value.
+    pub max: u64,
+}
+
+/// Returns the first link to a URL that was refused, if one was.
+pub(super) fn refused(store: &dyn Store, id: UrlId) -> Result<Option<RefusedNow>, Error> {
+    let Some(row) = store.get(Table::Learned, &keys::refused(id.as_bytes()))? else {
+        return Ok(None);
+    };
+    let row: RefusedUrl = decode(Table::Learned, &row)?;
+    let via = match row.via {
+        Some(via) => PAGES.get(store, via.as_bytes())?,
+        None => None,
+    };
+    Ok(Some(RefusedNow {
+        reason: row.reason,
+        via_depth: via.as_ref().map(|page| page.depth),
+        via: via.map(|page| page.url),
+    }))
+}
+
+/// Returns the budget of a URL's host or domain that is used up, if one is.
+pub(super) fn budget(
+    store: &dyn Store,
+    url: &Url,
+    host: Option<&HostState>,
+    policy: &TrapPolicy,
+) -> Result<Option<BudgetNow>, Error> {
+    let by_host = host.map(HostState::spent).unwrap_or_default();
+    let by_domain = domain_spent(store, &Site::of(url))?;
+    let budgets = [
+        (
+            "pages_per_host",
+            by_host.admitted,
+            policy.max_pages_per_host,
+        ),
+        ("bytes_per_host", by_host.bytes, policy.max_bytes_per_host),
+        (
+            "seconds_per_host",
+            by_host.millis / 1_000,
+            policy.max_seconds_per_host,
+        ),
+        (
+            "pages_per_domain",
+            by_domain.admitted,
+            policy.max_pages_per_domain,
+        ),
+        (
+            "bytes_per_domain",
+            by_domain.bytes,
+            policy.max_bytes_per_domain,
+        ),
+        (
+            "seconds_per_domain",
+            by_domain.millis / 1_000,
+            policy.max_seconds_per_domain,
+        ),
+    ];
+    let used_up = budgets.into_iter().find(|(_, used, max)| used >= max);
+    Ok(used_up.map(|(name, used, max)| BudgetNow {
+        setting: format!("traps.max_{name}"),
+        used,
+        max,
+    }))
+}
