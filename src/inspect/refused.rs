@@ -6,7 +6,7 @@ use super::Error;
 use crate::frontier::{HostState, domain_spent};
 use crate::learn::TrapPolicy;
 use crate::rows::{PAGES, RefusedUrl};
-use crate::store::{Store, Table, decode, keys};
+use crate::store::Store;
 use crate::url::{Site, Url, UrlId};
 
 /// The first link to a URL that was refused.
@@ -33,10 +33,9 @@ pub struct BudgetNow {
 
 /// Returns the first link to a URL that was refused, if one was.
 pub(super) fn refused(store: &dyn Store, id: UrlId) -> Result<Option<RefusedNow>, Error> {
-    let Some(row) = store.get(Table::Learned, &keys::refused(id.as_bytes()))? else {
+    let Some(row) = RefusedUrl::read(store, id)? else {
         return Ok(None);
     };
-    let row: RefusedUrl = decode(Table::Learned, &row)?;
     let via = match row.via {
         Some(via) => PAGES.get(store, via.as_bytes())?,
         None => None,

@@ -106,6 +106,19 @@ pub struct RefusedUrl {
     pub via: Option<UrlId>,
 }
 
+impl RefusedUrl {
+    /// Returns the row of a URL, if it has one.
+    pub fn read(store: &dyn Store, id: UrlId) -> Result<Option<Self>> {
+        let row = store.get(Table::Meta, &Self::key(id))?;
+        row.map(|row| decode(Table::Meta, &row)).transpose()
+    }
+
+    /// Returns the key of a URL's row.
+    pub fn key(id: UrlId) -> Vec<u8> {
+        [keys::meta::REFUSED, id.as_bytes()].concat()
+    }
+}
+
 /// A seed that gave nothing: neither it nor what it redirects to was answered with a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostSeed {

@@ -14,7 +14,6 @@
 //! | `Learned` | of a host: host key, NUL, kind (1 byte), subject |
 //! | | of a domain: domain, NUL |
 //! | | rules and aliases: NUL, kind (1 byte), host key, NUL, subject |
-//! | | refused URLs: NUL, `x`, URL id (16 bytes) |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 //! | `Kept` | URL id (16 bytes) |
 
@@ -52,6 +51,8 @@ pub mod meta {
     pub const RETIRED: &[u8] = b"retired/";
     /// Prefix of what was left out, by reason.
     pub const LEFT_OUT: &[u8] = b"left-out/";
+    /// Prefix of the URLs that were refused, by URL id (16 bytes).
+    pub const REFUSED: &[u8] = b"refused/";
     /// Prefix of the seeds that gave nothing, by URL id (16 bytes).
     pub const LOST: &[u8] = b"lost/";
     /// Prefix of the hosts at private addresses that the user gave as seeds.
@@ -186,18 +187,11 @@ pub mod learned {
     pub const RULES: &[u8] = b"\0r";
     /// Prefix of the hosts that are aliases of others.
     pub const ALIASES: &[u8] = b"\0a";
-    /// Prefix of the URLs that were refused, by URL id (16 bytes).
-    pub const REFUSED: &[u8] = b"\0x";
 }
 
 /// Returns the key of a row learned of a host.
 pub fn learned(host: &str, kind: u8, about: &[u8]) -> Vec<u8> {
     [host.as_bytes(), &[0, kind], about].concat()
-}
-
-/// Returns the key of a URL that was refused.
-pub fn refused(id: &[u8; 16]) -> Vec<u8> {
-    [learned::REFUSED, id].concat()
 }
 
 /// Returns the key of the counters of a domain. A host key has a scheme, so it never equals one.

@@ -149,6 +149,9 @@ fn fate(visit: &Visited) -> String {
     if let Some(archive) = &visit.archive {
         return format!("known: {answer}, from {archive} of an earlier crawl; not fetched again");
     }
+    if visit.verdict == "forbidden" {
+        return format!("not fetched: {}", answer.trim_start_matches("robots: "));
+    }
     if visit.failure.is_some() && visit.verdict == "failed" && visit.next_attempt.is_none() {
         let class = answer.split(':').next().unwrap_or_default();
         return format!(

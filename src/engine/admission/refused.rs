@@ -8,7 +8,6 @@ use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::frontier::Admission;
 use crate::rows::{Reason, ReasonKind, RefusedUrl};
-use crate::store::{Table, decode, encode, keys};
 use crate::url::UrlId;
 
 /// Maximum number of such rows, of some 40 bytes each; further URLs are counted as links only.
@@ -61,8 +60,7 @@ impl Group<'_> {
         let Some(reason) = reason(name) else {
             return Ok(());
         };
-        let key = keys::refused(id.as_bytes());
-        if self.is_seen(id) || self.set.learned(&key)?.is_some() {
+        if self.is_seen(id) || self.set.refused(id)?.is_some() {
             return Ok(());
         }
         let rows = self.set.refused_rows()?;
@@ -72,7 +70,7 @@ impl Group<'_> {
                 reason: name.to_owned(),
                 via,
             };
-            self.set.learn(key, encode(&row));
+            self.set.set_refused(id, Some(row));
             self.set.leave_out(reason, url);
         }
         Ok(())
@@ -83,17 +81,15 @@ impl Group<'_> {
         if *self.set.refused_rows()? == 0 {
             return Ok(());
         }
-        let key = keys::refused(id.as_bytes());
-        let Some(row) = self.set.learned(&key)? else {
+        let Some(row) = self.set.refused(id)? else {
             return Ok(());
         };
-        let row: RefusedUrl = decode(Table::Learned, &row)?;
-        let rows = self.set.refused_rows()?;
-        *rows = rows.saturating_sub(1);
-        self.set.unlearn(key);
         if let Some(reason) = reason(&row.reason) {
             self.set.no_longer_left_out(reason, url);
         }
+        self.set.set_refused(id, None);
+        let rows = self.set.refused_rows()?;
+        *rows = rows.saturating_sub(1);
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! What a group leaves out, collected while its visits are judged; its commit adds it to the rows.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::engine::Error;
-use crate::rows::{LeftOut, LostSeed, Reason};
+use crate::rows::{LeftOut, LostSeed, Reason, RefusedUrl};
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::UrlId;
 
@@ -13,6 +14,17 @@ pub(super) struct LeftOutChanges {
     by_reason: BTreeMap<Reason, Change>,
     /// Seeds that gave nothing; `None` for those that gave something, perhaps at last.
     seeds: BTreeMap<UrlId, Option<LostSeed>>,
+    /// Refused URLs as read and as they will be; `None` for those that have no row.
+    refused: BTreeMap<UrlId, Refused>,
+    /// Number of refused URLs that have a row, once it was needed.
+    refused_rows: Option<u64>,
+}
+
+/// A refused URL during a group.
+#[derive(Debug)]
+struct Refused {
+    row: Option<RefusedUrl>,
+    is_changed: bool,
 }
 
 /// What a group changes for one reason.
@@ -46,6 +58,37 @@ impl LeftOutChanges {
         self.seeds.insert(seed, lost);
     }
 
+    /// Returns the row of a refused URL.
+    pub(super) fn refused(
+        &mut self,
+        id: UrlId,
+        store: &dyn Store,
+    ) -> Result<Option<&RefusedUrl>, Error> {
+        let refused = match self.refused.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(Refused {
+                row: RefusedUrl::read(store, id)?,
+                is_changed: false,
+            }),
+        };
+        Ok(refused.row.as_ref())
+    }
+
+    /// Writes the row of a refused URL, or removes it.
+    pub(super) fn set_refused(&mut self, id: UrlId, row: Option<RefusedUrl>) {
+        let is_changed = true;
+        self.refused.insert(id, Refused { row, is_changed });
+    }
+
+    /// Returns the number of refused URLs that have a row, to be changed.
+    pub(super) fn refused_rows(&mut self, store: &dyn Store) -> Result<&mut u64, Error> {
+        let rows = match self.refused_rows {
+            Some(rows) => rows,
+            None => LeftOut::refused(store)?,
+        };
+        Ok(self.refused_rows.insert(rows))
+    }
+
     /// Adds the changes to a batch.
     pub(super) fn put(self, store: &dyn Store, batch: &mut Batch) -> Result<(), Error> {
         for (reason, change) in self.by_reason {
@@ -58,6 +101,13 @@ impl LeftOutChanges {
                 batch.put(Table::Meta, key, encode(&row));
             } else if was_there {
                 batch.delete(Table::Meta, key);
+            }
+        }
+        for (id, refused) in self.refused.into_iter().filter(|(_, it)| it.is_changed) {
+            let key = RefusedUrl::key(id);
+            match refused.row {
+                Some(row) => batch.put(Table::Meta, key, encode(&row)),
+                None => batch.delete(Table::Meta, key),
             }
         }
         for (id, lost) in self.seeds {

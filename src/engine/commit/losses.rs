@@ -114,7 +114,8 @@ fn note_answer(judged: &Judged<'_>, exchange: &Exchange, places: &Places, group:
         Verdict::Ineligible(Ineligible::Status | Ineligible::Empty | Ineligible::Cut) => None,
         Verdict::Ineligible(reason) => Some((ReasonKind::Page, reason.name())),
         Verdict::Duplicate(repeat) if !places.keep_body() => {
-            let has_bytes = repeat.tier == Tier::Raw || judged.same_payload.is_some();
+            let has_bytes =
+                repeat.tier == Tier::Raw || judged.same_payload.is_some() || judged.body.is_some();
             (!has_bytes).then_some((ReasonKind::Body, "duplicate"))
         }
         _ => None,

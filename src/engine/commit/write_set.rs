@@ -18,7 +18,7 @@ use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
 use crate::learn::Spent;
-use crate::rows::{CrawlState, Delta, DiskState, LeftOut, LostSeed, PAGES, PageRecord, Reason};
+use crate::rows::{CrawlState, Delta, DiskState, LostSeed, PAGES, PageRecord, Reason, RefusedUrl};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
 
@@ -64,8 +64,6 @@ pub(crate) struct WriteSet {
     pub(crate) has_orphans: bool,
     /// What is left out, and what no longer is.
     left_out: LeftOutChanges,
-    /// Number of refused URLs that have a row, once it was needed.
-    refused: Option<u64>,
     /// Keys of the URLs that the group admits, in order and for look-ups.
     seen: Vec<u64>,
     seen_keys: HashSet<u64>,
@@ -177,7 +175,6 @@ impl WriteSet {
             soonest_revisit: None,
             has_orphans: false,
             left_out: LeftOutChanges::default(),
-            refused: None,
             seen: Vec::new(),
             seen_keys: HashSet::new(),
             pages: BTreeMap::new(),
@@ -220,13 +217,19 @@ impl WriteSet {
         self.left_out.take_back(reason, url);
     }
 
+    /// Returns the row of a refused URL.
+    pub(crate) fn refused(&mut self, id: UrlId) -> Result<Option<&RefusedUrl>, Error> {
+        self.left_out.refused(id, &*self.store)
+    }
+
+    /// Writes the row of a refused URL, or removes it.
+    pub(crate) fn set_refused(&mut self, id: UrlId, row: Option<RefusedUrl>) {
+        self.left_out.set_refused(id, row);
+    }
+
     /// Returns the number of refused URLs that have a row, to be changed.
     pub(crate) fn refused_rows(&mut self) -> Result<&mut u64, Error> {
-        let rows = match self.refused {
-            Some(rows) => rows,
-            None => LeftOut::refused(&*self.store)?,
-        };
-        Ok(self.refused.insert(rows))
+        self.left_out.refused_rows(&*self.store)
     }
 
     /// Notes that a seed gave nothing, or, with `None`, that it gave something.
