@@ -71,8 +71,10 @@ pub struct OwnLines {
     pub site: u64,
     /// Set if enough pages of the site and of the page's layout were seen to tell what is template.
     pub is_settled: bool,
-    /// Hash of the headline, digits kept.
+    /// Hash of the headline, digits kept: of the title, if the first `<h1>` is template.
     pub headline: Option<u32>,
+    /// Hash of the title, digits kept; `None` if it is template.
+    pub title: Option<u32>,
     /// The lines, in document order.
     pub lines: Vec<OwnLine>,
     /// What follows the stored lines.
@@ -92,11 +94,18 @@ impl OwnLines {
             line: *line,
             standing,
         });
+        let all: Vec<OwnLine> = all.filter(|it| it.standing != Standing::Ignored).collect();
+        let is_own = |hash: &u32| {
+            let known = all.iter().find(|it| it.line.hash == *hash);
+            known.is_none_or(|it| it.standing != Standing::Template)
+        };
+        let title = lines.title.filter(is_own);
         Self {
             site,
             is_settled,
-            headline: lines.headline,
-            lines: all.filter(|it| it.standing != Standing::Ignored).collect(),
+            headline: lines.headline.filter(is_own).or(title).or(lines.headline),
+            title,
+            lines: all,
             rest: (lines.rest, lines.rest_words),
             is_cut: lines.is_cut,
         }
@@ -266,7 +275,6 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
     let shared = pairing.shared;
     let have_two_headlines = matches!((a.headline, b.headline), (Some(a), Some(b)) if a != b);
     let rests_differ = a.rest != b.rest;
-    let is_young = !(a.is_settled && b.is_settled);
     if !strictly {
         // Each site has a template of its own.
         for left in &mut pairing.left {
@@ -296,8 +304,7 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
             _ if a.is_cut || b.is_cut => OwnComparison::Unknown,
             _ => OwnComparison::Equal,
         }
-    } else if shared == 0 || strictly && (is_young || rests_differ || has_other_values(of_a, of_b))
-    {
+    } else if shared == 0 || strictly && (rests_differ || has_other_values(of_a, of_b)) {
         OwnComparison::Differ
     } else {
         let more = of_a_only.max(of_b_only) + a.rest.1.max(b.rest.1);

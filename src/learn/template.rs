@@ -116,6 +116,11 @@ impl Template {
         encode(&self.head, self.cells.iter(), self.cells.len())
     }
 
+    /// Returns about how many bytes [`encode`](Self::encode) gives.
+    pub fn encoded_bytes(&self) -> usize {
+        self.cells.len() * CELL_BYTES
+    }
+
     /// Returns its size in memory, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.cells.memory_bytes() + self.head.layouts.memory_bytes() + size_of::<Self>()

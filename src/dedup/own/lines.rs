@@ -71,6 +71,8 @@ pub struct Lines {
     pub lines: Vec<Line>,
     /// Hash of the headline.
     pub headline: Option<u32>,
+    /// Hash of the title.
+    pub title: Option<u32>,
     /// The layout of the page.
     pub layout: u32,
     /// Sum of the hashes of further lines, and of their words.
@@ -85,6 +87,7 @@ pub struct Lines {
 #[derive(Serialize, Deserialize)]
 struct Head {
     headline: Option<u32>,
+    title: Option<u32>,
     layout: u32,
     rest: u64,
     rest_words: u32,
@@ -106,6 +109,7 @@ impl Lines {
     pub fn encode(&self) -> Vec<u8> {
         let head = Head {
             headline: self.headline,
+            title: self.title,
             layout: self.layout,
             rest: self.rest,
             rest_words: self.rest_words,
@@ -148,6 +152,7 @@ impl Lines {
         rest.is_empty().then_some(Self {
             lines,
             headline: head.headline,
+            title: head.title,
             layout: head.layout,
             rest: head.rest,
             rest_words: head.rest_words,
