@@ -203,12 +203,9 @@ impl Unpaired {
         u32::from(self.line.words) < LONG
     }
 
-    /// Whether it is text, an image or the headline, as a reader sees it.
+    /// Whether a reader sees it. Extraction may take a price for a part of the frame.
     fn is_said(&self) -> bool {
-        matches!(
-            self.line.kind,
-            Kind::Headline | Kind::Main | Kind::Link | Kind::Image
-        )
+        !matches!(self.line.kind, Kind::Data | Kind::Form)
     }
 }
 
@@ -280,13 +277,14 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
         for left in &mut pairing.left {
             left.retain(|it| it.standing == Standing::Own);
         }
-    }
-    // What surrounds a text that both have is of no account, nor are its data and links.
-    if shared >= SOME_TEXT {
-        for left in &mut pairing.left {
-            left.retain(|it| it.line.kind != Kind::Frame);
+        // What surrounds a text that both have is of no account there.
+        if shared >= SOME_TEXT {
+            for left in &mut pairing.left {
+                left.retain(|it| it.line.kind != Kind::Frame);
+            }
         }
     }
+    // Nor are the data and links of such a text.
     if shared >= MUCH_TEXT {
         for left in &mut pairing.left {
             left.retain(|it| !matches!(it.line.kind, Kind::Data | Kind::Form | Kind::Link));

@@ -78,6 +78,8 @@ fn variants_of_one_product_that_differ_in_a_value_are_apart() {
     let variant = |colour| page(1, "shirt", &["|size", colour, &text, "|buy"]);
     assert_eq!(compare(&variant("~red"), &variant("~blue")), Differ);
     assert_eq!(compare(&variant("~red"), &variant("~red")), Equal);
+    // Extraction may leave the value out of the main text.
+    assert_eq!(compare(&variant("#19.99"), &variant("#24.99")), Differ);
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn copies_in_other_frames_are_equal_or_similar() {
     };
     let plain = of(1, &[], &[]);
     // The same site: a print view, a language of the frame.
-    assert_eq!(compare(&plain, &of(1, &["#print"], &["#to top"])), Equal);
+    assert!(similar(compare(&plain, &of(1, &["#print"], &["#to top"]))) > 0.98);
     assert!(similar(compare(&plain, &of(1, &["|share this"], &[]))) > 0.98);
     // Another site, with lines of its own.
     let reprint = of(

@@ -98,15 +98,20 @@ fn headline(page: &Page, seen: Seen<'_>) -> Option<u32> {
 /// Returns the lines of a page as a template counts them.
 fn units(page: &Page) -> Vec<Unit> {
     let lines = page.parts.lines.iter();
-    lines
-        .map(|line| Unit {
-            line: line.masked as u32,
-            is_said: matches!(
-                line.role,
-                Role::Headline | Role::Main | Role::Image | Role::Data
-            ),
-        })
-        .collect()
+    let masked = lines.clone().map(|line| Unit {
+        line: line.masked as u32,
+        is_said: matches!(
+            line.role,
+            Role::Headline | Role::Main | Role::Image | Role::Data
+        ),
+    });
+    // Another page may have the line as it is.
+    let echoes = lines.filter(|line| line.hash != line.masked);
+    let whole = echoes.map(|line| Unit {
+        line: line.hash as u32,
+        is_said: false,
+    });
+    masked.chain(whole).collect()
 }
 
 /// Stores the lines of a page that becomes an original, but for those of the frame.
@@ -123,3 +128,6 @@ pub(crate) fn keep(judged: &Judged<'_>, document: DocumentId, group: &mut Group<
     };
     group.set.parts.insert(document, kept);
 }
+
+#[cfg(test)]
+mod tests;

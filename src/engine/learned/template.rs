@@ -256,7 +256,7 @@ mod tests {
         // Twenty new lines of 20 bytes, written twice, and some of the frame.
         assert!(bytes / 1_500 < 2_000, "{} bytes a page", bytes / 1_500);
         let rows = store.range(Table::Templates, &[], &[], 10_000).unwrap();
-        assert!(rows.len() < 800, "{} rows", rows.len());
+        assert!(rows.len() < 1_500, "{} rows", rows.len());
         for at in 0..2 {
             let kept = templates.get(&site(at), &store).unwrap();
             let read = Templates::new(0).get(&site(at), &store).unwrap();
@@ -278,7 +278,8 @@ mod tests {
         for number in 0..600 {
             let pages = [(site(number % 7), page(number))];
             commit(&small, &store, &pages, u64::from(number));
-            assert!(small.sites.borrow().bytes <= 60_000);
+            // The bound, or one site that is larger.
+            assert!(small.sites.borrow().bytes <= 100_000);
         }
         for at in 0..7 {
             let sites = [&small, &large].map(|it| it.get(&site(at), &store).unwrap());

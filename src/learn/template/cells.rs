@@ -8,7 +8,7 @@ pub const MAX_CELLS: usize = 16_384;
 /// Size of a cell, in memory and as bytes.
 pub(super) const CELL_BYTES: usize = 20;
 /// Cells among which a new line finds its place.
-const WAYS: usize = 8;
+const WAYS: usize = 32;
 const MAX_SETS: usize = MAX_CELLS / WAYS;
 
 /// What is known of one line.
@@ -123,7 +123,10 @@ impl Cells {
                 return;
             }
             if has_room {
-                let worth = |it: &Cell| (if it.is_current(pages) { it.pages } else { 0 }, it.seen);
+                let worth = |it: &Cell| {
+                    let pages = if it.is_current(pages) { it.pages } else { 0 };
+                    (pages, it.seen, it.line)
+                };
                 if let Some(least) = set.iter_mut().min_by_key(|it| worth(it)) {
                     *least = cell;
                 }
@@ -182,7 +185,11 @@ mod tests {
         for line in 0..100_000 {
             cells.put(cell(line, 1, line), line);
         }
-        assert!(cells.len() <= MAX_CELLS && cells.len() > MAX_CELLS * 9 / 10);
+        assert!(
+            cells.len() <= MAX_CELLS && cells.len() > MAX_CELLS * 9 / 10,
+            "{}",
+            cells.len()
+        );
         assert_eq!(cells.memory_bytes(), MAX_CELLS * CELL_BYTES);
         // The newest of each set are there.
         assert!(cells.get(99_999).is_some() && cells.get(0).is_none());
