@@ -80,7 +80,7 @@ impl MemoryPlan {
     }
 
     /// Returns each structure with its maximum size, and the setting that bounds it too.
-    pub fn parts(&self) -> [(&'static str, u64, &'static str); 9] {
+    pub fn parts(&self) -> [(&'static str, u64, &'static str); 10] {
         [
             ("blocks of the store", self.store_cache, ""),
             ("write buffers of the store", 2 * self.store_buffers, ""),

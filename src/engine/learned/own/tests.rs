@@ -33,6 +33,7 @@ fn own_of(world: &mut World, visit: &Analysed) -> Own {
         verdict: Verdict::Unique,
         same_payload: None,
         keep: None,
+        body: None,
         previous: None,
         must_be_whole: false,
         own: Own::default(),
