@@ -89,7 +89,11 @@ fn what_members_name_canonical_counts_before_all_else_if_it_belongs_to_them() {
     // A page outside the cluster has no vote.
     world.visit("http://n.example/", &html(&naming(ORIGINAL), &words(7)));
     assert_eq!(clusters(&world)[0].canonical, COPY);
+    // Each site has one vote.
     for path in ["http://d.example/1", "http://d.example/2"] {
+        world.visit(path, &html(&naming(COPY), &words(1)));
+    }
+    for path in ["http://e.example/", "http://f.example/"] {
         world.visit(path, &html(&naming(ORIGINAL), &words(1)));
     }
     assert_eq!(clusters(&world)[0].canonical, ORIGINAL);

@@ -308,7 +308,7 @@ mod tests {
         store.commit(batch, Durability::Process).unwrap();
         store.reclaim(Table::Queue);
         drop(store);
-        assert!(size() * 20 < full, "{} of {full}", size());
+        assert!(size() * 15 < full, "{} of {full}", size());
         let store = Embedded::open(&path, &options).unwrap();
         let rows = store.range(Table::Queue, &[], &[], 100).unwrap();
         let left: Vec<_> = rows.into_iter().map(|(key, _)| key).collect();

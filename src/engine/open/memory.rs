@@ -67,13 +67,13 @@ impl MemoryPlan {
             documents_cache: max / 64,
             delta_bytes: at_most(usize::MAX, max / 16),
             keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
-            templates: at_most(MAX_TEMPLATES, max / 64),
+            templates: at_most(MAX_TEMPLATES, max / 128),
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
                 .saturating_add(SEEN_CACHE),
             // One body of maximum length always fits.
             bodies: at_most(options.fetch.body_budget.bytes(), max / 4)
                 .max(options.fetch.max_body.bytes().min(1 << 20)),
-            bases: at_most(MAX_BASES, max / 64),
+            bases: at_most(MAX_BASES, max / 128),
             hosts: at_most(options.window, max * 3 / 16 / host),
             host,
         }

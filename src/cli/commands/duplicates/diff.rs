@@ -120,8 +120,7 @@ mod tests {
     fn a_change_is_told_with_what_surrounds_it() {
         let old = text(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"]);
         let new = text(&["a", "b", "c", "d", "E", "f", "g", "h", "i", "j", "k", "l"]);
-        let expected = "@@ -2,7 +2,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n\
-                        @@ -9,3 +9,4 @@\n i\n j\n k\n+l\n";
+        let expected = "@@ -2,10 +2,11 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n i\n j\n k\n+l\n";
         assert_eq!(unified(&old, &new), expected);
         assert_eq!(unified(&old, &old), "");
         assert_eq!(unified("", "a"), "@@ -0,0 +1,1 @@\n+a\n");

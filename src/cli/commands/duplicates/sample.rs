@@ -18,6 +18,7 @@ pub(super) struct Sample {
     size: usize,
     met: u64,
     drawn: Vec<Cluster>,
+    seed: u64,
 }
 
 impl Sample {
@@ -27,6 +28,7 @@ impl Sample {
             size,
             met: 0,
             drawn: Vec::new(),
+            seed: 0,
         }
     }
 
@@ -45,7 +47,7 @@ impl Sample {
             }
             // The n-th takes a place with a probability of size / n (Vitter's algorithm R). The
             // draw is the same each time, so that a sample can be talked about.
-            let place = usize::try_from(mix(self.met) % self.met).unwrap_or(usize::MAX);
+            let place = usize::try_from(mix(self.met ^ self.seed) % self.met).unwrap_or(usize::MAX);
             if let Some(drawn) = self.drawn.get_mut(place) {
                 *drawn = one;
             }
@@ -146,7 +148,10 @@ mod tests {
         };
         let mut thirds = [0; 3];
         for many in 300..500 {
-            let mut sample = Sample::new(30);
+            let mut sample = Sample {
+                seed: mix(many as u64),
+                ..Sample::new(30)
+            };
             for at in 0..many {
                 sample.meet(Cluster {
                     id: 1,
