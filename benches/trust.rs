@@ -209,8 +209,11 @@ fn traps(wanted: &Wanted) -> bool {
         let most = bound.requests(good);
         let crawl: Crawl = wanted.runner.crawl(name, site);
         let (lost, asked, last) = (crawl.lost(), crawl.requests(), crawl.last_good());
-        let is_good =
-            lost.is_empty() && crawl.ended() && last <= bound.good_within && asked <= most;
+        let is_good = lost.is_empty()
+            && crawl.ended()
+            && crawl.says_why()
+            && last <= bound.good_within
+            && asked <= most;
         bad += usize::from(!is_good);
         let exit = crawl.code.map_or("-".to_owned(), |it| it.to_string());
         let ended = if crawl.ended() { "yes" } else { "NO" };

@@ -55,6 +55,12 @@ impl Crawl {
         self.code.is_some()
     }
 
+    /// Whether the summary names what it must.
+    pub(crate) fn says_why(&self) -> bool {
+        let must_say = self.server.site().must_say;
+        self.summary.to_string().contains(must_say)
+    }
+
     /// The good pages that were never asked for.
     pub(crate) fn lost(&self) -> Vec<(String, String)> {
         self.server.lost()

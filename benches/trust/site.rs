@@ -118,6 +118,8 @@ pub(crate) struct Site {
     pub(crate) settings: String,
     /// Share of the good pages that may be lost, for kinds whose bound allows some.
     pub(crate) may_lose: f64,
+    /// What the summary must name, for sites that only a budget ends.
+    pub(crate) must_say: &'static str,
     /// Requests after which the crawl is stopped; 0: three per good page and 20,000.
     pub(crate) cap: usize,
 }
@@ -133,6 +135,7 @@ impl Site {
             scope: "host",
             settings: String::new(),
             may_lose: 0.0,
+            must_say: "",
             cap: 0,
         }
     }

@@ -248,6 +248,7 @@ pub(super) fn words(seed: u64, good: usize) -> Site {
         look.page(&title, &(text + &list(links)))
     });
     site.cap = 6_000;
+    site.must_say = "max_pages_per_host";
     "traps.max_pages_per_host = 3000\n".clone_into(&mut site.settings);
     site
 }
