@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Stdio;
 
-use gleaner::archive::{Limits, Location, RecordId, WarcOptions};
-use gleaner::dedup::{Documents, Features, structures};
-use gleaner::engine::{DataDirectory, Fate, Judgement, PageRecord, Step};
+use gleaner::archive::{Digest, Limits, Location, RecordId, RecordKind, WarcOptions};
+use gleaner::dedup::{Documents, Features, Tier, structures};
+use gleaner::engine::{
+    Bodies, BodyPlace, DataDirectory, Fate, Judgement, PageRecord, Step, body_place,
+};
 use gleaner::frontier::SEEN;
 use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
@@ -273,6 +275,7 @@ fn left(data: &Path) -> Left {
                 .insert(canonical(&page.url));
         }
     }
+    check_bodies(data, &records);
     Left {
         pages: records.values().map(|page| canonical(&page.url)).collect(),
         clusters: members.into_values().collect(),
@@ -283,6 +286,42 @@ fn left(data: &Path) -> Left {
             .collect(),
         payloads,
     }
+}
+
+/// Every page is given back, as its visit found it: stored, or rebuilt from what was kept.
+fn check_bodies(data: &Path, records: &BTreeMap<UrlId, PageRecord>) {
+    let logged: BTreeMap<String, Option<String>> = crate::run::log(data)
+        .into_iter()
+        .filter_map(|line| Some((line.url, line.page?.digests.raw)))
+        .collect();
+    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
+    let store = Embedded::open(&data.join("store"), &store::Options::default())
+        .expect("the store opens after a kill");
+    let bodies = Bodies::of(data);
+    let mut rebuilt = 0;
+    for (id, page) in records {
+        if !matches!(page.fate, Fate::Answered { .. }) {
+            continue;
+        }
+        let place = body_place(&store, *id, page).expect("rows are read");
+        let place = place.unwrap_or_else(|| panic!("nothing is kept of {}", page.url));
+        let is_rebuilt = matches!(place, BodyPlace::Pack { .. } | BodyPlace::Waiting { .. });
+        rebuilt += usize::from(is_rebuilt);
+        let content = bodies
+            .read(&place)
+            .unwrap_or_else(|error| panic!("{}: {error:?}", page.url));
+        if let Some(Some(digest)) = logged.get(&page.url) {
+            let own = Digest::of(content.body()).to_string();
+            assert_eq!(own, format!("sha256:{digest}"), "{}", page.url);
+        }
+    }
+    let is_near = |page: &&PageRecord| page.duplicate().is_some_and(|it| it.tier != Tier::Raw);
+    let stored = |page: &&PageRecord| matches!(page.record, Some((RecordKind::Response, _)));
+    let left_out = records
+        .values()
+        .filter(|it| is_near(it) && !stored(it))
+        .count();
+    assert_eq!(rebuilt, left_out, "the bodies of those are kept as deltas");
 }
 
 fn canonical(url: &str) -> String {

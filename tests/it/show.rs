@@ -328,3 +328,41 @@ fn bodies_that_wait_for_a_pack_survive_a_kill() {
     assert!(deltas > pages / 2, "{deltas}");
     place.records();
 }
+
+/// A verdict is given only where the pages have something in common: what the extraction of the
+/// main text left out counts too, if it is text, and markup does not.
+#[test]
+fn a_page_that_has_little_in_common_with_its_original_is_unique() {
+    let main = format!("<main><p>{}</p></main>", corpus::text(1, 120));
+    let script = |seed: u64| {
+        let numbers = (0..900).map(|at| (seed * 7_919 + at) * 2_654_435_761 % 1_000_003);
+        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        format!("<script>var a = [{}];</script>", numbers.join(","))
+    };
+    let page = |before: &str, after: &str| format!("<title>One</title>{before}{main}{after}");
+    let about = |seed: u64| format!("<aside><p>{}</p></aside>", corpus::text(seed, 900));
+    // Another frame, of another crawl of scripts: a reprint.
+    let bodies = [
+        ("/a", page(&script(1), "")),
+        ("/reprint", page(&script(2), "")),
+        ("/aside", page("", &about(5))),
+    ];
+    let links: Vec<&str> = bodies.iter().map(|(path, _)| *path).collect();
+    let mut site = Site::new()
+        .robots("")
+        .page("/", Answer::html(crate::run::page("home", &links)));
+    for (path, body) in &bodies {
+        site = site.page(path, Answer::html(body.clone()));
+    }
+    let web = Web::start(vec![site]);
+    let place = Place::new();
+    crawl(&place, IN_ORDER, &web);
+    let pages = place.pages();
+    let verdict = |path: &str| pages[&web.url(0, path)].verdict.name();
+    assert_eq!(verdict("/a"), "unique");
+    assert!(["normalized", "content", "near"].contains(&verdict("/reprint")));
+    assert_eq!(verdict("/aside"), "unique");
+    for (path, body) in &bodies {
+        assert_eq!(shown(&place, &web, path), *body, "{path}");
+    }
+}
