@@ -63,6 +63,8 @@ pub enum Ineligible {
     Repeated,
     /// The body is neither HTML nor text, and such bodies are not archived.
     Kind,
+    /// The page says nothing until its scripts run.
+    ScriptShell,
 }
 
 impl Ineligible {

@@ -41,6 +41,7 @@ pub use error::Error;
 #[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
 pub(crate) use learned::aliases::AliasRow;
+pub use learned::shells::{ShellHosts, hosts_with_shells};
 pub(crate) use learned::traps::{demotion, trap_of};
 pub use left_out::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions};
 pub use messages::{Over, SeedsAdded, StopHandle};

@@ -19,6 +19,7 @@ mod content;
 mod language;
 mod parts;
 mod refusal;
+mod shell;
 
 pub mod sitemap;
 
@@ -73,6 +74,8 @@ pub struct Page {
     pub kept_permille: u16,
     /// The kind of refusal, if the server sent one instead of the page.
     pub refusal: Option<Refusal>,
+    /// Whether it is a script shell: it says nothing until its scripts run.
+    pub is_script_shell: bool,
     /// What of the page can be its own, unit by unit.
     pub parts: Parts,
     /// The bounds that cut something.
@@ -127,7 +130,7 @@ impl Page {
         let sight = text::sight(&outline);
         let full_text = text::full(&outline, sight, options.max_text_bytes, &mut notes);
         let all_blocks = chosen_blocks(&outline);
-        let parts = parts::of_page(&outline, &all_blocks, sight, url, base.url());
+        let (parts, has_data) = parts::of_page(&outline, &all_blocks, sight, url, base.url());
         let blocks: Vec<_> = all_blocks.into_iter().filter(|it| it.is_main).collect();
         let main_text = main_text(&outline, &blocks, full_text.len(), options.max_text_bytes);
         let language = metadata::language(&outline);
@@ -136,9 +139,11 @@ impl Page {
         let headlines = [title.as_deref(), metadata.h1.as_deref()];
         let anchors = links.iter().filter(|link| link.kind == LinkKind::Anchor);
         let refusal = refusal::refusal(html, &outline, headlines, &full_text, anchors.count());
+        let is_script_shell = refusal.is_none() && !has_data && shell::is_shell(&outline);
         let page = Self {
             title,
             refusal,
+            is_script_shell,
             detected_language: language::detect(&main_text),
             language,
             canonical: metadata::canonical(&outline, &base, options.max_url_bytes),

@@ -13,6 +13,7 @@
 //! | | canonical vote: document of the original (8 bytes), 1, id of the URL that a member names (16 bytes), hash of its site (8 bytes), id of the member (16 bytes) |
 //! | `Learned` | of a host: host key, NUL, kind (1 byte), subject |
 //! | | of a domain: domain, NUL |
+//! | | script shells: NUL, kind (1 byte), host key |
 //! | | rules and aliases: NUL, kind (1 byte), host key, NUL, subject |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 //! | `Kept` | URL id (16 bytes) |
@@ -192,6 +193,8 @@ pub mod learned {
     pub const RULES: &[u8] = b"\0r";
     /// Prefix of the hosts that are aliases of others.
     pub const ALIASES: &[u8] = b"\0a";
+    /// Prefix of the number of script shells that a host sent, by host.
+    pub const SHELLS: &[u8] = b"\0j";
 }
 
 /// Returns the key of a row learned of a host.

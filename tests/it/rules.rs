@@ -276,6 +276,53 @@ fn a_short_text_under_many_urls_is_told_by_its_repetition() {
     assert_eq!(verdict(&crawl, &web.url(1, "/item/3x")), "unique");
 }
 
+#[test]
+fn pages_of_one_text_and_other_images_are_no_refusal() {
+    let paths: Vec<String> = (0..16).map(|n| format!("/strip/{n}x")).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let strips = home("strips", &links).otherwise(|request| {
+        let number: usize = request.path.bytes().map(usize::from).sum();
+        let image = format!(
+            "<img src=/images/{}.png>",
+            words(number as u64, 3).join("-")
+        );
+        Answer::html(format!(
+            "<title>A strip</title><p>A new strip every day.</p>{image}"
+        ))
+    });
+    let web = Web::start(vec![strips]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    for path in &paths {
+        assert_ne!(verdict(&crawl, &web.url(0, path)), "ineligible", "{path}");
+    }
+}
+
+#[test]
+fn script_shells_are_nobodys_original() {
+    const SHELL: &str =
+        "<title>Shop</title><div id=root></div><script src=/static/js/main.js></script>";
+    let full = SHELL.replace("id=root>", "id=root><p>Lamps, and what goes with them.");
+    let site = home("shop", &["/a", "/b", "/full"])
+        .page("/a", Answer::html(SHELL))
+        .page("/b", Answer::html(SHELL))
+        .page("/full", Answer::html(full));
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    for path in ["/a", "/b"] {
+        assert_eq!(verdict(&crawl, &web.url(0, path)), "ineligible", "{path}");
+    }
+    assert_eq!(verdict(&crawl, &web.url(0, "/full")), "unique");
+    let counters = crawl.status().counters;
+    assert_eq!(counters.ineligible.get("script-shell"), Some(&2));
+    let said = crawl.ask(&["why", &web.url(0, "/a")]).expect(0).stdout;
+    assert!(
+        said.contains("says nothing until its scripts run"),
+        "{said}"
+    );
+}
+
 /// Two hosts with the same stories, the second's edited in so many places.
 fn stories(edits: usize) -> Web {
     let paths: Vec<String> = (0..8).map(|n| format!("/story/{n}x")).collect();

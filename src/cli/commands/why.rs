@@ -214,6 +214,7 @@ fn in_full(reason: &str) -> &str {
         "kind" => "neither HTML nor text (archive.other_types)",
         "cut" => "not received completely",
         "challenge" => "challenge: a CAPTCHA or another bot check instead of the page",
+        "script-shell" => "script-shell: the page says nothing until its scripts run",
         "denied" => "denied: an access-denied page instead of the page",
         "consent" => "consent: a consent dialog instead of the page",
         "script-shell" => "script-shell: it needs JavaScript; its own text is short",

@@ -74,13 +74,14 @@ fn previous(queued: &QueuedUrl, group: &Group<'_>) -> Result<Option<Box<PageReco
 fn eligible<'a>(analysed: &'a Analysed, rules: &Rules) -> Result<&'a Fingerprints, Ineligible> {
     let fingerprints = analysed.fingerprints.as_ref().map_err(|reason| *reason)?;
     if let Findings::Page(page) = &analysed.findings
-        && let Some(refusal) = page.refusal
+        && (page.refusal.is_some() || page.is_script_shell)
         && rules.of(&analysed.fetched.task.queued.url).refusals
     {
-        return Err(match refusal {
-            Refusal::Challenge => Ineligible::Challenge,
-            Refusal::Denied => Ineligible::Denied,
-            Refusal::Consent => Ineligible::Consent,
+        return Err(match page.refusal {
+            Some(Refusal::Challenge) => Ineligible::Challenge,
+            Some(Refusal::Denied) => Ineligible::Denied,
+            Some(Refusal::Consent) => Ineligible::Consent,
+            None => Ineligible::ScriptShell,
         });
     }
     Ok(fingerprints)

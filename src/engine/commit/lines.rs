@@ -55,7 +55,7 @@ fn notes(judged: &Judged<'_>) -> Vec<String> {
         }
     }
     if let Verdict::Ineligible(reason) = judged.verdict
-        && (reason.is_refusal() || reason == Ineligible::Kind)
+        && (reason.is_refusal() || matches!(reason, Ineligible::Kind | Ineligible::ScriptShell))
     {
         notes.push(format!("ineligible:{}", reason.name()));
     }

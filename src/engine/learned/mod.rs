@@ -1,5 +1,6 @@
 //! What visits teach about hosts, as rows: trap decisions, learned rules of URLs, host aliases,
-//! repeated refusals, templates of sites, and the URLs that are deferred for these reasons.
+//! repeated refusals, script shells, templates of sites, and the URLs that are deferred for these
+//! reasons.
 //!
 //! The rules are pure and in the room `learn`. They are applied at admission; what a visit teaches
 //! changes rows and names the URLs that may be re-admitted, which admission then does.
@@ -9,6 +10,7 @@ mod deferred;
 pub(crate) mod own;
 pub(crate) mod own_lines;
 pub(crate) mod refusals;
+pub(crate) mod shells;
 pub(crate) mod template;
 pub(crate) mod traps;
 pub(crate) mod variants;
@@ -39,6 +41,7 @@ impl Learning<'_> {
     ) -> Result<(), Error> {
         let traps = self.policies.of(&judged.analysed.fetched.task.host).traps;
         traps::record_outcome(judged, &traps, &mut group.set)?;
+        shells::count(judged, &mut group.set)?;
         self.learn(judged, document, group)?;
         self.compare_hosts(judged, group)
     }

@@ -1,6 +1,8 @@
 //! Refusals that are recognized by repetition: a short text under many URLs of a host whose other
-//! pages differ. Its pages are not originals, and the first of them, which became one before this
-//! could be known, is withdrawn.
+//! pages differ. Images, data, form values and the title are part of what must repeat, apart from
+//! words of the URL, so pages that say something besides their text are pages of their own. What
+//! repeats is no original, and the first page of it, which became one before this could be known,
+//! is withdrawn.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -8,6 +10,7 @@ use crate::dedup::{Document, Ineligible, Repeat, Rules, Signature, Tier, Verdict
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Analysed, Findings, Judged};
+use crate::page::{Line, Role};
 use crate::rows::{Fate, Judgement, PageRecord};
 use crate::url::{self, HostKey};
 
@@ -78,7 +81,8 @@ fn make_repeated(page: &mut PageRecord, document: &Document) {
     }
 }
 
-/// Returns a digest of the normal form of a page's visible text, if that is short.
+/// Returns a digest of what a page with a short visible text says: the normal form of its text, and
+/// what is not text.
 fn short_text(analysed: &Analysed) -> Option<u64> {
     let Findings::Page(page) = &analysed.findings else {
         return None;
@@ -86,8 +90,20 @@ fn short_text(analysed: &Analysed) -> Option<u64> {
     let fingerprints = analysed.fingerprints.as_ref().ok()?;
     match fingerprints.get(Tier::Normalized)? {
         Signature::Digest(digest) if page.full_text.len() <= MAX_TEXT => {
-            Some(u64::from_be_bytes(*digest.first_chunk()?))
+            let text = u64::from_be_bytes(*digest.first_chunk()?);
+            Some(text.wrapping_add(said_besides(&page.parts.lines)))
         }
         _ => None,
     }
+}
+
+/// Returns a sum of what a page says besides its text, without words of its URL.
+fn said_besides(lines: &[Line]) -> u64 {
+    let besides = lines.iter().filter(|line| {
+        matches!(
+            line.role,
+            Role::Headline | Role::Image | Role::Data | Role::Form
+        )
+    });
+    besides.fold(0, |sum: u64, line| sum.wrapping_add(line.masked))
 }

@@ -28,6 +28,10 @@ pub(crate) struct Outline<'a> {
     pub(crate) data: Vec<&'a str>,
     /// Texts of scripts that contain the state of an application.
     pub(crate) states: Vec<&'a str>,
+    /// Number of drawings (`<svg>`).
+    pub(crate) drawings: usize,
+    /// Programs: the address of each, if it has one, and whether it is a module.
+    pub(crate) programs: Vec<(Option<&'a str>, bool)>,
 }
 
 /// One element.
@@ -85,6 +89,7 @@ impl<'a> Outline<'a> {
                         if tag == Tag::Script {
                             builder.script(element, node.first_child().map(|child| child.value()));
                         }
+                        builder.outline.drawings += usize::from(tag == Tag::Svg);
                     } else {
                         builder.open(element, tag);
                         entered = true;
@@ -244,15 +249,22 @@ impl<'a> Builder<'a> {
         self.preformatted -= usize::from(tag == Tag::Pre);
     }
 
-    /// Keeps the text of a script if it is data about the page or what the page is made of.
-    fn script(&mut self, element: &Element, content: Option<&'a Node>) {
-        let Some(Node::Text(text)) = content else {
-            return;
+    /// Keeps the text of a script if it is data about the page or what the page is made of, and
+    /// the addresses of others.
+    fn script(&mut self, element: &'a Element, content: Option<&'a Node>) {
+        let text = match content {
+            Some(Node::Text(text)) => &**text,
+            _ => "",
         };
-        match unread::script(attribute(element, &local_name!("type")), text) {
+        let media_type = attribute(element, &local_name!("type"));
+        match unread::script(media_type, text) {
             unread::Script::Data => self.outline.data.push(text),
             unread::Script::State => self.outline.states.push(text),
-            unread::Script::Program => {}
+            unread::Script::Program => {
+                let address = attribute(element, &local_name!("src"));
+                let is_module = media_type.is_some_and(|it| it.eq_ignore_ascii_case("module"));
+                self.outline.programs.push((address, is_module));
+            }
         }
     }
 }

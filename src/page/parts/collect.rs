@@ -14,14 +14,14 @@ use crate::page::html::{Break, Outline, Sight, Tag};
 use crate::url::Url;
 
 /// The parts of an HTML page. `sight` is what counts as visible; `base` is what references are
-/// relative to.
+/// relative to. Returns too whether scripts carry content of the page as data.
 pub(crate) fn of_page(
     outline: &Outline<'_>,
     blocks: &[TextBlock],
     sight: Sight,
     url: &Url,
     base: &Url,
-) -> Parts {
+) -> (Parts, bool) {
     let echo = Echo::of(url);
     let mut collector = Collector {
         outline,
@@ -54,14 +54,15 @@ pub(crate) fn of_page(
         }
         collector.element(index);
     }
+    let mut has_content = false;
     for data in outline.data.iter().chain(&outline.states) {
-        state::each_object(data, &mut collector.writer, |line| {
+        has_content |= state::each_object(data, &mut collector.writer, |line| {
             push(&mut collector.parts, Some(line));
         });
     }
     let mut parts = collector.parts;
     parts.headline = parts.headline.or(parts.title);
-    parts
+    (parts, has_content)
 }
 
 /// The parts of a plain text: its rows.

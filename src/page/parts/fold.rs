@@ -47,24 +47,30 @@ impl<'e> LineWriter<'e> {
         let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
-            if byte.is_ascii() {
-                at += 1;
-                match CLASSES[usize::from(byte)] {
-                    Class::Letter => self.push_word_byte(byte.to_ascii_lowercase()),
-                    Class::Digit => {
-                        self.has_digits = true;
-                        self.push_word_byte(byte);
-                    }
-                    Class::Space => self.is_apart = true,
-                    Class::Mark => self.push_mark(&[byte]),
-                    Class::Dropped => {}
+            match class(byte) {
+                Class::Word => {
+                    let rest = bytes.get(at..).unwrap_or_default();
+                    let is_end = |it: &u8| !matches!(class(*it), Class::Word);
+                    let length = rest.iter().position(is_end).unwrap_or(rest.len());
+                    self.push_word(rest.get(..length).unwrap_or_default());
+                    at += length;
                 }
-            } else {
-                let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else {
-                    break;
-                };
-                at += c.len_utf8();
-                self.push_char(c);
+                Class::Space => {
+                    self.is_apart = true;
+                    at += 1;
+                }
+                Class::Mark => {
+                    self.push_mark(&[byte]);
+                    at += 1;
+                }
+                Class::Dropped => at += 1,
+                Class::Other => {
+                    let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+                        break;
+                    };
+                    at += c.len_utf8();
+                    self.push_char(c);
+                }
             }
         }
     }
@@ -114,12 +120,15 @@ impl<'e> LineWriter<'e> {
         xxh3_64(&self.masked)
     }
 
-    fn push_word_byte(&mut self, byte: u8) {
+    /// Writes letters and digits of ASCII.
+    fn push_word(&mut self, word: &[u8]) {
         self.space();
         if self.word.is_none() {
             self.begin_word();
         }
-        self.folded.push(byte);
+        self.has_digits |= word.iter().any(u8::is_ascii_digit);
+        let small = word.iter().map(u8::to_ascii_lowercase);
+        self.folded.extend(small);
     }
 
     fn push_mark(&mut self, mark: &[u8]) {
@@ -215,25 +224,29 @@ fn is_combining(c: char) -> bool {
         | '\u{200C}' | '\u{200D}' | '\u{3099}' | '\u{309A}')
 }
 
-/// What an ASCII character is in a folded line.
+/// What a byte is in a folded line.
 #[derive(Clone, Copy)]
 enum Class {
-    Letter,
-    Digit,
+    Word,
     Space,
     Mark,
     Dropped,
+    /// Part of a character beyond ASCII.
+    Other,
 }
 
-const CLASSES: [Class; 128] = {
-    let mut classes = [Class::Mark; 128];
+#[inline]
+fn class(byte: u8) -> Class {
+    CLASSES[usize::from(byte)]
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Other; 256];
     let mut byte = 0;
     while byte < 128 {
         let c = byte as u8;
-        classes[byte] = if c.is_ascii_digit() {
-            Class::Digit
-        } else if c.is_ascii_alphabetic() {
-            Class::Letter
+        classes[byte] = if c.is_ascii_alphanumeric() {
+            Class::Word
         } else if matches!(c, b' ' | b'\t' | b'\n' | 0xB | 0xC | b'\r') {
             Class::Space
         } else if c.is_ascii_control() {

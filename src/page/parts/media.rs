@@ -21,7 +21,8 @@ pub(super) enum Said<'a> {
 pub(super) fn said<'a>(outline: &Outline<'a>, item: &OutlineElement<'a>) -> Option<Said<'a>> {
     let element = item.element;
     match item.tag {
-        Tag::Img => {
+        // `<amp-img>` and the like.
+        Tag::Img | Tag::Custom => {
             let alternative = attribute(element, &local_name!("alt")).unwrap_or_default();
             let address = image(element)?;
             Some(Said::Image(address, alternative))

@@ -20,12 +20,18 @@ const MAX_BYTES: usize = 1 << 20;
 /// Maximum number of objects within one another; deeper ones count as part of the one around.
 const MAX_DEPTH: usize = 64;
 
-/// Passes on a line for every object or list of a script that has values of its own.
-pub(super) fn each_object(script: &str, writer: &mut LineWriter<'_>, mut each: impl FnMut(Line)) {
+/// Passes on a line for every object or list of a script that has values of its own. Returns
+/// whether the script carries content of the page.
+pub(super) fn each_object(
+    script: &str,
+    writer: &mut LineWriter<'_>,
+    mut each: impl FnMut(Line),
+) -> bool {
     let mut reader = Reader {
         writer,
         levels: vec![Level::default()],
         deeper: 0,
+        named: 0,
     };
     // The name that the data is assigned to may be written as a string.
     let begins_with_name = script.trim_start().starts_with(char::is_alphabetic);
@@ -33,8 +39,73 @@ pub(super) fn each_object(script: &str, writer: &mut LineWriter<'_>, mut each: i
     let data = named.map_or(script, |(_, data)| data);
     reader.read(data, &mut each, true);
     while let Some(level) = reader.levels.pop() {
-        level.finish(&mut each);
+        reader.named += level.finish(&mut each);
     }
+    reader.named >= MIN_NAMED
+}
+
+/// Number of texts and prices of a thing from which data are content: applications have a name and
+/// a description of themselves in their settings.
+const MIN_NAMED: u32 = 3;
+
+/// What a text with this many words counts as.
+const PROSE: (u16, u32) = (30, 3);
+
+/// Whether values under this key are what readers come for.
+fn is_content(key: &str) -> bool {
+    const KEYS: [&str; 14] = [
+        "name",
+        "title",
+        "headline",
+        "description",
+        "body",
+        "articleBody",
+        "text",
+        "content",
+        "summary",
+        "excerpt",
+        "html",
+        "price",
+        "rendered",
+        "caption",
+    ];
+    KEYS.contains(&key)
+}
+
+/// Whether an object of this type of schema.org is about the site and not about the page.
+fn is_of_site(kind: &str) -> bool {
+    const KINDS: [&str; 16] = [
+        "WebSite",
+        "Organization",
+        "Corporation",
+        "OnlineStore",
+        "OnlineBusiness",
+        "NewsMediaOrganization",
+        "LocalBusiness",
+        "SearchAction",
+        "EntryPoint",
+        "ImageObject",
+        "PostalAddress",
+        "ContactPoint",
+        "WebPage",
+        "WebApplication",
+        "BreadcrumbList",
+        "ListItem",
+    ];
+    KINDS.contains(&kind)
+}
+
+/// What values under a key mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Meaning {
+    #[default]
+    Other,
+    /// They differ from one response to the next.
+    Noise,
+    /// They are what readers come for.
+    Content,
+    /// They are the type of the object.
+    Type,
 }
 
 /// An object or list that is open.
@@ -49,24 +120,36 @@ struct Level {
     key: u64,
     /// Number of values since the last key: the place in a list.
     place: u64,
-    /// Whether values under the current key say nothing.
-    is_noise: bool,
+    /// What values under the current key mean.
+    meaning: Meaning,
     /// Whether the whole object does.
     is_left_out: bool,
+    /// What its texts under keys of content count.
+    named: u32,
+    /// Whether it is about the site.
+    is_of_site: bool,
 }
 
 impl Level {
     fn set_key(&mut self, key: &str) {
         self.key = xxh3_64(key.as_bytes());
         self.place = 0;
-        self.is_noise = is_noise(key);
+        self.meaning = match key {
+            "@type" => Meaning::Type,
+            key if is_noise(key) => Meaning::Noise,
+            key if is_content(key) => Meaning::Content,
+            _ => Meaning::Other,
+        };
     }
 
     fn add(&mut self, value: Line) {
-        if self.is_noise || self.is_left_out {
+        if self.meaning == Meaning::Noise || self.is_left_out {
             return;
         }
         self.place += 1;
+        if self.meaning == Meaning::Content {
+            self.named += if value.words >= PROSE.0 { PROSE.1 } else { 1 };
+        }
         let place = self.key.wrapping_add(self.place);
         let mixed = |hash: u64| (hash ^ place.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = |hash: u64| mixed(hash) ^ (mixed(hash) >> 29);
@@ -76,7 +159,8 @@ impl Level {
         self.words = self.words.saturating_add(value.words.max(1));
     }
 
-    fn finish(self, each: &mut impl FnMut(Line)) {
+    /// Passes on the line of an object that ends. Returns what it counts as content.
+    fn finish(self, each: &mut impl FnMut(Line)) -> u32 {
         if self.words > 0 {
             each(Line {
                 hash: self.hash,
@@ -86,6 +170,7 @@ impl Level {
                 role: Role::Data,
             });
         }
+        if self.is_of_site { 0 } else { self.named }
     }
 }
 
@@ -94,6 +179,8 @@ struct Reader<'w, 'e> {
     levels: Vec<Level>,
     /// Number of open objects beyond [`MAX_DEPTH`].
     deeper: usize,
+    /// What the objects that ended count as content.
+    named: u32,
 }
 
 impl Reader<'_, '_> {
@@ -167,6 +254,8 @@ impl Reader<'_, '_> {
     }
 
     fn value(&mut self, text: &str) {
+        let level = self.level();
+        level.is_of_site |= level.meaning == Meaning::Type && is_of_site(text);
         self.writer.push(text);
         if let Some(value) = self.writer.finish(Role::Data) {
             self.level().add(value);
@@ -179,7 +268,7 @@ impl Reader<'_, '_> {
             return;
         }
         let level = self.level();
-        let is_left_out = level.is_noise || level.is_left_out;
+        let is_left_out = level.meaning == Meaning::Noise || level.is_left_out;
         self.levels.push(Level {
             is_left_out,
             ..Level::default()
@@ -192,7 +281,7 @@ impl Reader<'_, '_> {
         } else if self.levels.len() > 1
             && let Some(level) = self.levels.pop()
         {
-            level.finish(each);
+            self.named += level.finish(each);
         }
     }
 }
@@ -200,36 +289,48 @@ impl Reader<'_, '_> {
 /// Whether values under a key differ from one response to the next: tokens, numbers of the request,
 /// its time.
 fn is_noise(key: &str) -> bool {
-    const NOISE: [&str; 20] = [
-        "csrf",
-        "xsrf",
-        "nonce",
-        "token",
-        "requestid",
-        "traceid",
-        "spanid",
-        "sessionid",
-        "correlationid",
-        "transactionid",
-        "visitorid",
-        "buildid",
-        "timestamp",
-        "servertime",
-        "currenttime",
-        "rendertime",
-        "renderedat",
-        "generatedat",
-        "applicationtime",
-        "queuetime",
+    const IDS: [&[u8]; 8] = [
+        b"requestid",
+        b"traceid",
+        b"spanid",
+        b"sessionid",
+        b"correlationid",
+        b"transactionid",
+        b"visitorid",
+        b"buildid",
     ];
-    if key.len() > 40 {
+    const TIMES: [&[u8]; 8] = [
+        b"timestamp",
+        b"servertime",
+        b"currenttime",
+        b"rendertime",
+        b"renderedat",
+        b"generatedat",
+        b"applicationtime",
+        b"queuetime",
+    ];
+    const TOKENS: [&[u8]; 4] = [b"csrf", b"xsrf", b"nonce", b"token"];
+    let mut room = [0; 40];
+    if key.len() > room.len() {
         return false;
     }
-    let letters = key.bytes().filter(u8::is_ascii_alphabetic);
-    let letters: String = letters
-        .map(|it| char::from(it.to_ascii_lowercase()))
-        .collect();
-    NOISE.iter().any(|word| letters.contains(word))
+    let mut length = 0;
+    for (place, byte) in room
+        .iter_mut()
+        .zip(key.bytes().filter(u8::is_ascii_alphabetic))
+    {
+        *place = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    let letters = room.get(..length).unwrap_or_default();
+    let ends = |words: &[&[u8]]| words.iter().any(|word| letters.ends_with(word));
+    match letters.last() {
+        Some(b'd') if ends(&IDS) => true,
+        Some(b'e' | b'p' | b't') if ends(&TIMES) => true,
+        _ => TOKENS
+            .iter()
+            .any(|word| letters.windows(word.len()).any(|it| it == *word)),
+    }
 }
 
 /// Whether a string holds data itself: JSON in JSON, or a numbered piece of it.
