@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
-use crate::engine::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions};
+use crate::engine::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells};
 
 /// Maximum number of lines per group; JSON has all.
 const MAX_LINES: usize = 6;
 /// Maximum length of an example in characters; JSON has all of it.
 const MAX_EXAMPLE: usize = 100;
+
+/// Maximum number of hosts that are named in a line.
+const MAX_HOSTS: usize = 3;
 
 /// The groups, in order, and what stands above each.
 const GROUPS: [(OmissionGroup, &str); 3] = [
@@ -40,6 +43,7 @@ pub(super) fn in_words(omissions: &Omissions) -> String {
             let _ = writeln!(text, "{count:>10}  for {rest} more reasons (see --json)");
         }
     }
+    text.push_str(&need_scripts(&omissions.script_shells));
     text.push_str(&lost(&omissions.lost));
     text
 }
@@ -114,6 +118,27 @@ fn label(of: &Omission) -> String {
     words.to_owned()
 }
 
+fn need_scripts(shells: &ScriptShells) -> String {
+    let (hosts, pages) = (shells.hosts, shells.pages);
+    if hosts == 0 {
+        return String::new();
+    }
+    let named = shells.named.iter();
+    let named: Vec<&str> = named.take(MAX_HOSTS).map(|it| &*it.host).collect();
+    let more = if hosts > named.len() as u64 {
+        ", ..."
+    } else {
+        ""
+    };
+    let named = named.join(", ");
+    match hosts {
+        1 => format!("{named} sends pages that need JavaScript: {pages} pages\n"),
+        _ => format!(
+            "{hosts} hosts send pages that need JavaScript: {named}{more} ({pages} pages)\n"
+        ),
+    }
+}
+
 fn lost(seeds: &LostSeeds) -> String {
     let mut text = String::new();
     if seeds.lost == 0 {
@@ -137,7 +162,7 @@ fn lost(seeds: &LostSeeds) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::LostSeed;
+    use crate::engine::{LostSeed, ShellHost};
 
     fn omission(group: OmissionGroup, reason: &str, detail: Option<&str>, count: u64) -> Omission {
         Omission {
@@ -214,6 +239,30 @@ mod tests {
                 "  http://b.example/  dns: no such name",
                 "  and 1 more"
             ]
+        );
+    }
+
+    #[test]
+    fn hosts_that_need_javascript_are_named() {
+        let shells = |count: u64| ScriptShells {
+            hosts: count,
+            pages: 2 * count,
+            named: (0..count)
+                .map(|host| ShellHost {
+                    host: format!("http://{host}.example"),
+                    pages: 2,
+                })
+                .collect(),
+        };
+        assert_eq!(need_scripts(&shells(0)), "");
+        assert_eq!(
+            need_scripts(&shells(1)),
+            "http://0.example sends pages that need JavaScript: 2 pages\n"
+        );
+        assert_eq!(
+            need_scripts(&shells(4)),
+            "4 hosts send pages that need JavaScript: http://0.example, http://1.example, \
+             http://2.example, ... (8 pages)\n"
         );
     }
 

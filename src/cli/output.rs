@@ -271,6 +271,7 @@ fn summary_json(summary: &Summary) -> String {
         "counters": summary.counters,
         "left_out": summary.omissions.left_out,
         "lost": summary.omissions.lost,
+        "script_shells": summary.omissions.script_shells,
     });
     format!("{summary}\n")
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::{MAX_REFUSED, is_noted};
 use super::error::Error;
+use super::learned::shells::hosts_with_shells;
 use super::ring::scheduler::Ending;
 use crate::fetch::FailureClass;
 use crate::frontier::{HostState, LoadRequest, Purpose, Trouble, class_of, for_each_waiting, load};
@@ -15,7 +16,7 @@ use crate::rows::{Counters, CrawlState, LeftOut, LostSeed, ReasonKind};
 use crate::store::{Store, Table, decode, for_each, keys};
 use crate::url::HostKey;
 
-/// Maximum number of lost seeds that are named.
+/// Maximum number of lost seeds that are named, and of hosts that need JavaScript.
 const MAX_NAMED: usize = 10;
 
 /// The reason of what a budget left out.
@@ -36,6 +37,29 @@ pub struct Omissions {
     pub left_out: Vec<Omission>,
     /// The seeds that gave nothing.
     pub lost: LostSeeds,
+    /// The hosts that send pages that need JavaScript.
+    #[serde(default)]
+    pub script_shells: ScriptShells,
+}
+
+/// The hosts that send pages that say nothing until their scripts run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptShells {
+    /// Number of such hosts.
+    pub hosts: u64,
+    /// Number of such pages.
+    pub pages: u64,
+    /// The hosts that sent most of them, most first.
+    pub named: Vec<ShellHost>,
+}
+
+/// A host that sends pages that need JavaScript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellHost {
+    /// Scheme, name and port.
+    pub host: String,
+    /// Number of such pages.
+    pub pages: u64,
 }
 
 /// What was left out for one reason.
@@ -132,7 +156,11 @@ impl Omissions {
         }
         let mut left_out = found.left_out;
         left_out.sort_by_key(|it| (it.group, Reverse(it.count)));
-        Ok(Self { left_out, lost })
+        Ok(Self {
+            left_out,
+            lost,
+            script_shells: script_shells(store)?,
+        })
     }
 }
 
@@ -152,6 +180,18 @@ impl Omissions {
             }
         }
     }
+}
+
+fn script_shells(store: &dyn Store) -> Result<ScriptShells, Error> {
+    let found = hosts_with_shells(store, MAX_NAMED)?;
+    let named = found.most.into_iter();
+    Ok(ScriptShells {
+        hosts: found.hosts,
+        pages: found.pages,
+        named: named
+            .map(|(host, pages)| ShellHost { host, pages })
+            .collect(),
+    })
 }
 
 impl LostSeeds {

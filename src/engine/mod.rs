@@ -43,7 +43,9 @@ pub use failpoint::{Failpoint, Step};
 pub(crate) use learned::aliases::AliasRow;
 pub use learned::shells::{ShellHosts, hosts_with_shells};
 pub(crate) use learned::traps::{demotion, trap_of};
-pub use left_out::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions};
+pub use left_out::{
+    LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
+};
 pub use messages::{Over, SeedsAdded, StopHandle};
 pub(crate) use open::open_store;
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};

@@ -183,6 +183,28 @@ fn every_reason_is_told_with_a_count_and_an_example() {
 }
 
 #[test]
+fn hosts_that_need_javascript_are_named() {
+    let shell = "<!doctype html><title>Shop</title><div id=root></div>\
+                 <noscript>You need to enable JavaScript to run this app.</noscript>\
+                 <script src=/static/main.4f2a.js></script>";
+    let site = Site::new()
+        .robots("")
+        .otherwise(move |_| Answer::html(shell));
+    let web = Web::start(vec![linking(&["{host1}/a", "{host1}/b"]), site]);
+    let place = Place::new();
+    let arguments = [&*web.url(0, "/"), "--scope", "any", "--allow-private"];
+    let summary = crawl(&place, "", &arguments).expect(0).json();
+    assert_eq!(of(&told(&summary), "script-shell").0, 2);
+    let shells = &summary["script_shells"];
+    assert_eq!((&shells["hosts"], &shells["pages"]), (&1.into(), &2.into()));
+    let words = place.ask(&["status"]).expect(0).stdout;
+    assert!(
+        words.contains("sends pages that need JavaScript: 2 pages"),
+        "{words}"
+    );
+}
+
+#[test]
 fn a_kill_doubles_nothing() {
     let web = Web::start(vec![of_everything()]);
     let whole = Place::new();

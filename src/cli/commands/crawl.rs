@@ -27,7 +27,9 @@ use crate::url::Url;
       --user-agent 'examplebot/1.0 (+https://example.org/bot)'
   gleaner crawl --data-dir crawl                    resume the crawl
   gleaner crawl --seeds new.txt --data-dir second --known crawl --known other/*.warc.gz
-  gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second")]
+  gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second
+
+The exit code is 6 if the crawl came to its end and some seeds gave nothing; the summary names them.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     seeds: SeedArguments,

@@ -217,7 +217,6 @@ fn in_full(reason: &str) -> &str {
         "script-shell" => "script-shell: the page says nothing until its scripts run",
         "denied" => "denied: an access-denied page instead of the page",
         "consent" => "consent: a consent dialog instead of the page",
-        "script-shell" => "script-shell: it needs JavaScript; its own text is short",
         "repeated" => "repeated: a short text that the host serves under many URLs",
         other => other,
     }
