@@ -42,8 +42,9 @@ fn page<'a>(judged: &Judged<'a>) -> Option<&'a Page> {
 fn novelty(page: &Page, lines: &Lines, template: &SiteTemplate<'_>) -> Novelty {
     let seen = template.seen();
     let is_new = |(at, line): (usize, &crate::page::Line)| {
-        let may_be_new = line.role != Role::Link;
-        may_be_new
+        let is_link = line.role == Role::Link
+            || line.is_link && matches!(line.role, Role::Main | Role::Frame);
+        !is_link
             && !seen.knows(line.masked as u32)
             && !seen.knows(line.hash as u32)
             && !seen.is_volatile(slot(&lines.lines, at))

@@ -216,8 +216,7 @@ fn traps_add_nothing() {
                 (format!("http://www.{site}.example{path}"), body)
             }),
         );
-        // A calendar names the next year once a year.
-        assert!(new_after(14, &found) < 0.1, "{site}: {found:?}");
+        assert!(new_after(14, &found) < 0.001, "{site}: {found:?}");
     }
 }
 
