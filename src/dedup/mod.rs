@@ -20,7 +20,6 @@ pub(crate) mod text;
 pub(crate) mod features;
 mod fingerprints;
 mod methods;
-pub mod own;
 pub(crate) mod veto;
 
 mod document;

@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use super::memory::MemoryPlan;
 use super::rebuild::{open_documents, open_runs, repair_runs};
 use super::refingerprint::{self, Refingerprint};
 use super::store::{crawl_number, read_secret};
@@ -20,7 +19,6 @@ use crate::engine::again::read_retired;
 use crate::engine::commit::{Deltas, Lookups, SEEN_RUNS};
 use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
-use crate::engine::learned::template::Templates;
 use crate::frontier::SeenSet;
 use crate::rows::{CrawlState, Delta, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
@@ -72,7 +70,6 @@ impl Standby {
             lookups: Lookups {
                 seen: SeenSet::open(&options.seen, &catalog[SEEN_RUNS], &filter, crawl),
                 index: Index::new(documents, features.clone()),
-                templates: Templates::new(MemoryPlan::of(options).templates),
                 catalog,
             },
             store,

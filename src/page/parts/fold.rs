@@ -102,7 +102,6 @@ impl<'e> LineWriter<'e> {
             masked,
             letters,
             words,
-            is_link: false,
             role,
         })
     }
