@@ -12,13 +12,17 @@ fn article(look: &Look, seed: u64, key: &str, links: &str) -> Reply {
         .good(key)
 }
 
-/// Lists of a hundred articles each.
-fn shelf(look: &Look, number: usize, count: usize, path: fn(usize) -> String) -> Reply {
+/// The home page and its shelves, which list a hundred articles each; `None` for other pages.
+fn shelves(ask: &Ask, look: &Look, count: usize, path: impl Fn(usize) -> String) -> Option<Reply> {
+    let shelves = count.div_ceil(100);
+    if ask.path == "/" {
+        let all = (0..shelves).map(|it| (format!("/shelf/{it}"), format!("Shelf {it}")));
+        return Some(look.page("Shelves", &list(all)));
+    }
+    let number = ask.after("/shelf/").filter(|it| *it < shelves)?;
     let shown = number * 100..(number * 100 + 100).min(count);
-    look.page(
-        &format!("Shelf {number}"),
-        &list(shown.map(|it| (path(it), format!("Article {it}")))),
-    )
+    let articles = shown.map(|it| (path(it), format!("Article {it}")));
+    Some(look.page(&format!("Shelf {number}"), &list(articles)))
 }
 
 /// A parameter that matters on one page of 50.
@@ -38,17 +42,8 @@ pub(crate) fn rare(seed: u64, scale: f64) -> Site {
             .map(|it| (format!("{it} full"), format!("/article?id={it}&view=full"))),
     );
     let answer = move |ask: &Ask| {
-        if ask.path == "/" {
-            return look.page(
-                "Shelves",
-                &list(
-                    (0..count.div_ceil(100))
-                        .map(|it| (format!("/shelf/{it}"), format!("Shelf {it}"))),
-                ),
-            );
-        }
-        if let Some(number) = ask.after("/shelf/").filter(|it| *it < count.div_ceil(100)) {
-            return shelf(&look, number, count, |it| format!("/article?id={it}"));
+        if let Some(reply) = shelves(ask, &look, count, |it| format!("/article?id={it}")) {
+            return reply;
         }
         let Some(number) = ask
             .number("id")
@@ -83,17 +78,8 @@ pub(crate) fn late(seed: u64, scale: f64) -> Site {
         (count / 2..count).map(|it| (format!("{it} notes"), format!("/entry/{it}?show=notes"))),
     );
     let answer = move |ask: &Ask| {
-        if ask.path == "/" {
-            return look.page(
-                "Shelves",
-                &list(
-                    (0..count.div_ceil(100))
-                        .map(|it| (format!("/shelf/{it}"), format!("Shelf {it}"))),
-                ),
-            );
-        }
-        if let Some(number) = ask.after("/shelf/").filter(|it| *it < count.div_ceil(100)) {
-            return shelf(&look, number, count, |it| format!("/entry/{it}"));
+        if let Some(reply) = shelves(ask, &look, count, |it| format!("/entry/{it}")) {
+            return reply;
         }
         let Some(number) = ask.after("/entry/").filter(|it| *it < count) else {
             return Reply::missing();
@@ -132,14 +118,8 @@ pub(crate) fn www(seed: u64, scale: f64) -> Site {
     }
     let home = alias.clone();
     let answer = move |ask: &Ask| {
-        if ask.path == "/" {
-            let shelves = list(
-                (0..count.div_ceil(100)).map(|it| (format!("/shelf/{it}"), format!("Shelf {it}"))),
-            );
-            return look.page("Shelves", &shelves);
-        }
-        if let Some(number) = ask.after("/shelf/").filter(|it| *it < count.div_ceil(100)) {
-            return shelf(&look, number, count, |it| format!("/page/{it}"));
+        if let Some(reply) = shelves(ask, &look, count, |it| format!("/page/{it}")) {
+            return reply;
         }
         let Some(number) = ask.after("/page/").filter(|it| *it < count) else {
             return Reply::missing();
