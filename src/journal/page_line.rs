@@ -100,12 +100,7 @@ impl RecordPlace {
         if stored.is_elsewhere() {
             return None;
         }
-        let location = Location {
-            segment: stored.segment,
-            offset: stored.offset,
-            length: stored.length,
-        };
-        Some(Self::of(RecordKind::Response, &location))
+        Some(Self::of(RecordKind::Response, &stored.into()))
     }
 }
 

@@ -16,8 +16,8 @@ use bytes::Bytes;
 use super::group::Group;
 use super::records::is_stored;
 use crate::archive::{
-    Digest, DuplicateBodies, Limits, Location, MAX_DELTA_CONTENT, PackBase, PackedBody, RecordId,
-    RecordKind, StorePolicy, WarcOptions, compress,
+    Digest, DuplicateBodies, Limits, MAX_DELTA_CONTENT, PackBase, PackedBody, RecordId, RecordKind,
+    StorePolicy, WarcOptions, compress,
 };
 use crate::dedup::{Document, Stored, Tier, Verdict};
 use crate::engine::error::Error;
@@ -167,17 +167,12 @@ impl Bodies {
                 Content::of(head, &Bytes::copy_from_slice(payload))
             }
             None => {
-                let location = Location {
-                    segment: stored.segment,
-                    offset: stored.offset,
-                    length: stored.length,
-                };
                 let limits = Limits {
                     block_bytes: left.min(MAX_DELTA_CONTENT) as u64,
                     ..Limits::default()
                 };
                 // The file may have been moved away, which is allowed.
-                let record = self.warc.read(&location, limits).ok()?;
+                let record = self.warc.read(&stored.into(), limits).ok()?;
                 let (head, payload) = record.http_parts()?;
                 if Digest::of(payload) != Digest::from_bytes(document.payload) {
                     return None;

@@ -90,11 +90,7 @@ impl Shelf {
             let waits = Waiting {
                 page,
                 body: kept.packed,
-                base: base.map(|stored| Location {
-                    segment: stored.segment,
-                    offset: stored.offset,
-                    length: stored.length,
-                }),
+                base: base.as_ref().map(Location::from),
             };
             waits.put(None, &mut set.batch);
             let row = pack(std::slice::from_ref(&waits.body));

@@ -150,12 +150,7 @@ impl<'a> Refingerprint<'a> {
         if stored.is_elsewhere() {
             return Ok(document.fingerprints.of_bytes_and_text());
         }
-        let response = Location {
-            segment: stored.segment,
-            offset: stored.offset,
-            length: stored.length,
-        };
-        let response = self.record(&response)?;
+        let response = self.record(&stored.into())?;
         // The bytes may be those of another page, but the headers that say how to read them are its
         // own.
         let revisit = match &page.record {

@@ -10,6 +10,7 @@ use super::show;
 use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
+use crate::dedup::shingle;
 use crate::engine::{Bodies, Texts};
 use crate::inspect::{Answer, Cluster, Question};
 
@@ -47,7 +48,8 @@ impl Sample {
             }
             // The n-th takes a place with a probability of size / n (Vitter's algorithm R). The
             // draw is the same each time, so that a sample can be talked about.
-            let place = usize::try_from(mix(self.met ^ self.seed) % self.met).unwrap_or(usize::MAX);
+            let place = usize::try_from(shingle::mix(self.met ^ self.seed) % self.met)
+                .unwrap_or(usize::MAX);
             if let Some(drawn) = self.drawn.get_mut(place) {
                 *drawn = one;
             }
@@ -58,14 +60,6 @@ impl Sample {
     pub(super) fn drawn(self) -> Vec<Cluster> {
         self.drawn
     }
-}
-
-/// A number that looks random (`SplitMix64`).
-fn mix(number: u64) -> u64 {
-    let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 /// Writes what the visible texts of duplicates differ in from those of their originals.
@@ -149,7 +143,7 @@ mod tests {
         let mut thirds = [0; 3];
         for many in 300..500 {
             let mut sample = Sample {
-                seed: mix(many as u64),
+                seed: shingle::mix(many as u64),
                 ..Sample::new(30)
             };
             for at in 0..many {
