@@ -3,6 +3,7 @@
 //! It reads the engine's counters on a thread of its own; the crawl never waits for it.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -53,7 +54,7 @@ impl Progress {
                 let mut text = || {
                     let (counters, gauges) = (watch.counters(), watch.gauges());
                     let speed = speed.after(start.elapsed(), counters.pages);
-                    describe(&counters, &gauges, speed)
+                    describe(&counters, watch.deferred(), &gauges, speed)
                 };
                 // The first sample is the base from which the speed is measured.
                 let mut next = text();
@@ -106,7 +107,7 @@ fn live_line() -> ProgressBar {
 }
 
 /// The state of a crawl, in two rows.
-fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> [String; 2] {
+fn describe(counters: &Counters, deferred: u64, gauges: &Gauges, speed: f64) -> [String; 2] {
     let done = format!(
         "{} pages, {speed:.1}/s, {}, {} queued, {} hosts, limit: {}",
         counters.pages,
@@ -124,7 +125,10 @@ fn describe(counters: &Counters, gauges: &Gauges, speed: f64) -> [String; 2] {
     } else {
         format!(" ({})", tiers.join(", "))
     };
-    let found = format!("{sum} duplicates{tiers}, {} failed", counters.failed);
+    let mut found = format!("{sum} duplicates{tiers}, {} failed", counters.failed);
+    if deferred > 0 {
+        let _ = write!(found, ", {deferred} deferred");
+    }
     [done, found]
 }
 
@@ -181,7 +185,7 @@ mod tests {
         let mut counters = Counters::default();
         let mut gauges = Gauges::default();
         assert_eq!(
-            describe(&counters, &gauges, 0.0),
+            describe(&counters, 0, &gauges, 0.0),
             [
                 "0 pages, 0.0/s, 0 B, 0 queued, 0 hosts, limit: starting",
                 "0 duplicates, 0 failed"
@@ -201,10 +205,10 @@ mod tests {
         gauges.hosts_in_window = 7;
         gauges.limit = Limit::Politeness;
         assert_eq!(
-            describe(&counters, &gauges, 12.34),
+            describe(&counters, 301, &gauges, 12.34),
             [
                 "120 pages, 12.3/s, 1.2 MB, 34 queued, 7 hosts, limit: politeness",
-                "4 duplicates (1 raw, 3 near), 2 failed"
+                "4 duplicates (1 raw, 3 near), 2 failed, 301 deferred"
             ]
         );
     }

@@ -86,6 +86,7 @@ impl Crawl {
     pub fn watch(&self) -> Watch {
         Watch {
             counters: self.committer.counters.subscribe(),
+            deferred: self.committer.deferred.subscribe(),
             gauges: self.gauges.subscribe(),
             memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
         }

@@ -57,6 +57,7 @@ impl Observer {
             time: format!("{:.0}", jiff::Timestamp::now()),
             seconds: self.clock.elapsed().as_secs(),
             counters: self.watch.counters(),
+            deferred: self.watch.deferred(),
             gauges: self.watch.gauges(),
             memory: self.watch.memory(),
         };

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Error;
 use super::hosts::{HostsNow, hosts};
 use crate::engine::{self, DirectoryError, Omissions, Status, StoppedCrawl};
+use crate::rows::deferred_urls;
 
 /// The state of a crawl, as `gleaner status` shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -40,6 +41,7 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
     Ok(StatusNow {
         status: Status {
             counters: crawl.counters()?,
+            deferred: deferred_urls(crawl.store())?,
             time: format!("{:.0}", jiff::Timestamp::now()),
             ..Status::default()
         },

@@ -54,6 +54,12 @@ pub struct LogTail {
     pub bytes: u64,
 }
 
+/// Reads the number of URLs that are deferred.
+pub fn deferred_urls(store: &dyn Store) -> Result<u64> {
+    let row = store.get(Table::Meta, keys::meta::DEFERRED)?;
+    row.map_or(Ok(0), |row| decode(Table::Meta, &row))
+}
+
 impl CrawlState {
     /// Reads the committed state; `None` before the first commit.
     pub fn read(store: &dyn Store) -> Result<Option<Self>> {

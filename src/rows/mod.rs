@@ -17,7 +17,7 @@ mod visit_verdict;
 
 pub use cluster::cluster_rows;
 pub use counters::Counters;
-pub use crawl_state::{CrawlState, DiskState, LogTail};
+pub use crawl_state::{CrawlState, DiskState, LogTail, deferred_urls};
 pub use delta::Delta;
 pub use kept::Kept;
 pub use left_out::{LeftOut, LostSeed, Reason, ReasonKind, RefusedUrl};

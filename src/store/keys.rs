@@ -50,6 +50,8 @@ pub mod meta {
     pub const ASKED: &[u8] = b"asked/";
     /// Prefix of the expired documents: bitmaps, by document number divided by 32,768.
     pub const RETIRED: &[u8] = b"retired/";
+    /// Number of URLs that are deferred.
+    pub const DEFERRED: &[u8] = b"deferred";
     /// Prefix of what was left out, by reason.
     pub const LEFT_OUT: &[u8] = b"left-out/";
     /// Prefix of the URLs that were refused, by URL id (16 bytes).

@@ -84,6 +84,10 @@ fn details(now: &StatusNow) -> String {
     if let Some(bytes) = now.hosts.as_ref().and_then(|it| it.queued_url_bytes) {
         let _ = writeln!(text, "{:<12}{bytes:>12}  bytes a queued URL", "queue");
     }
+    if now.status.deferred > 0 {
+        let (count, more) = (now.status.deferred, "gleaner queue ls --deferred");
+        let _ = writeln!(text, "{:<12}{count:>12}  URLs  ({more})", "deferred");
+    }
     if now.status.running {
         let memory = &now.status.memory;
         for (name, bytes, what) in [

@@ -35,7 +35,7 @@ use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds
 use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope};
 use crate::journal::FetchLog;
-use crate::rows::{Counters, CrawlState, DiskState};
+use crate::rows::{Counters, CrawlState, DiskState, deferred_urls};
 use crate::store::{Durability, Store, Table, for_each};
 
 /// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
@@ -66,6 +66,8 @@ pub(crate) struct Committer {
     pub(crate) guard: Arc<Guard>,
     pub(crate) failpoint: Option<Failpoint>,
     pub(crate) counters: watch::Sender<Counters>,
+    /// Number of URLs that are deferred.
+    pub(crate) deferred: watch::Sender<u64>,
     pub(crate) memory: watch::Sender<MemoryUse>,
 }
 
@@ -399,6 +401,7 @@ impl Committer {
         self.lookups.apply(prepared.delta);
         self.revisits.committed(soonest_revisit, has_orphans);
         self.counters.send_replace(self.state.counters.clone());
+        self.deferred.send_replace(deferred_urls(&*self.store)?);
         self.memory.send_replace(MemoryUse {
             urls_seen: self.lookups.seen.memory_bytes(),
             new_keys: self.checkpoints.memory_bytes(),

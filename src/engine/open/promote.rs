@@ -21,7 +21,7 @@ use crate::engine::ring::observe::MemoryUse;
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};
 use crate::journal::FetchLog;
-use crate::rows::{Counters, CrawlState};
+use crate::rows::{Counters, CrawlState, deferred_urls};
 use crate::store::{Store, Table, for_each, keys};
 
 /// What the rest of the engine shares with a committer; it stays the same when the committer is
@@ -30,6 +30,7 @@ pub(super) struct Shared {
     policies: SharedPolicies,
     guard: Arc<Guard>,
     counters: watch::Sender<Counters>,
+    deferred: watch::Sender<u64>,
     memory: watch::Sender<MemoryUse>,
 }
 
@@ -44,6 +45,7 @@ impl Shared {
             policies: options.policies.clone().share(),
             guard: open_guard(store, options)?,
             counters: watch::Sender::new(state.counters.clone()),
+            deferred: watch::Sender::new(deferred_urls(store)?),
             memory: watch::Sender::new(MemoryUse::default()),
         })
     }
@@ -81,6 +83,7 @@ pub(super) fn promote(
         policies,
         guard,
         counters,
+        deferred,
         memory,
     } = shared;
     counters.send_replace(state.counters.clone());
@@ -93,6 +96,7 @@ pub(super) fn promote(
     let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
     Ok(Committer {
         counters,
+        deferred,
         memory,
         store,
         archive: Box::new(archive),

@@ -195,6 +195,7 @@ impl Waiting {
 #[derive(Debug, Clone)]
 pub struct Watch {
     pub(crate) counters: watch::Receiver<Counters>,
+    pub(crate) deferred: watch::Receiver<u64>,
     pub(crate) gauges: watch::Receiver<Gauges>,
     /// Memory use of the scheduler and of the committer.
     pub(crate) memory: [watch::Receiver<MemoryUse>; 2],
@@ -204,6 +205,11 @@ impl Watch {
     /// Counters since the crawl began.
     pub fn counters(&self) -> Counters {
         self.counters.borrow().clone()
+    }
+
+    /// Number of URLs that are deferred.
+    pub fn deferred(&self) -> u64 {
+        *self.deferred.borrow()
     }
 
     /// The gauges.
@@ -232,6 +238,9 @@ pub struct Status {
     pub seconds: u64,
     /// Counters since the crawl began.
     pub counters: Counters,
+    /// Number of URLs that are deferred.
+    #[serde(default)]
+    pub deferred: u64,
     /// The gauges.
     pub gauges: Gauges,
     /// Memory use of the bounded structures.
