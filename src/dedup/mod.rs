@@ -20,6 +20,7 @@ pub(crate) mod text;
 pub(crate) mod features;
 mod fingerprints;
 mod methods;
+pub mod own;
 pub(crate) mod veto;
 
 mod document;

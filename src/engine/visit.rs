@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::archive::PackedBody;
+use crate::dedup::own::{Lines, OwnLines};
 use crate::dedup::{Document, Fingerprints, Ineligible, Signature, Stored, Tier, Verdict};
 use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
@@ -120,6 +121,31 @@ pub struct Judged<'a> {
     /// Set if the server sent 304, but the page is no longer what its validators stood for, so it
     /// has to be requested unconditionally.
     pub must_be_whole: bool,
+    /// What the page has of its own.
+    pub own: Own,
+}
+
+/// What a page has of its own.
+#[derive(Debug, Default)]
+pub struct Own {
+    /// What it adds to its site.
+    pub novelty: Novelty,
+    /// Its lines as they are stored if it becomes an original; `None` if it was not read.
+    pub parts: Option<Lines>,
+    /// The same with what each is on its site.
+    pub lines: Option<OwnLines>,
+}
+
+/// What a page adds to its site.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Novelty {
+    /// A line of its own was never seen on the site.
+    New,
+    /// All that it says was seen on the site, or only repeats its URL.
+    Nothing,
+    /// There is no page to say it of.
+    #[default]
+    Unknown,
 }
 
 /// What is kept of the body of a duplicate, until its records have their places.

@@ -17,6 +17,9 @@
 //! | | rules and aliases: NUL, kind (1 byte), host key, NUL, subject |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 //! | `Kept` | URL id (16 bytes) |
+//! | `Templates` | site, NUL |
+//! | | what a commit changed of it: site, NUL, sequence of the commit (8 bytes) |
+//! | `Parts` | document of the original (8 bytes) |
 
 /// Names of the rows of `Meta`.
 pub mod meta {
@@ -202,6 +205,28 @@ pub fn learned(host: &str, kind: u8, about: &[u8]) -> Vec<u8> {
 /// Returns the key of the counters of a domain. A host key has a scheme, so it never equals one.
 pub fn domain(domain: &str) -> Vec<u8> {
     [domain.as_bytes(), &[0]].concat()
+}
+
+/// Returns the key of the template of a site, which is the prefix of all its rows.
+pub fn template(site: &str) -> Vec<u8> {
+    [site.as_bytes(), &[0]].concat()
+}
+
+/// Returns the key of what a commit changed of a site's template.
+pub fn template_change(site: &str, sequence: u64) -> Vec<u8> {
+    [&template(site)[..], &sequence.to_be_bytes()].concat()
+}
+
+/// Returns the commit of a key made by [`template_change`] with this prefix, or `None` if it is not
+/// one.
+pub fn parse_template_change(prefix: &[u8], key: &[u8]) -> Option<u64> {
+    let sequence = key.strip_prefix(prefix)?.try_into().ok()?;
+    Some(u64::from_be_bytes(sequence))
+}
+
+/// Returns the key of the lines of an original.
+pub fn parts(document: u64) -> Vec<u8> {
+    document.to_be_bytes().to_vec()
 }
 
 /// Returns the key of a commit's delta.

@@ -50,6 +50,11 @@ pub enum Table {
     Deltas,
     /// One row per duplicate whose body is kept beside its original's: where that is.
     Kept,
+    /// The template of each site, and one row per commit that changed it since it was written. A
+    /// bounded number of bytes per site.
+    Templates,
+    /// One row per original: its lines as hashes.
+    Parts,
 }
 
 impl Table {
@@ -101,6 +106,13 @@ impl Batch {
             key: key.into(),
             value: None,
         });
+    }
+
+    /// Returns the length of all values.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        let values = self.changes.iter().filter_map(|it| it.value.as_ref());
+        values.map(Vec::len).sum()
     }
 
     /// Returns `true` if the batch changes nothing.

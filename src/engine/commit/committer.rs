@@ -388,6 +388,9 @@ impl Committer {
         set.state.sequence += 1;
         let receipts = std::mem::take(&mut set.receipts);
         let (soonest_revisit, has_orphans) = (set.soonest_revisit, set.has_orphans);
+        let templates = std::mem::take(&mut set.templates);
+        let sequence = set.state.sequence;
+        let written = (self.lookups.templates).write(&templates, sequence, &mut set.batch);
         let prepared = set.prepare()?;
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
@@ -399,6 +402,7 @@ impl Committer {
             self.checkpoints.add(self.state.sequence, delta, bytes);
         }
         self.lookups.apply(prepared.delta);
+        self.lookups.templates.apply(&templates, &written);
         self.revisits.committed(soonest_revisit, has_orphans);
         self.counters.send_replace(self.state.counters.clone());
         self.deferred.send_replace(deferred_urls(&*self.store)?);

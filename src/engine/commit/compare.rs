@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::group::Group;
 use crate::dedup::{Fingerprints, Ineligible, Repeat, Rules, Similarity, Tier, Verdict};
 use crate::engine::Error;
-use crate::engine::learned::refusals;
-use crate::engine::visit::{Analysed, Findings, Judged};
+use crate::engine::learned::{own, refusals};
+use crate::engine::visit::{Analysed, Findings, Judged, Own};
 use crate::fetch::Outcome;
 use crate::frontier::QueuedUrl;
 use crate::page::Refusal;
@@ -27,6 +27,7 @@ pub(super) fn compare<'a>(
         body: None,
         previous: previous(&analysed.fetched.task.queued, group)?,
         must_be_whole: false,
+        own: Own::default(),
     };
     let Outcome::Exchange(_) = &analysed.fetched.outcome else {
         return Ok(judged);
@@ -38,6 +39,7 @@ pub(super) fn compare<'a>(
         }
         return Ok(judged);
     }
+    judged.own = own::of(&judged, group)?;
     judged.verdict = match eligible(analysed, rules) {
         Err(reason) => Verdict::Ineligible(reason),
         Ok(fingerprints) => {
@@ -45,6 +47,7 @@ pub(super) fn compare<'a>(
             refusals::unless_repeated(verdict, &judged, rules, group)?
         }
     };
+    own::take_in(&judged, group)?;
     let same = group.find_payload(&analysed.payload)?;
     judged.same_payload = same.filter(|stored| group.is_archived(stored));
     judged.keep = match &judged.verdict {

@@ -8,9 +8,13 @@ use std::sync::Arc;
 
 use super::lookups::Lookups;
 use super::write_set::WriteSet;
+use crate::dedup::own::{Lines, OwnLines};
 use crate::dedup::{Document, DocumentId, Fingerprints, Query, Rules, Verdict};
 use crate::engine::Error;
-use crate::url::UrlId;
+use crate::engine::learned::own_lines::{SiteTemplate, own_lines};
+use crate::engine::learned::template::SiteName;
+use crate::store::{Table, keys};
+use crate::url::{self, UrlId};
 
 /// Visits that are judged together.
 pub(crate) struct Group<'a> {
@@ -44,6 +48,37 @@ impl<'a> Group<'a> {
             Some(document) => Ok(Some(Arc::clone(document))),
             None => Ok(self.lookups.index.documents().get(id)?),
         }
+    }
+
+    /// Returns the template of a site, and what the group changes of it.
+    pub(crate) fn template(&self, site: &SiteName) -> Result<SiteTemplate<'_>, Error> {
+        Ok(SiteTemplate {
+            base: self.lookups.templates.get(site, &*self.set.store)?,
+            change: self.set.templates.get(site),
+        })
+    }
+
+    /// Returns what of a document is its own, by the template of its site as it is now; `None` if
+    /// its lines are not stored.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "verdicts are going to be borne out by it")
+    )]
+    pub(crate) fn own_lines(&self, document: &Document) -> Result<Option<OwnLines>, Error> {
+        let id = document.id;
+        let lines = match self.set.parts.get(&id) {
+            Some(lines) => Some(lines.clone()),
+            None => {
+                let row = self.set.store.get(Table::Parts, &keys::parts(id))?;
+                row.and_then(|row| Lines::decode(&row))
+            }
+        };
+        let (Some(lines), Ok(url)) = (lines, url::parse(&document.url)) else {
+            return Ok(None);
+        };
+        let site = SiteName::of(&url);
+        let template = self.template(&site)?;
+        Ok(Some(own_lines(&lines, &site, &template, true)))
     }
 
     /// Returns the verdict of the index on a page, by its rule. Only live originals count.

@@ -19,6 +19,7 @@ use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor,
 use crate::engine::Error;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits, validators, write_page_record};
+use crate::engine::learned::own;
 use crate::engine::learned::traps::count_spent;
 use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
@@ -134,7 +135,9 @@ impl Judge<'_> {
         group.set.records.extend(records.all);
         group.set.texts.extend(records.conversion);
         let document = document(judged, response.map(|(_, id)| *id.as_bytes()))?;
-        Some(group.add_document(document))
+        let id = group.add_document(document);
+        own::keep(judged, id, group);
+        Some(id)
     }
 
     /// Learns from a page's first response, and re-admits deferred URLs.

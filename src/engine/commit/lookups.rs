@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::dedup::Index;
+use crate::engine::learned::template::Templates;
 use crate::frontier::SeenSet;
 use crate::rows::Delta;
 use crate::runs::{Catalog, Runs};
@@ -22,6 +23,9 @@ pub(crate) struct Lookups {
     pub(crate) catalog: Catalog,
     pub(crate) seen: SeenSet,
     pub(crate) index: Index,
+    /// Templates of sites. They are read from their rows and written with each commit, so that no
+    /// delta has them.
+    pub(crate) templates: Templates,
 }
 
 impl Lookups {

@@ -11,13 +11,15 @@ use std::sync::Arc;
 use super::effects::VisitEffects;
 use super::left_out::LeftOutChanges;
 use crate::archive::Record;
+use crate::dedup::own::Lines;
 use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
+use crate::engine::learned::template::SiteName;
 use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
-use crate::learn::Spent;
+use crate::learn::{Change, Spent};
 use crate::rows::{CrawlState, Delta, DiskState, LostSeed, PAGES, PageRecord, Reason, RefusedUrl};
 use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
 use crate::url::{HostKey, Site, UrlId};
@@ -58,6 +60,10 @@ pub(crate) struct WriteSet {
     pub(crate) swept: BTreeMap<Vec<u8>, u64>,
     /// Hosts at which deferred URLs may be re-admitted, with the tags of these URLs.
     pub(crate) reopened: Vec<(HostKey, [u8; 8])>,
+    /// What the group's pages change in the templates of their sites.
+    pub(crate) templates: BTreeMap<SiteName, Change>,
+    /// Lines of the originals that the group adds.
+    pub(crate) parts: BTreeMap<DocumentId, Lines>,
     /// Earliest revisit that the group scheduled.
     pub(crate) soonest_revisit: Option<Moment>,
     /// Set if a cluster may be without an original.
@@ -172,6 +178,8 @@ impl WriteSet {
             receipts: Vec::new(),
             swept: BTreeMap::new(),
             reopened: Vec::new(),
+            templates: BTreeMap::new(),
+            parts: BTreeMap::new(),
             soonest_revisit: None,
             has_orphans: false,
             left_out: LeftOutChanges::default(),
@@ -441,6 +449,12 @@ impl WriteSet {
                 Some(row) => batch.put(Table::Learned, key, row),
                 None => batch.delete(Table::Learned, key),
             }
+        }
+        for (document, lines) in self.parts {
+            batch.put(Table::Parts, keys::parts(document), lines.encode());
+        }
+        for document in &self.expired {
+            batch.delete(Table::Parts, keys::parts(*document));
         }
         let counters = &mut state.counters;
         counters.hosts += self.new_hosts;

@@ -1,13 +1,17 @@
 //! What visits teach about hosts, as rows: trap decisions, learned rules of URLs, host aliases,
-//! repeated refusals, script shells, and the URLs that are deferred for these reasons.
+//! repeated refusals, script shells, templates of sites, and the URLs that are deferred for these
+//! reasons.
 //!
 //! The rules are pure and in the room `learn`. They are applied at admission; what a visit teaches
 //! changes rows and names the URLs that may be re-admitted, which admission then does.
 
 pub(crate) mod aliases;
 mod deferred;
+pub(crate) mod own;
+pub(crate) mod own_lines;
 pub(crate) mod refusals;
 pub(crate) mod shells;
+pub(crate) mod template;
 pub(crate) mod traps;
 pub(crate) mod variants;
 

@@ -20,6 +20,8 @@ pub struct MemoryPlan {
     pub(crate) delta_bytes: usize,
     /// Number of keys inserted since the last checkpoint; twice as many while one is written.
     pub(crate) keys: usize,
+    /// Templates of the sites that were visited last.
+    pub(crate) templates: usize,
     /// Filters of URLs seen, and the cache in front of them.
     filters: u64,
     /// Bodies between first byte and commit.
@@ -42,6 +44,8 @@ const WAITING: u64 = 500;
 const HOST: u64 = 600;
 /// Bytes of the cache of recent keys in front of the filters.
 const SEEN_CACHE: u64 = 4 << 20;
+/// Maximum bytes of the templates in memory: those of 100 large sites.
+const MAX_TEMPLATES: usize = 32 << 20;
 /// Ten times the bytes of a filter per URL, at 1 % false positives.
 const FILTER_TENTHS: u64 = 12;
 
@@ -63,6 +67,7 @@ impl MemoryPlan {
             documents_cache: max / 64,
             delta_bytes: at_most(usize::MAX, max / 16),
             keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
+            templates: at_most(MAX_TEMPLATES, max / 128),
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
                 .saturating_add(SEEN_CACHE),
             // One body of maximum length always fits.
@@ -75,7 +80,7 @@ impl MemoryPlan {
     }
 
     /// Returns each structure with its maximum size, and the setting that bounds it too.
-    pub fn parts(&self) -> [(&'static str, u64, &'static str); 9] {
+    pub fn parts(&self) -> [(&'static str, u64, &'static str); 10] {
         [
             ("blocks of the store", self.store_cache, ""),
             ("write buffers of the store", 2 * self.store_buffers, ""),
@@ -90,6 +95,7 @@ impl MemoryPlan {
                 2 * KEY * self.keys as u64,
                 "",
             ),
+            ("templates of sites", self.templates as u64, ""),
             (
                 "filters of URLs seen",
                 self.filters,

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
+use super::memory::MemoryPlan;
 use super::rebuild::{open_documents, open_runs, repair_runs};
 use super::refingerprint::{self, Refingerprint};
 use super::store::{crawl_number, read_secret};
@@ -19,6 +20,7 @@ use crate::engine::again::read_retired;
 use crate::engine::commit::{Deltas, Lookups, SEEN_RUNS};
 use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
+use crate::engine::learned::template::Templates;
 use crate::frontier::SeenSet;
 use crate::rows::{CrawlState, Delta, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
@@ -70,6 +72,7 @@ impl Standby {
             lookups: Lookups {
                 seen: SeenSet::open(&options.seen, &catalog[SEEN_RUNS], &filter, crawl),
                 index: Index::new(documents, features.clone()),
+                templates: Templates::new(MemoryPlan::of(options).templates),
                 catalog,
             },
             store,

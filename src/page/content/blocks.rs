@@ -62,6 +62,11 @@ impl TextBlock {
         self.links == 1 && self.link_chars == self.tally.chars
     }
 
+    /// Whether nine tenths of it are the texts of links.
+    pub(crate) fn is_mostly_links(&self) -> bool {
+        self.links > 0 && u64::from(self.link_chars) * 10 >= u64::from(self.tally.chars) * 9
+    }
+
     /// Number of characters that read like sentences.
     pub(super) fn prose(&self) -> u32 {
         if self.tally.chars >= MIN_PROSE_CHARS && self.link_chars * 3 < self.tally.chars {

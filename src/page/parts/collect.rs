@@ -136,6 +136,7 @@ impl Collector<'_, '_> {
             _ if block.is_main => Role::Main,
             _ => Role::Frame,
         };
+        let is_link = block.is_mostly_links();
         let texts = outline.texts.get(block.texts.0..block.texts.1);
         for text in texts.unwrap_or_default() {
             if text.before > Break::None {
@@ -151,13 +152,13 @@ impl Collector<'_, '_> {
             for (at, row) in text.characters.split('\n').enumerate() {
                 if at > 0 {
                     let line = self.writer.finish(role);
-                    self.push(line);
+                    self.push(line.map(|line| Line { is_link, ..line }));
                 }
                 self.writer.push(row);
             }
         }
         let line = self.writer.finish(role);
-        self.push(line);
+        self.push(line.map(|line| Line { is_link, ..line }));
     }
 
     /// What an element without text says.
@@ -221,6 +222,7 @@ impl Collector<'_, '_> {
             letters,
             words: text.map_or(1, |line| line.words.max(1)),
             role: Role::Image,
+            is_link: false,
         }));
     }
 }

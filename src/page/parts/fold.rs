@@ -102,6 +102,7 @@ impl<'e> LineWriter<'e> {
             masked,
             letters,
             words,
+            is_link: false,
             role,
         })
     }

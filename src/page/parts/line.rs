@@ -41,6 +41,8 @@ pub struct Line {
     pub words: u16,
     /// What the line is on its page.
     pub role: Role,
+    /// Whether nearly all of its text is in links, in the main text or not.
+    pub is_link: bool,
 }
 
 /// What a line is on its page.

@@ -168,6 +168,7 @@ impl Level {
                 letters: self.letters,
                 words: self.words,
                 role: Role::Data,
+                is_link: false,
             });
         }
         if self.is_of_site { 0 } else { self.named }

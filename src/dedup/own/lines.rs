@@ -1,0 +1,162 @@
+//! The lines of a page as they are stored: hashes of 32 bits, word counts and kinds, packed.
+
+use serde::{Deserialize, Serialize};
+
+/// Maximum number of stored lines. Of further ones only a sum is kept.
+pub const MAX_LINES: usize = 1_024;
+/// Bit of a packed line whose text repeats the page's URL.
+const ECHO: u8 = 0x80;
+
+/// What a line is of its page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Kind {
+    /// The headline or the title.
+    Headline,
+    /// What the page says.
+    Main,
+    /// What surrounds that.
+    Frame,
+    /// An image, by its address and alternative text.
+    Image,
+    /// Data of a script that carries content.
+    Data,
+    /// A value of a form.
+    Form,
+    /// What leads to another page, and is nothing else.
+    Link,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Headline,
+        Self::Main,
+        Self::Frame,
+        Self::Image,
+        Self::Data,
+        Self::Form,
+        Self::Link,
+    ];
+
+    /// Whether it is part of what a page says in words.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Headline | Self::Main | Self::Link)
+    }
+}
+
+/// A line of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// Hash of its text.
+    pub hash: u32,
+    /// Hash of its text without what repeats the page's URL; the same if nothing does.
+    pub masked: u32,
+    /// Number of its words, at most 255.
+    pub words: u8,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl Line {
+    /// Whether part of it repeats the page's URL.
+    pub fn is_echo(&self) -> bool {
+        self.hash != self.masked
+    }
+}
+
+/// The lines of a page, in document order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// The first lines.
+    pub lines: Vec<Line>,
+    /// Hash of the headline.
+    pub headline: Option<u32>,
+    /// Hash of the title.
+    pub title: Option<u32>,
+    /// The layout of the page.
+    pub layout: u32,
+    /// Sum of the hashes of further lines, and of their words.
+    pub rest: u64,
+    /// Number of words of further lines.
+    pub rest_words: u32,
+    /// Set if the page has more than was read.
+    pub is_cut: bool,
+}
+
+/// What a row has besides the lines.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    headline: Option<u32>,
+    title: Option<u32>,
+    layout: u32,
+    rest: u64,
+    rest_words: u32,
+    is_cut: bool,
+}
+
+impl Lines {
+    /// Adds a line. `full` is its whole hash.
+    pub fn push(&mut self, line: Line, full: u64) {
+        if self.lines.len() < MAX_LINES {
+            self.lines.push(line);
+            return;
+        }
+        self.rest = self.rest.wrapping_add(full.rotate_left(17) ^ full);
+        self.rest_words = self.rest_words.saturating_add(u32::from(line.words));
+    }
+
+    /// Returns the lines as bytes: about 6 a line.
+    pub fn encode(&self) -> Vec<u8> {
+        let head = Head {
+            headline: self.headline,
+            title: self.title,
+            layout: self.layout,
+            rest: self.rest,
+            rest_words: self.rest_words,
+            is_cut: self.is_cut,
+        };
+        let bytes = Vec::with_capacity(32 + self.lines.len() * 6);
+        let mut bytes = postcard::to_extend(&head, bytes).unwrap_or_default();
+        for line in &self.lines {
+            let echo = if line.is_echo() { ECHO } else { 0 };
+            bytes.extend_from_slice(&line.hash.to_le_bytes());
+            bytes.extend_from_slice(&[line.words, line.kind as u8 | echo]);
+            if line.is_echo() {
+                bytes.extend_from_slice(&line.masked.to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// Reads lines from their bytes; `None` if these are damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (head, mut rest) = postcard::take_from_bytes::<Head>(bytes).ok()?;
+        let mut lines = Vec::with_capacity(rest.len() / 6);
+        while let Some((line, after)) = rest.split_first_chunk::<6>() {
+            let [a, b, c, d, words, kind] = *line;
+            let hash = u32::from_le_bytes([a, b, c, d]);
+            rest = after;
+            let mut masked = hash;
+            if kind & ECHO != 0 {
+                let (hash, after) = rest.split_first_chunk::<4>()?;
+                masked = u32::from_le_bytes(*hash);
+                rest = after;
+            }
+            lines.push(Line {
+                hash,
+                masked,
+                words,
+                kind: *Kind::ALL.get(usize::from(kind & !ECHO))?,
+            });
+        }
+        rest.is_empty().then_some(Self {
+            lines,
+            headline: head.headline,
+            title: head.title,
+            layout: head.layout,
+            rest: head.rest,
+            rest_words: head.rest_words,
+            is_cut: head.is_cut,
+        })
+    }
+}

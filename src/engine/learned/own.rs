@@ -1,0 +1,134 @@
+//! What a page has of its own: whether it adds something to its site, and what its lines teach
+//! about the site's template.
+
+use std::collections::HashSet;
+
+use super::own_lines::{SiteTemplate, lines, own_lines, slot};
+use super::template::SiteName;
+use crate::dedup::own::{Kind, Line, Lines};
+use crate::dedup::{DocumentId, Tier, Verdict};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::visit::{Findings, Judged, Novelty, Own};
+use crate::learn::{Change, Seen, Sighting, Standing, Unit};
+use crate::page::{Page, Role};
+
+/// Returns what a visit's page has of its own, by what was seen of its site before.
+pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
+    let Some(page) = page(judged) else {
+        return Ok(Own::default());
+    };
+    let site = SiteName::of(&judged.analysed.fetched.task.url);
+    let template = group.template(&site)?;
+    let lines = lines(&page.parts);
+    let is_counted = judged.previous.is_some();
+    Ok(Own {
+        novelty: novelty(page, &lines, &template),
+        lines: Some(own_lines(&lines, &site, &template, is_counted)),
+        parts: Some(lines),
+    })
+}
+
+fn page<'a>(judged: &Judged<'a>) -> Option<&'a Page> {
+    match &judged.analysed.findings {
+        Findings::Page(page) => Some(page),
+        _ => None,
+    }
+}
+
+/// Returns what a page adds to its site: something new, if a line was never seen there, neither as
+/// it is nor without what repeats the URL. A line that was forgotten counts as never seen. What
+/// only names another page is not new: that page will say it.
+fn novelty(page: &Page, lines: &Lines, template: &SiteTemplate<'_>) -> Novelty {
+    let seen = template.seen();
+    let is_new = |(at, line): (usize, &crate::page::Line)| {
+        let is_link = line.role == Role::Link
+            || line.is_link && matches!(line.role, Role::Main | Role::Frame);
+        !is_link
+            && !seen.knows(line.masked as u32)
+            && !seen.knows(line.hash as u32)
+            && !seen.is_volatile(slot(&lines.lines, at))
+    };
+    if page.parts.lines.iter().enumerate().any(is_new) {
+        Novelty::New
+    } else if page.parts.is_cut {
+        // Something new may follow.
+        Novelty::Unknown
+    } else {
+        Novelty::Nothing
+    }
+}
+
+/// Counts a page in the template of its site. Exact duplicates add nothing, so that a page with
+/// many copies does not become template; and a page is counted once, unless it has become another.
+pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+    let counts = match &judged.verdict {
+        Verdict::Unique => true,
+        Verdict::Duplicate(repeat) => judged.previous.is_none() && repeat.tier == Tier::Near,
+        Verdict::Unchanged(_) | Verdict::Ineligible(_) => false,
+    };
+    let (Some(page), true) = (page(judged), counts) else {
+        return Ok(());
+    };
+    let site = SiteName::of(&judged.analysed.fetched.task.url);
+    let template = group.template(&site)?;
+    let seen = template.seen();
+    let sighting = Sighting {
+        headline: headline(page, seen),
+        layout: page.parts.layout,
+        units: &units(page),
+    };
+    let base = template.base;
+    let change = group.set.templates.entry(site);
+    let change = change.or_insert_with(|| Change::of(&base));
+    change.take_in(&base, &sighting);
+    Ok(())
+}
+
+/// Returns the headline by which a page is told from others of its site: the title, if the first
+/// `<h1>` is template, such as the name of the site.
+fn headline(page: &Page, seen: Seen<'_>) -> Option<u32> {
+    let (headline, title) = (page.parts.headline, page.parts.title);
+    let layout = page.parts.layout;
+    let is_own =
+        |hash: &u64| seen.standing(*hash as u32, layout, false, false) < Standing::Template;
+    let own = headline.filter(is_own).or(title.filter(is_own));
+    own.or(headline).map(|hash| hash as u32)
+}
+
+/// Returns the lines of a page as a template counts them.
+fn units(page: &Page) -> Vec<Unit> {
+    let lines = page.parts.lines.iter();
+    let masked = lines.clone().map(|line| Unit {
+        line: line.masked as u32,
+        is_said: matches!(
+            line.role,
+            Role::Headline | Role::Main | Role::Image | Role::Data
+        ),
+    });
+    // Another page may have the line as it is.
+    let echoes = lines.filter(|line| line.hash != line.masked);
+    let whole = echoes.map(|line| Unit {
+        line: line.hash as u32,
+        is_said: false,
+    });
+    masked.chain(whole).collect()
+}
+
+/// Stores the lines of a page that becomes an original, but for those of the frame.
+pub(crate) fn keep(judged: &Judged<'_>, document: DocumentId, group: &mut Group<'_>) {
+    let Own { parts, lines, .. } = &judged.own;
+    let (Some(parts), Some(own), Verdict::Unique) = (parts, lines, &judged.verdict) else {
+        return;
+    };
+    let of_account: HashSet<u32> = own.lines.iter().map(|it| it.line.hash).collect();
+    let is_kept = |line: &&Line| line.kind != Kind::Frame || of_account.contains(&line.hash);
+    let kept = Lines {
+        lines: parts.lines.iter().filter(is_kept).copied().collect(),
+        ..parts.clone()
+    };
+    group.set.parts.insert(document, kept);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,303 @@
+//! The templates of sites as rows, and those of the last sites in memory.
+//!
+//! A commit writes what its pages change as one row a site. When these rows are as large as the
+//! template itself, it is written whole and they are deleted, so a page costs about twice what it
+//! changes. What is read in memory is the rows applied in order, and a commit applies its change to
+//! memory once it is committed.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::engine::Error;
+use crate::learn::{Change, Template};
+use crate::store::{Batch, Store, Table, for_each, keys};
+use crate::url::{HostKey, Site, Url};
+
+/// The changes of a template are written into it when they take as many bytes, or as many as it.
+const MIN_REWRITTEN: usize = 16 << 10;
+
+/// A site, as a name of its template: the registrable domain; where a host is an address, the host
+/// with its port.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SiteName(Arc<str>);
+
+impl SiteName {
+    /// Returns the site of a URL.
+    pub(crate) fn of(url: &Url) -> Self {
+        match url.domain() {
+            Some(_) => Self(Site::of(url).as_str().into()),
+            None => Self(HostKey::of(url).as_str().into()),
+        }
+    }
+
+    /// Returns a number that only pages of this site have.
+    pub(crate) fn number(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(self.0.as_bytes())
+    }
+}
+
+/// The templates of the sites that were asked for last, in bounded memory.
+#[derive(Debug)]
+pub(crate) struct Templates {
+    sites: RefCell<Sites>,
+    max_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Sites {
+    known: HashMap<SiteName, Known>,
+    bytes: usize,
+    /// Number of questions so far.
+    asked: u64,
+}
+
+/// A template in memory.
+#[derive(Debug, Default)]
+struct Known {
+    template: Arc<Template>,
+    /// Its size when it was last counted.
+    bytes: usize,
+    /// The commits whose changes are rows of their own, and the bytes of these rows.
+    pending: Vec<u64>,
+    pending_bytes: usize,
+    /// When it was last asked for.
+    asked: u64,
+}
+
+impl Templates {
+    /// Creates the empty cache. The last site is kept whatever its size.
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self {
+            sites: RefCell::default(),
+            max_bytes,
+        }
+    }
+
+    /// Returns the template of a site as committed; an empty one if there is none.
+    pub(crate) fn get(&self, site: &SiteName, store: &dyn Store) -> Result<Arc<Template>, Error> {
+        let mut sites = self.sites.borrow_mut();
+        sites.asked += 1;
+        let asked = sites.asked;
+        if let Some(known) = sites.known.get_mut(site) {
+            known.asked = asked;
+            return Ok(Arc::clone(&known.template));
+        }
+        let mut known = read(site, store)?;
+        known.asked = asked;
+        let template = Arc::clone(&known.template);
+        sites.bytes += known.bytes;
+        sites.known.insert(site.clone(), known);
+        sites.shrink_to(self.max_bytes);
+        Ok(template)
+    }
+
+    /// Adds to a batch what a commit changes.
+    pub(crate) fn write(
+        &self,
+        changes: &BTreeMap<SiteName, Change>,
+        sequence: u64,
+        batch: &mut Batch,
+    ) -> Written {
+        let mut written = Vec::with_capacity(changes.len());
+        for (site, change) in changes {
+            let sites = self.sites.borrow();
+            let known = sites.known.get(site);
+            let is_due =
+                |it: &&Known| it.pending_bytes >= MIN_REWRITTEN.max(it.template.encoded_bytes());
+            let rewritten = known.filter(is_due);
+            if let Some(known) = rewritten {
+                let whole = keys::template(&site.0);
+                batch.put(Table::Templates, whole, known.template.encode());
+                for of in &known.pending {
+                    batch.delete(Table::Templates, keys::template_change(&site.0, *of));
+                }
+            }
+            let row = change.encode();
+            written.push((row.len(), rewritten.is_some()));
+            let key = keys::template_change(&site.0, sequence);
+            batch.put(Table::Templates, key, row);
+        }
+        Written { sequence, written }
+    }
+
+    /// Applies what a commit changed to what is in memory.
+    pub(crate) fn apply(&self, changes: &BTreeMap<SiteName, Change>, written: &Written) {
+        let mut sites = self.sites.borrow_mut();
+        for ((site, change), (bytes, was_rewritten)) in changes.iter().zip(&written.written) {
+            // What is not in memory is read when it is asked for.
+            let Some(known) = sites.known.get_mut(site) else {
+                continue;
+            };
+            Arc::make_mut(&mut known.template).apply(change);
+            if *was_rewritten {
+                (known.pending, known.pending_bytes) = (Vec::new(), 0);
+            }
+            known.pending.push(written.sequence);
+            known.pending_bytes += bytes;
+            let (before, now) = (known.bytes, known.measured());
+            known.bytes = now;
+            sites.bytes = sites.bytes.saturating_sub(before) + now;
+        }
+        sites.shrink_to(self.max_bytes);
+    }
+}
+
+/// What a commit wrote of templates: the length of the row of each site, and whether its template
+/// was written whole.
+#[derive(Debug)]
+pub(crate) struct Written {
+    sequence: u64,
+    written: Vec<(usize, bool)>,
+}
+
+impl Known {
+    fn measured(&self) -> usize {
+        let pending = self.pending.capacity() * size_of::<u64>();
+        self.template.memory_bytes() + pending + size_of::<Self>()
+    }
+}
+
+impl Sites {
+    /// Forgets the sites that were asked for longest ago, until the rest takes at most so many
+    /// bytes.
+    fn shrink_to(&mut self, max_bytes: usize) {
+        while self.bytes > max_bytes && self.known.len() > 1 {
+            let oldest = self.known.iter().min_by_key(|(_, known)| known.asked);
+            let Some(oldest) = oldest.map(|(site, _)| site.clone()) else {
+                return;
+            };
+            let known = self.known.remove(&oldest);
+            self.bytes = self.bytes.saturating_sub(known.map_or(0, |it| it.bytes));
+        }
+    }
+}
+
+/// Reads the template of a site: the rows in key order, which is that of the commits.
+fn read(site: &SiteName, store: &dyn Store) -> Result<Known, Error> {
+    let mut known = Known::default();
+    let template = Arc::make_mut(&mut known.template);
+    let prefix = keys::template(&site.0);
+    for_each(store, Table::Templates, &prefix, &mut |key, row| {
+        let Some(change) = Change::decode(row) else {
+            tracing::warn!(site = &*site.0, "a row of the site's template is damaged");
+            return Ok(());
+        };
+        template.apply(&change);
+        if let Some(sequence) = keys::parse_template_change(&prefix, key) {
+            known.pending.push(sequence);
+            known.pending_bytes += row.len();
+        }
+        Ok(())
+    })?;
+    known.bytes = known.measured();
+    Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learn::{Seen, Sighting, Unit};
+    use crate::store::{Durability, Memory};
+    use crate::url;
+
+    fn site(number: u32) -> SiteName {
+        SiteName::of(&url::parse(&format!("https://www.site{number}.example/")).unwrap())
+    }
+
+    /// Commits pages of some lines each.
+    fn commit(
+        templates: &Templates,
+        store: &dyn Store,
+        pages: &[(SiteName, Vec<u32>)],
+        sequence: u64,
+    ) -> usize {
+        let mut changes: BTreeMap<SiteName, Change> = BTreeMap::new();
+        for (site, lines) in pages {
+            let template = templates.get(site, store).unwrap();
+            let change = changes.entry(site.clone());
+            let change = change.or_insert_with(|| Change::of(&template));
+            let units: Vec<Unit> = lines
+                .iter()
+                .map(|line| Unit {
+                    line: *line,
+                    is_said: true,
+                })
+                .collect();
+            let page = Sighting {
+                headline: lines.last().copied(),
+                layout: 1,
+                units: &units,
+            };
+            change.take_in(&template, &page);
+        }
+        let mut batch = Batch::new();
+        let written = templates.write(&changes, sequence, &mut batch);
+        let bytes = batch.bytes();
+        store.commit(batch, Durability::Process).unwrap();
+        templates.apply(&changes, &written);
+        bytes
+    }
+
+    fn page(number: u32) -> Vec<u32> {
+        let own = (0..20).map(|line| 1_000 + number * 20 + line);
+        (0..80).chain(own).collect()
+    }
+
+    #[test]
+    fn what_is_in_memory_is_what_its_rows_say() {
+        let store = Memory::default();
+        let templates = Templates::new(usize::MAX);
+        let mut bytes = 0;
+        for number in 0..1_500_u32 {
+            let pages = [(site(number % 2), page(number))];
+            bytes += commit(&templates, &store, &pages, u64::from(number));
+        }
+        // Twenty new lines of 20 bytes, written twice, and some of the frame.
+        assert!(bytes / 1_500 < 2_000, "{} bytes a page", bytes / 1_500);
+        let rows = store.range(Table::Templates, &[], &[], 10_000).unwrap();
+        assert!(rows.len() < 1_500, "{} rows", rows.len());
+        for at in 0..2 {
+            let kept = templates.get(&site(at), &store).unwrap();
+            let read = Templates::new(0).get(&site(at), &store).unwrap();
+            let (kept, read) = (Seen::new(&kept, None), Seen::new(&read, None));
+            assert_eq!(kept.pages(), 750);
+            assert_eq!(read.pages(), 750);
+            for line in 0..31_000 {
+                let both = [kept, read].map(|it| it.standing(line, 1, true, false));
+                assert_eq!(both[0], both[1], "line {line}");
+                assert_eq!(kept.knows(line), read.knows(line), "line {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_nothing_depends_on_it() {
+        let store = Memory::default();
+        let (large, small) = (Templates::new(usize::MAX), Templates::new(20_000));
+        for number in 0..600 {
+            let pages = [(site(number % 7), page(number))];
+            commit(&small, &store, &pages, u64::from(number));
+            // The bound, or one site that is larger.
+            assert!(small.sites.borrow().bytes <= 100_000);
+        }
+        for at in 0..7 {
+            let sites = [&small, &large].map(|it| it.get(&site(at), &store).unwrap());
+            let [a, b] = [&sites[0], &sites[1]].map(|it| Seen::new(it, None));
+            let same = |line| a.standing(line, 1, true, true) == b.standing(line, 1, true, true);
+            assert!((0..13_000).all(same));
+            assert!(a.pages() == b.pages() && a.pages() >= 85);
+        }
+    }
+
+    #[test]
+    fn hosts_of_a_domain_are_one_site_and_addresses_are_not() {
+        let of = |url| SiteName::of(&url::parse(url).unwrap());
+        assert_eq!(
+            of("https://a.example.org/x"),
+            of("http://b.example.org:81/")
+        );
+        assert_ne!(of("http://127.0.0.1:81/"), of("http://127.0.0.1:82/"));
+        assert_ne!(of("http://a.org/").number(), of("http://b.org/").number());
+    }
+}

@@ -1,0 +1,327 @@
+//! The template of a site: which lines its pages share because they are pages of that site, and not
+//! because they say the same.
+//!
+//! A page with a thousand copies shares its text under one headline; product pages share theirs
+//! under a thousand. So a line is template when it occurs with many distinct *contexts*, never
+//! because it is on many pages: with [`CONTEXTS`] headlines or, where headlines do not distinguish
+//! the pages of a layout, with as many remainders (what else of its own a page says). Each set of
+//! contexts is a bitmap of 32 hashes, so counts are lower bounds and nothing becomes template too
+//! early.
+//!
+//! A [`Template`] changes by a [`Change`] only, which a commit collects on top of it and which is
+//! what is written; the cells themselves are in `template/cells.rs`.
+
+mod cells;
+mod headlines;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use cells::MAX_CELLS;
+use cells::{CELL_BYTES, Cell, Cells};
+use headlines::{Headlines, Layouts};
+
+/// Number of distinct contexts with which a line is template.
+const CONTEXTS: u32 = 6;
+/// Number of pages of a site, and of a layout, before which nothing is said about its template.
+pub const YOUNG: u32 = 16;
+/// A template line that was seen on as many pages is settled: of its further pages only every
+/// [`SAMPLE`]th is counted, as so many.
+const SETTLED: u32 = 64;
+const SAMPLE: u32 = 16;
+/// A line that none of so many pages had, nor of the last tenth of all, is template no more.
+const FORGET_AFTER: u32 = 500;
+/// Maximum number of slots known to change between two fetches of a URL, and of those known not to.
+const MAX_SLOTS: usize = 64;
+
+/// One line of a page, as a template counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    /// Hash of the line, without what only repeats the page's URL.
+    pub line: u32,
+    /// Set if it is part of what a page says, and not of its frame or its forms.
+    pub is_said: bool,
+}
+
+/// A page, as a template counts it.
+#[derive(Debug, Clone, Copy)]
+pub struct Sighting<'a> {
+    /// Hash of its headline.
+    pub headline: Option<u32>,
+    /// Its layout.
+    pub layout: u32,
+    /// Its lines.
+    pub units: &'a [Unit],
+}
+
+/// What a line is on its site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// No other page has it.
+    Rare,
+    /// Other pages have it too.
+    Common,
+    /// It is template.
+    Template,
+    /// It is the frame of its layout: template, outside of what its pages say, and on at least half
+    /// of them.
+    Frame,
+}
+
+/// What is known of a site besides its lines. Some hundred bytes, rewritten with each change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Head {
+    /// Number of pages counted.
+    pages: u32,
+    all: Headlines,
+    layouts: Layouts,
+    /// Slots whose line differs between two fetches of one URL, and slots whose line does not.
+    volatile: Vec<u32>,
+    steady: Vec<u32>,
+}
+
+/// The template of one site.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Template {
+    head: Head,
+    cells: Cells,
+}
+
+/// What pages change in a [`Template`], on top of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    head: Head,
+    cells: BTreeMap<u32, Cell>,
+}
+
+/// A template with what was changed since.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    base: &'a Template,
+    change: Option<&'a Change>,
+}
+
+impl Template {
+    /// Takes over a change that was collected on top of it.
+    pub fn apply(&mut self, change: &Change) {
+        self.head.clone_from(&change.head);
+        for cell in change.cells.values() {
+            self.cells.put(*cell, change.head.pages);
+        }
+    }
+
+    /// Returns the template as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        encode(&self.head, self.cells.iter(), self.cells.len())
+    }
+
+    /// Returns about how many bytes [`encode`](Self::encode) gives.
+    pub fn encoded_bytes(&self) -> usize {
+        self.cells.len() * CELL_BYTES
+    }
+
+    /// Returns its size in memory, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.cells.memory_bytes() + self.head.layouts.memory_bytes() + size_of::<Self>()
+    }
+
+    /// Returns the number of lines that it remembers.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Returns `true` if it remembers no line.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Change {
+    /// Begins a change of a template.
+    pub fn of(base: &Template) -> Self {
+        Self {
+            head: base.head.clone(),
+            cells: BTreeMap::new(),
+        }
+    }
+
+    /// Counts a page. Exact duplicates of pages that were counted must be left out.
+    pub fn take_in(&mut self, base: &Template, page: &Sighting<'_>) {
+        let head = &mut self.head;
+        head.pages = head.pages.saturating_add(1);
+        head.all.see(page.headline);
+        head.layouts.see(page.layout, page.headline);
+        let distinguishes = self.head.distinguishes(page.layout);
+        let said = page.units.iter().filter(|unit| unit.is_said);
+        let said = said.fold(0_u32, |sum, unit| sum.wrapping_add(mix(unit.line)));
+        let mut lines: Vec<Unit> = page.units.to_vec();
+        lines.sort_unstable_by_key(|unit| unit.line);
+        lines.dedup_by_key(|unit| unit.line);
+        for unit in lines {
+            let at = self.head.pages;
+            let known = self.cells.get(&unit.line).or(base.cells.get(unit.line));
+            let mut cell = known.copied().unwrap_or(Cell::new(unit.line));
+            let mut weight = 1;
+            if cell.pages >= SETTLED && cell.is_template(distinguishes) && cell.is_current(at) {
+                if !at.wrapping_add(unit.line).is_multiple_of(SAMPLE) {
+                    continue;
+                }
+                weight = SAMPLE;
+            }
+            let own = if unit.is_said { mix(unit.line) } else { 0 };
+            cell.see(page.headline, said.wrapping_sub(own), (weight, at));
+            self.cells.insert(unit.line, cell);
+        }
+    }
+
+    /// Records that the line between two others differed, or did not differ, between two fetches of
+    /// one URL.
+    pub fn note_slot(&mut self, slot: u32, differed: bool) {
+        let (into, from) = match differed {
+            true => (&mut self.head.volatile, &mut self.head.steady),
+            false => (&mut self.head.steady, &mut self.head.volatile),
+        };
+        // One fetch that did not differ proves nothing against one that did.
+        if !differed && from.contains(&slot) {
+            return;
+        }
+        from.retain(|known| *known != slot);
+        if !into.contains(&slot) && into.len() < MAX_SLOTS {
+            into.push(slot);
+        }
+    }
+
+    /// Returns the change as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        encode(&self.head, self.cells.values(), self.cells.len())
+    }
+
+    /// Reads a change, or a whole template, from its bytes; `None` if they are damaged. A template
+    /// is read by applying what was written of it to an empty one, in order.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = postcard::take_from_bytes::<Head>(bytes).ok()?;
+        let (cells, rest) = rest.as_chunks::<CELL_BYTES>();
+        let cells = cells.iter().map(Cell::from_bytes);
+        let cells = cells.map(|cell| (cell.line, cell)).collect();
+        rest.is_empty().then_some(Self { head, cells })
+    }
+
+    /// Returns the number of pages, if the template came of age with them: 16, 64, 256 and so on.
+    /// What was judged before should be judged again then.
+    pub fn came_of_age(&self, base: &Template) -> Option<u32> {
+        (age(base.head.pages) < age(self.head.pages)).then_some(self.head.pages)
+    }
+
+    /// Returns the number of lines that change.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Returns `true` if no line changes.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+}
+
+impl<'a> Seen<'a> {
+    /// A template, with a change on top of it if there is one.
+    pub fn new(base: &'a Template, change: Option<&'a Change>) -> Self {
+        Self { base, change }
+    }
+
+    fn head(&self) -> &'a Head {
+        self.change.map_or(&self.base.head, |change| &change.head)
+    }
+
+    fn cell(&self, line: u32) -> Option<&'a Cell> {
+        let changed = self.change.and_then(|change| change.cells.get(&line));
+        changed.or(self.base.cells.get(line))
+    }
+
+    /// Returns the number of pages of the site that were counted.
+    pub fn pages(&self) -> u32 {
+        self.head().pages
+    }
+
+    /// Returns `true` if a page of the site had the line, as far as is remembered.
+    pub fn knows(&self, line: u32) -> bool {
+        self.cell(line).is_some()
+    }
+
+    /// Returns `true` if enough pages of the site and of the layout were seen to say what their
+    /// template is.
+    pub fn is_settled(&self, layout: u32) -> bool {
+        self.pages() >= YOUNG && self.head().layouts.pages(layout) >= YOUNG
+    }
+
+    /// Returns what a line is on the site, for a page of this layout. `is_counted` says whether the
+    /// page itself was counted, and `is_frame` whether the page has the line in its frame.
+    pub fn standing(&self, line: u32, layout: u32, is_counted: bool, is_frame: bool) -> Standing {
+        let head = self.head();
+        let Some(cell) = self.cell(line) else {
+            return Standing::Rare;
+        };
+        if cell.is_template(head.distinguishes(layout)) && cell.is_current(head.pages) {
+            let pages = head.layouts.pages(layout);
+            return match is_frame && pages >= YOUNG && cell.pages >= pages.div_ceil(2) {
+                true => Standing::Frame,
+                false => Standing::Template,
+            };
+        }
+        match cell.pages > u32::from(is_counted) {
+            true => Standing::Common,
+            false => Standing::Rare,
+        }
+    }
+
+    /// Returns `true` if the line of a slot is known to change between two fetches of one URL.
+    pub fn is_volatile(&self, slot: u32) -> bool {
+        self.head().volatile.contains(&slot)
+    }
+
+    /// Returns `true` if it is known whether the line of a slot changes between two fetches.
+    pub fn is_examined(&self, slot: u32) -> bool {
+        self.is_volatile(slot) || self.head().steady.contains(&slot)
+    }
+}
+
+impl Head {
+    /// Whether headlines tell the pages of a layout apart.
+    fn distinguishes(&self, layout: u32) -> bool {
+        match self.layouts.of(layout) {
+            Some(known) if known.pages >= YOUNG / 2 => known.distinguish(),
+            _ => self.all.distinguish(),
+        }
+    }
+}
+
+/// Returns the slot between two lines: where a page has one line, and others of its site have
+/// another.
+pub fn slot(before: u32, after: u32) -> u32 {
+    mix(before.rotate_left(16) ^ mix(after))
+}
+
+/// How often a template has come of age.
+fn age(pages: u32) -> u32 {
+    (pages / YOUNG).checked_ilog(4).map_or(0, |times| times + 1)
+}
+
+/// Spreads the bits of a number (the finalizer of `MurmurHash3`, 32 bits).
+fn mix(number: u32) -> u32 {
+    let mut mixed = number ^ (number >> 16);
+    mixed = mixed.wrapping_mul(0x85eb_ca6b);
+    mixed ^= mixed >> 13;
+    mixed = mixed.wrapping_mul(0xc2b2_ae35);
+    mixed ^ (mixed >> 16)
+}
+
+fn encode<'a>(head: &Head, cells: impl Iterator<Item = &'a Cell>, count: usize) -> Vec<u8> {
+    let bytes = Vec::with_capacity(128 + count * CELL_BYTES);
+    let mut bytes = postcard::to_extend(head, bytes).unwrap_or_default();
+    cells.for_each(|cell| bytes.extend_from_slice(&cell.to_bytes()));
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Sites as sets of lines, and what of them is template.
+
+use super::*;
+
+/// A site, counted page by page.
+#[derive(Default)]
+struct Site {
+    template: Template,
+    written: usize,
+}
+
+impl Site {
+    fn page(&mut self, headline: Option<u32>, lines: &[u32]) {
+        self.page_of(1, headline, lines);
+    }
+
+    fn page_of(&mut self, layout: u32, headline: Option<u32>, lines: &[u32]) {
+        let units: Vec<Unit> = lines
+            .iter()
+            .map(|line| Unit {
+                line: *line,
+                is_said: *line >= FRAME,
+            })
+            .collect();
+        let mut change = Change::of(&self.template);
+        let page = Sighting {
+            headline,
+            layout,
+            units: &units,
+        };
+        change.take_in(&self.template, &page);
+        let bytes = change.encode();
+        self.written += bytes.len();
+        assert_eq!(Change::decode(&bytes).as_ref(), Some(&change));
+        self.template.apply(&change);
+    }
+
+    fn standing(&self, line: u32) -> Standing {
+        Seen::new(&self.template, None).standing(line, 1, true, line < FRAME)
+    }
+
+    fn count(&self, lines: impl Iterator<Item = u32>, standing: Standing) -> usize {
+        lines
+            .filter(|line| self.standing(*line) == standing)
+            .count()
+    }
+}
+
+/// Lines below this are in the frame of the tests' pages.
+const FRAME: u32 = 100;
+
+fn frame() -> Vec<u32> {
+    (0..30).collect()
+}
+
+fn with_frame(lines: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    let mut all = frame();
+    all.extend(lines);
+    all
+}
+
+#[test]
+fn lines_under_many_headlines_are_template_and_copies_are_not() {
+    let mut site = Site::default();
+    for page in 0..100 {
+        // An article, and copies of it that were kept, each with a line of its own.
+        for copy in 0..20 {
+            let text = (0..10).map(|line| 10_000 + page * 100 + line);
+            site.page(
+                Some(page),
+                &with_frame(text.chain([1_000_000 + page * 100 + copy])),
+            );
+        }
+    }
+    assert_eq!(site.count(0..30, Standing::Frame), 30);
+    let texts = (0..100).flat_map(|page| (0..10).map(move |line| 10_000 + page * 100 + line));
+    assert_eq!(site.count(texts, Standing::Common), 1_000);
+}
+
+#[test]
+fn products_under_one_title_share_their_description_and_keep_their_price() {
+    let mut site = Site::default();
+    for product in 0..2_000 {
+        let description = 10_000..10_020;
+        site.page(
+            Some(1),
+            &with_frame(description.chain([50_000 + product % 900])),
+        );
+    }
+    assert_eq!(site.count(10_000..10_020, Standing::Template), 20);
+    assert_eq!(site.count(50_000..50_900, Standing::Common), 900);
+}
+
+#[test]
+fn copies_under_one_title_with_equal_remainders_make_no_template() {
+    let mut site = Site::default();
+    for _ in 0..100 {
+        site.page(Some(1), &with_frame(10_000..10_020));
+    }
+    assert_eq!(site.count(10_000..10_020, Standing::Common), 20);
+}
+
+#[test]
+fn pages_without_headlines_are_told_apart_by_what_else_they_say() {
+    let mut site = Site::default();
+    for page in 0..50 {
+        site.page(None, &with_frame([10_000, 20_000 + page]));
+    }
+    assert_eq!(site.standing(10_000), Standing::Template);
+    assert_eq!(site.standing(20_007), Standing::Rare);
+}
+
+#[test]
+fn a_layout_with_one_headline_is_judged_by_itself() {
+    let mut site = Site::default();
+    for page in 0..1_000 {
+        site.page_of(2, Some(page), &with_frame([1_000 + page]));
+        if page % 4 == 0 {
+            site.page_of(1, Some(7_777), &with_frame([10_000, 20_000 + page]));
+        }
+    }
+    assert_eq!(site.standing(10_000), Standing::Template);
+}
+
+#[test]
+fn a_common_line_outside_the_frame_is_template_and_never_frame() {
+    let mut site = Site::default();
+    for page in 0..200 {
+        // A price on every second page; and a line of the frame on few pages.
+        let price = (page % 2 == 0).then_some(10_000);
+        let rare = (page % 10 == 0).then_some(50);
+        site.page(Some(page), &with_frame(price.into_iter().chain(rare)));
+    }
+    assert_eq!(site.standing(10_000), Standing::Template);
+    assert_eq!(site.standing(50), Standing::Template);
+    assert_eq!(site.standing(0), Standing::Frame);
+}
+
+#[test]
+fn a_redesign_ages_the_old_frame_out() {
+    let mut site = Site::default();
+    (0..300).for_each(|page| site.page(Some(page), &with_frame([1_000 + page])));
+    assert_eq!(site.standing(3), Standing::Frame);
+    let new: Vec<u32> = (50..80).collect();
+    for page in 300..1_000 {
+        site.page(Some(page), &[&new[..], &[1_000 + page]].concat());
+    }
+    assert_eq!(site.standing(60), Standing::Frame);
+    assert!(site.standing(3) <= Standing::Common);
+}
+
+#[test]
+fn a_line_is_counted_once_per_page_and_as_the_page_itself_was_counted() {
+    let mut site = Site::default();
+    site.page(Some(1), &[500, 500, 500, 501]);
+    let seen = Seen::new(&site.template, None);
+    assert_eq!(seen.standing(500, 1, true, false), Standing::Rare);
+    assert_eq!(seen.standing(500, 1, false, false), Standing::Common);
+    assert!(seen.knows(501) && !seen.knows(502));
+    assert!(!seen.is_settled(1));
+}
+
+#[test]
+fn what_is_settled_is_rarely_written() {
+    let mut site = Site::default();
+    (0..200).for_each(|page| site.page(Some(page), &with_frame([1_000 + page])));
+    site.written = 0;
+    (200..1_200).for_each(|page| site.page(Some(page), &with_frame([1_000 + page])));
+    // One new line and a sixteenth of thirty lines.
+    let lines = site.written / 1_000 / CELL_BYTES;
+    assert!(lines < 12, "{} bytes a page", site.written / 1_000);
+    // The counts stay true.
+    let pages = site.template.cells.get(3).unwrap().pages;
+    assert!((1_150..=1_216).contains(&pages), "{pages}");
+}
+
+#[test]
+fn templates_come_of_age() {
+    let mut site = Site::default();
+    let mut ages = Vec::new();
+    for page in 1..=1_100 {
+        let before = site.template.clone();
+        site.page(Some(page), &[page]);
+        let change = Change::of(&site.template);
+        ages.extend(change.came_of_age(&before));
+    }
+    assert_eq!(ages, [16, 64, 256, 1_024]);
+}
+
+#[test]
+fn what_was_written_is_read_again() {
+    let mut site = Site::default();
+    for page in 0..3_000 {
+        site.page_of(
+            page % 5,
+            Some(page),
+            &with_frame((0..20).map(|line| 1_000 + page * 20 + line)),
+        );
+    }
+    let mut change = Change::of(&site.template);
+    change.note_slot(9, true);
+    site.template.apply(&change);
+    let mut read = Template::default();
+    read.apply(&Change::decode(&site.template.encode()).unwrap());
+    assert_eq!(read.head, site.template.head);
+    assert_eq!(read.len(), site.template.len());
+    for line in 0..1_000_000 {
+        assert_eq!(read.cells.get(line), site.template.cells.get(line));
+    }
+    assert!(Seen::new(&read, None).is_volatile(9));
+    assert!(read.memory_bytes() < 350_000);
+    let bytes = site.template.encode();
+    assert_eq!(Change::decode(&bytes[..bytes.len() - 1]), None);
+    assert_eq!(Change::decode(&[]), None);
+}
+
+#[test]
+fn a_slot_that_once_differed_stays_volatile() {
+    let mut change = Change::default();
+    change.note_slot(1, false);
+    change.note_slot(1, true);
+    change.note_slot(1, false);
+    change.note_slot(2, false);
+    let base = Template::default();
+    let seen = Seen::new(&base, Some(&change));
+    assert!(seen.is_volatile(1) && !seen.is_volatile(2));
+    assert!(seen.is_examined(2) && !seen.is_examined(3));
+    assert_ne!(slot(1, 2), slot(2, 1));
+}
