@@ -137,8 +137,14 @@ impl Page {
         let title = metadata::title(&outline, options.max_title_bytes);
         let metadata = metadata::metadata(&outline, &base, options.max_url_bytes);
         let headlines = [title.as_deref(), metadata.h1.as_deref()];
-        let anchors = links.iter().filter(|link| link.kind == LinkKind::Anchor);
-        let refusal = refusal::refusal(html, &outline, headlines, &full_text, anchors.count());
+        let refusal = refusal::refusal(&refusal::Asked {
+            html,
+            outline: &outline,
+            headlines,
+            visible: &full_text,
+            links: &links,
+            url,
+        });
         let is_script_shell = refusal.is_none() && !has_data && shell::is_shell(&outline);
         let page = Self {
             title,
