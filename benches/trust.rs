@@ -285,8 +285,12 @@ impl Tally {
         let (lost, merged) = (crawl.lost(), crawl.merged());
         let mut recall: BTreeMap<String, (usize, usize, f64)> = BTreeMap::new();
         for (key, (found, planted)) in crawl.found() {
-            if let Some(style) = siblings::style(&key) {
-                let (style, bar) = style.bar();
+            if let Some((style, is_restless)) = siblings::style(&key) {
+                let (mut style, bar) = style.bar();
+                // With a line that changes at each fetch.
+                if is_restless {
+                    style.push('*');
+                }
                 for all in [&mut recall, &mut self.recall] {
                     let sum = all.entry(style.clone()).or_insert((0, 0, bar));
                     sum.0 += found;

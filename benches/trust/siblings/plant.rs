@@ -39,10 +39,15 @@ impl Style {
     }
 }
 
-/// The style of the copies of a page, from its key.
-pub(crate) fn style(key: &str) -> Option<Style> {
-    let number = |it: &str| it.parse().ok();
+/// The style of the copies of a page, from its key, and whether they have a line that changes.
+pub(crate) fn style(key: &str) -> Option<(Style, bool)> {
     let (_, tag) = key.rsplit_once('#')?;
+    let steady = tag.strip_suffix('*');
+    Some((named(steady.unwrap_or(tag))?, steady.is_some()))
+}
+
+fn named(tag: &str) -> Option<Style> {
+    let number = |it: &str| it.parse().ok();
     match tag.split_once(':').unwrap_or((tag, "")) {
         ("mirror", _) => Some(Style::Mirror),
         ("session", _) => Some(Style::Session),
@@ -139,7 +144,11 @@ fn copy(
     copies: usize,
     is_restless: bool,
 ) {
-    builder.docs[of].key = format!("{}#{tag}", builder.docs[of].key);
+    builder.docs[of].key = format!(
+        "{}#{tag}{}",
+        builder.docs[of].key,
+        if is_restless { "*" } else { "" }
+    );
     builder.docs[of].is_restless |= is_restless;
     let origin = builder.docs[of].clone();
     for number in 0..copies {
