@@ -200,12 +200,12 @@ impl Unpaired {
     }
 
     fn is_short(&self) -> bool {
-        u32::from(self.line.words) < LONG
+        u32::from(self.line.words) < LONG || self.line.kind == Kind::Data
     }
 
     /// Whether a reader sees it. Extraction may take a price for a part of the frame.
     fn is_said(&self) -> bool {
-        !matches!(self.line.kind, Kind::Data | Kind::Form)
+        self.line.kind != Kind::Form
     }
 }
 
@@ -284,8 +284,17 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
             }
         }
     }
-    // Nor are the data and links of such a text.
-    if shared >= MUCH_TEXT {
+    // On one site, the frame of some of its pages: in another language, for print.
+    if strictly && shared >= SOME_TEXT {
+        let is_of_frame = |it: &Unpaired| {
+            matches!(it.line.kind, Kind::Frame | Kind::Link) && it.standing == Standing::Template
+        };
+        for left in &mut pairing.left {
+            left.retain(|it| !is_of_frame(it));
+        }
+    }
+    // Nor are the data and links of such a text, if it is known to be no template.
+    if shared >= MUCH_TEXT && (!strictly || a.is_settled && b.is_settled) {
         for left in &mut pairing.left {
             left.retain(|it| !matches!(it.line.kind, Kind::Data | Kind::Form | Kind::Link));
         }
@@ -302,7 +311,9 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
             _ if a.is_cut || b.is_cut => OwnComparison::Unknown,
             _ => OwnComparison::Equal,
         }
-    } else if shared == 0 || strictly && (rests_differ || has_other_values(of_a, of_b)) {
+    } else if shared == 0 && !(has_long(of_a) && has_long(of_b))
+        || strictly && (rests_differ || has_other_values(of_a, of_b))
+    {
         OwnComparison::Differ
     } else {
         let more = of_a_only.max(of_b_only) + a.rest.1.max(b.rest.1);
@@ -313,6 +324,13 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
         template: pairing.template,
         own: shared + of_a_only + of_b_only,
     }
+}
+
+/// Whether there is a text among the lines that the other page does not have. Edited, a text of one
+/// paragraph has no line in common with what it was.
+fn has_long(left: &[Unpaired]) -> bool {
+    left.iter()
+        .any(|it| it.line.kind == Kind::Main && !it.is_short())
 }
 
 /// Whether the pages have other values in one place: a short line, or an image, of one where the

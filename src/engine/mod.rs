@@ -58,8 +58,8 @@ pub use summary::{HostFigures, Summary};
 pub use view::{StoppedCrawl, View};
 
 pub use crate::journal::{
-    Bodies, BodyError, BodyPlace, Content, Digests, LogError, LogLine, PageLine, Position,
-    RecordPlace, Texts,
+    Bodies, BodyError, BodyPlace, Content, Digests, LogError, LogLine, PageGroup, PageLine,
+    Position, RecordPlace, Texts,
 };
 pub use crate::rows::{
     Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,

@@ -20,6 +20,9 @@
 //! | `Templates` | site, NUL |
 //! | | what a commit changed of it: site, NUL, sequence of the commit (8 bytes) |
 //! | `Parts` | document of the original (8 bytes) |
+//! | `Groups` | page: 0, URL id (16 bytes) |
+//! | | text without its digits: 1, document (8 bytes) |
+//! | | judged early: 2, site (8 bytes), URL id (16 bytes) |
 
 /// Names of the rows of `Meta`.
 pub mod meta {
@@ -227,6 +230,31 @@ pub fn parse_template_change(prefix: &[u8], key: &[u8]) -> Option<u64> {
 /// Returns the key of the lines of an original.
 pub fn parts(document: u64) -> Vec<u8> {
     document.to_be_bytes().to_vec()
+}
+
+/// Returns the key of a page's row in `Groups`.
+pub fn group(id: &[u8; 16]) -> Vec<u8> {
+    [&[0], &id[..]].concat()
+}
+
+/// Returns the key of the hash of a document's text without its digits.
+pub fn without_digits(document: u64) -> Vec<u8> {
+    [&[1], &document.to_be_bytes()[..]].concat()
+}
+
+/// Returns the prefix of the duplicates of a site that were judged before its template was known.
+pub fn judged_early_at(site: u64) -> Vec<u8> {
+    [&[2], &site.to_be_bytes()[..]].concat()
+}
+
+/// Returns the key of a duplicate that was judged before the template of a site was known.
+pub fn judged_early(site: u64, id: &[u8; 16]) -> Vec<u8> {
+    [&judged_early_at(site)[..], id].concat()
+}
+
+/// Returns the URL id of a key made by [`judged_early`], or `None` if it is not one.
+pub fn parse_judged_early(key: &[u8]) -> Option<[u8; 16]> {
+    key.strip_prefix(&[2])?.get(8..)?.try_into().ok()
 }
 
 /// Returns the key of a commit's delta.

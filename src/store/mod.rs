@@ -55,6 +55,8 @@ pub enum Table {
     Templates,
     /// One row per original: its lines as hashes.
     Parts,
+    /// One row per page of its own that resembles another one: the group that it belongs to.
+    Groups,
 }
 
 impl Table {

@@ -10,7 +10,8 @@ use super::bodies::Bodies;
 use super::compare::compare;
 use super::effects::{Places, VisitEffects};
 use super::group::Group;
-use super::lines::{log_line, page_line};
+use super::likeness;
+use super::lines::{log_line, page_group, page_line};
 use super::losses;
 use super::records::{self, Records};
 use super::write_set::WriteSet;
@@ -18,13 +19,14 @@ use crate::archive::StorePolicy;
 use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
 use crate::engine::Error;
 use crate::engine::admission::Gate;
-use crate::engine::again::{Expiry, Revisits, validators, write_page_record};
+use crate::engine::again::{Expiry, Revisits, early, validators, write_page_record};
 use crate::engine::learned::own;
 use crate::engine::learned::traps::count_spent;
 use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
+use crate::journal::PageLine;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 
 /// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
@@ -105,12 +107,18 @@ impl Judge<'_> {
         if let Some(fate) = fate {
             losses::note(judged, &effects.places, self.gate, group)?;
             if matches!(fate, Fate::Answered { .. }) {
-                effects.page_line = Some(page_line(judged, &self.gate.identity));
+                let likeness = likeness::file(judged, document, self.rules.profile(), group)?;
+                effects.page_line = Some(PageLine {
+                    group: likeness.map(page_group),
+                    ..page_line(judged, &self.gate.identity)
+                });
             }
             self.expiry.see_original(judged, &mut group.set)?;
             let record = record(judged, fate);
             let (revisits, identity) = (self.revisits, &self.gate.identity);
             write_page_record(judged, record, document, revisits, identity, &mut group.set)?;
+            early::note(judged, group)?;
+            early::judge_again(judged, group)?;
             effects.page = Some(judged.analysed.fetched.task.queued.id);
         }
         effects.line = Some(line);

@@ -11,6 +11,7 @@ mod effects;
 mod group;
 mod judge;
 mod left_out;
+mod likeness;
 mod lines;
 mod lookups;
 mod losses;

@@ -81,6 +81,8 @@ pub(crate) struct WriteSet {
     domain_places: HashMap<Site, usize>,
     /// Rows of `Learned` as read and as they will be; `None` if there is none.
     learned: BTreeMap<Vec<u8>, LearnedRow>,
+    /// Rows of `Groups` as they will be; `None` for one that is removed.
+    groups: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     /// URLs and hosts that were parked before.
     parked: Parked,
     /// Number of hosts that had no row.
@@ -192,6 +194,7 @@ impl WriteSet {
             domains: Vec::new(),
             domain_places: HashMap::new(),
             learned: BTreeMap::new(),
+            groups: BTreeMap::new(),
             parked: Parked::default(),
             new_hosts: 0,
         }
@@ -416,6 +419,33 @@ impl WriteSet {
         Ok(rows.into_iter().collect())
     }
 
+    /// Returns a row of `Groups`.
+    pub(crate) fn grouped(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        match self.groups.get(key) {
+            Some(row) => Ok(row.clone()),
+            None => Ok(self.store.get(Table::Groups, key)?),
+        }
+    }
+
+    /// Returns the first keys of `Groups` under a prefix, at most `most` of those committed and as
+    /// many of those that the group adds.
+    pub(crate) fn grouped_keys(&self, prefix: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let rows = self.store.range(Table::Groups, prefix, prefix, most)?;
+        let committed = rows.into_iter().map(|(key, _)| key);
+        let committed = committed.filter(|key| !self.groups.contains_key(key));
+        let added = self.groups.range(prefix.to_vec()..);
+        let added = added
+            .take_while(|(key, _)| key.starts_with(prefix))
+            .filter(|(_, row)| row.is_some())
+            .map(|(key, _)| key.clone());
+        Ok(committed.chain(added.take(most)).collect())
+    }
+
+    /// Writes a row of `Groups`, or removes it.
+    pub(crate) fn set_grouped(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
+        self.groups.insert(key, row);
+    }
+
     /// Returns everything as one batch, the state last.
     pub(crate) fn prepare(self) -> Result<Prepared, Error> {
         let (mut batch, mut state, disk) = (self.batch, self.state, self.disk);
@@ -455,6 +485,12 @@ impl WriteSet {
         }
         for document in &self.expired {
             batch.delete(Table::Parts, keys::parts(*document));
+        }
+        for (key, row) in self.groups {
+            match row {
+                Some(row) => batch.put(Table::Groups, key, row),
+                None => batch.delete(Table::Groups, key),
+            }
         }
         let counters = &mut state.counters;
         counters.hosts += self.new_hosts;

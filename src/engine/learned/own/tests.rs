@@ -34,6 +34,7 @@ fn own_of(world: &mut World, visit: &Analysed) -> Own {
         same_payload: None,
         keep: None,
         body: None,
+        like: None,
         previous: None,
         must_be_whole: false,
         own: Own::default(),
