@@ -46,7 +46,8 @@ pub struct PageLine {
     /// The original that the page resembles, although it is a page of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<PageGroup>,
-    /// The record of the earlier visit whose line this one replaces: it called the page a duplicate.
+    /// The record of the earlier visit whose line this one replaces: it called the page a
+    /// duplicate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<RecordPlace>,
     /// The record of the visit.

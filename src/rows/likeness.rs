@@ -1,5 +1,5 @@
-//! `Groups`: what the pages of their own resemble. Identity is a matter of verdicts; this is likeness,
-//! by which consumers may collapse what the archive keeps.
+//! `Groups`: what the pages of their own resemble. Identity is a matter of verdicts; this is
+//! likeness, by which consumers may collapse what the archive keeps.
 
 use serde::{Deserialize, Serialize};
 

@@ -14,8 +14,8 @@ use crate::dedup::{
 use crate::runs::Runs;
 use crate::url::UrlId;
 
-/// Maximum number of documents whose own parts a page is compared with in vain. It bounds the cost of
-/// a page among thousands that differ from it in a word.
+/// Maximum number of documents whose own parts a page is compared with in vain. It bounds the cost
+/// of a page among thousands that differ from it in a word.
 const MAX_REFUSED: usize = 48;
 
 /// A page to be judged, and the data to judge it by.
@@ -37,12 +37,12 @@ pub struct Query<'a> {
 
 /// What the index asks of the crawl about a document that a page matches.
 pub trait Originals<E> {
-    /// Whether the document is a live original: its page is committed. A posting is a hint, and must
-    /// never discard content by itself.
+    /// Whether the document is a live original: its page is committed. A posting is a hint, and
+    /// must never discard content by itself.
     fn is_live(&mut self, document: &Document) -> Result<bool, E>;
 
-    /// How the own parts of the page and of the document's page compare; their whole texts have this
-    /// similarity, 0 to 1.
+    /// How the own parts of the page and of the document's page compare; their whole texts have
+    /// this similarity, 0 to 1.
     fn compare_own(&mut self, document: &Document, similarity: f64) -> Result<OwnComparison, E>;
 }
 
@@ -188,8 +188,8 @@ impl<'a, O> Search<'a, O> {
         Ok(None)
     }
 
-    /// Returns what the page repeats, if it repeats this document, which matches; else notes what it
-    /// resembles.
+    /// Returns what the page repeats, if it repeats this document, which matches; else notes what
+    /// it resembles.
     fn examine<E: From<Error>>(
         &mut self,
         tier: Tier,

@@ -1,6 +1,6 @@
 //! Pages that were called duplicates before it was known what is template of their site: they are
-//! judged again when it is. A verdict changes from duplicate to page of its own, never the other way,
-//! since what is an original stays one.
+//! judged again when it is. A verdict changes from duplicate to page of its own, never the other
+//! way, since what is an original stays one.
 //!
 //! Their bodies are requested again: what a page says now is what counts, and what it was found to
 //! repeat stays in the archive meanwhile.

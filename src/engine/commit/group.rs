@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use super::lookups::Lookups;
 use super::write_set::WriteSet;
-use crate::dedup::own::{Lines, OwnComparison, OwnLines, compare_strictly_within, compare_within};
+use crate::dedup::own::{
+    Lines, OwnComparison, OwnLines, compare_hosts_within, compare_strictly_within, compare_within,
+};
 use crate::dedup::{
     Document, DocumentId, Fingerprints, Found, Originals, Query, Rules, SHORT_ACROSS,
 };
@@ -189,12 +191,16 @@ impl Originals<Error> for Committed<'_, '_> {
             return Ok(OwnComparison::Differ);
         }
         let similarity = similarity as f32;
-        Ok(
-            match !is_one_site && have_one_path(self.url, &document.url) {
-                true => compare_strictly_within(own, &other, similarity),
-                false => compare_within(own, &other, similarity),
-            },
-        )
+        let are_settled = own.is_settled && other.is_settled;
+        let is_same_text = similarity >= 1.0 && !have_one_host(self.url, &document.url);
+        Ok(match is_one_site {
+            // Many pages of both are known.
+            false if are_settled && have_one_path(self.url, &document.url) => {
+                compare_strictly_within(own, &other, similarity)
+            }
+            true if !are_settled && is_same_text => compare_hosts_within(own, &other, similarity),
+            _ => compare_within(own, &other, similarity),
+        })
     }
 }
 
@@ -208,4 +214,9 @@ fn have_one_path(one: &str, other: &str) -> bool {
     };
     let one = place(one);
     one.is_some() && one == place(other)
+}
+
+fn have_one_host(one: &str, other: &str) -> bool {
+    let host = |text: &str| Some(url::parse(text).ok()?.host_str()?.to_owned());
+    host(one) == host(other)
 }

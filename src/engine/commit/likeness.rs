@@ -1,5 +1,5 @@
-//! What a page of its own resembles: the group that it belongs to. Nothing is left out because of it;
-//! consumers may collapse a group.
+//! What a page of its own resembles: the group that it belongs to. Nothing is left out because of
+//! it; consumers may collapse a group.
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -52,6 +52,9 @@ fn site(number: usize) -> String {
 fn families() -> BTreeMap<&'static str, Vec<(String, String)>> {
     let common = common();
     let of = |page: &dyn Fn(usize) -> (String, String)| (0..PAGES).map(page).collect::<Vec<_>>();
+    // Of each country enough for its template.
+    let of_many =
+        |page: &dyn Fn(usize) -> (String, String)| (0..2 * PAGES).map(page).collect::<Vec<_>>();
     let at = |path: &str, n: usize| format!("http://a.example/{path}/{n}");
     let towns = [
         "Bern", "Basel", "Chur", "Genf", "Thun", "Brig", "Zug", "Sion",
@@ -104,7 +107,7 @@ fn families() -> BTreeMap<&'static str, Vec<(String, String)>> {
     );
     families.insert(
         "one shop in four countries",
-        of(&|n| {
+        of_many(&|n| {
             let body = format!(
                 "{}<p>Price {}</p>{common}",
                 paragraph(n / 4, 80),

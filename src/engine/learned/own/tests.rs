@@ -331,7 +331,7 @@ fn a_page_writes_little() {
     let (originals, parts) = bytes(&world, Table::Parts);
     assert_eq!(originals, 400);
     assert!(
-        parts / originals < 10 * 26,
+        parts / originals < 10 * 32,
         "{} bytes an original",
         parts / originals
     );
