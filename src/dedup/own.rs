@@ -367,8 +367,8 @@ fn other_values(a: &[Unpaired], b: &[Unpaired]) -> (u32, u32) {
     let (mut values, mut numbers) = (0, 0);
     for [mut of_a, mut of_b] in places.into_values() {
         of_a.retain(|it| {
-            // A value that other pages have too is a value, and so is a line of little but a number:
-            // a price, a size.
+            // A value that other pages have too is a value, and so is a line of little but a
+            // number: a price, a size.
             let is_aside = |it: &Unpaired| {
                 it.is_short() && it.line.words >= SENTENCE && it.standing == Standing::Own
             };
