@@ -55,6 +55,7 @@ pub(super) fn compare<'a>(
     if judged.verdict != Verdict::Unique {
         judged.like = None;
     }
+    judged.own.novelty = own::novelty_by_verdict(&judged);
     own::take_in(&judged, group)?;
     let same = group.find_payload(&analysed.payload)?;
     judged.same_payload = same.filter(|stored| group.is_archived(stored));
