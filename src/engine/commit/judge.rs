@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::bodies::Bodies;
-use super::compare::compare;
+use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
 use super::group::Group;
 use super::likeness;
@@ -20,8 +20,8 @@ use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor,
 use crate::engine::Error;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits, early, validators, write_page_record};
+use crate::engine::learned::budgets::count_spent;
 use crate::engine::learned::own;
-use crate::engine::learned::traps::count_spent;
 use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
@@ -64,6 +64,14 @@ impl Judge<'_> {
     pub(crate) fn visit(&self, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
         #[cfg(test)]
         poison::meet(analysed);
+        if was_visited_meanwhile(analysed, group)? {
+            return acknowledge(
+                &not_judged(analysed),
+                VisitEffects::default(),
+                End::Done,
+                group,
+            );
+        }
         let mut judged = compare(analysed, self.rules, group)?;
         self.bodies.settle(&mut judged, self.keep, group)?;
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
@@ -93,9 +101,10 @@ impl Judge<'_> {
             }
             Outcome::Exchange(exchange) => {
                 document = self.archive(judged, exchange, &mut effects, group);
-                let is_elsewhere = self.gate.follow(judged, exchange, group)?;
+                let said = self.said_something(judged, group)?;
+                let is_elsewhere = self.gate.follow(judged, exchange, said, group)?;
                 if judged.previous.is_none() {
-                    self.learn(judged, document, group)?;
+                    self.learn(judged, said, group)?;
                 }
                 if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
                     line.verdict = VisitVerdict::Sitemap;
@@ -148,17 +157,28 @@ impl Judge<'_> {
         Some(id)
     }
 
-    /// Learns from a page's first response, and re-admits deferred URLs.
+    /// Returns whether a first visit said something of its own; `None` if that is not known.
+    fn said_something(
+        &self,
+        judged: &Judged<'_>,
+        group: &mut Group<'_>,
+    ) -> Result<Option<bool>, Error> {
+        if judged.previous.is_some() {
+            return Ok(None);
+        }
+        let policies = self.gate.policies.load();
+        self.gate.learning(&policies).said_something(judged, group)
+    }
+
+    /// Learns from a page's first response.
     fn learn(
         &self,
         judged: &Judged<'_>,
-        document: Option<DocumentId>,
+        said: Option<bool>,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         let policies = self.gate.policies.load();
-        let learning = self.gate.learning(&policies);
-        learning.take_in(judged, document, group)?;
-        self.gate.reopen(group)
+        self.gate.learning(&policies).take_in(judged, said, group)
     }
 
     /// Judges a robots.txt, which updates its host's state and names sitemaps.
@@ -234,6 +254,16 @@ fn keep_body(judged: &Judged<'_>, records: &Records, set: &mut WriteSet) {
     {
         set.unkept.push(id);
     }
+}
+
+/// Returns `true` if a URL was in flight when it was deferred, and came back before that visit was
+/// committed: it has its record already, and the second answer changes nothing.
+fn was_visited_meanwhile(analysed: &Analysed, group: &mut Group<'_>) -> Result<bool, Error> {
+    let task = &analysed.fetched.task;
+    let is_first = !task.queued.revisit && task.queued.purpose == Purpose::Page;
+    let known = group.set.known_host(&task.host)?;
+    let was_swept = known.is_some_and(|state| state.suspicions.swept);
+    Ok(is_first && was_swept && group.set.is_answered(task.queued.id)?)
 }
 
 /// Queues a URL again; its record says what failed.

@@ -7,6 +7,7 @@ mod bodies;
 mod checkpoints;
 mod committer;
 mod compare;
+mod deferrals;
 mod effects;
 mod group;
 mod judge;
