@@ -56,7 +56,10 @@ pub(super) enum Command {
     /// Show the state of a crawl
     Status(status::Arguments),
     /// List the URLs that wait
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  gleaner queue ls --deferred --data-dir crawl"
+    )]
     Queue(queue::Queue),
     /// Print the pages of a crawl as JSON lines
     Pages(pages::Arguments),
