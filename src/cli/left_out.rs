@@ -95,14 +95,8 @@ fn label(of: &Omission) -> String {
         ("links-cut", _) => "more links than are read (page.max_links)",
         ("too-many-sitemaps", _) => "too many sitemaps (crawl.max_sitemaps)",
         ("too-many-indexes", _) => "too many sitemap indexes in a row",
-        ("too-many-segments", _) => "too many segments (traps.max_segments)",
-        ("repeated-segments", _) => "repeated segments (traps.max_repeats)",
-        ("too-many-parameters", _) => "too many parameters (traps.max_parameters)",
-        ("growing-query", _) => "growing query (traps.max_query_growth)",
-        ("date-series", _) => "series of dates (traps.max_dates)",
-        ("duplicates", _) => "like many duplicates (traps.max_duplicates)",
-        ("learned-rule", _) => "variant of a known URL (learn.parameters)",
-        ("host-alias", _) => "host is an alias (learn.aliases)",
+        ("deferred", Some(kind)) => return format!("deferred, like {kind}"),
+        ("deferred", None) => "deferred, of other kinds",
         ("status", Some("denied")) => "access denied (401, 403, 407, 451)",
         ("status", Some("overloaded")) => "server overloaded (429, 503)",
         ("status", Some(_)) => "server error (5xx)",
@@ -205,7 +199,7 @@ mod tests {
             "excluded",
             "malformed",
             "growing-query",
-            "host-alias",
+            "nofollow",
         ];
         let links = many.iter().map(|name| omission(NotFollowed, name, None, 5));
         omissions.left_out.extend(links);

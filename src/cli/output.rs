@@ -195,7 +195,7 @@ pub(super) fn counters(counters: &Counters) -> String {
         line("known", counters.known, "  (from earlier crawls)");
     }
     if counters.demoted > 0 {
-        let what = "  (hosts and patterns, for duplicates)";
+        let what = "  (kinds of URLs that say nothing new)";
         line("demoted", counters.demoted, what);
     }
     let parked = match counters.parked {

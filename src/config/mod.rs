@@ -193,6 +193,7 @@ impl Config {
                 max_redirects: crawl.max_redirects,
                 max_url_length: crawl.max_url_length,
                 max_sitemaps: crawl.max_sitemaps,
+                max_deferred: crawl.max_deferred,
             },
             policies: self.policies(),
             revisit: RevisitPolicy {
@@ -297,13 +298,14 @@ impl Config {
 /// Whether a setting, named as by [`flatten`], can change while a crawl runs: how gently, how far
 /// and how often it visits, but not how it is built.
 pub fn is_live(key: &str) -> bool {
-    const CRAWL_WIDE: [&str; 6] = [
+    const CRAWL_WIDE: [&str; 7] = [
         "revisit.",
         "politeness.max_rate",
         "crawl.scope",
         "crawl.max_redirects",
         "crawl.max_url_length",
         "crawl.max_sitemaps",
+        "crawl.max_deferred",
     ];
     let (key, is_own) = match key.split_once(" at ") {
         Some((key, _)) => (key, true),

@@ -4,8 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use super::burden::{self, SHORT_ACROSS};
 use super::features::{Features, Hashing};
 use super::methods::{METHODS, Method, Signature, near, simhash::hamming};
+use super::own::OwnComparison;
 use super::veto::Veto;
 use super::{Comparison, Match, Rule, Similarity, Text, Tier, Unit};
 use crate::url::UrlId;
@@ -93,8 +95,22 @@ impl Fingerprints {
             Tier::Raw => true,
             Tier::Normalized => self.veto.allows_normalized(&other.veto),
             Tier::Content => self.veto.allows_content(&other.veto),
-            Tier::Near => self.veto.allows_near(&other.veto),
+            Tier::Near => {
+                let is_short = self.words.min(other.words) < SHORT_ACROSS;
+                self.veto.allows_near(&other.veto)
+                    && !(is_short && self.veto.have_two_headlines(&other.veto))
+            }
         }
+    }
+
+    /// Whether pages with the same or nearly the same text are alike, although they are two.
+    pub(crate) fn may_be_alike(&self, other: &Self) -> bool {
+        self.veto.allows_alike(&other.veto)
+    }
+
+    /// Whether both pages are from one site. True if either is unknown.
+    pub(crate) fn is_one_site(&self, other: &Self) -> bool {
+        self.veto.is_one_site(&other.veto)
     }
 
     /// Whether the pages with these ids belong to one series, such as the pages of a list.
@@ -180,6 +196,11 @@ impl Fingerprints {
         let stays = rule.keeps(&found, self.is_one_host(original))
             && self.may_be_same(original, Tier::Near);
         stays.then_some(found)
+    }
+
+    /// Whether the own parts of two pages that match at a tier bear out that they are one.
+    pub(crate) fn is_borne_out_by(&self, tier: Tier, own: OwnComparison, other: &Self) -> bool {
+        burden::is_borne_out(tier, own, self.is_one_site(other))
     }
 
     /// Names and values of the signatures for records and logs; digests and SimHash in hexadecimal.

@@ -23,6 +23,9 @@ mod methods;
 pub mod own;
 pub(crate) mod veto;
 
+mod burden;
+pub(crate) use burden::SHORT_ACROSS;
+
 mod document;
 mod error;
 mod index;
@@ -31,12 +34,15 @@ pub use document::{Document, DocumentId, Stored, StoredFor};
 pub use error::Error;
 pub use features::Features;
 pub use fingerprints::{Fingerprinter, Fingerprints};
-pub use index::{Documents, DocumentsDamage, Index, Pending, Posting, Query, postings, structures};
+pub use index::{
+    Documents, DocumentsDamage, Found, Index, Originals, Pending, Posting, Query, postings,
+    structures,
+};
 pub use methods::minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use methods::simhash::hamming;
 pub use methods::{Key, METHODS, Method, Signature};
 pub(crate) use methods::{minhash, short, simhash, sketch_bytes};
-pub use rule::{MAX_HAMMING, Rule, RuleOverrides, Rules, Tiers};
+pub use rule::{MAX_HAMMING, Profile, Rule, RuleOverrides, Rules, Tiers};
 pub use similarity::{Comparison, MIN_SIMILARITY, Match, Similarity};
 pub(crate) use text::shingle;
 pub use text::shingle::{Shingle, Unit};

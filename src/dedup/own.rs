@@ -23,6 +23,8 @@ const LONG: u32 = 16;
 /// URLs, their data and their forms may differ.
 const SOME_TEXT: u32 = 20;
 const MUCH_TEXT: u32 = 50;
+/// Least number of words of a line of numbers that may be what a server says of itself.
+const SENTENCE: u8 = 5;
 /// Weight of an image, of data or of a form value, in words.
 const OBJECT: u32 = 5;
 
@@ -144,6 +146,15 @@ pub fn compare_within(a: &OwnLines, b: &OwnLines, whole: f32) -> OwnComparison {
     judge(a, b, a.site == b.site).within(whole)
 }
 
+/// [`compare_within`] for pages of two hosts of a site whose template is not known: each host may
+/// have a frame of its own. Two headlines are two pages.
+pub fn compare_hosts_within(a: &OwnLines, b: &OwnLines, whole: f32) -> OwnComparison {
+    match (a.headline, b.headline) {
+        (Some(one), Some(other)) if one != other => OwnComparison::Differ,
+        _ => judge(a, b, false).within(whole),
+    }
+}
+
 /// [`compare_strictly`] for pages whose whole texts have a known similarity, as
 /// [`compare_within`].
 pub fn compare_strictly_within(a: &OwnLines, b: &OwnLines, whole: f32) -> OwnComparison {
@@ -200,12 +211,12 @@ impl Unpaired {
     }
 
     fn is_short(&self) -> bool {
-        u32::from(self.line.words) < LONG
+        u32::from(self.line.words) < LONG || self.line.kind == Kind::Data
     }
 
     /// Whether a reader sees it. Extraction may take a price for a part of the frame.
     fn is_said(&self) -> bool {
-        !matches!(self.line.kind, Kind::Data | Kind::Form)
+        self.line.kind != Kind::Form
     }
 }
 
@@ -284,8 +295,17 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
             }
         }
     }
-    // Nor are the data and links of such a text.
-    if shared >= MUCH_TEXT {
+    // On one site, the frame of some of its pages: in another language, for print.
+    if strictly && shared >= SOME_TEXT {
+        let is_of_frame = |it: &Unpaired| {
+            matches!(it.line.kind, Kind::Frame | Kind::Link) && it.standing == Standing::Template
+        };
+        for left in &mut pairing.left {
+            left.retain(|it| !is_of_frame(it));
+        }
+    }
+    // Nor are the data and links of such a text, if it is known to be no template.
+    if shared >= MUCH_TEXT && (!strictly || a.is_settled && b.is_settled) {
         for left in &mut pairing.left {
             left.retain(|it| !matches!(it.line.kind, Kind::Data | Kind::Form | Kind::Link));
         }
@@ -293,6 +313,17 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
     let [of_a, of_b] = &pairing.left;
     let weights = |left: &[Unpaired]| left.iter().map(|it| it.weight().max(1)).sum::<u32>();
     let (of_a_only, of_b_only) = (weights(of_a), weights(of_b));
+    // One line of numbers beside much of their own that agrees is what a server says of itself.
+    let long = |left: &[Unpaired]| -> u32 {
+        let long = left.iter().filter(|it| !it.is_short());
+        long.map(Unpaired::weight).sum()
+    };
+    let is_much = shared + long(of_a).min(long(of_b)) >= 2 * MUCH_TEXT;
+    let may_have_a_number = is_much && a.is_settled && b.is_settled;
+    let are_two = |of_a: &[Unpaired], of_b: &[Unpaired]| {
+        let (values, numbers) = other_values(of_a, of_b);
+        values > 0 || numbers > u32::from(may_have_a_number)
+    };
     let comparison = if have_two_headlines && (strictly || shared < MUCH_TEXT) {
         OwnComparison::Differ
     } else if of_a.is_empty() && of_b.is_empty() && !rests_differ {
@@ -302,7 +333,9 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
             _ if a.is_cut || b.is_cut => OwnComparison::Unknown,
             _ => OwnComparison::Equal,
         }
-    } else if shared == 0 || strictly && (rests_differ || has_other_values(of_a, of_b)) {
+    } else if shared == 0 && !(has_long(of_a) && has_long(of_b))
+        || strictly && (rests_differ || are_two(of_a, of_b))
+    {
         OwnComparison::Differ
     } else {
         let more = of_a_only.max(of_b_only) + a.rest.1.max(b.rest.1);
@@ -315,18 +348,46 @@ fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
     }
 }
 
-/// Whether the pages have other values in one place: a short line, or an image, of one where the
-/// other has something else.
-fn has_other_values(a: &[Unpaired], b: &[Unpaired]) -> bool {
-    let mut places: HashMap<u32, bool> = HashMap::new();
-    for it in a.iter().filter(|it| it.is_said()) {
-        *places.entry(it.after).or_default() |= it.is_short();
+/// Whether there is a text among the lines that the other page does not have. Edited, a text of one
+/// paragraph has no line in common with what it was.
+fn has_long(left: &[Unpaired]) -> bool {
+    left.iter()
+        .any(|it| it.line.kind == Kind::Main && !it.is_short())
+}
+
+/// How many places there are where the pages have other values: a short line, or an image, of one
+/// where the other has something else; and how many short lines differ in their numbers only.
+fn other_values(a: &[Unpaired], b: &[Unpaired]) -> (u32, u32) {
+    let mut places: HashMap<u32, [Vec<&Unpaired>; 2]> = HashMap::new();
+    for (side, left) in [a, b].into_iter().enumerate() {
+        for it in left.iter().filter(|it| it.is_said()) {
+            places.entry(it.after).or_default()[side].push(it);
+        }
     }
-    let mut others = b.iter().filter(|it| it.is_said());
-    others.any(|it| {
-        let place = places.get(&it.after);
-        place.is_some_and(|has_short| *has_short || it.is_short())
-    })
+    let (mut values, mut numbers) = (0, 0);
+    for [mut of_a, mut of_b] in places.into_values() {
+        of_a.retain(|it| {
+            // A value that other pages have too is a value, and so is a line of little but a
+            // number: a price, a size.
+            let is_aside = |it: &Unpaired| {
+                it.is_short() && it.line.words >= SENTENCE && it.standing == Standing::Own
+            };
+            let is_same = |other: &&Unpaired| {
+                is_aside(it) && is_aside(other) && it.line.letters == other.line.letters
+            };
+            let Some(at) = of_b.iter().position(is_same) else {
+                return true;
+            };
+            of_b.remove(at);
+            numbers += 1;
+            false
+        });
+        let mut all = of_a.iter().chain(&of_b);
+        if !of_a.is_empty() && !of_b.is_empty() && all.any(|it| it.is_short()) {
+            values += 1;
+        }
+    }
+    (values, numbers)
 }
 
 #[cfg(test)]

@@ -60,6 +60,10 @@ pub struct Rule {
     /// Maximum number of bodies of duplicates stored per original; `None` leaves it to
     /// `archive.store`.
     pub stored_members: Option<u32>,
+    /// What consumers get of pages that resemble one another. Nothing is fetched or left unfetched
+    /// because of it.
+    #[patch(skip)]
+    pub profile: Profile,
     /// What near duplicates may differ in.
     #[patch(skip)]
     pub masks: Masks,
@@ -93,6 +97,7 @@ impl Default for Rule {
             cross_host_similarity: 0.8,
             refusals: true,
             stored_members: None,
+            profile: Profile::default(),
             masks: features.masks,
             simhash_shingle: features.simhash_shingle,
             minhash_shingle: features.minhash_shingle,
@@ -101,6 +106,19 @@ impl Default for Rule {
             seed: 0,
         }
     }
+}
+
+/// Who a crawl is for, and so what it keeps of pages that resemble one another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Every body is stored, those of duplicates too.
+    Archive,
+    /// Pages of their own are stored, and told to which group they belong.
+    #[default]
+    Search,
+    /// Of a group of pages that differ in digits only, the text is given out once.
+    Corpus,
 }
 
 /// A set of tiers; in a configuration, a list of their names.
@@ -198,6 +216,7 @@ impl Rule {
             refusals,
             stored_members,
             // Keys of the whole crawl.
+            profile: _,
             masks: _,
             simhash_shingle: _,
             minhash_shingle: _,
@@ -271,6 +290,11 @@ impl Rules {
             crawl,
             overrides: map,
         }
+    }
+
+    /// The profile of the crawl.
+    pub fn profile(&self) -> Profile {
+        self.crawl.profile
     }
 
     /// The rule of the page at a URL.

@@ -130,6 +130,21 @@ impl Veto {
         !self.are_versions(other) && !differ(self.hints.language, other.hints.language)
     }
 
+    /// Whether two pages with nearly the same judged text are alike, one page or not: their whole
+    /// texts are similar too, and in one language.
+    pub(crate) fn allows_alike(&self, other: &Self) -> bool {
+        let wholes_are_alike = match (&self.texts, &other.texts) {
+            (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
+            _ => true,
+        };
+        wholes_are_alike && self.are_one_language(other)
+    }
+
+    /// Whether two pages have headlines that differ.
+    pub(crate) fn have_two_headlines(&self, other: &Self) -> bool {
+        differ(self.hints.headline, other.hints.headline)
+    }
+
     /// Whether two pages with nearly the same judged text may be duplicates.
     ///
     /// The texts that they are not judged by must be similar too. Pages of one site, where the
@@ -145,7 +160,7 @@ impl Veto {
         };
         texts_are_alike
             && self.are_one_language(other)
-            && !(self.is_one_site(other) && differ(self.hints.headline, other.hints.headline))
+            && !(self.is_one_site(other) && self.have_two_headlines(other))
     }
 }
 

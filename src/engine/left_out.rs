@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::{MAX_REFUSED, is_noted};
 use super::error::Error;
+use super::learned::kinds::for_each as for_each_kind;
 use super::learned::shells::hosts_with_shells;
 use super::ring::scheduler::Ending;
 use crate::fetch::FailureClass;
@@ -25,6 +26,12 @@ const BUDGET: &str = "budget";
 const SETTINGS: &str = "traps.";
 /// The reason of what waits for another run.
 const QUEUED: &str = "queued";
+/// The reason of what is deferred.
+const DEFERRED: &str = "deferred";
+/// The command that lists what is deferred.
+const LIST_DEFERRED: &str = "gleaner queue ls --deferred";
+/// Maximum number of kinds of deferred URLs that are told each for itself.
+const MAX_KINDS: usize = 20;
 /// The command that explains one URL.
 const WHY: &str = "gleaner why URL";
 /// The command that queues again what a budget gave up.
@@ -147,6 +154,9 @@ impl Omissions {
         found.failed(&counters);
         found.links(&counters);
         found.pages(&counters);
+        if store.get(Table::Meta, keys::meta::DEFERRED)?.is_some() {
+            found.deferred(store)?;
+        }
         if counters.parked > 0 {
             found.parked(store, &mut lost)?;
         }
@@ -281,6 +291,32 @@ impl Found {
         }
     }
 
+    /// URLs that are deferred, by kind, with the share of them that may say something.
+    fn deferred(&mut self, store: &dyn Store) -> Result<(), Error> {
+        let urls = (OmissionGroup::NotFetched, OmissionUnit::Urls);
+        let mut kinds: Vec<(u64, String, String)> = Vec::new();
+        let mut rest = 0;
+        for_each_kind(store, None, &mut |host, _, ledger| {
+            let count = ledger.left.iter().sum::<u64>() + ledger.returning;
+            if count == 0 {
+                return;
+            }
+            let percent = ledger.bound().unwrap_or(1.0) * 100.0;
+            let detail = format!("{host} {}, at most {percent:.1} % new", ledger.name);
+            kinds.push((count, detail, ledger.example));
+            if kinds.len() > MAX_KINDS {
+                kinds.sort_by_key(|(count, ..)| Reverse(*count));
+                rest += kinds.pop().map_or(0, |(count, ..)| count);
+            }
+        })?;
+        for (count, detail, example) in kinds {
+            let reason = (DEFERRED, Some(&*detail));
+            self.add(urls, reason, count, Some(example), LIST_DEFERRED);
+        }
+        self.add(urls, (DEFERRED, None), rest, None, LIST_DEFERRED);
+        Ok(())
+    }
+
     /// Links that were not followed. Those that were refused for a reason that is noted for each
     /// URL count as URLs.
     fn links(&mut self, counters: &Counters) {
@@ -305,8 +341,9 @@ impl Found {
                 .get(&format!("{}/{name}", ReasonKind::Link.name()));
             let row = row.cloned().unwrap_or_default();
             match &**name {
-                // Over a budget; its setting is among the above, or older than their rows.
-                "admitted" | "known" | "host-budget" | "domain-budget" => {}
+                // Over a budget; its setting is among the above, or older than their rows. What is
+                // still deferred is told by its kind.
+                "admitted" | "known" | "host-budget" | "domain-budget" | DEFERRED => {}
                 "links-cut" => {
                     let pages = (OmissionGroup::NotFollowed, OmissionUnit::Pages);
                     self.add(pages, (name, None), *count, row.example, WHY);

@@ -40,9 +40,10 @@ pub use crawl::Crawl;
 pub use error::Error;
 #[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
-pub(crate) use learned::aliases::AliasRow;
+pub(crate) use learned::budgets::used_up_now;
+pub(crate) use learned::deferred::url_of as deferred_url;
+pub(crate) use learned::kinds::{deferred_by, for_each as for_each_kind};
 pub use learned::shells::{ShellHosts, hosts_with_shells};
-pub(crate) use learned::traps::{demotion, trap_of};
 pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };
@@ -58,8 +59,8 @@ pub use summary::{HostFigures, Summary};
 pub use view::{StoppedCrawl, View};
 
 pub use crate::journal::{
-    Bodies, BodyError, BodyPlace, Content, Digests, LogError, LogLine, PageLine, Position,
-    RecordPlace, Texts,
+    Bodies, BodyError, BodyPlace, Content, Digests, LogError, LogLine, PageGroup, PageLine,
+    Position, RecordPlace, Texts,
 };
 pub use crate::rows::{
     Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,

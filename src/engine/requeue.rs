@@ -10,7 +10,7 @@ use crate::url::{HostKey, HostPattern, UrlId};
 /// What is requeued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryFilter {
-    /// Classes of failure, of `retry_classes`.
+    /// Classes, of `retry_classes`.
     pub classes: Vec<String>,
     /// Restricts it to these hosts.
     pub host: Option<HostPattern>,
@@ -23,6 +23,8 @@ pub enum RetryCursor {
     Pages(Vec<u8>),
     /// At this host.
     Hosts(Vec<u8>),
+    /// At this deferred URL.
+    Deferred(Vec<u8>),
 }
 
 /// What was requeued.
@@ -53,6 +55,8 @@ pub struct PutBack {
     pub(crate) filter: RetryFilter,
     pub(crate) pages: Vec<UrlId>,
     pub(crate) hosts: Vec<HostKey>,
+    /// Keys of deferred URLs.
+    pub(crate) deferred: Vec<Vec<u8>>,
     pub(crate) next: Option<RetryCursor>,
     /// Where to send the reply.
     pub(crate) reply: Option<oneshot::Sender<Retried>>,

@@ -58,7 +58,9 @@ impl Study {
                 if !group.see(page.id) {
                     continue;
                 }
-                let verdict = group.judge(page.id, &page.url, &page.fingerprints, judge.rules)?;
+                let (id, url) = (page.id, page.url.as_str());
+                let found = group.judge((id, url), &page.fingerprints, None, judge.rules)?;
+                let verdict = found.verdict;
                 let (judgement, document) = match verdict {
                     Verdict::Duplicate(repeat) => {
                         duplicates += 1;
@@ -101,8 +103,8 @@ impl Study {
             let own = page.and_then(|page| page.document);
             Ok::<_, Error>(own.is_some_and(|own| own.id == original.id))
         };
-        let verdict = lookups.index.judge(&asked, is_committed)?;
-        Ok(verdict.repeats().map(|repeat| repeat.original.id))
+        let found = lookups.index.judge(&asked, is_committed)?;
+        Ok(found.verdict.repeats().map(|repeat| repeat.original.id))
     }
 
     /// What is not there of a page: its record, its key among the URLs seen, its document or what

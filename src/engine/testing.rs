@@ -41,6 +41,7 @@ pub(crate) fn options() -> Options {
             max_redirects: 5,
             max_url_length: 2_000,
             max_sitemaps: 10,
+            max_deferred: 1_000_000,
         },
         policies: Policies::new(policy, []),
         revisit: RevisitPolicy {
@@ -143,6 +144,19 @@ impl World {
             .next();
         let (place, validators) = row.unwrap_or_else(|| panic!("{url} is not queued"));
         let visit = self.analysed(url, Some(place), validators, answer);
+        self.commit(vec![Entry::Visit(Box::new(visit))]);
+    }
+
+    /// A server answers the first visit of a page that waits.
+    #[track_caller]
+    pub(crate) fn answer(&mut self, url: &str, answer: &Answer) {
+        let waiting = self.waiting().into_iter();
+        let mut found = waiting.filter(|(_, queued)| queued.url == url);
+        let (place, queued) = found
+            .next()
+            .unwrap_or_else(|| panic!("{url} is not queued"));
+        let mut visit = self.analysed(url, Some(place), None, answer);
+        visit.fetched.task.queued = queued;
         self.commit(vec![Entry::Visit(Box::new(visit))]);
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::archive::PackedBody;
 use crate::dedup::own::{Lines, OwnLines};
-use crate::dedup::{Document, Fingerprints, Ineligible, Signature, Stored, Tier, Verdict};
+use crate::dedup::{Document, Fingerprints, Ineligible, Repeat, Signature, Stored, Tier, Verdict};
 use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
 use crate::page::sitemap::EntryKind;
@@ -116,6 +116,8 @@ pub struct Judged<'a> {
     pub keep: Option<bool>,
     /// What is kept of the body of a duplicate whose body is not stored.
     pub body: Option<Box<KeptBody>>,
+    /// The closest original that the page resembles, if it is a page of its own.
+    pub like: Option<Repeat>,
     /// The page record, if the page was visited before.
     pub previous: Option<Box<PageRecord>>,
     /// Set if the server sent 304, but the page is no longer what its validators stood for, so it

@@ -1,7 +1,7 @@
 //! Admission: whether a URL that was found is queued.
 
 use super::{Policies, Scope};
-use crate::learn::{Trail, Trap, by_form};
+use crate::learn::{Trail, Trap};
 use crate::url::{self, HostKey, Url};
 
 /// Limits of the crawl that are the same for all hosts.
@@ -15,6 +15,8 @@ pub struct Limits {
     pub max_url_length: usize,
     /// Maximum number of sitemaps read per host.
     pub max_sitemaps: u32,
+    /// Maximum number of URLs that are deferred at a time.
+    pub max_deferred: u64,
 }
 
 /// A URL to be admitted or refused.
@@ -32,9 +34,6 @@ pub struct Candidate<'a> {
     pub from: Option<&'a Url>,
     /// Where the URL comes from.
     pub provenance: Provenance,
-    /// Whether it is a redirect to another form of the URL just visited (`/docs` to `/docs/`). Such
-    /// a URL counts as seen but must be requested nevertheless.
-    pub other_form: bool,
 }
 
 /// Where a URL comes from. Decides which checks apply to it.
@@ -67,12 +66,10 @@ pub enum Admission {
     TooManyRedirects,
     /// It is too long, or not a URL that can be requested.
     Malformed,
-    /// It looks like part of a trap or belongs to one.
+    /// A budget of its host or domain is used up.
     Trapped(Trap),
-    /// It is a variant of a URL admitted before, according to a learned rule.
-    Variant,
-    /// Its host is an alias of another host.
-    Alias,
+    /// URLs like it have said nothing so far: it is kept for later.
+    Deferred,
     /// The page or the link asks not to be followed.
     Nofollow,
     /// The page has more links than are kept per page.
@@ -96,8 +93,7 @@ impl Admission {
             Admission::TooManyRedirects => "too-many-redirects",
             Admission::Malformed => "malformed",
             Admission::Trapped(trap) => trap.name(),
-            Admission::Variant => "learned-rule",
-            Admission::Alias => "host-alias",
+            Admission::Deferred => "deferred",
             Admission::Nofollow => "nofollow",
             Admission::LinksCut => "links-cut",
             Admission::TooManySitemaps => "too-many-sitemaps",
@@ -150,13 +146,6 @@ pub fn admit(
         Some(from) => candidate.trail.extended(from, &url),
         None => candidate.trail,
     };
-    // Another form of an admitted URL is not a new URL.
-    if candidate.provenance == Provenance::Linked
-        && !candidate.other_form
-        && let Some(trap) = by_form(&url, trail, &policy.traps)
-    {
-        return Admission::Trapped(trap);
-    }
     Admission::Admitted(url, host, trail)
 }
 
@@ -171,6 +160,7 @@ mod tests {
             max_redirects: 3,
             max_url_length: 60,
             max_sitemaps: 1,
+            max_deferred: 100,
         }
     }
 
@@ -227,7 +217,6 @@ mod tests {
                 trail: Trail::default(),
                 from: None,
                 provenance: Provenance::Linked,
-                other_form: false,
             };
             change(&mut candidate);
             admit(&candidate, &self.scope, &limits(), &self.policies).name()
@@ -291,16 +280,7 @@ mod tests {
         let long = format!("http://a.example/{}", "x".repeat(60));
         assert_eq!(gate.ask(&long, |_| {}), "malformed");
         assert_eq!(gate.ask("mailto:x@a.example", |_| {}), "malformed");
-        assert_eq!(
-            gate.ask("http://a.example/x/x/x/x", |_| {}),
-            "repeated-segments"
-        );
-        let other_form = |asked: &mut Candidate<'_>| asked.other_form = true;
-        assert_eq!(
-            gate.ask("http://a.example/x/x/x/x/", other_form),
-            "admitted"
-        );
-        let seed = |asked: &mut Candidate<'_>| asked.provenance = Provenance::Given;
-        assert_eq!(gate.ask("http://a.example/y/y/y/y", seed), "admitted");
+        // Its form makes it a suspect, which is no reason to refuse it.
+        assert_eq!(gate.ask("http://a.example/x/x/x/x", |_| {}), "admitted");
     }
 }

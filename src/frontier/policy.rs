@@ -116,6 +116,9 @@ pub struct CrawlPolicy {
     /// Maximum number of sitemaps read per host.
     #[patch(skip)]
     pub max_sitemaps: u32,
+    /// Maximum number of URLs that are deferred at a time.
+    #[patch(skip)]
+    pub max_deferred: u64,
     /// Number of URLs that the filter of seen URLs is sized for.
     #[patch(skip)]
     pub expected_urls: u64,
@@ -138,6 +141,7 @@ impl Default for CrawlPolicy {
             exclude: UrlPatterns::default(),
             sitemaps: SitemapMode::default(),
             max_sitemaps: 1_000,
+            max_deferred: 10_000_000,
             expected_urls: SeenOptions::default().expected_urls,
         }
     }

@@ -1,104 +1,71 @@
-//! `rules`: the rules that a crawl learned about its hosts.
+//! `rules`: what a crawl learned about the kinds of URLs of its hosts.
 
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use crate::engine::AliasRow;
-use crate::frontier::HostState;
-use crate::learn::{Evidence, Stage};
-use crate::store::{Store, Table, decode, for_each, keys};
+use crate::engine::for_each_kind;
+use crate::learn::Ledger;
+use crate::store::Store;
 
-/// The rules that a crawl learned about its hosts, and those that it revoked.
+/// The kinds of URLs whose pages said nothing of their own, so that further ones were deferred.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
-    /// Parts of URLs that do not matter.
-    pub rules: Vec<LearnedRule>,
-    /// Hosts that are aliases of other hosts.
-    pub aliases: Vec<LearnedAlias>,
+    /// The kinds, by host.
+    pub kinds: Vec<LearnedKind>,
 }
 
-/// A rule that a part of a host's URLs does not matter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LearnedRule {
+/// A kind of URLs of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnedKind {
     /// Scheme, name and port.
     pub host: String,
-    /// The part: `parameter NAME`, `parameters NAME, NAME`, `index-file`, `trailing-slash` or
-    /// `path-case`.
+    /// The kind: a pattern of URLs, a parameter, or another part of URLs.
     pub what: String,
-    /// `learned`; after it was revoked `watched` if it may be learned again, `matters` if not.
-    pub stage: Stage,
-    /// Number of visits that agreed since the last that did not.
-    pub agreed: u32,
-    /// Number of visits that did not agree.
-    pub contradicted: u32,
-    /// Number of check visits since the rule was learned that confirmed it.
-    pub checked: u32,
-    /// Number of links that were not followed because of the rules of this host, all rules
-    /// together.
-    pub suppressed: u64,
+    /// Whether its URLs are deferred.
+    pub closed: bool,
+    /// How many times its URLs were deferred and came back.
+    pub opened: u16,
+    /// Number of its URLs that are deferred.
+    pub deferred: u64,
+    /// Number of its URLs that are on their way back.
+    pub returning: u64,
+    /// Number of samples that were visited.
+    pub sampled: u64,
+    /// Number of these that said something.
+    pub found: u64,
+    /// How many of ten thousand deferred URLs say something of their own at most, with a confidence
+    /// of 95 %, as far as the samples are a uniform draw; `None` if none is deferred.
+    pub missed_at_most: Option<u32>,
+    /// One of its URLs that was deferred.
+    pub example: String,
 }
 
-/// A host that serves the pages of another host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LearnedAlias {
-    /// Scheme, name and port.
-    pub host: String,
-    /// The host that is visited instead.
-    pub of: String,
-    /// Whether the rule is in force.
-    pub holds: bool,
-    /// Number of pages that were equal when the rule was learned.
-    pub equal: u32,
-    /// Number of pages visited since that were equal.
-    pub checked: u32,
-    /// Number of pages visited since that differed.
-    pub differed: u32,
+impl LearnedKind {
+    /// What a ledger says.
+    pub(super) fn of(host: &str, ledger: Ledger) -> Self {
+        let missed = ledger.bound();
+        Self {
+            host: host.to_owned(),
+            closed: ledger.is_closed,
+            opened: ledger.times,
+            deferred: ledger.left.iter().sum(),
+            returning: ledger.returning,
+            sampled: ledger.sampled,
+            found: ledger.found,
+            missed_at_most: missed.map(|share| (share * 10_000.0).ceil() as u32),
+            example: ledger.example,
+            what: ledger.name,
+        }
+    }
 }
 
-/// Reads the learned rules of a crawl.
+/// Reads the kinds that were closed at some time.
 pub(super) fn learned(store: &dyn Store) -> Result<Learned, Error> {
     let mut learned = Learned::default();
-    for_each(
-        store,
-        Table::Learned,
-        keys::learned::RULES,
-        &mut |_, row| {
-            let evidence: Evidence = decode(Table::Learned, row)?;
-            if evidence.stage != Stage::Learned && evidence.taken_back == 0 {
-                return Ok(());
-            }
-            let state: HostState = match store.get(Table::Hosts, evidence.host.as_bytes())? {
-                Some(row) => decode(Table::Hosts, &row)?,
-                None => HostState::default(),
-            };
-            learned.rules.push(LearnedRule {
-                what: evidence.subject.describe(),
-                host: evidence.host,
-                stage: evidence.stage,
-                agreed: evidence.agreed,
-                contradicted: evidence.contradicted,
-                checked: evidence.checked,
-                suppressed: state.learned_rules.suppressed,
-            });
-            Ok(())
-        },
-    )?;
-    for_each(
-        store,
-        Table::Learned,
-        keys::learned::ALIASES,
-        &mut |_, row| {
-            let row: AliasRow = decode(Table::Learned, row)?;
-            learned.aliases.push(LearnedAlias {
-                holds: row.twins.alias_of.is_some(),
-                host: row.host,
-                of: row.of,
-                equal: row.equal,
-                checked: row.twins.checked,
-                differed: row.twins.differed,
-            });
-            Ok(())
-        },
-    )?;
+    for_each_kind(store, None, &mut |host, _, ledger| {
+        if ledger.is_closed || ledger.times > 0 {
+            learned.kinds.push(LearnedKind::of(host, ledger));
+        }
+    })?;
     Ok(learned)
 }

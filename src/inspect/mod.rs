@@ -13,6 +13,7 @@ mod report;
 mod shown;
 mod similar;
 
+mod deferred;
 mod hosts;
 mod learned;
 
@@ -25,9 +26,10 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use clusters::{Cluster, Cursor, Dups, Member};
+pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
 pub use feed::{Feed, Outlook};
 pub use hosts::{HostNow, HostsNow};
-pub use learned::{Learned, LearnedAlias, LearnedRule};
+pub use learned::{Learned, LearnedKind};
 pub use refused::{BudgetNow, RefusedNow};
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};
 pub use shown::Shown;
@@ -75,9 +77,11 @@ pub enum Question {
     LeftOut,
     /// Which hosts have the most queued URLs, and which the most failures?
     Hosts,
-    /// Which rules were learned about hosts?
+    /// Which kinds of URLs say nothing new?
     #[serde(rename = "rules")]
     Learned,
+    /// Which URLs are deferred?
+    Deferred(DeferredFilter),
 }
 
 /// The answer to the [`Question`] of the same name.
@@ -104,9 +108,11 @@ pub enum Answer {
     LeftOut(Omissions),
     /// The hosts.
     Hosts(HostsNow),
-    /// The learned rules.
+    /// The kinds of URLs that say nothing new.
     #[serde(rename = "rules")]
     Learned(Learned),
+    /// The deferred URLs.
+    Deferred(DeferredNow),
 }
 
 impl Question {
@@ -131,6 +137,7 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
         Question::LeftOut => Answer::LeftOut(Omissions::read(view.store(), false)?),
         Question::Hosts => Answer::Hosts(hosts::hosts(view.store())?),
         Question::Learned => Answer::Learned(learned::learned(view.store())?),
+        Question::Deferred(filter) => Answer::Deferred(deferred::deferred(view.store(), filter)?),
     })
 }
 

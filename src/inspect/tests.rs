@@ -98,6 +98,19 @@ fn what_members_name_canonical_counts_before_all_else_if_it_belongs_to_them() {
     }
     assert_eq!(clusters(&world)[0].canonical, ORIGINAL);
     assert_eq!(world.original(COPY), ORIGINAL, "a name changes no verdict");
+    // A site has one vote, however many pages say it.
+    for url in [
+        "http://m.example/",
+        "http://n.example/copy",
+        "http://o.example/",
+    ] {
+        world.visit(url, &html(&naming(COPY), &words(1)));
+    }
+    for path in 10..30 {
+        let url = format!("http://d.example/{path}");
+        world.visit(&url, &html(&naming(ORIGINAL), &words(1)));
+    }
+    assert_eq!(clusters(&world)[0].canonical, COPY);
 }
 
 #[test]

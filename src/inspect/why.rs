@@ -8,15 +8,15 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::refused::{BudgetNow, RefusedNow, budget, refused};
-use super::{Error, HostNow, moment, time_of};
+use super::{Error, HostNow, LearnedKind, moment, time_of};
 use crate::dedup::Similarity;
-use crate::engine::{View, demotion, trap_of};
+use crate::engine::{View, deferred_by, used_up_now};
 use crate::frontier::{
     HostState, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, admits_by_entries,
     for_each_waiting, path_and_query,
 };
 use crate::journal::RecordPlace;
-use crate::learn::{Trail, by_form, counterpart, rules_of};
+use crate::learn::{Trail, Trap, TrapMode, by_form};
 use crate::robots::{self, Rules};
 use crate::rows::cluster::Head;
 use crate::rows::{Fate, Judgement, PAGES, PageRecord};
@@ -57,6 +57,8 @@ pub enum UrlState {
     Done,
     /// Never admitted.
     Unknown,
+    /// Found, and kept for later.
+    Deferred,
 }
 
 /// The last completed visit of a URL.
@@ -135,8 +137,8 @@ pub struct QueuedNow {
 /// Whether a link to a URL would be followed now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionNow {
-    /// `admitted`, `out-of-scope`, `excluded`, `not-included`, `malformed` (too long), the name of
-    /// a trap, `learned-rule` or `host-alias`.
+    /// `admitted`, `out-of-scope`, `excluded`, `not-included`, `malformed` (too long),
+    /// `host-budget`, `domain-budget`, `deferred`, or the form for which it is suspected.
     pub answer: Cow<'static, str>,
     /// The pattern that excludes the URL.
     #[serde(default)]
@@ -145,18 +147,9 @@ pub struct AdmissionNow {
     pub scope: ScopeKind,
     /// Maximum number of links from a seed.
     pub max_depth: Option<u16>,
-    /// Whether its host is demoted because most of its pages repeat other pages of it.
+    /// The kind of URLs for which it is deferred.
     #[serde(default)]
-    pub host_demoted: bool,
-    /// The URL pattern that is demoted for the same reason, if one matches.
-    #[serde(default)]
-    pub pattern_demoted: Option<String>,
-    /// The URL of which it is a variant by the learned rules of its host.
-    #[serde(default)]
-    pub variant_of: Option<String>,
-    /// The URL that is visited instead because its host is an alias.
-    #[serde(default)]
-    pub alias_of: Option<String>,
+    pub kind: Option<LearnedKind>,
     /// Maximum length of a URL.
     pub max_url_length: usize,
     /// The budget of its host or domain that is used up, if one is.
@@ -216,6 +209,7 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
         Some(state) => queued(store, &host, state, id)?,
         None => None,
     };
+    let admission = admission(view, &identity, url, host_state.as_ref())?;
     Ok(Why {
         url: url.to_string(),
         canonical: identity.canonical(url).to_string(),
@@ -226,9 +220,10 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
         state: match (&queued, &visit) {
             (Some(_), _) => UrlState::Queued,
             (None, Some(_)) => UrlState::Done,
+            (None, None) if admission.kind.is_some() => UrlState::Deferred,
             (None, None) => UrlState::Unknown,
         },
-        admission: admission(view, &identity, url, host_state.as_ref())?,
+        admission,
         // robots.txt is matched against the form of the URL that was seen first.
         robots: match (&queued, &visit) {
             (Some(QueuedNow { url: form, .. }), _) | (None, Some(Visited { url: form, .. })) => {
@@ -388,42 +383,30 @@ fn admission(
     let excluded = policy.crawl.exclude.find(url.as_str());
     let included =
         policy.crawl.include.is_empty() || policy.crawl.include.find(url.as_str()).is_some();
-    // The trail of pages that led to the URL is not known here.
-    let by_form = by_form(url, Trail::default(), &policy.traps);
     let key = HostKey::of(url);
-    let trap = match by_form {
-        Some(trap) => Some(trap),
-        None => trap_of(url, host, &policy.traps, store)?,
+    let used_up = used_up_now(&key, host, &policy.traps, store)?;
+    let deferred = match host {
+        Some(state) => deferred_by(&key, state, identity.id(url), store)?,
+        None => None,
     };
-    let learned =
-        host.map(|host| identity.with_learned(&key, rules_of(host.learned_rules.learned())));
-    let variant_of = learned
-        .map(|learned| learned.canonical(url).to_string())
-        .filter(|form| *form != identity.canonical(url).as_str());
-    let alias_of = host
-        .and_then(|host| HostKey::parse(host.twins.alias_of.as_deref()?))
-        .and_then(|of| counterpart(url, &of))
-        .map(String::from);
-    let (host_demoted, pattern_demoted) = demotion(url, host, store)?;
+    // The trail of pages that led to the URL is not known here.
+    let form = by_form(url, Trail::default(), &policy.traps);
+    let form = form.filter(|_| policy.traps.mode != TrapMode::Off);
     Ok(AdmissionNow {
-        answer: match trap {
+        answer: match used_up {
             _ if url.as_str().len() > limits.max_url_length => "malformed",
             _ if !in_scope => "out-of-scope",
             _ if excluded.is_some() => "excluded",
             _ if !included => "not-included",
+            _ if deferred.is_some() => "deferred",
             Some(trap) => trap.name(),
-            None if alias_of.is_some() => "host-alias",
-            None if variant_of.is_some() => "learned-rule",
-            None => "admitted",
+            None => form.map_or("admitted", Trap::name),
         }
         .into(),
         pattern: excluded.map(ToString::to_string),
         scope: options.scope,
         max_depth: policy.crawl.max_depth,
-        host_demoted,
-        pattern_demoted,
-        variant_of,
-        alias_of,
+        kind: deferred.map(|ledger| LearnedKind::of(key.as_str(), ledger)),
         max_url_length: limits.max_url_length,
         budget: budget(store, url, host, &policy.traps)?,
     })

@@ -15,6 +15,6 @@ pub use acknowledged::{Acknowledged, AcknowledgedFile};
 pub use bodies::{Bodies, BodyError, BodyPlace};
 pub use content::Content;
 pub use fetch_log::{FetchLog, LogError, LogLine, current_path, full_path};
-pub use page_line::{Digests, PageLine, RecordPlace};
+pub use page_line::{Digests, PageGroup, PageLine, RecordPlace};
 pub use position::Position;
 pub use texts::Texts;

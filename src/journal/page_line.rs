@@ -43,12 +43,33 @@ pub struct PageLine {
     /// Similarity to its original, 0 to 1; 1 for the exact tiers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<Similarity>,
+    /// The original that the page resembles, although it is a page of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<PageGroup>,
+    /// The record of the earlier visit whose line this one replaces: it called the page a
+    /// duplicate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<RecordPlace>,
     /// The record of the visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<RecordPlace>,
     /// The record from which the main text can be read: a conversion, or a response with its body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<RecordPlace>,
+}
+
+/// The group of a page of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageGroup {
+    /// URL of the original that names the group.
+    pub url: String,
+    /// The tier of the likeness.
+    pub tier: Tier,
+    /// Similarity of the whole texts, 0 to 1.
+    pub similarity: Similarity,
+    /// Set if the main texts differ in digits only, so that the text is given out once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub digits_only: bool,
 }
 
 /// SHA-256 for each exact tier, in hexadecimal; a page that is too short for a tier has none.

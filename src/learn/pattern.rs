@@ -23,12 +23,28 @@ const MAX_PATTERN: usize = 200;
 impl Pattern {
     /// The pattern of a URL.
     pub fn of(url: &Url) -> Self {
+        Self::made(url, false, true)
+    }
+
+    /// The pattern of a URL in which the page's name is kept, apart from its numbers and dates.
+    pub fn named(url: &Url) -> Self {
+        Self::made(url, true, true)
+    }
+
+    /// The pattern of a URL without its query, with the page's name kept.
+    pub fn of_path(url: &Url) -> Self {
+        Self::made(url, true, false)
+    }
+
+    fn made(url: &Url, keeps_name: bool, has_query: bool) -> Self {
         let mut pattern = Self {
             text: String::with_capacity(url.as_str().len()),
             date: None,
         };
-        pattern.push_path(url);
-        pattern.push_query(url.query().unwrap_or_default());
+        pattern.push_path(url, keeps_name);
+        if has_query {
+            pattern.push_query(url.query().unwrap_or_default());
+        }
         let end = (0..=MAX_PATTERN.min(pattern.text.len()))
             .rev()
             .find(|&at| pattern.text.is_char_boundary(at));
@@ -64,7 +80,7 @@ impl Pattern {
         xxh3_64(self.text.as_bytes()).to_be_bytes()
     }
 
-    fn push_path(&mut self, url: &Url) {
+    fn push_path(&mut self, url: &Url, keeps_name: bool) {
         let mut segments = url.path().split('/').skip(1).peekable();
         while let Some(segment) = segments.next() {
             self.text.push('/');
@@ -82,7 +98,7 @@ impl Pattern {
                 self.push_date(year, month, day.unwrap_or(0));
                 continue;
             }
-            let is_name = segments.peek().is_none() && url.query().is_none();
+            let is_name = !keeps_name && segments.peek().is_none() && url.query().is_none();
             match segment.rsplit_once('.') {
                 _ if !is_name => self.push_masked(segment),
                 // Pages of one directory are of one kind, unless the name contains a date.
@@ -315,6 +331,15 @@ fn drawn_word(text: &str) -> Option<usize> {
     let mixed = word.bytes().any(|byte| byte.is_ascii_digit());
     let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
     (mixed && (length >= 16 || length >= 8 && is_hex)).then_some(length)
+}
+
+/// Whether a segment may hold a session identifier: at least four characters with a digit among
+/// them, or capitals within a long word.
+pub(super) fn is_drawn(text: &str) -> bool {
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    let changes = text.as_bytes().windows(2);
+    let changes = changes.filter(|it| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase());
+    text.len() >= 4 && has_digit || text.len() >= 16 && changes.count() >= 2
 }
 
 /// A timestamp (seconds or milliseconds since 1970) as a number of days, if the name of the

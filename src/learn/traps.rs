@@ -1,8 +1,7 @@
-//! Traps: URLs without end that lead to nothing new. Some are told by the form of a URL, others by
-//! how the pages visited so far turned out.
+//! Traps: URLs without end that lead to nothing new. Some are suspected by the form of a URL,
+//! others by what the pages visited so far said (`suspicion.rs`). Budgets end all of them.
 //!
-//! Everything here is a count, never a time, so that the same crawl refuses the same URLs. Pages
-//! that repeat pages of *another* host point to a mirror and do not count against this host.
+//! Everything here is a count, never a time, so that the same crawl suspects the same URLs.
 
 use super::pattern::Pattern;
 use crate::units::Checked;
@@ -20,6 +19,8 @@ use struct_patch::Patch;
     attribute(expect(missing_docs, reason = "each field is described at `TrapPolicy`"))
 )]
 pub struct TrapPolicy {
+    /// What becomes of URLs that look like part of a trap.
+    pub mode: TrapMode,
     /// Maximum number of URLs admitted per host (scheme, name, port).
     pub max_pages_per_host: u64,
     /// Maximum number of URLs admitted per registrable domain.
@@ -35,30 +36,27 @@ pub struct TrapPolicy {
     /// Seconds spent waiting for the answers of one registrable domain, after which its remaining
     /// URLs are given up.
     pub max_seconds_per_domain: u64,
-    /// Maximum number of path segments. Heritrix also refuses more than 20
+    /// Number of path segments above which a URL is suspected. Heritrix refuses more than 20
     /// (`TooManyPathSegmentsDecideRule`).
     pub max_segments: u16,
-    /// Maximum number of times that one segment may occur in a path.
+    /// Number of times that one segment may occur in a path before the URL is suspected.
     pub max_repeats: u16,
-    /// Maximum number of query parameters.
+    /// Number of query parameters above which a URL is suspected.
     pub max_parameters: u16,
-    /// How many times in a row a link may add parameters to the query of the page that contains it.
+    /// How many times in a row a link may add parameters to the query of the page that contains it
+    /// before the URL is suspected.
     pub max_query_growth: u8,
-    /// Maximum number of dates for which one URL pattern is followed while its pages say nothing
-    /// new but the date.
-    pub max_dates: u16,
-    /// Maximum number of links followed in a row from one date to another, whatever the pages say.
+    /// Number of links in a row from one date to another after which a URL is suspected.
     pub max_date_walk: u16,
-    /// Percentage of the last pages of a host, or of one URL pattern, that may repeat pages of the
-    /// same host before it is demoted.
+    /// Percentage of the last 64 visits of a kind of URLs that may say nothing before the kind is
+    /// suspected; 100 for no such bound.
     pub max_duplicates: u8,
-    /// URLs that are still admitted for a demoted host or pattern.
-    pub demoted_pages: u32,
 }
 
 impl Default for TrapPolicy {
     fn default() -> Self {
         Self {
+            mode: TrapMode::default(),
             max_pages_per_host: 1_000_000,
             max_pages_per_domain: 2_000_000,
             max_bytes_per_host: 100_000_000_000,
@@ -69,10 +67,8 @@ impl Default for TrapPolicy {
             max_repeats: 3,
             max_parameters: 20,
             max_query_growth: 5,
-            max_dates: 100,
             max_date_walk: 100,
             max_duplicates: 95,
-            demoted_pages: 100,
         }
     }
 }
@@ -85,6 +81,17 @@ impl TrapPolicy {
             false => Ok(()),
         }
     }
+}
+
+/// What becomes of URLs that look like part of a trap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrapMode {
+    /// They are deferred, and sampled.
+    #[default]
+    Defer,
+    /// They are fetched like any other.
+    Off,
 }
 
 /// What was spent on a host or a domain.
@@ -122,7 +129,7 @@ impl Spent {
     }
 }
 
-/// Why a URL is taken for part of a trap.
+/// Why a URL is not followed, or suspected to be part of a trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trap {
     /// The budget of its host is exhausted.
@@ -137,10 +144,8 @@ pub enum Trap {
     Parameters,
     /// The query grew from page to page.
     QueryGrowth,
-    /// A series of dates whose pages say nothing but the date.
+    /// A walk from date to date.
     Dates,
-    /// Its host or its URL pattern leads to duplicates.
-    Duplicates,
 }
 
 impl Trap {
@@ -154,7 +159,6 @@ impl Trap {
             Self::Parameters => "too-many-parameters",
             Self::QueryGrowth => "growing-query",
             Self::Dates => "date-series",
-            Self::Duplicates => "duplicates",
         }
     }
 }
@@ -176,7 +180,7 @@ impl Trail {
         let growth = match after {
             0 => 0,
             _ if after > before && before > 0 => self.growth.saturating_add(1),
-            _ => self.growth,
+            _ => 0,
         };
         let walk = match self::dated(to).and_then(|after| Some((self::dated(from)?, after))) {
             Some((before, after)) if before != after => self.walk.saturating_add(1),
@@ -214,172 +218,6 @@ fn parameters(url: &Url) -> usize {
 
 fn dated(url: &Url) -> Option<u32> {
     Pattern::may_be_dated(url).then(|| Pattern::of(url).date)?
-}
-
-/// Which of the last pages were repetitions, one bit per page.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Recent {
-    bits: u64,
-    count: u8,
-}
-
-/// Number of pages that must have been visited before anything is demoted.
-const SAMPLE: u8 = 64;
-
-impl Recent {
-    fn push(&mut self, is_repetition: bool) {
-        self.bits = self.bits << 1 | u64::from(is_repetition);
-        self.count = (self.count + 1).min(SAMPLE);
-    }
-
-    /// The percentage of repetitions; `None` before [`SAMPLE`] pages were visited.
-    fn percent(self) -> Option<u8> {
-        (self.count == SAMPLE).then_some((self.bits.count_ones() * 100 / u32::from(SAMPLE)) as u8)
-    }
-}
-
-/// How a visited page counts for its host and its URL pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageOutcome {
-    /// It is new.
-    New,
-    /// It repeats a page of the same host. The value is the low bits of that page's document
-    /// number.
-    RepeatOfOwn(u32),
-    /// It repeats a page of another host. The value is the low bits of that page's document number.
-    RepeatOfOther(u32),
-}
-
-/// How the last pages of a host, or of one of its URL patterns, turned out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutcomeWindow {
-    recent: Recent,
-    /// The originals that were repeated last. A mirror repeats each page of another host only once.
-    originals: Vec<u32>,
-    /// Number of URLs admitted since it was demoted; `None` if it is not demoted.
-    demoted: Option<u32>,
-}
-
-/// A demoted host or pattern recovers when its percentage of repetitions is this much below the
-/// bound.
-const RECOVERY: u8 = 10;
-
-/// Maximum number of originals that are remembered.
-const ORIGINALS: usize = 64;
-
-impl OutcomeWindow {
-    /// Counts a visit. Returns the percentage of repetitions if this visit demotes the host or
-    /// pattern.
-    pub fn note(&mut self, outcome: PageOutcome, policy: &TrapPolicy) -> Option<u8> {
-        let is_repetition = match outcome {
-            PageOutcome::New => false,
-            PageOutcome::RepeatOfOwn(_) => true,
-            PageOutcome::RepeatOfOther(original) => self.originals.contains(&original),
-        };
-        if let PageOutcome::RepeatOfOwn(original) | PageOutcome::RepeatOfOther(original) = outcome
-            && !self.originals.contains(&original)
-        {
-            remember(&mut self.originals, original, ORIGINALS);
-        }
-        self.recent.push(is_repetition);
-        let percent = self.recent.percent()?;
-        if percent <= policy.max_duplicates {
-            // A recovery takes several new pages, not a single one.
-            if percent + RECOVERY <= policy.max_duplicates {
-                self.demoted = None;
-            }
-            return None;
-        }
-        let is_new = self.demoted.is_none();
-        self.demoted.get_or_insert(0);
-        is_new.then_some(percent)
-    }
-
-    /// Whether it is demoted.
-    pub fn is_demoted(&self) -> bool {
-        self.demoted.is_some()
-    }
-
-    /// Whether no repetition was counted.
-    pub fn is_blank(&self) -> bool {
-        self.recent.bits == 0
-    }
-
-    /// Whether one more URL is admitted. A demoted host or pattern may have `share` times the URLs
-    /// of [`TrapPolicy::demoted_pages`].
-    pub fn allows(&self, policy: &TrapPolicy, share: u32) -> bool {
-        let most = policy.demoted_pages.saturating_mul(share);
-        self.demoted.is_none_or(|admitted| admitted < most)
-    }
-
-    /// Counts a URL that was admitted.
-    pub fn admitted(&mut self) {
-        if let Some(admitted) = &mut self.demoted {
-            *admitted = admitted.saturating_add(1);
-        }
-    }
-}
-
-/// What is known of one URL pattern of a host: its row in `Learned`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PatternState {
-    /// The pattern, as in [`Pattern::text`].
-    pub text: String,
-    /// How its pages turned out.
-    pub outcomes: OutcomeWindow,
-    /// Dates admitted since one of its pages last said something new.
-    dates: Vec<u32>,
-    /// [Skeletons](super::skeleton) of its last pages.
-    skeletons: Vec<u32>,
-}
-
-/// Maximum number of dates remembered, whatever the policy says.
-const MAX_DATES: usize = 1_000;
-/// Maximum number of skeletons remembered: enough for a calendar that names twelve months and seven
-/// weekdays in any language.
-const SKELETONS: usize = 128;
-
-impl PatternState {
-    /// A pattern of which nothing is known yet.
-    pub fn new(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            ..Self::default()
-        }
-    }
-
-    /// Whether a URL with this date is admitted.
-    pub fn allows_date(&self, date: u32, policy: &TrapPolicy) -> bool {
-        let max = usize::from(policy.max_dates).min(MAX_DATES);
-        self.dates.len() < max || self.dates.contains(&date)
-    }
-
-    /// Records that a URL with this date was admitted.
-    pub fn admitted_date(&mut self, date: u32) {
-        if !self.dates.contains(&date) && self.dates.len() < MAX_DATES {
-            self.dates.push(date);
-        }
-    }
-
-    /// Records the skeleton of a page. If it is new, the dates are forgotten; returns true if there
-    /// were any.
-    pub fn said(&mut self, skeleton: u32) -> bool {
-        if self.skeletons.contains(&skeleton) {
-            return false;
-        }
-        remember(&mut self.skeletons, skeleton, SKELETONS);
-        let any = !self.dates.is_empty();
-        self.dates.clear();
-        any
-    }
-}
-
-/// Appends an item to a list of at most `most` items and drops the oldest one if the list is full.
-pub(super) fn remember<T>(list: &mut Vec<T>, item: T, most: usize) {
-    if list.len() >= most {
-        list.remove(0);
-    }
-    list.push(item);
 }
 
 #[cfg(test)]
@@ -431,13 +269,15 @@ mod tests {
             }
             None
         };
-        let grows = ["/", "/s?a=1", "/s?a=1&b=1", "/s?b=2&a=2", "/s?a=1&b=1&c=1"];
+        let grows = ["/", "/s?a=1", "/s?a=1&b=1", "/s?a=1&b=1&c=1"];
         assert_eq!(follow(&grows), None);
         let on = [&grows[..], &["/s?a=1&b=1&c=1&d=1"]].concat();
-        assert_eq!(follow(&on), Some((on[5].to_owned(), Trap::QueryGrowth)));
-        // A page without a query resets the count.
-        let off = [&grows[..], &["/t", "/s?a=1", "/s?a=1&b=1"]].concat();
-        assert_eq!(follow(&off), None);
+        assert_eq!(follow(&on), Some((on[4].to_owned(), Trap::QueryGrowth)));
+        // A page whose query did not grow resets the count.
+        for between in ["/t", "/s?b=2&a=2&c=3"] {
+            let off = [&grows[..], &[between, "/s?a=1", "/s?a=1&b=1"]].concat();
+            assert_eq!(follow(&off), None);
+        }
         let walks = ["/", "/c/2024/05", "/c/2024/06", "/c/2024/07", "/c/2024/08"];
         assert_eq!(follow(&walks[..4]), None);
         assert_eq!(follow(&walks), Some((walks[4].to_owned(), Trap::Dates)));
@@ -445,63 +285,5 @@ mod tests {
             follow(&["/c/2024/05", "/c/2024/06", "/x", "/c/2024/07", "/c/2024/08"]),
             None
         );
-    }
-
-    #[test]
-    fn dates_end_where_nothing_is_said_but_dates() {
-        let policy = TrapPolicy {
-            max_dates: 3,
-            ..TrapPolicy::default()
-        };
-        let mut pattern = PatternState::new("/c/{date}");
-        for date in [1, 2, 3, 1] {
-            assert!(pattern.allows_date(date, &policy));
-            pattern.admitted_date(date);
-        }
-        assert!(!pattern.allows_date(4, &policy));
-        assert!(pattern.allows_date(2, &policy));
-        assert!(pattern.said(77));
-        assert!(pattern.allows_date(4, &policy));
-        for date in 4..7 {
-            pattern.admitted_date(date);
-        }
-        assert!(!pattern.said(77));
-        assert!(!pattern.allows_date(7, &policy));
-    }
-
-    #[test]
-    fn who_repeats_its_own_pages_loses_its_budget_and_a_mirror_does_not() {
-        let policy = TrapPolicy {
-            demoted_pages: 2,
-            ..TrapPolicy::default()
-        };
-        let mut trap = OutcomeWindow::default();
-        let mut mirror = OutcomeWindow::default();
-        let mut trap_on_a_mirror = OutcomeWindow::default();
-        for page in 0..64 {
-            let outcome = if page < 2 {
-                PageOutcome::New
-            } else {
-                PageOutcome::RepeatOfOwn(page % 2)
-            };
-            assert_eq!(trap.note(outcome, &policy), (page == 63).then_some(96));
-            assert_eq!(mirror.note(PageOutcome::RepeatOfOther(page), &policy), None);
-            let percent = trap_on_a_mirror.note(PageOutcome::RepeatOfOther(page % 2), &policy);
-            assert_eq!(percent, (page == 63).then_some(96));
-        }
-        assert!(trap.is_demoted() && !mirror.is_demoted());
-        for _ in 0..2 {
-            assert!(trap.allows(&policy, 1));
-            trap.admitted();
-            mirror.admitted();
-        }
-        assert!(!trap.allows(&policy, 1) && trap.allows(&policy, 2) && mirror.allows(&policy, 1));
-        // A demotion is reported once, and revoked when new pages are found.
-        assert_eq!(trap.note(PageOutcome::RepeatOfOwn(1), &policy), None);
-        for page in 0..9 {
-            assert!(trap.is_demoted(), "{page}");
-            trap.note(PageOutcome::New, &policy);
-        }
-        assert!(!trap.is_demoted());
     }
 }

@@ -10,7 +10,7 @@
 //! canonical is computed when it is asked for, from what the members say at that time.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::PAGES;
 use super::page_record::{Fate, PageRecord};
@@ -23,6 +23,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Maximum number of `rel=canonical` votes counted per cluster: of sites, each for a URL. A cluster
 /// may have a million members.
 const MAX_CANONICAL_VOTES: usize = 256;
+/// Maximum number of pages of a site that are counted for a URL.
+const MAX_PAGES_OF_SITE: usize = 16;
 
 impl Claim {
     /// Derives the claim from a page record.
@@ -91,17 +93,19 @@ impl Head {
     /// on one of their members or more, else the best by rank. Only pages that belong to the
     /// cluster count.
     pub fn canonical(&self, store: &dyn Store, identity: &Identity) -> Result<String> {
-        let mut voters: BTreeSet<(UrlId, [u8; 8])> = BTreeSet::new();
+        // How many pages of a site name which URL.
+        let mut sites: BTreeMap<[u8; 8], BTreeMap<UrlId, usize>> = BTreeMap::new();
         let prefix = keys::canonical_votes(self.cluster);
         let mut from = prefix.clone();
         for _ in 0..MAX_CANONICAL_VOTES {
-            let next = store.range(Table::Clusters, &prefix, &from, 1)?;
-            let Some((named, site)) =
-                (next.first()).and_then(|(key, _)| keys::parse_canonical_vote(key))
-            else {
+            let rows = store.range(Table::Clusters, &prefix, &from, MAX_PAGES_OF_SITE)?;
+            let mut votes = rows.iter().map(|(key, _)| keys::parse_canonical_vote(key));
+            let Some(Some((named, site))) = votes.next() else {
                 break;
             };
-            voters.insert((UrlId::from_bytes(named), site));
+            let pages = 1 + votes.take_while(|it| *it == Some((named, site))).count();
+            let of_site = sites.entry(site).or_default();
+            *of_site.entry(UrlId::from_bytes(named)).or_default() += pages;
             // Past the other votes of the site for this URL: no id is higher.
             from = keys::canonical_vote(self.cluster, &named, &site, &[u8::MAX; 16]);
             from.push(0);
@@ -109,11 +113,16 @@ impl Head {
         if self.document().is_some()
             && let Claim::Another(named) = Claim::of(identity, self.id, &self.page)
         {
-            voters.insert((named, site_of(&self.page.url)));
+            let of_site = sites.entry(site_of(&self.page.url)).or_default();
+            *of_site.entry(named).or_default() += 1;
         }
+        // The vote of a site is for what most of its pages name.
         let mut votes: BTreeMap<UrlId, usize> = BTreeMap::new();
-        for (named, _) in voters {
-            *votes.entry(named).or_default() += 1;
+        for named in sites.values() {
+            let most = named.values().max().copied().unwrap_or(0);
+            for (named, _) in named.iter().filter(|(_, pages)| **pages == most) {
+                *votes.entry(*named).or_default() += 1;
+            }
         }
         let mut best: Option<((Reverse<usize>, Rank), String)> = None;
         let mut offer = |votes: usize, (rank, url): (Rank, String)| {

@@ -53,7 +53,7 @@ pub struct Counters {
     pub failures: Tally<FailureClass>,
     /// Links by admission.
     pub links: Tally<Admission>,
-    /// How often a host, or one of its URL patterns, was demoted for duplicates.
+    /// How often a kind of a host's URLs was closed because its pages said nothing of their own.
     pub demoted: u64,
     /// Bytes of archive files.
     pub archived_bytes: u64,

@@ -10,6 +10,7 @@ mod crawl_state;
 mod delta;
 mod kept;
 mod left_out;
+mod likeness;
 mod page_record;
 mod rank;
 mod tally;
@@ -21,6 +22,7 @@ pub use crawl_state::{CrawlState, DiskState, LogTail, deferred_urls};
 pub use delta::Delta;
 pub use kept::Kept;
 pub use left_out::{LeftOut, LostSeed, Reason, ReasonKind, RefusedUrl};
+pub use likeness::Likeness;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
 pub use tally::{Named, Tally};
@@ -36,3 +38,6 @@ pub const KEPT: Typed<Kept> = Typed::of(Table::Kept);
 
 /// Deltas by the sequence of their commit.
 pub const DELTAS: Typed<Delta> = Typed::of(Table::Deltas);
+
+/// Groups of pages of their own, by `keys::group`.
+pub const GROUPS: Typed<Likeness> = Typed::of(Table::Groups);

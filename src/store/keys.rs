@@ -14,12 +14,15 @@
 //! | `Learned` | of a host: host key, NUL, kind (1 byte), subject |
 //! | | of a domain: domain, NUL |
 //! | | script shells: NUL, kind (1 byte), host key |
-//! | | rules and aliases: NUL, kind (1 byte), host key, NUL, subject |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 //! | `Kept` | URL id (16 bytes) |
 //! | `Templates` | site, NUL |
 //! | | what a commit changed of it: site, NUL, sequence of the commit (8 bytes) |
 //! | `Parts` | document of the original (8 bytes) |
+//! | `Groups` | page: 0, URL id (16 bytes) |
+//! | | text without its digits: 1, document (8 bytes) |
+//! | | judged early: 2, site (8 bytes), URL id (16 bytes) |
+//! | `Deferred` | host key, NUL, kind (8 bytes), generation and stratum (1 byte), rank (8 bytes) |
 
 /// Names of the rows of `Meta`.
 pub mod meta {
@@ -183,16 +186,8 @@ pub fn parse_canonical_vote(key: &[u8]) -> Option<([u8; 16], [u8; 8])> {
 
 /// Kinds of rows of a host in `Learned`.
 pub mod learned {
-    /// A URL pattern, by its hash.
-    pub const PATTERN: u8 = b'p';
-    /// A deferred URL, by the reason (8 bytes) and its id.
-    pub const DEFERRED: u8 = b's';
-    /// A visited URL of which others may be variants, by its id.
-    pub const VISITED: u8 = b'v';
-    /// Prefix of the evidence for learned rules, by host and subject. No host key begins like this.
-    pub const RULES: &[u8] = b"\0r";
-    /// Prefix of the hosts that are aliases of others.
-    pub const ALIASES: &[u8] = b"\0a";
+    /// What is known of a kind of URLs, by its number (8 bytes).
+    pub const KIND: u8 = b'k';
     /// Prefix of the number of script shells that a host sent, by host.
     pub const SHELLS: &[u8] = b"\0j";
 }
@@ -200,6 +195,42 @@ pub mod learned {
 /// Returns the key of a row learned of a host.
 pub fn learned(host: &str, kind: u8, about: &[u8]) -> Vec<u8> {
     [host.as_bytes(), &[0, kind], about].concat()
+}
+
+/// Returns host and number of the key of a kind, or `None` if it is not one.
+pub fn parse_kind(key: &[u8]) -> Option<(&str, u64)> {
+    let (rest, kind) = key.split_last_chunk::<8>()?;
+    let host = rest.strip_suffix(&[0, learned::KIND])?;
+    Some((std::str::from_utf8(host).ok()?, u64::from_be_bytes(*kind)))
+}
+
+/// Returns the key of a deferred URL.
+pub fn deferred(host: &str, kind: u64, shelf: u8, rank: u64) -> Vec<u8> {
+    let mut key = deferred_shelf(host, kind, shelf);
+    key.extend_from_slice(&rank.to_be_bytes());
+    key
+}
+
+/// Returns the prefix of the deferred URLs of one kind, generation and stratum.
+pub fn deferred_shelf(host: &str, kind: u64, shelf: u8) -> Vec<u8> {
+    let mut key = deferred_kind(host, kind);
+    key.push(shelf);
+    key
+}
+
+/// Returns the prefix of the deferred URLs of one kind.
+pub fn deferred_kind(host: &str, kind: u64) -> Vec<u8> {
+    [host.as_bytes(), &[0], &kind.to_be_bytes()].concat()
+}
+
+/// Returns host, kind, and generation with stratum, of the key of a deferred URL, or `None` if it
+/// is not one.
+pub fn parse_deferred(key: &[u8]) -> Option<(&str, u64, u8)> {
+    let (rest, _) = key.split_last_chunk::<8>()?;
+    let (shelf, rest) = rest.split_last()?;
+    let (rest, kind) = rest.split_last_chunk::<8>()?;
+    let host = std::str::from_utf8(rest.strip_suffix(&[0])?).ok()?;
+    Some((host, u64::from_be_bytes(*kind), *shelf))
 }
 
 /// Returns the key of the counters of a domain. A host key has a scheme, so it never equals one.
@@ -227,6 +258,31 @@ pub fn parse_template_change(prefix: &[u8], key: &[u8]) -> Option<u64> {
 /// Returns the key of the lines of an original.
 pub fn parts(document: u64) -> Vec<u8> {
     document.to_be_bytes().to_vec()
+}
+
+/// Returns the key of a page's row in `Groups`.
+pub fn group(id: &[u8; 16]) -> Vec<u8> {
+    [&[0], &id[..]].concat()
+}
+
+/// Returns the key of the hash of a document's text without its digits.
+pub fn without_digits(document: u64) -> Vec<u8> {
+    [&[1], &document.to_be_bytes()[..]].concat()
+}
+
+/// Returns the prefix of the duplicates of a site that were judged before its template was known.
+pub fn judged_early_at(site: u64) -> Vec<u8> {
+    [&[2], &site.to_be_bytes()[..]].concat()
+}
+
+/// Returns the key of a duplicate that was judged before the template of a site was known.
+pub fn judged_early(site: u64, id: &[u8; 16]) -> Vec<u8> {
+    [&judged_early_at(site)[..], id].concat()
+}
+
+/// Returns the URL id of a key made by [`judged_early`], or `None` if it is not one.
+pub fn parse_judged_early(key: &[u8]) -> Option<[u8; 16]> {
+    key.strip_prefix(&[2])?.get(8..)?.try_into().ok()
 }
 
 /// Returns the key of a commit's delta.
@@ -283,6 +339,15 @@ mod tests {
         let former = [&canonical_votes(7)[..], &[3; 16], &[9; 16]].concat();
         assert_eq!(canonical_vote_of_page(&vote), Some(former));
         assert_eq!(canonical_vote_of_page(&good), None);
+    }
+
+    #[test]
+    fn deferred_keys_order_by_kind_shelf_and_rank() {
+        let key = deferred("http://a", 7, 1, 5);
+        assert!(deferred("http://a", 7, 0, u64::MAX) < key && key < deferred("http://a", 8, 0, 0));
+        assert!(key.starts_with(&deferred_shelf("http://a", 7, 1)));
+        assert_eq!(parse_deferred(&key), Some(("http://a", 7, 1)));
+        assert_eq!(parse_deferred(b"short"), None);
     }
 
     #[test]

@@ -43,8 +43,7 @@ pub enum Table {
     Revisits,
     /// One row per duplicate, by its original's document: the members of a cluster, best first.
     Clusters,
-    /// What was learned of hosts and domains, and the URLs deferred because of it. A bounded number
-    /// of rows per host.
+    /// What was learned of hosts and domains. A bounded number of rows per host.
     Learned,
     /// One row per commit since the last checkpoint: what it added to runs and documents.
     Deltas,
@@ -55,6 +54,10 @@ pub enum Table {
     Templates,
     /// One row per original: its lines as hashes.
     Parts,
+    /// One row per page of its own that resembles another one: the group that it belongs to.
+    Groups,
+    /// One row per URL that is deferred, by host and kind.
+    Deferred,
 }
 
 impl Table {

@@ -240,13 +240,16 @@ fn check_goes_on(place: &Place, web: &Web, config: &str) {
 }
 
 #[test]
-fn the_oldest_format_is_opened_and_crawled_on() {
-    let place = Place::new();
-    let (web, config) = web(&place);
-    unpack(&fixtures().join("format-11.tar.gz"), &place.data());
-    check_goes_on(&place, &web, &config);
-    let version = fs::read_to_string(place.data().join("version")).expect("it has a version");
-    assert_eq!(version, "gleaner data directory, format 12\n");
+fn older_formats_are_opened_and_crawled_on() {
+    for format in [11, 12] {
+        let place = Place::new();
+        let (web, config) = web(&place);
+        let fixture = format!("format-{format}.tar.gz");
+        unpack(&fixtures().join(fixture), &place.data());
+        check_goes_on(&place, &web, &config);
+        let version = fs::read_to_string(place.data().join("version")).expect("it has a version");
+        assert_eq!(version, "gleaner data directory, format 13\n");
+    }
 }
 
 #[test]

@@ -13,10 +13,8 @@ fn article(number: u64, end: &str) -> String {
     let paragraphs: Vec<_> = (0..12)
         .map(|part| corpus::text(number * 100 + part, 60))
         .collect();
-    let body = format!("<p>{}</p>\n", paragraphs.join("</p>\n<p>"));
-    format!(
-        "<html><head><title>Of it</title></head><body><main>{body}<p>{end}</p></main></body></html>"
-    )
+    let body = format!("<p>{} {end}</p>\n", paragraphs.join("</p>\n<p>"));
+    format!("<html><head><title>Of it</title></head><body><main>{body}</main></body></html>")
 }
 
 /// A web with all kinds of duplicates of `/a`, and the bodies that it sends.
@@ -117,7 +115,9 @@ fn any_page_is_given_back_as_it_was_sent() {
     let (_, hunk) = near.split_once("@@\n").expect("there is a hunk");
     let hunk = hunk.lines().take_while(|line| !line.starts_with("---"));
     let changed: Vec<_> = hunk.filter(|line| line.starts_with(['+', '-'])).collect();
-    assert_eq!(changed, ["-the end", "+the other end of it"]);
+    assert_eq!(changed.len(), 2, "{changed:?}");
+    assert!(changed[0].starts_with('-') && changed[0].ends_with(" the end"));
+    assert!(changed[1].starts_with('+') && changed[1].ends_with(" the other end of it"));
     let one = place.ask(&["dups", "--sample", "1"]).expect(0).json_lines();
     assert_eq!(one[0]["members"].as_array().map(Vec::len), Some(1));
     place.ask(&["dups", "--diff"]).expect(2);
@@ -318,9 +318,12 @@ fn bodies_that_wait_for_a_pack_survive_a_kill() {
     assert!(kills > 3, "{kills}");
     place.crawl_by(settings, &[&web.url(1, "/")]);
     let mut deltas = 0;
+    let log = place.log();
     for path in numbered(pages) {
         let url = web.url(1, &path);
-        deltas += usize::from(place.pages()[&url].verdict.name() == "near");
+        // Pages that were judged while their sites were young are judged again.
+        let mut lines = log.iter().filter(|line| line.url == url);
+        deltas += usize::from(lines.any(|line| line.verdict.name() == "near"));
         let number: u64 = path.trim_start_matches('/').parse().expect("a number");
         let body = place.ask(&["show", &url]).expect(0).stdout;
         assert_eq!(body, article(number, "another end"), "{url}");

@@ -87,15 +87,36 @@ fn a_calendar_ends_and_says_why() {
     crawl.crawl(&[&web.url(0, "/")]);
     let asked = asked(&web);
     assert_eq!(count(&asked, "/about"), 1);
-    // At most `traps.max_dates`, the calendar's own page, and what the first page that said
-    // something new let ask again.
     let months = count(&asked, "/calendar");
-    assert!((90..=110).contains(&months), "{months}");
-    assert!(crawl.links("date-series") > 0);
+    assert!((300..350).contains(&months), "{months}");
+    assert!(crawl.links("deferred") > 0);
 
-    let (now, in_words) = why(&crawl, &web.url(0, "/calendar?year=2999&month=1"));
-    assert_eq!(now["admission"]["answer"], "date-series");
-    assert!(in_words.stdout.contains("traps.max_dates"), "{in_words:?}");
+    let listed = crawl
+        .ask(&["queue", "ls", "--deferred", "--urls", "5", "--json"])
+        .json();
+    let kind = &listed["kinds"][0];
+    assert_eq!((&kind["found"], &kind["closed"]), (&0.into(), &true.into()));
+    let left = listed["urls"][0].as_str().expect("a month is left");
+    let (now, in_words) = why(&crawl, left);
+    assert_eq!(
+        (&now["state"], &now["admission"]["answer"]),
+        (&"deferred".into(), &"deferred".into())
+    );
+    assert!(
+        in_words.stdout.contains("retry --class trap"),
+        "{in_words:?}"
+    );
+
+    // What is left is fetched if one asks for it, or wants no suspicion.
+    let before = web.asked(0).len();
+    let retried = crawl.ask(&["retry", "--class", "trap", "--json"]).json();
+    assert_eq!(retried["urls"]["trap"], listed["deferred"]);
+    crawl.crawl(&["--max-pages", "100"]);
+    assert!(web.asked(0).iter().any(|path| left.ends_with(&**path)));
+    assert!(web.asked(0).len() > before);
+    let before = web.asked(0).len();
+    crawl.crawl_by("traps.mode = \"off\"", &["--max-pages", "500"]);
+    assert_eq!(web.asked(0).len(), before + 500);
 }
 
 #[test]
@@ -122,7 +143,6 @@ fn an_archive_by_dates_is_crawled_to_its_end() {
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/")]);
     assert_eq!(asked(&web).len(), 1 + 12 * 28);
-    assert_eq!(crawl.links("date-series"), 0);
 }
 
 #[test]
@@ -137,18 +157,14 @@ fn a_path_that_grows_ends() {
     // Three names that each may stand three times: thousands of paths, all the same page.
     let asked = asked(&web);
     let grown = count(&asked, "/grow");
-    assert!(grown < 600, "{grown}");
-    assert!(crawl.links("repeated-segments") > 0);
-    assert!(crawl.links("duplicates") > 0);
-    assert!(
-        output.stderr.contains("% duplicates at /grow/**"),
-        "{output:?}"
-    );
+    assert!(grown < 380, "{grown}");
+    assert!(crawl.links("deferred") > 0);
     assert!(crawl.status().counters.demoted > 0);
-    let (now, in_words) = why(&crawl, &web.url(0, "/grow/a/a/a/a"));
+    assert!(output.stdout.contains("deferred"), "{output:?}");
+    let rules = crawl.ask(&["status", "--rules"]).stdout;
+    assert!(rules.contains("/grow/**  says nothing new"), "{rules}");
+    let (now, _) = why(&crawl, &web.url(0, "/grow/a/a/a/a"));
     assert_eq!(now["admission"]["answer"], "repeated-segments");
-    assert_eq!(now["admission"]["host_demoted"], true);
-    assert!(in_words.stdout.contains("demoted"), "{in_words:?}");
 }
 
 #[test]
@@ -162,10 +178,9 @@ fn a_mirror_is_crawled_whole() {
     let web = Web::start(vec![site(), site()]);
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/")]);
-    let output = crawl.crawl(&[&web.url(1, "/")]);
+    crawl.crawl(&[&web.url(1, "/")]);
     let of_mirror = BTreeSet::from_iter(web.asked(1));
     assert_eq!(of_mirror.len(), 1 + 150);
-    assert!(!output.stderr.contains("demoted"), "{output:?}");
 }
 
 #[test]
@@ -187,8 +202,8 @@ fn budgets_of_hosts_and_domains_hold_each_for_its_own() {
     assert_eq!(now["admission"]["answer"], "host-budget");
 }
 
-/// What decides is committed: in runs of a few pages, and killed at any step, a crawl admits as
-/// many URLs of each trap.
+/// What decides is committed: in runs of a few pages, and killed at any step, a crawl asks for
+/// about as many URLs of each trap. What is on its way when a kind is closed differs.
 #[test]
 fn runs_and_kills_change_no_decision() {
     let site = || {
@@ -208,11 +223,13 @@ fn runs_and_kills_change_no_decision() {
         crawl.crawl(&[&seed]);
         let distinct: BTreeSet<String> = asked(&web).into_keys().collect();
         assert_eq!(crawl.status().counters.pages, distinct.len() as u64);
-        (distinct.len(), crawl.links("date-series"))
+        let listed = crawl.ask(&["queue", "ls", "--deferred", "--json"]).json();
+        assert_ne!(listed["deferred"], 0);
+        distinct.len()
     };
     let at_once = crawl_all("", &[]);
-    assert!(at_once.1 > 0);
-    assert_eq!(crawl_all("--max-pages", &["1", "30", "47"]), at_once);
+    let is_close = |count: usize| count.abs_diff(at_once) <= 32;
+    assert!(is_close(crawl_all("--max-pages", &["1", "30", "47"])));
     let steps = [
         "judged:2",
         "synced:20",
@@ -220,7 +237,7 @@ fn runs_and_kills_change_no_decision() {
         "applied:10",
         "appended:15",
     ];
-    assert_eq!(crawl_all("--failpoint", &steps), at_once);
+    assert!(is_close(crawl_all("--failpoint", &steps)));
 }
 
 /// A site of 40 pages that the first one links to.

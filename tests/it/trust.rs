@@ -30,6 +30,13 @@ const NOT_YET: &[&str] = &[
     "prefixes",
     "tags",
     "redirects",
+    "calendar-path",
+    "relative",
+    "exports",
+    "offset",
+    "session-query",
+    "permutations",
+    "last-page",
 ];
 
 /// Kinds that mean something at their full size only.

@@ -9,6 +9,7 @@ mod retry;
 
 mod duplicates;
 mod pages;
+mod queue;
 mod report;
 mod similar;
 mod status;
@@ -48,12 +49,18 @@ pub(super) enum Command {
     /// Add seeds to a running crawl
     #[command(subcommand)]
     Seeds(control::Seeds),
-    /// Requeue failed URLs
+    /// Requeue failed and deferred URLs
     Retry(retry::Arguments),
     /// Turn duplicates back into stored pages
     Restore(duplicates::restore::Arguments),
     /// Show the state of a crawl
     Status(status::Arguments),
+    /// List the URLs that wait
+    #[command(
+        subcommand,
+        after_help = "Example:\n  gleaner queue ls --deferred --data-dir crawl"
+    )]
+    Queue(queue::Queue),
     /// Print the pages of a crawl as JSON lines
     Pages(pages::Arguments),
     /// Explain what happened to a URL
@@ -118,6 +125,7 @@ impl Command {
             Self::Retry(arguments) => retry::run(&arguments),
             Self::Restore(arguments) => duplicates::restore::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
+            Self::Queue(command) => queue::run(&command),
             Self::Pages(arguments) => pages::run(&arguments, screen),
             Self::Why(arguments) => why::run(&arguments),
             Self::Show(arguments) => duplicates::show::run(&arguments),

@@ -16,7 +16,9 @@ use super::duplicates::show;
 use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
 use crate::dedup::Similarity;
-use crate::engine::{Digests, LogLine, PageLine, Position, RecordPlace, Texts, VisitVerdict};
+use crate::engine::{
+    Digests, LogLine, PageGroup, PageLine, Position, RecordPlace, Texts, VisitVerdict,
+};
 use crate::inspect::{Feed, Outlook};
 use crate::page::Wish;
 
@@ -31,8 +33,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
   gleaner pages --data-dir crawl --follow --after 0:48213     continue after that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
-language, robots, text, words, digests, simhash, verdict, distance, similarity, original, record and
-position; docs/formats.md documents the fields. The crawl may be running.")]
+language, robots, text, words, digests, simhash, verdict, distance, similarity, original, group,
+supersedes, record and position; docs/formats.md documents the fields. The crawl may be running.")]
 pub(crate) struct Arguments {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
@@ -81,6 +83,10 @@ struct Line<'a> {
     distance: Option<u8>,
     similarity: Option<Similarity>,
     original: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a PageGroup>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supersedes: Option<&'a RecordPlace>,
     record: Option<&'a RecordPlace>,
     position: String,
 }
@@ -126,7 +132,10 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
                     .iter()
                     .any(|wish| arguments.without.contains(wish))
             {
-                let text = texts.as_mut().and_then(|texts| texts.read(&line, page));
+                // Of a group whose texts differ in digits only, the first one's is enough.
+                let is_given = page.group.as_ref().is_none_or(|group| !group.digits_only);
+                let texts = texts.as_mut().filter(|_| is_given);
+                let text = texts.and_then(|texts| texts.read(&line, page));
                 write(&mut out, &line, page, position, text)?;
             }
         }
@@ -179,6 +188,8 @@ fn write(
         distance: page.distance,
         similarity: page.similarity,
         original: line.original.as_deref(),
+        group: page.group.as_ref(),
+        supersedes: page.supersedes.as_ref(),
         record: page.record.as_ref(),
         position: position.to_string(),
     };

@@ -1,4 +1,4 @@
-//! `gleaner retry`: requeues URLs that were given up.
+//! `gleaner retry`: requeues URLs that were given up or deferred.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Classes of failure to retry, separated by commas
+    /// Classes of failure to retry, separated by commas; `trap` for deferred URLs
     #[arg(
         long = "class",
         value_name = "CLASS",

@@ -11,7 +11,6 @@ use crate::control::client::Client;
 use crate::engine::Omissions;
 use crate::frontier::Trouble;
 use crate::inspect::{self, Answer, HostNow, HostsNow, Learned, Question, StatusNow};
-use crate::learn::Stage;
 
 #[derive(Debug, Args)]
 #[command(
@@ -140,32 +139,25 @@ fn rules(arguments: &Arguments) -> Result<(), Failure> {
     Ok(output::print_answer(&learned, arguments.json, in_words)?)
 }
 
-/// One line per rule.
+/// One line per kind of URLs.
 fn in_words(learned: &Learned) -> String {
     let mut text = String::new();
-    for rule in &learned.rules {
-        let stage = match rule.stage {
-            Stage::Learned => "does not matter",
-            Stage::Watched => "matters for now",
-            Stage::Matters => "matters",
-        };
-        let _ = writeln!(
-            text,
-            "{}  {}  {stage}  ({} visits agreed, {} did not; {} checks; {} links of this host suppressed)",
-            rule.host, rule.what, rule.agreed, rule.contradicted, rule.checked, rule.suppressed
-        );
-    }
-    for alias in &learned.aliases {
-        let holds = if alias.holds {
-            "is an alias of"
+    for kind in &learned.kinds {
+        let state = if kind.closed {
+            "says nothing new"
         } else {
-            "is not an alias of"
+            "matters after all"
         };
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "{}  {holds}  {}  ({} pages equal; {} checks, {} differed)",
-            alias.host, alias.of, alias.equal, alias.checked, alias.differed
+            "{}  {}  {state}  ({} deferred, {} samples, {} said something",
+            kind.host, kind.what, kind.deferred, kind.sampled, kind.found
         );
+        if let Some(missed) = kind.missed_at_most {
+            let percent = f64::from(missed) / 100.0;
+            let _ = write!(text, "; at most {percent} % of them do");
+        }
+        let _ = writeln!(text, ")");
     }
     if text.is_empty() {
         text.push_str("no rules were learned\n");

@@ -10,7 +10,7 @@ use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::engine::RecordPlace;
 use crate::frontier::{ScopeKind, Trouble};
-use crate::inspect::{Answer, Question, RobotsAnswer, UrlState, Visited, Why};
+use crate::inspect::{Answer, LearnedKind, Question, RobotsAnswer, UrlState, Visited, Why};
 use crate::url::{self, Site};
 
 #[derive(Debug, Args)]
@@ -118,6 +118,9 @@ fn in_words(why: &Why) -> String {
     }
     if why.state == UrlState::Unknown {
         say("state", &never_admitted(why));
+    }
+    if why.state == UrlState::Deferred {
+        say("state", "deferred: it was found and is kept for later");
     }
     say("admission", &admission(why));
     say("robots.txt", &robots(why));
@@ -272,22 +275,9 @@ fn admission(why: &Why) -> String {
             now.max_url_length
         ),
         "admitted" => format!("in scope (crawl.scope is {scope})"),
-        "learned-rule" => format!(
-            "learned-rule: by the rules learned about its host it is a variant of {}",
-            now.variant_of.as_deref().unwrap_or_default()
-        ),
-        "host-alias" => format!(
-            "host-alias: its host is an alias; {} is visited instead",
-            now.alias_of.as_deref().unwrap_or_default()
-        ),
+        "deferred" => deferred(now.kind.as_ref()),
         trap => format!("{trap}: {}", trapped(trap)),
     };
-    if now.host_demoted {
-        text.push_str("; its host is demoted because most of its pages repeat other pages of it");
-    }
-    if let Some(pattern) = &now.pattern_demoted {
-        let _ = write!(text, "; most pages at {pattern} are duplicates");
-    }
     if let Some(max_depth) = now.max_depth {
         let _ = write!(
             text,
@@ -304,20 +294,33 @@ fn admission(why: &Why) -> String {
     text
 }
 
+/// Explains why a URL is deferred.
+fn deferred(kind: Option<&LearnedKind>) -> String {
+    let Some(kind) = kind else {
+        return "deferred".to_owned();
+    };
+    format!(
+        "deferred: URLs like it ({}) said nothing of their own, by {} samples; {} of them are \
+         deferred (`gleaner queue ls --deferred`; `gleaner retry --class trap` fetches them)",
+        kind.what, kind.sampled, kind.deferred
+    )
+}
+
 /// Explains a trap, and names the setting for it.
 fn trapped(trap: &str) -> &'static str {
     match trap {
         "host-budget" => "the budget of its host is used up",
         "domain-budget" => "the budget of its domain is used up",
-        "too-many-segments" => "its path has too many segments (traps.max_segments)",
-        "repeated-segments" => "a segment of its path is repeated too often (traps.max_repeats)",
-        "too-many-parameters" => "its query has too many parameters (traps.max_parameters)",
-        "growing-query" => "its query grew from page to page (traps.max_query_growth)",
-        "date-series" => {
-            "pages like it differ only in their dates (traps.max_dates, traps.max_date_walk)"
+        "too-many-segments" => {
+            "its path has many segments (traps.max_segments): deferred unless such URLs said something"
         }
-        "duplicates" => {
-            "most pages like it are duplicates (traps.max_duplicates, traps.demoted_pages)"
+        "repeated-segments" => {
+            "a segment of its path is repeated (traps.max_repeats): deferred unless such URLs said \
+             something"
+        }
+        "too-many-parameters" => {
+            "its query has many parameters (traps.max_parameters): deferred unless such URLs said \
+             something"
         }
         _ => "it is not followed",
     }

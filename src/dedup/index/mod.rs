@@ -3,24 +3,25 @@
 mod database;
 mod documents;
 mod pending;
+mod search;
 mod witness;
 
 pub use documents::{Documents, DocumentsDamage};
 pub use pending::Pending;
+pub use search::{Found, Originals, Query};
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::methods::exact::key_of;
-use super::methods::minhash::SKETCH_SHORTFALL;
 use super::methods::near::BANDS;
 use super::{
-    Document, DocumentId, Error, Features, Finder, Fingerprints, METHODS, Match, Method, Repeat,
-    Rule, Rules, Signature, Similarity, Tier, Verdict,
+    Document, DocumentId, Error, Features, Finder, Fingerprints, METHODS, Method, Rule, Signature,
+    Verdict,
 };
 use crate::runs::Runs;
-use crate::url::UrlId;
+use search::Search;
 
 /// The run files that lead from the digest of a stored payload to its document.
 const PAYLOAD: &str = "payload";
@@ -58,47 +59,6 @@ pub struct Index {
     features: Features,
 }
 
-/// A page to be judged, and the data to judge it by.
-#[derive(Debug, Clone, Copy)]
-pub struct Query<'a> {
-    /// The page.
-    pub page: UrlId,
-    /// The page's URL, which determines its rule.
-    pub url: &'a str,
-    /// The page's fingerprints.
-    pub fingerprints: &'a Fingerprints,
-    /// The keys of all documents.
-    pub runs: &'a [Runs],
-    /// The documents of the group being judged, which have no keys in `runs` yet.
-    pub pending: &'a Pending,
-    /// The rules of all pages.
-    pub rules: &'a Rules,
-}
-
-impl Query<'_> {
-    /// Whether the page is a duplicate of a document that matches as `found`: the rules of both
-    /// accept the match, and no veto forbids it. `rule` is the page's own rule.
-    fn may_be(&self, document: &Document, tier: Tier, rule: &Rule, found: &Match) -> bool {
-        let other = &document.fingerprints;
-        // The page's own rule is checked first: combined with the original's it is only stricter.
-        let holds = |rule: &Rule| {
-            let is_near = tier == Tier::Near;
-            rule.tiers.has(tier)
-                && (!is_near || rule.accepts(found, self.fingerprints.is_one_host(other)))
-        };
-        document.url_id != self.page
-            && holds(rule)
-            && self.fingerprints.may_be_same(other, tier)
-            && !(matches!(tier, Tier::Content | Tier::Near) && self.are_one_series(document))
-            && holds(&rule.and(&self.rules.of(&document.url)))
-    }
-
-    fn are_one_series(&self, document: &Document) -> bool {
-        let (own, other) = (self.fingerprints, &document.fingerprints);
-        own.are_one_series(self.page, other, document.url_id)
-    }
-}
-
 impl Index {
     /// An index over `documents` with fingerprints of these `features`.
     pub fn new(documents: Documents, features: Features) -> Self {
@@ -118,81 +78,28 @@ impl Index {
         &mut self.documents
     }
 
-    /// Judges a page by all methods that its rule enables, cheapest first. An original counts only
-    /// if `exists` confirms that its page is committed: a posting is a hint, and must never discard
-    /// content by itself.
+    /// Judges a page by all methods that its rule enables, cheapest first.
     pub fn judge<E: From<Error>>(
         &self,
         page: &Query<'_>,
-        mut exists: impl FnMut(&Document) -> Result<bool, E>,
-    ) -> Result<Verdict, E> {
-        let rule = page.rules.of(page.url);
+        originals: impl Originals<E>,
+    ) -> Result<Found, E> {
+        let mut search = Search::new(self, page, originals);
         for (at, method) in METHODS.into_iter().enumerate() {
-            if !rule.tiers.has(method.tier()) {
+            if !search.asks_for(method.tier()) {
                 continue;
             }
-            let best = self.best(at, method, page, &rule, &mut exists)?;
-            if let Some((found, original)) = best {
-                return Ok(Verdict::Duplicate(Repeat {
-                    original,
-                    tier: method.tier(),
-                    distance: found.distance,
-                    similarity: Similarity::of(found.similarity),
-                }));
+            if let Some(repeat) = search.by(at, method)? {
+                return Ok(Found {
+                    verdict: Verdict::Duplicate(repeat),
+                    like: None,
+                });
             }
         }
-        Ok(Verdict::Unique)
-    }
-
-    /// The closest original by one method; of equally close ones, the oldest.
-    fn best<E: From<Error>>(
-        &self,
-        at: usize,
-        method: &dyn Method,
-        page: &Query<'_>,
-        rule: &Rule,
-        exists: &mut impl FnMut(&Document) -> Result<bool, E>,
-    ) -> Result<Option<(Match, Arc<Document>)>, E> {
-        let fingerprints = page.fingerprints;
-        let Some(signature) = fingerprints.at(at) else {
-            return Ok(None);
-        };
-        let tier = method.tier();
-        let mut best: Option<(Match, Arc<Document>)> = None;
-        for id in self.candidates(method, signature, rule, page) {
-            // Most candidates of the near tier are refused by their sketches, without reading the
-            // whole document.
-            if let Some(witness) = self.documents.witness(id, tier)
-                && method.measure(signature, &witness).is_none_or(|found| {
-                    found.similarity + SKETCH_SHORTFALL < rule.least_similarity()
-                })
-            {
-                continue;
-            }
-            let document = match page.pending.get(id) {
-                Some(document) => Some(Arc::clone(document)),
-                None => self.documents.get(id)?,
-            };
-            let Some(document) = document else {
-                continue;
-            };
-            let Some(other) = document.fingerprints.at(at) else {
-                continue;
-            };
-            let Some(found) = method.measure(signature, other) else {
-                continue;
-            };
-            let closer = best
-                .as_ref()
-                .is_none_or(|(best, _)| found.is_closer_than(best));
-            if closer && page.may_be(&document, tier, rule, &found) && exists(&document)? {
-                best = Some((found, document));
-                if found == Match::EXACT {
-                    break;
-                }
-            }
-        }
-        Ok(best)
+        Ok(Found {
+            verdict: Verdict::Unique,
+            like: search.into_like(),
+        })
     }
 
     /// The documents that the keys of a signature lead to, without repeats, oldest first.
@@ -306,8 +213,9 @@ fn position(runs: &[Runs], name: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Fingerprinter, Stored, Tier};
+    use crate::dedup::{Fingerprinter, Repeat, Rules, Stored, Tier};
     use crate::runs::{Catalog, Options};
+    use crate::url::UrlId;
     use std::path::Path;
 
     /// An index, its runs, and the next document's number.
@@ -371,15 +279,19 @@ mod tests {
             };
             let verdict = self
                 .index
-                .judge::<Error>(&asked, |_| Ok(committed))
-                .unwrap();
+                .judge::<Error>(&asked, |_: &Document| Ok(committed))
+                .unwrap()
+                .verdict;
             let (empty, runs) = &self.empty;
             let asked = Query {
                 runs,
                 pending: &self.pending,
                 ..asked
             };
-            let of_group = empty.judge::<Error>(&asked, |_| Ok(committed)).unwrap();
+            let of_group = empty
+                .judge::<Error>(&asked, |_: &Document| Ok(committed))
+                .unwrap()
+                .verdict;
             assert_eq!(
                 of_group, verdict,
                 "a group is compared as what is committed"

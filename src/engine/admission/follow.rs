@@ -5,7 +5,7 @@ use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Exchange;
-use crate::frontier::{Admission, Expectation, FetchTask, Purpose, QueuedUrl, class_of};
+use crate::frontier::{Admission, FetchTask, Purpose, QueuedUrl};
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
 use crate::url;
 
@@ -13,11 +13,13 @@ use crate::url;
 const MAX_FORMS: u8 = 4;
 
 impl Gate {
-    /// Admits what a response points to. Returns `true` if that is another form of the same URL.
+    /// Admits what a response points to, which said something of its own, or nothing. Returns
+    /// `true` if that is another form of the same URL.
     pub(crate) fn follow(
         &self,
         judged: &Judged<'_>,
         exchange: &Exchange,
+        said: Option<bool>,
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
         let task = &judged.analysed.fetched.task;
@@ -43,7 +45,8 @@ impl Gate {
                 purpose: task.queued.purpose,
                 trail: task.queued.trail,
                 validators: None,
-                expectation: Expectation::Usual,
+                // What it leads to is visited in its place.
+                expectation: task.queued.expectation,
             };
             let origin = match task.queued.purpose {
                 _ if other_form => Origin::OtherForm,
@@ -52,7 +55,7 @@ impl Gate {
                 _ => Origin::Link,
             };
             let from = Some(&task.url);
-            let class = class_of(queued.depth);
+            let class = queued.class();
             let admitted = self.admit_in(class, queued, origin, from, group)?;
             return Ok(admitted && other_form);
         }
@@ -86,7 +89,7 @@ impl Gate {
                     group.refuse(&refused, (link.id, &link.url), via)?;
                 }
             } else {
-                self.follow_link(task, link, group)?;
+                self.follow_link(task, link, said, group)?;
             }
         }
         Ok(false)
@@ -96,6 +99,7 @@ impl Gate {
         &self,
         task: &FetchTask,
         link: &Link,
+        said: Option<bool>,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         // Most links are known, so this is checked before anything is copied.
@@ -113,9 +117,10 @@ impl Gate {
             depth: task.queued.depth.saturating_add(1),
             path: extended(&task.queued.path, letter),
             trail: task.queued.trail,
+            expectation: task.queued.expectation.of_link(said),
             ..QueuedUrl::new(link.url.clone(), link.id)
         };
-        let (class, from) = (class_of(queued.depth), Some(&task.url));
+        let (class, from) = (queued.class(), Some(&task.url));
         self.admit_in(class, queued, Origin::Link, from, group)?;
         Ok(())
     }

@@ -54,7 +54,10 @@ fn known_document(
 ) -> Result<Option<DocumentId>, Error> {
     let is_page = !body.is_refusal || !rules.of(&page.url).refusals;
     let verdict = match body.fingerprints.as_ref().filter(|_| is_page) {
-        Some(fingerprints) => group.judge(page.id, &page.url, fingerprints, rules)?,
+        Some(fingerprints) => {
+            let page = (page.id, page.url.as_str());
+            group.judge(page, fingerprints, None, rules)?.verdict
+        }
         None => Verdict::Ineligible(Ineligible::Status),
     };
     let fingerprints = match (&verdict, &body.fingerprints) {

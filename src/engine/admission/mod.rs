@@ -1,9 +1,10 @@
 //! Admission: decides which URLs that are given, linked or listed enter a queue.
 //!
-//! A URL is checked in this order: whether it is known, what the settings say, and what its host
-//! and URLs like it are known for. A URL that only the last check refuses is deferred, and
-//! re-admitted when the reason is gone.
+//! A URL is checked in this order: whether it is known, what the settings say, whether a budget is
+//! used up, and what URLs like it have said. A URL that only the last check speaks against is
+//! deferred: it is kept, perhaps sampled, and comes back when its kind is opened.
 
+mod deferred;
 mod follow;
 mod known;
 mod refused;
@@ -15,17 +16,20 @@ pub(crate) use known::know;
 pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use sitemaps::LISTED_PER_COMMIT;
 
+use std::sync::atomic::AtomicBool;
+
 use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
-use crate::engine::learned::traps::{Reputation, count_admitted, exhausted, reputation};
-use crate::engine::learned::{Deferred, Learning, aliases, defer, take};
+use crate::engine::learned::budgets::{count_admitted, used_up};
+use crate::engine::learned::kinds::Learning;
 use crate::frontier::{
-    Admission, Candidate, Expectation, Limits, Policy, Provenance, QueuedUrl, Scope,
+    Admission, Candidate, HostState, Limits, Policies, Provenance, Purpose, QueuedUrl, Scope,
     SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
 use crate::rows::{Reason, ReasonKind};
 use crate::url::{HostKey, Identity, Url};
+use deferred::Suspicion;
 
 /// Maximum length of a URL's hop path, in letters.
 const MAX_PATH: usize = 50;
@@ -36,6 +40,8 @@ pub(crate) struct Gate {
     pub(crate) limits: Limits,
     pub(crate) policies: SharedPolicies,
     pub(crate) identity: Identity,
+    /// Whether it was said that no more URLs can be deferred.
+    pub(crate) is_full_told: AtomicBool,
 }
 
 /// The source of a URL.
@@ -45,8 +51,6 @@ pub(crate) enum Origin {
     /// A sitemap named by robots.txt, or by an index of its own host, which makes it in scope.
     Manifest,
     Link,
-    /// A link that was deferred; the flag says whether it was queued before that.
-    Deferred(bool),
     /// A redirect to another form of the URL that was visited.
     OtherForm,
 }
@@ -56,23 +60,14 @@ impl Origin {
         match self {
             Self::Seed => Provenance::Given,
             Self::Manifest => Provenance::Named,
-            Self::Link | Self::OtherForm | Self::Deferred(_) => Provenance::Linked,
+            Self::Link | Self::OtherForm => Provenance::Linked,
         }
     }
 
     /// Returns `true` if a URL of this source is admitted although it is known.
     fn may_be_known(self) -> bool {
-        matches!(self, Self::OtherForm | Self::Deferred(true))
+        self == Self::OtherForm
     }
-}
-
-/// What is known against a URL that the settings admit.
-enum Suspicion {
-    None,
-    /// It is queued with a low expectation.
-    Low(Expectation),
-    /// It is not admitted now.
-    Refused(Admission),
 }
 
 impl Gate {
@@ -102,23 +97,37 @@ impl Gate {
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
             return Ok(false);
         };
-        if matches!(origin, Origin::Link | Origin::Deferred(_)) {
+        let mut class = class.max(queued.class());
+        if origin == Origin::Link {
             queued.trail = *trail;
-            match self.suspicion(url, &queued, host, group)? {
-                Suspicion::None => {}
-                Suspicion::Low(expectation) => queued.expectation = expectation,
-                Suspicion::Refused(answer) => {
-                    group.set.count_link(&answer, &queued.url);
-                    return Ok(false);
-                }
+            if let Some((trap, name)) = self.used_up(host, group)? {
+                group.refuse_for(name, (queued.id, &queued.url), queued.via)?;
+                let answer = Admission::Trapped(trap);
+                group.set.count_link(&answer, &queued.url);
+                return Ok(false);
+            }
+            let is_page = queued.purpose == Purpose::Page;
+            match is_page.then(|| self.suspicion(url, &queued, host, group)) {
+                None => {}
+                Some(suspicion) => match suspicion? {
+                    Suspicion::None => {}
+                    Suspicion::Sample(expectation) => {
+                        queued.expectation = expectation;
+                        class = queued.class();
+                    }
+                    Suspicion::Deferred => {
+                        group.see(queued.id);
+                        group.set.count_link(&Admission::Deferred, &queued.url);
+                        return Ok(false);
+                    }
+                },
             }
         }
         group.set.count_link(&answer, &queued.url);
         group.no_longer_refused(queued.id, &queued.url)?;
         if group.see(queued.id) {
-            count_admitted(url, host, &mut group.set)?;
+            count_admitted(host, &mut group.set)?;
         }
-        let class = class.max(queued.class());
         group.set.queue_in(class, queued, host.clone())?;
         Ok(true)
     }
@@ -142,94 +151,24 @@ impl Gate {
             trail: queued.trail,
             from,
             provenance: origin.provenance(),
-            other_form: origin.may_be_known(),
         };
         admit(&candidate, &self.scope, &self.limits, &self.policies.load())
     }
 
-    /// Checks what the URL's host, and URLs like it, are known for. A URL that is refused for that
-    /// is deferred.
-    fn suspicion(
+    /// Returns the budget of a host or its domain that is used up, and its setting.
+    fn used_up(
         &self,
-        url: &Url,
-        queued: &QueuedUrl,
         host: &HostKey,
         group: &mut Group<'_>,
-    ) -> Result<Suspicion, Error> {
-        let policies = self.policies.load();
-        let policy: &Policy = &policies.of(host);
-        let defer = |tag, set: &mut WriteSet| {
-            let deferred = Deferred {
-                queued: queued.clone(),
-                was_queued: false,
-            };
-            defer(&deferred, host, tag, set)
-        };
-        let mut suspicion = Suspicion::None;
-        match reputation(url, host, &policy.traps, &mut group.set)? {
-            Reputation::Usual => {}
-            Reputation::Low => suspicion = Suspicion::Low(Expectation::Low),
-            Reputation::Trapped(trap, tag) => {
-                if let Some(tag) = tag {
-                    defer(tag, &mut group.set)?;
-                }
-                if let Some(name) = exhausted(trap, host, &policy.traps, &mut group.set)? {
-                    group.refuse_for(name, (queued.id, &queued.url), queued.via)?;
-                }
-                return Ok(Suspicion::Refused(Admission::Trapped(trap)));
-            }
-        }
-        if let Some(other) = self.elsewhere(url, queued, host, group)? {
-            defer(aliases::TAG, &mut group.set)?;
-            self.admit(other, Origin::Link, group)?;
-            return Ok(Suspicion::Refused(Admission::Alias));
-        }
-        let learning = self.learning(&policies);
-        if policy.learn.parameters && learning.is_variant(url, queued.id, host, group)? {
-            suspicion = if Learning::suppress(queued, host, group)? {
-                Suspicion::Low(Expectation::Check)
-            } else {
-                Suspicion::Refused(Admission::Variant)
-            };
-        }
-        Ok(suspicion)
-    }
-
-    /// Returns the URL that is visited instead, if its host is an alias of another.
-    fn elsewhere(
-        &self,
-        url: &Url,
-        queued: &QueuedUrl,
-        host: &HostKey,
-        group: &mut Group<'_>,
-    ) -> Result<Option<QueuedUrl>, Error> {
-        let other = aliases::elsewhere(url, queued.id, host, &mut group.set)?;
-        let other = other.filter(|other| self.scope.admits(other));
-        Ok(other.map(|other| QueuedUrl {
-            id: self.identity.id(&other),
-            url: other.into(),
-            validators: None,
-            ..queued.clone()
-        }))
-    }
-
-    /// Re-admits URLs that were deferred for reasons that are gone, unless there is another reason
-    /// now.
-    pub(crate) fn reopen(&self, group: &mut Group<'_>) -> Result<(), Error> {
-        while let Some((host, tag)) = group.set.reopened.pop() {
-            for deferred in take(&host, tag, &mut group.set)? {
-                let Deferred { queued, was_queued } = deferred;
-                // The URL may have been in flight when it was taken from its queue.
-                if !was_queued || group.set.committed_page(queued.id)?.is_none() {
-                    self.admit(queued, Origin::Deferred(was_queued), group)?;
-                }
-            }
-        }
-        Ok(())
+    ) -> Result<Option<(Trap, &'static str)>, Error> {
+        let policy = self.policies.load().of(host);
+        let spent = group.set.known_host(host)?.map(HostState::spent);
+        let of_domain = group.set.spent(host)?;
+        Ok(used_up(spent.unwrap_or_default(), of_domain, &policy.traps))
     }
 
     /// Returns the part of this that learning needs.
-    pub(crate) fn learning<'a>(&'a self, policies: &'a crate::frontier::Policies) -> Learning<'a> {
+    pub(crate) fn learning<'a>(&'a self, policies: &'a Policies) -> Learning<'a> {
         Learning {
             policies,
             identity: &self.identity,
@@ -241,11 +180,13 @@ impl WriteSet {
     /// Counts the admission of a link to a URL.
     pub(crate) fn count_link(&mut self, answer: &Admission, url: &str) {
         self.state.counters.links.add(answer);
-        // What is over a budget is counted by the name of the setting.
+        // What is over a budget was counted by the name of the setting, and what is deferred is by
+        // its kind.
         let is_counted = matches!(
             answer,
             Admission::Admitted(..)
                 | Admission::Known
+                | Admission::Deferred
                 | Admission::Trapped(Trap::HostBudget | Trap::DomainBudget)
         );
         if !is_counted {

@@ -1,39 +1,29 @@
-//! Sweeps queues after a rule was learned: variants of known URLs, and URLs of a host that became
-//! an alias, are removed unvisited and deferred.
+//! Sweeps queues after a kind was closed: URLs that are suspected now are removed unvisited and
+//! deferred.
 
-use super::{Gate, Origin};
+use super::Gate;
+use super::deferred::Suspicion;
 use crate::engine::Error;
-use crate::engine::commit::{Group, WriteSet};
-use crate::engine::learned::{Deferred, Learning, aliases, defer, variants};
+use crate::engine::commit::Group;
 use crate::engine::visit::Analysed;
-use crate::frontier::{Admission, Block, CLASSES, Expectation, Purpose, QueuedUrl};
-use crate::learn::Sweep;
+use crate::frontier::{Admission, Block, CLASSES, Purpose, QueuedUrl};
+use crate::learn::{Expectation, Sweep};
 use crate::store::{Table, keys};
-use crate::url::{self, HostKey, Identity};
+use crate::url::{self, HostKey};
 
 /// Approximate number of queued URLs that are examined per commit.
 const SWEEP: usize = 1_000;
 /// Number of blocks read at once for that.
 const SWEEP_BLOCKS: usize = 32;
 
-/// What becomes of a queued URL.
-enum Swept {
-    /// It stays queued as it is.
-    Stays,
-    /// It stays queued in this form.
-    Waits(QueuedUrl),
-    /// It is removed.
-    Leaves,
-}
-
 impl Gate {
-    /// Removes variants of known URLs from the queues of visited hosts, if something was learned
-    /// since they were queued.
+    /// Removes suspects from the queues of visited hosts, if a kind was closed since they were
+    /// queued.
     pub(crate) fn sweep(&self, visits: &[Analysed], group: &mut Group<'_>) -> Result<(), Error> {
         for visit in visits {
             let host = &visit.fetched.task.host;
             let state = group.set.known_host(host)?;
-            if state.is_some_and(|state| state.learned_rules.sweep.is_some()) {
+            if state.is_some_and(|state| state.suspicions.sweep.is_some()) {
                 self.sweep_host(host, visits, group)?;
             }
         }
@@ -47,11 +37,10 @@ impl Gate {
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         let state = group.set.host(host)?;
-        let Some(mut sweep) = state.learned_rules.sweep else {
+        let Some(mut sweep) = state.suspicions.sweep else {
             return Ok(());
         };
         let state = state.clone();
-        let learned = variants::under_learned_rules(&self.identity, host, &state.learned_rules);
         // These visits are over with this group.
         let places = visits.iter().filter_map(|visit| visit.fetched.task.place);
         let visited: Vec<u64> = places.map(|place| place.sequence).collect();
@@ -74,15 +63,24 @@ impl Gate {
                 let gone = state.gone(class, last);
                 let waiting = block.waiting(last, gone);
                 let waiting = waiting.filter(|(sequence, ..)| {
-                    // Everything behind was admitted under what was learned.
+                    // Everything behind was admitted by what is known now.
                     *sequence <= sweep.until && !visited.contains(sequence)
                 });
                 let mut is_changed = false;
                 for (_, place, queued) in waiting {
-                    match self.sweep_url(queued, host, learned.as_ref(), group)? {
-                        Swept::Stays => continue,
-                        Swept::Leaves => swept.remove(place),
-                        Swept::Waits(queued) => swept.replace(place, queued),
+                    match self.sweep_url(&queued, host, group)? {
+                        Suspicion::None => continue,
+                        Suspicion::Deferred => swept.remove(place),
+                        // It keeps its place, because it may be in flight.
+                        Suspicion::Sample(expectation) => {
+                            swept.replace(
+                                place,
+                                QueuedUrl {
+                                    expectation,
+                                    ..queued
+                                },
+                            );
+                        }
                     }
                     is_changed = true;
                 }
@@ -104,65 +102,40 @@ impl Gate {
                 };
             }
         }
-        let learned_rules = &mut group.set.host(host)?.learned_rules;
-        learned_rules.sweep = (sweep.class < CLASSES).then_some(sweep);
+        let suspicions = &mut group.set.host(host)?.suspicions;
+        suspicions.sweep = (sweep.class < CLASSES).then_some(sweep);
         group.set.receipt.reread = Some(host.clone());
         group.set.end_receipt();
         Ok(())
     }
 
-    /// Decides what becomes of a queued URL, by what was learned since it was queued.
+    /// Decides what becomes of a queued URL; the caller rewrites its block.
     fn sweep_url(
         &self,
-        queued: QueuedUrl,
+        queued: &QueuedUrl,
         host: &HostKey,
-        learned: Option<&(Identity, u32)>,
         group: &mut Group<'_>,
-    ) -> Result<Swept, Error> {
+    ) -> Result<Suspicion, Error> {
+        let is_new = matches!(
+            queued.expectation,
+            Expectation::Usual | Expectation::Doubtful { .. }
+        );
         let is_given = queued.via.is_none() || queued.revisit || queued.purpose != Purpose::Page;
-        let Some(url) = url::parse(&queued.url).ok().filter(|_| !is_given) else {
-            return Ok(Swept::Stays);
+        if !is_new || is_given || queued.attempts > 0 {
+            return Ok(Suspicion::None);
+        }
+        let Ok(url) = url::parse(&queued.url) else {
+            return Ok(Suspicion::None);
         };
-        if let Some(other) = self.elsewhere(&url, &queued, host, group)? {
-            group.set.count_link(&Admission::Alias, &queued.url);
-            take_from_queue(queued, host, aliases::TAG, &mut group.set)?;
-            self.admit(other, Origin::Link, group)?;
-            return Ok(Swept::Leaves);
+        let suspicion = self.defer(&url, queued, (host, true), group)?;
+        if matches!(suspicion, Suspicion::Deferred) {
+            let state = group.set.host(host)?;
+            state.queued = state.queued.saturating_sub(1);
+            state.suspicions.swept = true;
+            let counters = &mut group.set.state.counters;
+            counters.queued = counters.queued.saturating_sub(1);
+            group.set.count_link(&Admission::Deferred, &queued.url);
         }
-        let Some((identity, generation)) = learned else {
-            return Ok(Swept::Stays);
-        };
-        if !Learning::is_known_form(identity.id(&url), *generation, queued.id, group) {
-            return Ok(Swept::Stays);
-        }
-        if group.set.host(host)?.learned_rules.suppress() {
-            // The URL of which it is a variant is queued before it, or was visited.
-            let expectation = Expectation::Check;
-            return Ok(Swept::Waits(QueuedUrl {
-                expectation,
-                ..queued
-            }));
-        }
-        group.set.count_link(&Admission::Variant, &queued.url);
-        take_from_queue(queued, host, variants::tag(*generation), &mut group.set)?;
-        Ok(Swept::Leaves)
+        Ok(suspicion)
     }
-}
-
-/// Defers a URL that was queued; the caller rewrites its block.
-fn take_from_queue(
-    queued: QueuedUrl,
-    host: &HostKey,
-    tag: [u8; 8],
-    set: &mut WriteSet,
-) -> Result<(), Error> {
-    let state = set.host(host)?;
-    state.queued = state.queued.saturating_sub(1);
-    state.learned_rules.swept = true;
-    set.state.counters.queued = set.state.counters.queued.saturating_sub(1);
-    let deferred = Deferred {
-        queued,
-        was_queued: true,
-    };
-    defer(&deferred, host, tag, set)
 }

@@ -1,6 +1,7 @@
 //! Pages after their first visit: their records, when they are revisited, which page succeeds a
 //! lost original, what expires, and what a user requeues.
 
+pub(crate) mod early;
 mod expiry;
 mod kept;
 mod membership;

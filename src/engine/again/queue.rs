@@ -3,7 +3,7 @@
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
 use crate::frontier::{Purpose, QueuedUrl};
-use crate::rows::Fate;
+use crate::rows::{Fate, PageRecord};
 use crate::url::{self, HostKey, UrlId};
 
 /// Rows read and queued in one commit.
@@ -20,9 +20,19 @@ pub(super) enum Asking {
 
 /// Queues a page to be visited again.
 pub(super) fn queue_revisit(id: UrlId, asking: Asking, set: &mut WriteSet) -> Result<(), Error> {
-    let Some(page) = set.committed_page(id)? else {
-        return Ok(());
-    };
+    match set.committed_page(id)? {
+        Some(page) => queue_page(id, page, asking, set),
+        None => Ok(()),
+    }
+}
+
+/// Queues a page with this record to be visited again.
+pub(super) fn queue_page(
+    id: UrlId,
+    page: PageRecord,
+    asking: Asking,
+    set: &mut WriteSet,
+) -> Result<(), Error> {
     let Ok(url) = url::parse(&page.url) else {
         return Ok(());
     };

@@ -1,5 +1,5 @@
-//! Requeues failed URLs on a user's request: URLs that were given up, by failure class, and hosts
-//! that are parked for such failures.
+//! Requeues URLs on a user's request: URLs that were given up, by failure class, hosts that are
+//! parked for such failures, and URLs that are deferred.
 //!
 //! The rows are examined some at a time, outside the committer. Each part is committed by itself:
 //! by the committer if a crawl runs, else by the command. What no longer applies when a part is
@@ -11,10 +11,13 @@ use std::sync::Arc;
 use crate::engine::clock::Clock;
 use crate::engine::commit::{WriteSet, left_out_by};
 use crate::engine::error::Error;
+use crate::engine::learned::budgets::count_admitted;
+use crate::engine::learned::deferred::{self, Deferred};
 use crate::engine::open::{DataDirectory, open_store};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::fetch::FailureClass;
 use crate::frontier::{HostState, Policies, QueuedUrl, Trouble};
+use crate::learn::Expectation;
 use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord};
 use crate::store::{Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, HostMap, UrlId};
@@ -22,7 +25,11 @@ use crate::url::{self, HostKey, HostMap, UrlId};
 /// Number of rows read per part.
 const ROWS: usize = 2_000;
 
-/// Returns the failure classes for which a URL may be given up.
+/// The class of deferred URLs, which were never tried.
+const TRAP: &str = "trap";
+
+/// Returns the classes of URLs that can be requeued: the failures for which a URL may be given up,
+/// and the deferred.
 pub fn retry_classes() -> impl Iterator<Item = &'static str> {
     let others = [
         FailureClass::Guard,
@@ -31,7 +38,8 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
         FailureClass::Internal,
     ];
     let troubles = Trouble::ALL.iter().map(|it| it.name());
-    troubles.chain(others.into_iter().map(FailureClass::name))
+    let failures = troubles.chain(others.into_iter().map(FailureClass::name));
+    failures.chain([TRAP])
 }
 
 /// Requeues failed URLs. No crawl may be running.
@@ -65,6 +73,7 @@ pub(crate) fn find(
         filter: filter.clone(),
         pages: Vec::new(),
         hosts: Vec::new(),
+        deferred: Vec::new(),
         next: None,
         reply: None,
     };
@@ -98,8 +107,21 @@ pub(crate) fn find(
             }
             found.next = match rows.last() {
                 Some((last, _)) if rows.len() == ROWS => Some(RetryCursor::Hosts(behind(last))),
+                _ if filter.has_class(TRAP) => Some(RetryCursor::Deferred(Vec::new())),
                 _ => None,
             };
+        }
+        RetryCursor::Deferred(from) => {
+            let rows = store.range(Table::Deferred, &[], &from, ROWS)?;
+            if let Some((last, _)) = rows.last().filter(|_| rows.len() == ROWS) {
+                found.next = Some(RetryCursor::Deferred(behind(last)));
+            }
+            let is_meant = |key: &[u8]| {
+                let host = keys::parse_deferred(key).and_then(|it| HostKey::parse(it.0));
+                host.is_some_and(|host| filter.has_host(&host))
+            };
+            let keys = rows.into_iter().map(|(key, _)| key);
+            found.deferred.extend(keys.filter(|key| is_meant(key)));
         }
     }
     Ok(found)
@@ -153,6 +175,11 @@ impl PutBack {
         for id in &self.pages {
             if let Some(class) = self.requeue(*id, &mut done, set)? {
                 *done.urls.entry(class).or_default() += 1;
+            }
+        }
+        for key in &self.deferred {
+            if take_back(key, set)? {
+                *done.urls.entry(TRAP.to_owned()).or_default() += 1;
             }
         }
         for host in &self.hosts {
@@ -236,6 +263,35 @@ impl PutBack {
         set.end_receipt();
         Ok(done)
     }
+}
+
+/// Queues a deferred URL. Returns `false` if it is not deferred any more, or was visited.
+fn take_back(key: &[u8], set: &mut WriteSet) -> Result<bool, Error> {
+    let Some((host, kind, shelf)) = keys::parse_deferred(key) else {
+        return Ok(false);
+    };
+    let Some(host) = HostKey::parse(host) else {
+        return Ok(false);
+    };
+    let rows = set.deferred_rows(key, key, 1)?;
+    let Some((key, row)) = rows.into_iter().next() else {
+        return Ok(false);
+    };
+    let deferred: Deferred = decode(Table::Deferred, &row)?;
+    set.remove_deferred(key)?;
+    deferred::leave(&host, kind, shelf, set)?;
+    if deferred.was_queued && set.is_answered(deferred.queued.id)? {
+        return Ok(false);
+    }
+    if !deferred.was_queued {
+        count_admitted(&host, set)?;
+    }
+    let queued = QueuedUrl {
+        expectation: Expectation::Returned,
+        ..deferred.queued
+    };
+    set.queue(queued, host)?;
+    Ok(true)
 }
 
 fn no_longer_failed(counters: &mut Counters, class: &str) {

@@ -36,7 +36,8 @@ use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope};
 use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, DiskState, deferred_urls};
-use crate::store::{Durability, Store, Table, for_each};
+use crate::store::{Durability, Store, Table, for_each, keys};
+use crate::url::HostKey;
 
 /// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
 const MAX_GROUP: usize = 16;
@@ -196,7 +197,7 @@ impl Committer {
             for visit in visits {
                 judge.visit(visit, group)?;
             }
-            Ok(())
+            judge.gate.take_up_after(visits, group)
         })
     }
 
@@ -414,6 +415,21 @@ impl Committer {
         Ok(receipts)
     }
 
+    /// Takes up the deferred URLs of an earlier run: those that come back, those that settings have
+    /// changed for, and samples where nothing else waits.
+    pub(crate) fn take_up_deferred(&mut self, now: Moment) -> Result<(), Error> {
+        let mut from = Vec::new();
+        while let Some(name) = deferred_host(&*self.store, &from)? {
+            from = [name.as_bytes(), &[1]].concat();
+            if let Some(host) = HostKey::parse(&name) {
+                let set =
+                    self.collect(now, |judge, group| judge.gate.take_up_again(&host, group))?;
+                self.write(set)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Changes the settings.
     fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
         let mut scope = Scope::new(settings.scope);
@@ -470,6 +486,13 @@ impl Committer {
             self.store.reclaim(Table::Queue);
         }
     }
+}
+
+/// Returns the first host with deferred URLs whose key is not below `from`.
+fn deferred_host(store: &dyn Store, from: &[u8]) -> Result<Option<String>, Error> {
+    let rows = store.range(Table::Deferred, &[], from, 1)?;
+    let first = rows.first().and_then(|(key, _)| keys::parse_deferred(key));
+    Ok(first.map(|(host, ..)| host.to_owned()))
 }
 
 /// Returns the time at which the last of the visits ended.

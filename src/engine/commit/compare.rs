@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
-use super::group::Group;
-use crate::dedup::{Fingerprints, Ineligible, Repeat, Rules, Similarity, Tier, Verdict};
+use super::group::{Committed, Group};
+use crate::dedup::own::OwnLines;
+use crate::dedup::{
+    Fingerprints, Found, Ineligible, Originals, Profile, Repeat, Rules, Similarity, Tier, Verdict,
+};
 use crate::engine::Error;
 use crate::engine::learned::{own, refusals};
 use crate::engine::visit::{Analysed, Findings, Judged, Own};
@@ -20,14 +23,8 @@ pub(super) fn compare<'a>(
     group: &mut Group<'_>,
 ) -> Result<Judged<'a>, Error> {
     let mut judged = Judged {
-        analysed,
-        verdict: Verdict::Ineligible(Ineligible::Status),
-        same_payload: None,
-        keep: None,
-        body: None,
         previous: previous(&analysed.fetched.task.queued, group)?,
-        must_be_whole: false,
-        own: Own::default(),
+        ..not_judged(analysed)
     };
     let Outcome::Exchange(_) = &analysed.fetched.outcome else {
         return Ok(judged);
@@ -43,10 +40,15 @@ pub(super) fn compare<'a>(
     judged.verdict = match eligible(analysed, rules) {
         Err(reason) => Verdict::Ineligible(reason),
         Ok(fingerprints) => {
-            let verdict = verdict(&judged, fingerprints, rules, group)?;
-            refusals::unless_repeated(verdict, &judged, rules, group)?
+            let found = verdict(&judged, fingerprints, rules, group)?;
+            judged.like = found.like;
+            refusals::unless_repeated(found.verdict, &judged, rules, group)?
         }
     };
+    if judged.verdict != Verdict::Unique {
+        judged.like = None;
+    }
+    judged.own.novelty = own::novelty_by_verdict(&judged);
     own::take_in(&judged, group)?;
     let same = group.find_payload(&analysed.payload)?;
     judged.same_payload = same.filter(|stored| group.is_archived(stored));
@@ -59,6 +61,21 @@ pub(super) fn compare<'a>(
         _ => None,
     };
     Ok(judged)
+}
+
+/// Returns a visit that was compared with nothing.
+pub(super) fn not_judged(analysed: &Analysed) -> Judged<'_> {
+    Judged {
+        analysed,
+        verdict: Verdict::Ineligible(Ineligible::Status),
+        same_payload: None,
+        keep: None,
+        body: None,
+        like: None,
+        previous: None,
+        must_be_whole: false,
+        own: Own::default(),
+    }
 }
 
 /// Returns the record of a page that is revisited.
@@ -87,22 +104,31 @@ fn eligible<'a>(analysed: &'a Analysed, rules: &Rules) -> Result<&'a Fingerprint
     Ok(fingerprints)
 }
 
-/// Returns the verdict on a page that can be an original or a duplicate.
+/// Returns the verdict on a page that can be an original or a duplicate, and what it resembles.
 fn verdict(
     judged: &Judged<'_>,
     fingerprints: &Fingerprints,
     rules: &Rules,
     group: &Group<'_>,
-) -> Result<Verdict, Error> {
+) -> Result<Found, Error> {
     if let Some(repeat) = unchanged(judged, group)? {
-        return Ok(Verdict::Unchanged(repeat));
+        return Ok(Found {
+            verdict: Verdict::Unchanged(repeat),
+            like: None,
+        });
     }
     let queued = &judged.analysed.fetched.task.queued;
-    let verdict = group.judge(queued.id, &queued.url, fingerprints, rules)?;
+    let own = own_of(judged);
+    let found = group.judge((queued.id, &queued.url), fingerprints, own, rules)?;
     let Some(before) = judged.previous.as_deref().and_then(PageRecord::duplicate) else {
-        return Ok(verdict);
+        return Ok(found);
     };
-    with_hysteresis(verdict, before, (&queued.url, fingerprints), rules, group)
+    with_hysteresis(found, before, judged, fingerprints, rules, group)
+}
+
+/// Returns what of a page may be its own.
+fn own_of<'a>(judged: &'a Judged<'_>) -> Option<&'a OwnLines> {
+    judged.own.lines.as_ref()
 }
 
 /// Returns what the page repeats if it is unchanged since its last visit: itself as an original, or
@@ -125,10 +151,36 @@ fn unchanged(judged: &Judged<'_>, group: &Group<'_>) -> Result<Option<Repeat>, E
                 .revisit
                 .is_some_and(|it| it.mark == analysed.mark()) =>
         {
-            still_repeated(duplicate, group)
+            let repeat = still_repeated(duplicate, group)?;
+            match repeat {
+                Some(repeat) if is_still_borne_out(&repeat, judged, own, group)? => {
+                    Ok(Some(repeat))
+                }
+                _ => Ok(None),
+            }
         }
         _ => Ok(None),
     }
+}
+
+/// Returns whether the own parts of a page and of its original still bear out that they are one, by
+/// what is known of the template of their sites by now.
+fn is_still_borne_out(
+    repeat: &Repeat,
+    judged: &Judged<'_>,
+    fingerprints: &Fingerprints,
+    group: &Group<'_>,
+) -> Result<bool, Error> {
+    if repeat.tier == Tier::Raw {
+        return Ok(true);
+    }
+    let mut originals = Committed {
+        group,
+        url: &judged.analysed.fetched.task.queued.url,
+        own: own_of(judged),
+    };
+    let own = originals.compare_own(&repeat.original, repeat.similarity.share())?;
+    Ok(fingerprints.is_borne_out_by(repeat.tier, own, &repeat.original.fingerprints))
 }
 
 /// Returns the verdict on a page that the server says is unchanged (304), or `None` if what it was
@@ -174,31 +226,51 @@ fn still_repeated(duplicate: &Duplicate, group: &Group<'_>) -> Result<Option<Rep
 /// Returns the verdict on a duplicate that has changed: it leaves its cluster only if it clearly is
 /// another page now, or exactly one that is stored.
 fn with_hysteresis(
-    verdict: Verdict,
+    found: Found,
     before: &Duplicate,
-    (url, fingerprints): (&str, &Fingerprints),
+    judged: &Judged<'_>,
+    fingerprints: &Fingerprints,
     rules: &Rules,
     group: &Group<'_>,
-) -> Result<Verdict, Error> {
-    let is_better = verdict
-        .repeats()
+) -> Result<Found, Error> {
+    let is_better = (found.verdict.repeats())
         .is_some_and(|repeat| repeat.tier != Tier::Near || repeat.original.id == before.of);
     if is_better {
-        return Ok(verdict);
+        return Ok(found);
     }
     let Some(original) = group.document(before.of)? else {
-        return Ok(verdict);
+        return Ok(found);
     };
-    let rule = rules.of(url).and(&rules.of(&original.url));
-    match fingerprints.stays_near(&original.fingerprints, &rule) {
-        Some(found) if group.is_live_original(&original)? => Ok(Verdict::Duplicate(Repeat {
-            original,
-            tier: Tier::Near,
-            distance: found.distance,
-            similarity: Similarity::of(found.similarity),
-        })),
-        _ => Ok(verdict),
-    }
+    let queued = &judged.analysed.fetched.task.queued;
+    let rule = rules.of(&queued.url).and(&rules.of(&original.url));
+    let others = &original.fingerprints;
+    let Some(near) = fingerprints.stays_near(others, &rule) else {
+        return Ok(found);
+    };
+    let mut originals = Committed {
+        group,
+        url: &queued.url,
+        own: own_of(judged),
+    };
+    let stays = !fingerprints.are_one_series(queued.id, others, original.url_id)
+        && originals.is_live(&original)?
+        && fingerprints.is_borne_out_by(
+            Tier::Near,
+            originals.compare_own(&original, near.similarity)?,
+            others,
+        );
+    Ok(match stays {
+        true => Found {
+            verdict: Verdict::Duplicate(Repeat {
+                original,
+                tier: Tier::Near,
+                distance: near.distance,
+                similarity: Similarity::of(near.similarity),
+            }),
+            like: None,
+        },
+        false => found,
+    })
 }
 
 /// Whether the cluster may store another body, by the `stored_members` of both rules; `None` if
@@ -210,6 +282,9 @@ fn has_room(
     rules: &Rules,
     group: &mut Group<'_>,
 ) -> Result<Option<bool>, Error> {
+    if rules.profile() == Profile::Archive {
+        return Ok(Some(is_new));
+    }
     let own = rules.of(&analysed.fetched.task.queued.url);
     let Some(most) = own.and(&rules.of(&repeat.original.url)).stored_members else {
         return Ok(None);
@@ -226,5 +301,7 @@ fn has_room(
     Ok(Some(has_room))
 }
 
+#[cfg(test)]
+mod siblings;
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,12 @@ use std::sync::Arc;
 
 use super::lookups::Lookups;
 use super::write_set::WriteSet;
-use crate::dedup::own::{Lines, OwnLines};
-use crate::dedup::{Document, DocumentId, Fingerprints, Query, Rules, Verdict};
+use crate::dedup::own::{
+    Lines, OwnComparison, OwnLines, compare_hosts_within, compare_strictly_within, compare_within,
+};
+use crate::dedup::{
+    Document, DocumentId, Fingerprints, Found, Originals, Query, Rules, SHORT_ACROSS,
+};
 use crate::engine::Error;
 use crate::engine::learned::own_lines::{SiteTemplate, own_lines};
 use crate::engine::learned::template::SiteName;
@@ -81,14 +85,14 @@ impl<'a> Group<'a> {
         Ok(Some(own_lines(&lines, &site, &template, true)))
     }
 
-    /// Returns the verdict of the index on a page, by its rule. Only live originals count.
+    /// Returns what the index finds about a page, by its rule. Only live originals count.
     pub(crate) fn judge(
         &self,
-        page: UrlId,
-        url: &str,
+        (page, url): (UrlId, &str),
         fingerprints: &Fingerprints,
+        own: Option<&OwnLines>,
         rules: &Rules,
-    ) -> Result<Verdict, Error> {
+    ) -> Result<Found, Error> {
         let asked = Query {
             page,
             url,
@@ -97,8 +101,12 @@ impl<'a> Group<'a> {
             pending: &self.set.documents,
             rules,
         };
-        let is_original = |original: &Document| self.is_live_original(original);
-        self.lookups.index.judge(&asked, is_original)
+        let originals = Committed {
+            group: self,
+            url,
+            own,
+        };
+        self.lookups.index.judge(&asked, originals)
     }
 
     /// Returns the document whose stored payload has this digest.
@@ -153,4 +161,66 @@ impl<'a> Group<'a> {
         }
         withdrawn
     }
+}
+
+/// The originals of a crawl, for one page that is compared with them.
+pub(crate) struct Committed<'a, 'g> {
+    pub(crate) group: &'a Group<'g>,
+    /// The page's URL.
+    pub(crate) url: &'a str,
+    /// What of the page may be its own, if it is known.
+    pub(crate) own: Option<&'a OwnLines>,
+}
+
+impl Originals<Error> for Committed<'_, '_> {
+    fn is_live(&mut self, document: &Document) -> Result<bool, Error> {
+        self.group.is_live_original(document)
+    }
+
+    fn compare_own(
+        &mut self,
+        document: &Document,
+        similarity: f64,
+    ) -> Result<OwnComparison, Error> {
+        let Some(own) = self.own else {
+            return Ok(OwnComparison::Unknown);
+        };
+        let Some(other) = self.group.own_lines(document)? else {
+            return Ok(OwnComparison::Unknown);
+        };
+        let is_one_site = own.site == other.site;
+        let is_short = own.words().min(other.words()) < SHORT_ACROSS;
+        let have_two = matches!((own.headline, other.headline), (Some(a), Some(b)) if a != b);
+        if !is_one_site && is_short && have_two {
+            return Ok(OwnComparison::Differ);
+        }
+        let similarity = similarity as f32;
+        let are_settled = own.is_settled && other.is_settled;
+        let is_same_text = similarity >= 1.0 && !have_one_host(self.url, &document.url);
+        Ok(match is_one_site {
+            // Many pages of both are known.
+            false if are_settled && have_one_path(self.url, &document.url) => {
+                compare_strictly_within(own, &other, similarity)
+            }
+            true if !are_settled && is_same_text => compare_hosts_within(own, &other, similarity),
+            _ => compare_within(own, &other, similarity),
+        })
+    }
+}
+
+/// Whether two sites have pages under one path, such as the same shop in two countries. Every site
+/// has a home page.
+fn have_one_path(one: &str, other: &str) -> bool {
+    let place = |text: &str| {
+        let url = url::parse(text).ok()?;
+        let place = (url.path().to_owned(), url.query().map(str::to_owned));
+        (place.0.len() > 1).then_some(place)
+    };
+    let one = place(one);
+    one.is_some() && one == place(other)
+}
+
+fn have_one_host(one: &str, other: &str) -> bool {
+    let host = |text: &str| Some(url::parse(text).ok()?.host_str()?.to_owned());
+    host(one) == host(other)
 }

@@ -7,10 +7,11 @@
 use std::time::Duration;
 
 use super::bodies::Bodies;
-use super::compare::compare;
+use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
 use super::group::Group;
-use super::lines::{log_line, page_line};
+use super::likeness;
+use super::lines::{log_line, page_group, page_line};
 use super::losses;
 use super::records::{self, Records};
 use super::write_set::WriteSet;
@@ -18,13 +19,14 @@ use crate::archive::StorePolicy;
 use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
 use crate::engine::Error;
 use crate::engine::admission::Gate;
-use crate::engine::again::{Expiry, Revisits, validators, write_page_record};
+use crate::engine::again::{Expiry, Revisits, early, validators, write_page_record};
+use crate::engine::learned::budgets::count_spent;
 use crate::engine::learned::own;
-use crate::engine::learned::traps::count_spent;
 use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
+use crate::journal::PageLine;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 
 /// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
@@ -62,6 +64,14 @@ impl Judge<'_> {
     pub(crate) fn visit(&self, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
         #[cfg(test)]
         poison::meet(analysed);
+        if was_visited_meanwhile(analysed, group)? {
+            return acknowledge(
+                &not_judged(analysed),
+                VisitEffects::default(),
+                End::Done,
+                group,
+            );
+        }
         let mut judged = compare(analysed, self.rules, group)?;
         self.bodies.settle(&mut judged, self.keep, group)?;
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
@@ -91,9 +101,10 @@ impl Judge<'_> {
             }
             Outcome::Exchange(exchange) => {
                 document = self.archive(judged, exchange, &mut effects, group);
-                let is_elsewhere = self.gate.follow(judged, exchange, group)?;
+                let said = self.said_something(judged, group)?;
+                let is_elsewhere = self.gate.follow(judged, exchange, said, group)?;
                 if judged.previous.is_none() {
-                    self.learn(judged, document, group)?;
+                    self.learn(judged, said, group)?;
                 }
                 if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
                     line.verdict = VisitVerdict::Sitemap;
@@ -105,12 +116,18 @@ impl Judge<'_> {
         if let Some(fate) = fate {
             losses::note(judged, &effects.places, self.gate, group)?;
             if matches!(fate, Fate::Answered { .. }) {
-                effects.page_line = Some(page_line(judged, &self.gate.identity));
+                let likeness = likeness::file(judged, document, self.rules.profile(), group)?;
+                effects.page_line = Some(PageLine {
+                    group: likeness.map(page_group),
+                    ..page_line(judged, &self.gate.identity)
+                });
             }
             self.expiry.see_original(judged, &mut group.set)?;
             let record = record(judged, fate);
             let (revisits, identity) = (self.revisits, &self.gate.identity);
             write_page_record(judged, record, document, revisits, identity, &mut group.set)?;
+            early::note(judged, group)?;
+            early::judge_again(judged, group)?;
             effects.page = Some(judged.analysed.fetched.task.queued.id);
         }
         effects.line = Some(line);
@@ -140,17 +157,28 @@ impl Judge<'_> {
         Some(id)
     }
 
-    /// Learns from a page's first response, and re-admits deferred URLs.
+    /// Returns whether a first visit said something of its own; `None` if that is not known.
+    fn said_something(
+        &self,
+        judged: &Judged<'_>,
+        group: &mut Group<'_>,
+    ) -> Result<Option<bool>, Error> {
+        if judged.previous.is_some() {
+            return Ok(None);
+        }
+        let policies = self.gate.policies.load();
+        self.gate.learning(&policies).said_something(judged, group)
+    }
+
+    /// Learns from a page's first response.
     fn learn(
         &self,
         judged: &Judged<'_>,
-        document: Option<DocumentId>,
+        said: Option<bool>,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         let policies = self.gate.policies.load();
-        let learning = self.gate.learning(&policies);
-        learning.take_in(judged, document, group)?;
-        self.gate.reopen(group)
+        self.gate.learning(&policies).take_in(judged, said, group)
     }
 
     /// Judges a robots.txt, which updates its host's state and names sitemaps.
@@ -226,6 +254,16 @@ fn keep_body(judged: &Judged<'_>, records: &Records, set: &mut WriteSet) {
     {
         set.unkept.push(id);
     }
+}
+
+/// Returns `true` if a URL was in flight when it was deferred, and came back before that visit was
+/// committed: it has its record already, and the second answer changes nothing.
+fn was_visited_meanwhile(analysed: &Analysed, group: &mut Group<'_>) -> Result<bool, Error> {
+    let task = &analysed.fetched.task;
+    let is_first = !task.queued.revisit && task.queued.purpose == Purpose::Page;
+    let known = group.set.known_host(&task.host)?;
+    let was_swept = known.is_some_and(|state| state.suspicions.swept);
+    Ok(is_first && was_swept && group.set.is_answered(task.queued.id)?)
 }
 
 /// Queues a URL again; its record says what failed.

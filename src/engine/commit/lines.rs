@@ -3,8 +3,8 @@
 use crate::dedup::{Ineligible, Tier, Verdict};
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Outcome;
-use crate::journal::{Digests, LogLine, PageLine};
-use crate::rows::Fate;
+use crate::journal::{Digests, LogLine, PageGroup, PageLine, RecordPlace};
+use crate::rows::{Fate, Likeness};
 use crate::url::{Identity, Url};
 
 /// Returns the line of a visit; the page on which its URL was found is added later.
@@ -103,9 +103,29 @@ pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
             .map(|bits| format!("{bits:016x}")),
         distance: repeat.map(|repeat| repeat.distance),
         similarity: repeat.map(|repeat| repeat.similarity),
+        group: None,
+        supersedes: supersedes(judged),
         record: None,
         text: None,
     }
+}
+
+/// Returns how a page's line tells of its group.
+pub(super) fn page_group(likeness: Likeness) -> PageGroup {
+    PageGroup {
+        url: likeness.url,
+        tier: Tier::Near,
+        similarity: likeness.similarity,
+        digits_only: likeness.is_in_digits,
+    }
+}
+
+/// Returns the record of the visit that called a page a duplicate, if it is one of its own now.
+fn supersedes(judged: &Judged<'_>) -> Option<RecordPlace> {
+    let previous = judged.previous.as_deref()?;
+    previous.duplicate()?;
+    let (kind, location) = previous.record.as_ref()?;
+    (judged.verdict == Verdict::Unique).then(|| RecordPlace::of(*kind, location))
 }
 
 /// Returns the canonical form of a URL, if it differs from the URL as requested.

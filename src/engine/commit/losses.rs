@@ -182,7 +182,6 @@ fn refusal(judged: &Judged<'_>, target: &Url, gate: &Gate) -> &'static str {
         trail: Trail::default(),
         from: None,
         provenance: Provenance::Linked,
-        other_form: false,
     };
     match admit(&candidate, &gate.scope, &gate.limits, &gate.policies.load()) {
         Admission::Admitted(..) => "not fetched",

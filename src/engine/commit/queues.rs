@@ -54,8 +54,8 @@ impl WriteSet {
     /// Removes a URL from its host's queue.
     pub(crate) fn leave_queue(&mut self, host: &HostKey, place: Place) -> Result<(), Error> {
         let key = keys::queue(host.as_str(), place.class, place.block.last);
-        // A variant may have been removed from the queue while it was being visited.
-        let removed = if self.host(host)?.learned_rules.swept {
+        // A suspect may have been removed from the queue while it was being visited.
+        let removed = if self.host(host)?.suspicions.swept {
             self.removed_of(&key, place.block.last)?
         } else {
             0

@@ -20,8 +20,10 @@ use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
 use crate::learn::{Change, Spent};
-use crate::rows::{CrawlState, Delta, DiskState, LostSeed, PAGES, PageRecord, Reason, RefusedUrl};
-use crate::store::{Batch, Row, Store, Table, decode, encode, for_each, keys};
+use crate::rows::{
+    CrawlState, Delta, DiskState, Fate, LostSeed, PAGES, PageRecord, Reason, RefusedUrl,
+};
+use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, UrlId};
 
 /// The changes of a group.
@@ -58,8 +60,6 @@ pub(crate) struct WriteSet {
     /// Blocks of queues from which URLs are removed unvisited, by key, with all URLs removed so
     /// far.
     pub(crate) swept: BTreeMap<Vec<u8>, u64>,
-    /// Hosts at which deferred URLs may be re-admitted, with the tags of these URLs.
-    pub(crate) reopened: Vec<(HostKey, [u8; 8])>,
     /// What the group's pages change in the templates of their sites.
     pub(crate) templates: BTreeMap<SiteName, Change>,
     /// Lines of the originals that the group adds.
@@ -81,6 +81,12 @@ pub(crate) struct WriteSet {
     domain_places: HashMap<Site, usize>,
     /// Rows of `Learned` as read and as they will be; `None` if there is none.
     learned: BTreeMap<Vec<u8>, LearnedRow>,
+    /// Rows of `Groups` as they will be; `None` for one that is removed.
+    groups: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Rows of deferred URLs as they will be; `None` for those that are removed.
+    pub(super) deferred: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Number of deferred URLs as committed and as it will be, once it was needed.
+    pub(super) deferred_count: Option<(u64, u64)>,
     /// URLs and hosts that were parked before.
     parked: Parked,
     /// Number of hosts that had no row.
@@ -177,7 +183,6 @@ impl WriteSet {
             receipt: Receipt::default(),
             receipts: Vec::new(),
             swept: BTreeMap::new(),
-            reopened: Vec::new(),
             templates: BTreeMap::new(),
             parts: BTreeMap::new(),
             soonest_revisit: None,
@@ -192,6 +197,9 @@ impl WriteSet {
             domains: Vec::new(),
             domain_places: HashMap::new(),
             learned: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            deferred: BTreeMap::new(),
+            deferred_count: None,
             parked: Parked::default(),
             new_hosts: 0,
         }
@@ -337,6 +345,25 @@ impl WriteSet {
         Ok(PAGES.get(&*self.store, page.as_bytes())?)
     }
 
+    /// Returns `true` if a page was visited and answered, by an earlier commit or by this group.
+    pub(crate) fn is_answered(&self, page: UrlId) -> Result<bool, Error> {
+        let is_answered = |page: &PageRecord| matches!(page.fate, Fate::Answered { .. });
+        Ok(match self.pages.get(&page) {
+            Some(row) => is_answered(&row.record),
+            None => self
+                .committed_page(page)?
+                .is_some_and(|it| is_answered(&it)),
+        })
+    }
+
+    /// Returns the URL of a visited page, and the page on which that was found.
+    pub(crate) fn found_on(&self, page: UrlId) -> Result<Option<(String, Option<UrlId>)>, Error> {
+        Ok(match self.pages.get(&page) {
+            Some(row) => Some((row.record.url.clone(), row.record.via)),
+            None => self.committed_page(page)?.map(|it| (it.url, it.via)),
+        })
+    }
+
     /// Returns the record of a page, to be changed; `None` if the page has none.
     pub(crate) fn page(&mut self, page: UrlId) -> Result<Option<&mut PageRecord>, Error> {
         if !self.pages.contains_key(&page) {
@@ -388,32 +415,36 @@ impl WriteSet {
         self.set_learned(key, Some(row));
     }
 
-    /// Removes a row of `Learned`.
-    pub(crate) fn unlearn(&mut self, key: Vec<u8>) {
-        self.set_learned(key, None);
-    }
-
     fn set_learned(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
         let is_changed = true;
         self.learned.insert(key, LearnedRow { row, is_changed });
     }
 
-    /// Returns the rows of `Learned` under a prefix, in key order. For prefixes with a bounded
-    /// number of rows.
-    pub(crate) fn learned_rows(&self, prefix: &[u8]) -> Result<Vec<Row>, Error> {
-        let mut rows = BTreeMap::new();
-        for_each(&*self.store, Table::Learned, prefix, &mut |key, row| {
-            rows.insert(key.to_vec(), row.to_vec());
-            Ok(())
-        })?;
-        let changed = self.learned.range(prefix.to_vec()..);
-        for (key, learned) in changed.take_while(|(key, _)| key.starts_with(prefix)) {
-            match &learned.row {
-                Some(row) => rows.insert(key.clone(), row.clone()),
-                None => rows.remove(key),
-            };
+    /// Returns a row of `Groups`.
+    pub(crate) fn grouped(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        match self.groups.get(key) {
+            Some(row) => Ok(row.clone()),
+            None => Ok(self.store.get(Table::Groups, key)?),
         }
-        Ok(rows.into_iter().collect())
+    }
+
+    /// Returns the first keys of `Groups` under a prefix, at most `most` of those committed and as
+    /// many of those that the group adds.
+    pub(crate) fn grouped_keys(&self, prefix: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let rows = self.store.range(Table::Groups, prefix, prefix, most)?;
+        let committed = rows.into_iter().map(|(key, _)| key);
+        let committed = committed.filter(|key| !self.groups.contains_key(key));
+        let added = self.groups.range(prefix.to_vec()..);
+        let added = added
+            .take_while(|(key, _)| key.starts_with(prefix))
+            .filter(|(_, row)| row.is_some())
+            .map(|(key, _)| key.clone());
+        Ok(committed.chain(added.take(most)).collect())
+    }
+
+    /// Writes a row of `Groups`, or removes it.
+    pub(crate) fn set_grouped(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
+        self.groups.insert(key, row);
     }
 
     /// Returns everything as one batch, the state last.
@@ -455,6 +486,21 @@ impl WriteSet {
         }
         for document in &self.expired {
             batch.delete(Table::Parts, keys::parts(*document));
+        }
+        for (key, row) in self.groups {
+            match row {
+                Some(row) => batch.put(Table::Groups, key, row),
+                None => batch.delete(Table::Groups, key),
+            }
+        }
+        for (key, row) in self.deferred {
+            match row {
+                Some(row) => batch.put(Table::Deferred, key, row),
+                None => batch.delete(Table::Deferred, key),
+            }
+        }
+        if let Some((_, now)) = self.deferred_count.filter(|(before, now)| before != now) {
+            batch.put(Table::Meta, keys::meta::DEFERRED, encode(&now));
         }
         let counters = &mut state.counters;
         counters.hosts += self.new_hosts;

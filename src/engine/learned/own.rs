@@ -1,17 +1,16 @@
 //! What a page has of its own: whether it adds something to its site, and what its lines teach
 //! about the site's template.
 
-use std::collections::HashSet;
-
 use super::own_lines::{SiteTemplate, lines, own_lines, slot};
 use super::template::SiteName;
 use crate::dedup::own::{Kind, Line, Lines};
-use crate::dedup::{DocumentId, Tier, Verdict};
+use crate::dedup::{DocumentId, Ineligible, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged, Novelty, Own};
 use crate::learn::{Change, Seen, Sighting, Standing, Unit};
 use crate::page::{Page, Role};
+use crate::url;
 
 /// Returns what a visit's page has of its own, by what was seen of its site before.
 pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
@@ -56,6 +55,28 @@ fn novelty(page: &Page, lines: &Lines, template: &SiteTemplate<'_>) -> Novelty {
         Novelty::Unknown
     } else {
         Novelty::Nothing
+    }
+}
+
+/// Returns what a page adds to its site once its verdict is known. A repetition of a page of the
+/// same site adds nothing, although a line may change with each fetch; a script shell says nothing
+/// yet; and a refusal says nothing about the page.
+pub(crate) fn novelty_by_verdict(judged: &Judged<'_>) -> Novelty {
+    let url = &judged.analysed.fetched.task.url;
+    let is_of_site = |original: &str| {
+        url::parse(original).is_ok_and(|it| SiteName::of(&it) == SiteName::of(url))
+    };
+    match &judged.verdict {
+        Verdict::Ineligible(Ineligible::ScriptShell) => Novelty::Nothing,
+        Verdict::Ineligible(Ineligible::Challenge | Ineligible::Denied | Ineligible::Consent) => {
+            Novelty::Unknown
+        }
+        Verdict::Duplicate(repeat)
+            if repeat.tier != Tier::Near && is_of_site(&repeat.original.url) =>
+        {
+            Novelty::Nothing
+        }
+        _ => judged.own.novelty,
     }
 }
 
@@ -121,8 +142,9 @@ pub(crate) fn keep(judged: &Judged<'_>, document: DocumentId, group: &mut Group<
     let (Some(parts), Some(own), Verdict::Unique) = (parts, lines, &judged.verdict) else {
         return;
     };
-    let of_account: HashSet<u32> = own.lines.iter().map(|it| it.line.hash).collect();
-    let is_kept = |line: &&Line| line.kind != Kind::Frame || of_account.contains(&line.hash);
+    // Both are in document order, and what is of no account is missing in one.
+    let mut of_account = own.lines.iter().map(|it| it.line).peekable();
+    let is_kept = |line: &&Line| of_account.next_if_eq(*line).is_some() || line.kind != Kind::Frame;
     let kept = Lines {
         lines: parts.lines.iter().filter(is_kept).copied().collect(),
         ..parts.clone()

@@ -34,6 +34,7 @@ pub(super) fn lines(parts: &Parts) -> Lines {
         let stored = Line {
             hash: short(line.hash),
             masked: short(line.masked),
+            letters: line.letters as u16,
             words: u8::try_from(line.words).unwrap_or(u8::MAX),
             kind: kind(line.role),
         };

@@ -8,17 +8,21 @@
 //! A form that rows no longer have is declared here, in the step that reads it, and a test opens
 //! the directory of each format under `tests/fixtures`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::directory::{DataDirectory, FORMAT, OLDEST};
 use crate::archive::Tail;
 use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
-use crate::frontier::Moment;
+use crate::frontier::{HostState, Moment, Opened, QueuedUrl, RobotsState, Trouble};
+use crate::learn::{Repeats, Return, Suspicions};
 use crate::rows::LogTail;
 use crate::rows::{Counters, CrawlState, DiskState};
-use crate::store::{Batch, Durability, Store, Table, decode, encode, keys};
+use crate::store::{Batch, Durability, Row, Store, Table, decode, encode, keys};
 
 /// Reads rows of one format and returns the changes that make them those of the next, which are
 /// committed together with the new number. A step that changes more than fits into memory commits
@@ -26,7 +30,7 @@ use crate::store::{Batch, Durability, Store, Table, decode, encode, keys};
 type Migration = fn(&dyn Store) -> Result<Batch, Error>;
 
 /// The steps from each format since [`OLDEST`] to the next.
-const STEPS: [Migration; (FORMAT - OLDEST) as usize] = [split_state];
+const STEPS: [Migration; (FORMAT - OLDEST) as usize] = [split_state, one_suspicion];
 
 /// Brings the rows of a directory up to date.
 pub(super) fn migrate(
@@ -108,4 +112,180 @@ fn split_state(store: &dyn Store) -> Result<Batch, Error> {
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
     batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
     Ok(batch)
+}
+
+/// A host's row of format 12.
+#[derive(Deserialize)]
+struct Host12 {
+    queued: u64,
+    heads: Vec<u64>,
+    opened: Vec<Opened>,
+    due: Moment,
+    due_row: Option<Moment>,
+    due_row_parked: bool,
+    failures: u32,
+    trouble: Option<Trouble>,
+    parked: bool,
+    last_visit: Moment,
+    robots: RobotsState,
+    crawl_delay: Option<u64>,
+    depth: Option<u16>,
+    sitemaps: u32,
+    visits: u64,
+    bytes: u64,
+    millis: u64,
+    repeats: Repeats,
+    judged: u64,
+    duplicates: u64,
+    admitted: u64,
+    // What follows was known of patterns, rules and aliases, and is learned anew.
+}
+
+/// Kinds of rows of a host in `Learned` that format 12 had: patterns, deferred and visited URLs.
+const PATTERN_12: u8 = b'p';
+const DEFERRED_12: u8 = b's';
+const VISITED_12: u8 = b'v';
+/// The kind under which the URLs come back that format 12 had deferred. No kind has this number.
+const OF_12: u64 = 0;
+/// How far the hosts are migrated: the key of the last one.
+const HOSTS_DONE: &[u8] = b"hosts-of-13";
+/// Number of rows that are read at once.
+const PART: usize = 5_000;
+
+/// From 12 to 13: makes one mechanism of traps, learned rules, aliases and demotion. What was
+/// deferred comes back, because the kinds for which URLs are deferred now are learned anew.
+fn one_suspicion(store: &dyn Store) -> Result<Batch, Error> {
+    // The old rows stay until everything else is written, so that doing it twice is harmless.
+    in_parts(store, Table::Learned, Vec::new(), &mut |rows, batch| {
+        for (key, row) in rows {
+            if let Some((host, DEFERRED_12)) = host_and_kind(key) {
+                let (was_queued, queued): (bool, QueuedUrl) = decode(Table::Learned, row)?;
+                let rank = xxh3_64(queued.id.as_bytes());
+                let key = keys::deferred(host, OF_12, 0, rank);
+                batch.put(Table::Deferred, key, encode(&(queued, was_queued)));
+            }
+        }
+        Ok(())
+    })?;
+    let mut deferred: BTreeMap<String, u64> = BTreeMap::new();
+    in_parts(store, Table::Deferred, Vec::new(), &mut |rows, _| {
+        for (key, _) in rows {
+            if let Some((host, ..)) = keys::parse_deferred(key) {
+                *deferred.entry(host.to_owned()).or_default() += 1;
+            }
+        }
+        Ok(())
+    })?;
+    let done = store.get(Table::Meta, HOSTS_DONE)?;
+    let from = done.map_or_else(Vec::new, |last| [last, vec![0]].concat());
+    in_parts(store, Table::Hosts, from, &mut |rows, batch| {
+        for (key, row) in rows {
+            let old: Host12 = decode(Table::Hosts, row)?;
+            let name = std::str::from_utf8(key).unwrap_or_default();
+            let count = deferred.get(name).copied().unwrap_or(0);
+            batch.put(Table::Hosts, key.clone(), encode(&old.migrated(count)));
+        }
+        if let Some((last, _)) = rows.last() {
+            batch.put(Table::Meta, HOSTS_DONE, last.clone());
+        }
+        Ok(())
+    })?;
+    in_parts(store, Table::Learned, Vec::new(), &mut |rows, batch| {
+        for (key, _) in rows {
+            let is_of_host = host_and_kind(key)
+                .is_some_and(|(_, kind)| matches!(kind, PATTERN_12 | DEFERRED_12 | VISITED_12));
+            // Rules and aliases.
+            if is_of_host || key.starts_with(b"\0r") || key.starts_with(b"\0a") {
+                batch.delete(Table::Learned, key.clone());
+            }
+        }
+        Ok(())
+    })?;
+    let mut batch = Batch::new();
+    let all: u64 = deferred.values().sum();
+    batch.put(Table::Meta, keys::meta::DEFERRED, encode(&all));
+    batch.delete(Table::Meta, HOSTS_DONE);
+    Ok(batch)
+}
+
+/// Returns the host and the kind of a row of a host in `Learned`.
+fn host_and_kind(key: &[u8]) -> Option<(&str, u8)> {
+    let end = key
+        .iter()
+        .position(|byte| *byte == 0)
+        .filter(|end| *end > 0)?;
+    let kind = key.get(end + 1)?;
+    Some((std::str::from_utf8(&key[..end]).ok()?, *kind))
+}
+
+/// Changes a part of some rows.
+type ChangePart<'a> = dyn FnMut(&[Row], &mut Batch) -> Result<(), Error> + 'a;
+
+/// Reads the rows of a table from a key on, a part at a time, and commits what each part changes.
+fn in_parts(
+    store: &dyn Store,
+    table: Table,
+    mut from: Vec<u8>,
+    change: &mut ChangePart<'_>,
+) -> Result<(), Error> {
+    loop {
+        let rows = store.range(table, &[], &from, PART)?;
+        let Some((last, _)) = rows.last() else {
+            return Ok(());
+        };
+        let mut batch = Batch::new();
+        change(&rows, &mut batch)?;
+        if !batch.is_empty() {
+            store.commit(batch, Durability::Disk)?;
+        }
+        from = [&last[..], &[0]].concat();
+    }
+}
+
+impl Host12 {
+    /// The row in format 13, of a host with some deferred URLs.
+    fn migrated(self, deferred: u64) -> HostState {
+        let returning = Return {
+            kind: OF_12,
+            generation: 0,
+            part: None,
+            is_evidence: true,
+            from: Vec::new(),
+        };
+        HostState {
+            queued: self.queued,
+            heads: self.heads,
+            opened: self.opened,
+            due: self.due,
+            due_row: self.due_row,
+            due_row_parked: self.due_row_parked,
+            failures: self.failures,
+            trouble: self.trouble,
+            parked: self.parked,
+            last_visit: self.last_visit,
+            robots: self.robots,
+            crawl_delay: self.crawl_delay,
+            depth: self.depth,
+            sitemaps: self.sitemaps,
+            visits: self.visits,
+            bytes: self.bytes,
+            millis: self.millis,
+            repeats: self.repeats,
+            judged: self.judged,
+            duplicates: self.duplicates,
+            admitted: self.admitted,
+            suspicions: Suspicions {
+                deferred,
+                // A sweep may have removed URLs from blocks that are still there.
+                swept: true,
+                returning: if deferred > 0 {
+                    vec![returning]
+                } else {
+                    Vec::new()
+                },
+                ..Suspicions::default()
+            },
+            repeated_elsewhere: Vec::new(),
+        }
+    }
 }

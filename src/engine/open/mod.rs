@@ -22,6 +22,7 @@ pub use memory::MemoryPlan;
 pub(crate) use store::{open_store, read_secret};
 
 use super::Options;
+use super::clock::Clock;
 use super::commit::Committer;
 use super::error::Error;
 use promote::{Shared, promote};
@@ -35,5 +36,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let rows = open_or_begin(directory, options, &mut failpoint)?;
     let shared = Shared::new(&*rows.0, &rows.1, options)?;
     let standby = Standby::open(path, rows, options, &mut failpoint)?;
-    promote(standby, path, options, failpoint, shared)
+    let mut committer = promote(standby, path, options, failpoint, shared)?;
+    committer.take_up_deferred(Clock::start().now())?;
+    Ok(committer)
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::sync::watch;
 
@@ -110,6 +111,7 @@ pub(super) fn promote(
             limits: options.limits.clone(),
             policies,
             identity,
+            is_full_told: AtomicBool::new(false),
         },
         rules: options.rules.clone(),
         keep: match (options.archive.store, options.archive.duplicate_bodies) {

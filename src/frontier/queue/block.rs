@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::place::{InBlock, bit};
-use super::task::{Expectation, Purpose, QueuedUrl, Validators};
-use crate::learn::Trail;
+use super::task::{Purpose, QueuedUrl, Validators};
+use crate::learn::{Expectation, Trail};
 use crate::store::{Result, Table, decode, encode, keys};
 use crate::url::UrlId;
 
@@ -239,7 +239,11 @@ mod tests {
             }),
             expectation: match kind {
                 0 => Expectation::Usual,
-                _ => Expectation::Low,
+                1 => Expectation::Returned,
+                _ => Expectation::Doubtful {
+                    silent: kind,
+                    sampled: 7,
+                },
             },
         })
     }

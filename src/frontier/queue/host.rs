@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{CLASSES, InBlock, Opened, Place, bit};
 use crate::frontier::{Moment, Pace, Trouble};
-use crate::learn::{LearnedRules, OutcomeWindow, Repeats, Spent, Twins};
+use crate::learn::{Repeats, Spent, Suspicions};
 use crate::robots::Rules;
 
 /// The row of a host in `Hosts`.
@@ -55,18 +55,10 @@ pub struct HostState {
     pub duplicates: u64,
     /// Number of URLs admitted.
     pub admitted: u64,
-    /// How its last pages turned out.
-    pub outcomes: OutcomeWindow,
-    /// Number of its URL patterns that have a row in `Learned`.
-    pub patterns: u32,
-    /// Number of these that are demoted.
-    pub demoted_patterns: u32,
-    /// Number of its deferred URLs, which are stored in `Learned`.
-    pub deferred: u32,
-    /// The rules learned about its URLs.
-    pub learned_rules: LearnedRules,
-    /// Evidence that it is an alias of another host.
-    pub twins: Twins,
+    /// What is known of the kinds of its URLs.
+    pub suspicions: Suspicions,
+    /// Low bits of the numbers of the last originals at other domains that its pages repeated.
+    pub repeated_elsewhere: Vec<u32>,
 }
 
 /// What happens to a block when a URL leaves it.

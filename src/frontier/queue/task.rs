@@ -6,21 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{CLASSES, Place, class_of};
 use crate::frontier::{Moment, Pace};
-use crate::learn::Trail;
+use crate::learn::{Expectation, Trail};
 use crate::url::{HostKey, Url, UrlId};
-
-/// What a visit of a URL is expected to yield. Determines its priority.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Expectation {
-    /// A page like any other.
-    #[default]
-    Usual,
-    /// Little, because its host or its URL pattern is demoted. It is fetched after all others.
-    Low,
-    /// Nothing new, according to a learned rule that it is to check. It is fetched after all
-    /// others.
-    Check,
-}
 
 /// A URL that waits in its host's queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,12 +71,9 @@ impl QueuedUrl {
         }
     }
 
-    /// Its priority class: by depth, except that URLs of which little is expected come last.
+    /// Its priority class: by depth and expectation.
     pub fn class(&self) -> u8 {
-        match self.expectation {
-            Expectation::Usual => class_of(self.depth),
-            Expectation::Low | Expectation::Check => CLASSES - 1,
-        }
+        self.expectation.class(class_of(self.depth), CLASSES - 1)
     }
 }
 

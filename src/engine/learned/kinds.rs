@@ -1,0 +1,230 @@
+//! What a first visit teaches about the kinds of its URL, and what is known of all kinds.
+
+use super::rows::HostRows;
+use super::{deferred, novelty, rows, shells};
+use crate::dedup::{Repeat, Tier, Verdict};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::visit::Judged;
+use crate::frontier::{HostState, Policies, Policy};
+use crate::learn::{
+    AliasMode, Expectation, KindId, Ledger, Rows, Suspecting, Trail, Visit, may_be_one,
+};
+use crate::store::{Store, Table, decode, for_each as for_each_row, keys};
+use crate::url::{self, HostKey, Identity, Url, UrlId};
+
+/// What learning needs besides rows: how hosts are treated, and the identity of URLs.
+pub(crate) struct Learning<'a> {
+    pub(crate) policies: &'a Policies,
+    pub(crate) identity: &'a Identity,
+}
+
+/// Returns the form of a URL that belongs to kinds: what its canonical form lacks is no part of it.
+pub(crate) fn canonical(url: &Url, identity: &Identity) -> Url {
+    let canonical = url::parse(identity.canonical(url).as_str());
+    canonical
+        .ok()
+        .filter(|canonical| HostKey::of(canonical) == HostKey::of(url))
+        .unwrap_or_else(|| url.clone())
+}
+
+/// Returns the settings by which the URLs of a host are suspected.
+pub(crate) fn suspecting(policy: &Policy) -> Suspecting<'_> {
+    Suspecting {
+        traps: &policy.traps,
+        learn: policy.learn,
+    }
+}
+
+impl Learning<'_> {
+    /// Returns whether a first visit said something of its own.
+    pub(crate) fn said_something(
+        &self,
+        judged: &Judged<'_>,
+        group: &mut Group<'_>,
+    ) -> Result<Option<bool>, Error> {
+        let host = &judged.analysed.fetched.task.host;
+        let is_one_site = self.policies.of(host).learn.aliases != AliasMode::Off;
+        novelty::said_something(judged, is_one_site, self.identity, group)
+    }
+
+    /// Learns from a page's first response, which said something of its own, or nothing.
+    pub(crate) fn take_in(
+        &self,
+        judged: &Judged<'_>,
+        said: Option<bool>,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        shells::count(judged, &mut group.set)?;
+        let task = &judged.analysed.fetched.task;
+        let policy = self.policies.of(&task.host);
+        let suspecting = suspecting(&policy);
+        let same = original_of(judged);
+        if let Some(same) = &same {
+            note_twin(&task.url, &task.host, same, &policy, group)?;
+        }
+        let same = same.map(|same| canonical(&same, self.identity));
+        let own = canonical(&task.url, self.identity);
+        let before = group.set.host(&task.host)?.suspicions.closed.clone();
+        let visit = Visit {
+            url: &own,
+            trail: task.queued.trail,
+            said,
+            same: same.as_ref(),
+        };
+        let mut rows = HostRows {
+            host: &task.host,
+            identity: self.identity,
+            group,
+        };
+        match task.queued.expectation {
+            Expectation::Sample { kind, stratum } => {
+                suspecting.observe_sample(visit, kind, stratum, &mut rows)?;
+            }
+            Expectation::Returned | Expectation::Checked => {
+                suspecting.observe(
+                    Visit {
+                        said: None,
+                        ..visit
+                    },
+                    &mut rows,
+                )?;
+            }
+            Expectation::Usual | Expectation::Doubtful { .. } => {
+                suspecting.observe(visit, &mut rows)?;
+            }
+        }
+        tell(&task.url, &before, &mut rows)?;
+        if said == Some(true) {
+            self.credit(judged, group)?;
+        }
+        Ok(())
+    }
+
+    /// Credits a page that said something to the pages before it that did not.
+    fn credit(&self, judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+        let queued = &judged.analysed.fetched.task.queued;
+        let (hops, sampled) = queued.expectation.credited();
+        let mut via = queued.via;
+        for _ in 0..hops {
+            let Some((text, before)) = via.map(|id| group.set.found_on(id)).transpose()?.flatten()
+            else {
+                return Ok(());
+            };
+            via = before;
+            let Ok(url) = url::parse(&text) else {
+                continue;
+            };
+            let host = HostKey::of(&url);
+            let url = canonical(&url, self.identity);
+            let policy = self.policies.of(&host);
+            let mut rows = HostRows {
+                host: &host,
+                identity: self.identity,
+                group,
+            };
+            // The trail of a page is not kept.
+            suspecting(&policy).credit(&url, Trail::default(), sampled, &mut rows)?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes the other host that has the same page at the same path, if both may be one.
+fn note_twin(
+    url: &Url,
+    host: &HostKey,
+    same: &Url,
+    policy: &Policy,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    let other = HostKey::of(same);
+    let is_same = url.path() == same.path() && url.query() == same.query();
+    if is_same && other != *host && may_be_one(host, &other, policy.learn.aliases) {
+        let twin = &mut group.set.host(host)?.suspicions.twin;
+        twin.get_or_insert_with(|| other.as_str().to_owned());
+    }
+    Ok(())
+}
+
+/// Tells and counts which kinds a visit has closed or opened.
+fn tell(url: &Url, before: &[KindId], rows: &mut HostRows<'_, '_>) -> Result<(), Error> {
+    let now = rows.suspicions()?.closed.clone();
+    let host = rows.host;
+    for kind in now.iter().filter(|kind| !before.contains(kind)) {
+        rows.group.set.state.counters.demoted += 1;
+        if let Some(ledger) = rows.ledger(*kind)? {
+            let name = ledger.name;
+            tracing::info!("host {host}: URLs like {name} say nothing new, by {url}: deferred");
+        }
+    }
+    for kind in before.iter().filter(|kind| !now.contains(kind)) {
+        if let Some(ledger) = rows.ledger(*kind)? {
+            let name = ledger.name;
+            tracing::info!("host {host}: URLs like {name} matter after all, by {url}");
+        }
+    }
+    Ok(())
+}
+
+/// Returns the URL of the page that a visited page repeats exactly.
+fn original_of(judged: &Judged<'_>) -> Option<Url> {
+    match &judged.verdict {
+        Verdict::Duplicate(Repeat { original, tier, .. }) if *tier != Tier::Near => {
+            url::parse(&original.url).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Calls `each` with what is known of each kind, by host; of one host, if it is given.
+pub(crate) fn for_each(
+    store: &dyn Store,
+    host: Option<&HostKey>,
+    each: &mut dyn FnMut(&str, u64, Ledger),
+) -> Result<(), Error> {
+    let prefix = host.map_or_else(Vec::new, |host| {
+        keys::learned(host.as_str(), keys::learned::KIND, &[])
+    });
+    for_each_row(store, Table::Learned, &prefix, &mut |key, row| {
+        if let Some((host, kind)) = keys::parse_kind(key) {
+            each(host, kind, decode(Table::Learned, row)?);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Returns the kind under which a URL is deferred, if it is, by committed rows.
+pub(crate) fn deferred_by(
+    host: &HostKey,
+    state: &HostState,
+    id: UrlId,
+    store: &dyn Store,
+) -> Result<Option<Ledger>, Error> {
+    if state.suspicions.deferred == 0 {
+        return Ok(None);
+    }
+    let mut found = None;
+    let mut kinds = state.suspicions.closed.clone();
+    kinds.extend(state.suspicions.returning.iter().map(|it| it.kind));
+    for kind in kinds {
+        let row = store.get(Table::Learned, &rows::kind_key(host, kind))?;
+        let Some(row) = row else {
+            continue;
+        };
+        let ledger: Ledger = decode(Table::Learned, &row)?;
+        let generations = [
+            ledger.generation(),
+            ledger.generation().wrapping_sub(1) % 128,
+        ];
+        for shelf in generations.map(|it| [it * 2, it * 2 + 1]).concat() {
+            let key = deferred::key(host, kind, shelf, id);
+            if store.get(Table::Deferred, &key)?.is_some() {
+                found = Some(ledger);
+                return Ok(found);
+            }
+        }
+    }
+    Ok(found)
+}

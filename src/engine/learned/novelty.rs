@@ -1,0 +1,136 @@
+//! Novelty: whether a visit said something that its site had not said before, which is all that
+//! counts for and against the kinds of its URL.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::rows::{HostRows, kind_key};
+use crate::dedup::{Ineligible, Verdict};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::visit::{Findings, Judged, Novelty};
+use crate::fetch::{Exchange, Outcome};
+use crate::frontier::Purpose;
+use crate::learn::{Ledger, Pattern, Rows, skeleton};
+use crate::store::encode;
+use crate::url::{self, HostKey, Identity, Site};
+
+/// Maximum length of the text from which a skeleton is made, in bytes.
+const MAX_SKELETON: usize = 64 << 10;
+/// Number of originals at other domains that are remembered per host.
+const REPEATED: usize = 16;
+
+/// Returns whether a first visit said something of its own; `None` if that is not known: there was
+/// no answer, or none that says anything about the URL. What other hosts of its domain said counts
+/// if they may be one site (`is_one_site`).
+pub(crate) fn said_something(
+    judged: &Judged<'_>,
+    is_one_site: bool,
+    identity: &Identity,
+    group: &mut Group<'_>,
+) -> Result<Option<bool>, Error> {
+    let task = &judged.analysed.fetched.task;
+    let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome else {
+        return Ok(None);
+    };
+    if task.queued.purpose != Purpose::Page {
+        return Ok(None);
+    }
+    let novelty = judged.own.novelty;
+    match &judged.verdict {
+        Verdict::Unchanged(_) => Ok(None),
+        Verdict::Unique | Verdict::Duplicate(_) if novelty == Novelty::New => {
+            Ok(Some(says_more_than_a_date(judged, identity, group)?))
+        }
+        Verdict::Unique | Verdict::Duplicate(_) if novelty == Novelty::Nothing => Ok(Some(false)),
+        Verdict::Unique => Ok(Some(says_more_than_a_date(judged, identity, group)?)),
+        Verdict::Duplicate(repeat) => {
+            let is_own = url::parse(&repeat.original.url).is_ok_and(|url| match is_one_site {
+                true => Site::of(&url) == Site::of(&task.url),
+                false => HostKey::of(&url) == task.host,
+            });
+            if is_own {
+                return Ok(Some(false));
+            }
+            // A mirror repeats each page of another site once.
+            let known = &mut group.set.host(&task.host)?.repeated_elsewhere;
+            let number = repeat.original.id as u32;
+            let is_new = !known.contains(&number);
+            if is_new {
+                if known.len() >= REPEATED {
+                    known.remove(0);
+                }
+                known.push(number);
+            }
+            Ok(Some(is_new))
+        }
+        Verdict::Ineligible(reason) => {
+            Ok(of_ineligible(judged, exchange, *reason, identity, group))
+        }
+    }
+}
+
+fn of_ineligible(
+    judged: &Judged<'_>,
+    exchange: &Exchange,
+    reason: Ineligible,
+    identity: &Identity,
+    group: &mut Group<'_>,
+) -> Option<bool> {
+    let task = &judged.analysed.fetched.task;
+    match reason {
+        Ineligible::Status if exchange.is_redirect() => {
+            let target = exchange.redirect_target(&task.url);
+            let id = target.map(|target| identity.id(&target));
+            // What a new target says is known when it was visited.
+            let is_known = id.is_none_or(|id| id != task.queued.id && group.is_seen(id));
+            is_known.then_some(false)
+        }
+        Ineligible::Status => match exchange.status {
+            429 => None,
+            400..=499 => Some(false),
+            _ => None,
+        },
+        Ineligible::Challenge | Ineligible::Denied | Ineligible::Consent => None,
+        Ineligible::Empty | Ineligible::Repeated | Ineligible::ScriptShell => Some(false),
+        Ineligible::Cut | Ineligible::Kind => Some(judged.same_payload.is_none()),
+    }
+}
+
+/// Returns `true` unless the page of a URL with a date says the same as others of its pattern but
+/// for dates and numbers.
+fn says_more_than_a_date(
+    judged: &Judged<'_>,
+    identity: &Identity,
+    group: &mut Group<'_>,
+) -> Result<bool, Error> {
+    let task = &judged.analysed.fetched.task;
+    if !Pattern::may_be_dated(&task.url) {
+        return Ok(true);
+    }
+    let pattern = Pattern::named(&task.url);
+    let (Some(_), Findings::Page(page)) = (pattern.date, &judged.analysed.findings) else {
+        return Ok(true);
+    };
+    let kind = xxh3_64(pattern.text.as_bytes());
+    let mut rows = HostRows {
+        host: &task.host,
+        identity,
+        group,
+    };
+    let known = rows.ledger(kind)?;
+    if known.is_none() {
+        rows.suspicions()?.kinds += 1;
+    }
+    let mut ledger = known.unwrap_or_else(|| Ledger::new(&pattern.text));
+    let is_new = ledger.is_new_skeleton(skeleton(head(&page.full_text, MAX_SKELETON)));
+    group.set.learn(kind_key(&task.host, kind), encode(&ledger));
+    Ok(is_new)
+}
+
+/// Returns the beginning of a text, at most `most` bytes.
+fn head(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len()))
+        .rev()
+        .find(|&at| text.is_char_boundary(at));
+    &text[..end.unwrap_or(0)]
+}

@@ -1,0 +1,355 @@
+//! Ledgers: what is known of one kind of URLs of a host. A kind whose visits say nothing is closed:
+//! its further URLs are deferred, and some of them are visited as samples. What a sample says opens
+//! it again.
+
+use serde::{Deserialize, Serialize};
+
+use super::kinds::{KindId, Rule};
+
+/// Distinct values of a slot that must agree before they speak for other values.
+const VALUES: usize = 8;
+/// Number of values that are told apart among the last visits that said nothing.
+const MAX_VALUES: usize = 16;
+/// Number of the last visits whose share of repetitions is known.
+const WINDOW: u8 = 64;
+/// Samples that said nothing after which a kind is finished, and how many of them are from the
+/// first stratum if the second has any.
+const ENOUGH: u32 = 300;
+const ENOUGH_GOOD: u32 = 250;
+/// Number of samples taken while other URLs of the host wait, since one last said something.
+const EARLY_SAMPLES: u32 = 8;
+/// Skeletons of pages that are remembered for a kind with dates: enough for a calendar that names
+/// twelve months and seven weekdays in any language.
+const SKELETONS: usize = 128;
+
+/// Where a deferred URL was found: its stratum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stratum {
+    /// On a page that said something, or in a sitemap.
+    Good,
+    /// On pages that said nothing only.
+    Poor,
+}
+
+impl Stratum {
+    /// Both, the one that is sampled first first.
+    pub const ALL: [Self; 2] = [Self::Good, Self::Poor];
+
+    fn index(self) -> usize {
+        match self {
+            Self::Good => 0,
+            Self::Poor => 1,
+        }
+    }
+}
+
+/// What is known of one kind of a host's URLs: its row in `Learned`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// The name of the kind.
+    pub name: String,
+    /// One of its deferred URLs; empty if none was deferred.
+    pub example: String,
+    /// Whether its URLs are deferred.
+    pub is_closed: bool,
+    /// How many times it was opened after it had been closed.
+    pub times: u16,
+    /// Wider kinds, with which it shares samples while these are closed.
+    pub wider: Vec<KindId>,
+    /// Visits in a row that said nothing, in halves: one that a slot explains counts half.
+    zeros: u32,
+    /// Which of the last visits said nothing, one bit each.
+    recent: u64,
+    counted: u8,
+    /// Values of the slot among the visits in a row that said nothing, with their number.
+    values: Vec<(u32, u32)>,
+    /// Number of its URLs that were deferred.
+    pub deferred: u64,
+    /// Number of its URLs that are deferred now, by stratum.
+    pub left: [u64; 2],
+    /// Number of its URLs that were deferred and are on their way back.
+    pub returning: u64,
+    /// Number of samples that were visited.
+    pub sampled: u64,
+    /// Number of these that said something.
+    pub found: u64,
+    /// Number of samples, by stratum, since one last said something.
+    pub quiet: [u32; 2],
+    /// Samples taken early since one last said something.
+    early: u32,
+    /// The part of the kind that is open although the kind is closed, and the visits in a row that
+    /// said nothing there.
+    opened: Option<(u32, u32)>,
+    /// The part of the first deferred URL, and whether others are in another one.
+    part: Option<u32>,
+    is_mixed: bool,
+    /// Skeletons of its last pages, for kinds with dates.
+    skeletons: Vec<u32>,
+}
+
+/// What a visit changes about a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing that matters to other URLs.
+    None,
+    /// Its URLs are deferred from now on.
+    Closed,
+    /// Its URLs in this part are no longer deferred.
+    PartOpened(u32),
+    /// Its URLs are no longer deferred.
+    Opened,
+}
+
+/// What becomes of a URL that is suspected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deferral {
+    /// It is deferred.
+    Row,
+    /// It is visited as a sample, after everything else.
+    Sample,
+}
+
+/// How much must agree before a kind is closed.
+#[derive(Debug, Clone, Copy)]
+pub struct Burden {
+    /// The setting `learn.visits`.
+    pub visits: u32,
+    /// The setting `traps.max_duplicates`, in percent.
+    pub max_duplicates: u8,
+}
+
+/// A visit as a kind sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// The value of the slot.
+    pub value: u32,
+    /// The part of the kind in which the URL lies.
+    pub part: u32,
+    /// Whether the kind is about no slot, and the URL is a variant of a visited one by some slot.
+    pub is_explained: bool,
+}
+
+impl Ledger {
+    /// A kind of which nothing is known.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// A kind that is suspected from the start.
+    pub fn closed(name: &str) -> Self {
+        Self {
+            is_closed: true,
+            ..Self::new(name)
+        }
+    }
+
+    /// Takes in a visit that was no sample.
+    pub fn observe(&mut self, said: bool, seen: Seen, rule: Rule, burden: Burden) -> Change {
+        let Seen { value, part, .. } = seen;
+        if self.is_closed {
+            return self.observe_closed(said, part, rule, burden);
+        }
+        self.recent = self.recent << 1 | u64::from(!said);
+        self.counted = (self.counted + 1).min(WINDOW);
+        if said {
+            self.zeros = 0;
+            self.values.clear();
+            return Change::None;
+        }
+        self.zeros = self
+            .zeros
+            .saturating_add(if seen.is_explained { 1 } else { 2 });
+        let known = self.values.iter().position(|(known, _)| *known == value);
+        match known {
+            Some(at) => self.values[at].1 += 1,
+            None if self.values.len() < MAX_VALUES => self.values.push((value, 1)),
+            None => {}
+        }
+        if !self.is_enough(rule, burden) {
+            return Change::None;
+        }
+        self.is_closed = true;
+        self.deferred = 0;
+        self.forget_samples();
+        Change::Closed
+    }
+
+    /// Takes in a visit of a URL that was admitted although the kind is closed.
+    fn observe_closed(&mut self, said: bool, part: u32, rule: Rule, burden: Burden) -> Change {
+        let needed = 2 * self.needed(rule, burden);
+        match &mut self.opened {
+            _ if said => return self.said_something(part),
+            Some((open, zeros)) if *open == part => {
+                *zeros += 1;
+                if *zeros >= needed {
+                    self.opened = None;
+                    return Change::Closed;
+                }
+            }
+            _ => {}
+        }
+        Change::None
+    }
+
+    fn needed(&self, rule: Rule, burden: Burden) -> u32 {
+        let halves = match rule {
+            Rule::Visits(halves) | Rule::Values(halves) => halves,
+            Rule::Form => 1,
+        };
+        let needed = (burden.visits * halves).div_ceil(2).max(1);
+        let doubled = needed.saturating_mul(1 << self.times.min(8));
+        doubled.min(ENOUGH.max(needed))
+    }
+
+    fn is_enough(&self, rule: Rule, burden: Burden) -> bool {
+        let needed = self.needed(rule, burden);
+        let repeats = u32::from(self.counted == WINDOW) * self.recent.count_ones() * 100;
+        let is_most = repeats > u32::from(WINDOW) * u32::from(burden.max_duplicates.min(100));
+        match rule {
+            Rule::Values(_) => {
+                // One value speaks for itself only.
+                let most = self.values.iter().map(|(_, times)| *times).max();
+                self.zeros >= 2 * needed
+                    && self.values.len() >= VALUES
+                    && most.unwrap_or(0) <= self.zeros / 4
+            }
+            _ => self.zeros >= 2 * needed || is_most && self.times == 0,
+        }
+    }
+
+    fn forget_samples(&mut self) {
+        self.quiet = [0, 0];
+        self.early = 0;
+        self.opened = None;
+        (self.part, self.is_mixed) = (None, false);
+        self.zeros = 0;
+        self.values.clear();
+        (self.recent, self.counted) = (0, 0);
+    }
+
+    /// Takes in a sample that said nothing.
+    pub fn sample_said_nothing(&mut self, stratum: Stratum) {
+        self.sampled += 1;
+        self.stay_quiet(stratum);
+    }
+
+    /// Counts a sample of this kind, or of one that shares its samples.
+    pub fn stay_quiet(&mut self, stratum: Stratum) {
+        self.quiet[stratum.index()] += 1;
+    }
+
+    /// Takes in that a sample, or what it led to, in this part of the kind said something. The
+    /// first one opens its part, one in another part the kind; so does the first, if all is in one
+    /// part.
+    pub fn said_something(&mut self, part: u32) -> Change {
+        if !self.is_closed {
+            self.zeros = 0;
+            return Change::None;
+        }
+        self.found += 1;
+        self.quiet = [0, 0];
+        self.early = 0;
+        match &mut self.opened {
+            Some((open, zeros)) if *open == part => {
+                *zeros = 0;
+                return Change::None;
+            }
+            None if self.is_mixed => {
+                self.opened = Some((part, 0));
+                return Change::PartOpened(part);
+            }
+            _ => {}
+        }
+        self.open();
+        Change::Opened
+    }
+
+    /// Opens the kind: what was deferred of it comes back.
+    pub fn open(&mut self) {
+        self.is_closed = false;
+        self.times = self.times.saturating_add(1);
+        self.returning += self.left.iter().sum::<u64>();
+        self.left = [0, 0];
+        self.forget_samples();
+    }
+
+    /// Whether the kind is closed, but for parts in which something was found.
+    pub fn defers(&self, part: u32) -> bool {
+        self.is_closed && self.opened.is_none_or(|(open, _)| open != part)
+    }
+
+    /// Counts a URL of the kind that is suspected, and says what becomes of it.
+    pub fn defer(&mut self, stratum: Stratum, part: u32, url: &str) -> Deferral {
+        self.deferred += 1;
+        self.is_mixed |= *self.part.get_or_insert(part) != part;
+        if self.example.is_empty() {
+            url.clone_into(&mut self.example);
+        }
+        let has_room = self.early < EARLY_SAMPLES && self.quiet.iter().sum::<u32>() < ENOUGH;
+        if has_room && self.deferred.is_power_of_two() {
+            self.early += 1;
+            return Deferral::Sample;
+        }
+        self.left[stratum.index()] += 1;
+        Deferral::Row
+    }
+
+    /// The generation of its deferred URLs: those of earlier ones come back.
+    pub fn generation(&self) -> u8 {
+        (self.times % 128) as u8
+    }
+
+    /// The stratum from which the next sample is drawn, and how many may be drawn; `None` if the
+    /// kind is finished.
+    pub fn next_stratum(&self) -> Option<(Stratum, u32)> {
+        let [good, poor] = self.left;
+        let [quiet_good, _] = self.quiet;
+        let all = ENOUGH.saturating_sub(self.quiet.iter().sum());
+        let of_good = ENOUGH_GOOD.saturating_sub(quiet_good).min(all);
+        if all == 0 || good + poor == 0 {
+            return None;
+        }
+        // A few hundred URLs are all fetched.
+        let of_good = if poor == 0 { all } else { of_good };
+        let (stratum, most, left) = match good > 0 && of_good > 0 {
+            true => (Stratum::Good, of_good, good),
+            false if poor > 0 => (Stratum::Poor, all, poor),
+            false => return None,
+        };
+        Some((stratum, most.min(u32::try_from(left).unwrap_or(u32::MAX))))
+    }
+
+    /// Counts URLs that were taken out of a stratum to be visited.
+    pub fn drawn(&mut self, stratum: Stratum, count: u64) {
+        let left = &mut self.left[stratum.index()];
+        *left = left.saturating_sub(count);
+    }
+
+    /// The most that may be missed: the share of its deferred URLs that may say something of its
+    /// own, with a confidence of 95 %; `None` if nothing is deferred.
+    pub fn bound(&self) -> Option<f64> {
+        let left = |stratum: Stratum| self.left[stratum.index()] as f64;
+        let share = |stratum: Stratum| {
+            let quiet = f64::from(self.quiet[stratum.index()]);
+            (3.0 / quiet.max(3.0)).min(1.0) * left(stratum)
+        };
+        let all: f64 = Stratum::ALL.map(left).iter().sum();
+        let missed: f64 = Stratum::ALL.map(share).iter().sum();
+        (all > 0.0).then(|| missed / all)
+    }
+
+    /// Records the skeleton of a page. Returns `true` if it is new.
+    pub fn is_new_skeleton(&mut self, skeleton: u32) -> bool {
+        if self.skeletons.contains(&skeleton) {
+            return false;
+        }
+        if self.skeletons.len() >= SKELETONS {
+            self.skeletons.remove(0);
+        }
+        self.skeletons.push(skeleton);
+        true
+    }
+}

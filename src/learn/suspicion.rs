@@ -1,0 +1,590 @@
+//! Suspicion: what visits teach about the kinds of a host's URLs, which URLs are deferred for it,
+//! and which of them are sampled.
+//!
+//! Suspicion orders, proof refuses. A kind is closed when its visits say nothing; its further URLs
+//! are deferred, some of them visited nevertheless, and all brought back once samples say
+//! something. The rows are behind [`Rows`], so that the engine keeps them in its store and tests in
+//! memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::kinds::{Grammar, Kind, KindId, Rule, Slot, subtree};
+use super::ledger::{Burden, Change, Deferral, Ledger, Seen, Stratum};
+use super::policy::LearnPolicy;
+use super::traps::{Trail, TrapMode, TrapPolicy, by_form};
+use crate::url::Url;
+
+/// Maximum number of kinds with a row per host.
+const MAX_KINDS: u32 = 2_000;
+/// Maximum number of kinds that are closed at a time per host.
+const MAX_CLOSED: usize = 256;
+/// Maximum number of sets of parameters that are examined together, per host.
+const MAX_JOINT: usize = 8;
+/// Maximum number of samples that are drawn at once.
+const MAX_DRAWN: u32 = 16;
+
+/// What a host's row says about the kinds of its URLs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspicions {
+    /// Number of kinds that have a row.
+    pub kinds: u32,
+    /// The kinds that are closed, in ascending order.
+    pub closed: Vec<KindId>,
+    /// Increases with every kind that is closed or opened, so that the URLs of which others are
+    /// variants are found anew among those that wait.
+    pub generation: u32,
+    /// Sets of parameters that were found to change together.
+    pub joint: Vec<Vec<String>>,
+    /// The other host that seems to serve the same pages.
+    pub twin: Option<String>,
+    /// Number of its URLs that are deferred.
+    pub deferred: u64,
+    /// Kinds whose deferred URLs come back.
+    pub returning: Vec<Return>,
+    /// Where the sweep of the queue for suspects stands; `None` if none is under way.
+    pub sweep: Option<Sweep>,
+    /// Whether a sweep removed URLs from the queue that may already be in flight.
+    pub swept: bool,
+    /// A hash of the settings by which its URLs were deferred.
+    pub settings: u64,
+}
+
+/// Deferred URLs of a kind that come back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Return {
+    /// The kind.
+    pub kind: KindId,
+    /// The generation of these URLs.
+    pub generation: u8,
+    /// The part of the kind in which they are; `None` for all of it.
+    pub part: Option<u32>,
+    /// Whether their visits are evidence for closing the kind again: they are if it was closed
+    /// before the pages behind its first visits were seen, and not if samples opened it.
+    pub is_evidence: bool,
+    /// The key from which to go on; empty at the beginning.
+    pub from: Vec<u8>,
+}
+
+/// How far a sweep of a queue has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The class to continue with.
+    pub class: u8,
+    /// The sequence in that class to continue with.
+    pub sequence: u64,
+    /// The last sequence to examine. URLs with higher sequences were admitted by what is known now.
+    pub until: u64,
+}
+
+/// What is known of a host, as rows.
+pub trait Rows {
+    /// Why a row cannot be read.
+    type Error;
+    /// Returns the ledger of a kind, if it has one.
+    fn ledger(&mut self, kind: KindId) -> Result<Option<Ledger>, Self::Error>;
+    /// Writes the ledger of a kind.
+    fn write(&mut self, kind: KindId, ledger: &Ledger);
+    /// Returns the sequence of the last URL that was queued.
+    fn last_queued(&self) -> u64;
+    /// Returns the host's row.
+    fn suspicions(&mut self) -> Result<&mut Suspicions, Self::Error>;
+    /// Returns `true` if a URL was admitted.
+    fn is_admitted(&mut self, url: &Url) -> bool;
+    /// Returns `true` if a URL was visited and answered.
+    fn was_visited(&mut self, url: &Url) -> Result<bool, Self::Error>;
+    /// Returns `true` if a reduced form was marked with this salt.
+    fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool;
+    /// Marks a reduced form. Returns `true` if it was not marked before.
+    fn mark(&mut self, reduced: &Url, salt: u32) -> bool;
+}
+
+/// The settings by which the URLs of a host are suspected.
+#[derive(Debug, Clone, Copy)]
+pub struct Suspecting<'a> {
+    /// `[traps]`.
+    pub traps: &'a TrapPolicy,
+    /// `[learn]`.
+    pub learn: LearnPolicy,
+}
+
+/// A visit, as far as the kinds of its URL are concerned.
+#[derive(Debug, Clone, Copy)]
+pub struct Visit<'a> {
+    /// The URL.
+    pub url: &'a Url,
+    /// The trail of the URL.
+    pub trail: Trail,
+    /// Whether its page said something of its own; `None` if that is not known.
+    pub said: Option<bool>,
+    /// A URL of the same host whose page is the same.
+    pub same: Option<&'a Url>,
+}
+
+/// The purpose of the marks of reduced forms: those that were visited, and those that were admitted
+/// since a kind was closed last.
+fn salt_of_visited(slot: &Slot) -> u32 {
+    slot.number() | 1
+}
+
+fn salt_of_admitted(slot: &Slot, generation: u32) -> u32 {
+    (slot.number() ^ generation.wrapping_mul(0x9e37_79b1)) & !1
+}
+
+impl Suspecting<'_> {
+    fn burden(&self) -> Burden {
+        Burden {
+            visits: self.learn.visits,
+            max_duplicates: self.traps.max_duplicates,
+        }
+    }
+
+    /// Returns the kinds of a URL; none if nothing is suspected.
+    fn kinds(&self, url: &Url, trail: Trail, known: &Suspicions) -> Vec<Kind> {
+        if self.traps.mode == TrapMode::Off {
+            return Vec::new();
+        }
+        let grammar = Grammar {
+            joint: &known.joint,
+            twin: known.twin.as_deref(),
+            has_slots: self.learn.parameters,
+            traps: self.traps,
+        };
+        grammar.kinds(url, trail)
+    }
+
+    /// Learns from a visit that was no sample.
+    pub fn observe<R: Rows>(&self, visit: Visit<'_>, rows: &mut R) -> Result<(), R::Error> {
+        if let Some(same) = visit.same
+            && self.learn.parameters
+            && let Some(joint) = Slot::between(visit.url, same)
+        {
+            let known = &mut rows.suspicions()?.joint;
+            if known.len() < MAX_JOINT && !known.contains(&joint) {
+                known.push(joint);
+            }
+        }
+        let known = rows.suspicions()?.clone();
+        let kinds = self.kinds(visit.url, visit.trail, &known);
+        let mut compared = Compared::default();
+        for (at, kind) in kinds.iter().enumerate() {
+            let id = kind.id();
+            let is_evidence = compared.of(visit.url, kind, rows)?;
+            let Some(said) = visit.said.filter(|_| is_evidence) else {
+                continue;
+            };
+            // There is no row of what always said something.
+            if said && known.kinds == 0 {
+                continue;
+            }
+            let others = kinds[at + 1..].iter().chain(&kinds[..at]);
+            let is_explained = kind.slot.is_none() && compared.is_variant();
+            self.note(visit.url, (id, kind), (said, is_explained), others, rows)?;
+        }
+        Ok(())
+    }
+
+    fn note<'k, R: Rows>(
+        &self,
+        url: &Url,
+        (id, kind): (KindId, &Kind),
+        (said, is_explained): (bool, bool),
+        others: impl Iterator<Item = &'k Kind>,
+        rows: &mut R,
+    ) -> Result<(), R::Error> {
+        let ledger = rows.ledger(id)?;
+        if ledger.is_none() && (said || rows.suspicions()?.kinds >= MAX_KINDS) {
+            return Ok(());
+        }
+        let mut ledger = match ledger {
+            Some(ledger) => ledger,
+            None => {
+                rows.suspicions()?.kinds += 1;
+                Ledger::new(&kind.name)
+            }
+        };
+        let slot = kind.slot.as_ref();
+        let value = slot.map_or(0, |slot| slot.value(url));
+        let is_full = rows.suspicions()?.closed.len() >= MAX_CLOSED;
+        if is_full && !said {
+            return Ok(());
+        }
+        let seen = Seen {
+            value,
+            part: subtree(url, slot),
+            is_explained,
+        };
+        let was_closed = ledger.is_closed;
+        let change = ledger.observe(said, seen, kind.rule, self.burden());
+        if change == Change::Closed && !was_closed {
+            ledger.wider = wider(kind, others);
+        }
+        rows.write(id, &ledger);
+        apply(id, (change, true), &ledger, rows)
+    }
+
+    /// Learns from a visit that was a sample of a kind.
+    pub fn observe_sample<R: Rows>(
+        &self,
+        visit: Visit<'_>,
+        sampled: KindId,
+        stratum: Stratum,
+        rows: &mut R,
+    ) -> Result<(), R::Error> {
+        let known = rows.suspicions()?.clone();
+        let kinds = self.kinds(visit.url, visit.trail, &known);
+        let at = kinds.iter().position(|kind| kind.id() == sampled);
+        let mut is_evidence = true;
+        let mut shared = Vec::new();
+        let mut compared = Compared::default();
+        for (other, kind) in kinds.iter().enumerate() {
+            let is_compared = compared.of(visit.url, kind, rows)?;
+            if at == Some(other) {
+                is_evidence = is_compared;
+            } else if is_compared && (kind.slot.is_some() || at.is_some_and(|at| at < other)) {
+                // What is narrower, or about a slot, is sampled with it.
+                shared.push(kind.id());
+            }
+        }
+        let said = visit.said.filter(|_| is_evidence);
+        let (Some(said), Some(mut ledger)) = (said, rows.ledger(sampled)?) else {
+            return Ok(());
+        };
+        if !said {
+            ledger.sample_said_nothing(stratum);
+            shared.extend(&ledger.wider);
+            rows.write(sampled, &ledger);
+            for id in closed_among(&shared, &known) {
+                if let Some(mut shared) = rows.ledger(id)? {
+                    shared.stay_quiet(stratum);
+                    rows.write(id, &shared);
+                }
+            }
+            return Ok(());
+        }
+        ledger.sampled += 1;
+        let slot = at.and_then(|at| kinds[at].slot.as_ref());
+        let part = subtree(visit.url, slot);
+        let change = ledger.said_something(part);
+        rows.write(sampled, &ledger);
+        apply(sampled, (change, false), &ledger, rows)
+    }
+
+    /// Learns that a link of a page, which said nothing itself, led to one that said something.
+    /// `sampled` is the kind of which the page was a sample.
+    pub fn credit<R: Rows>(
+        &self,
+        url: &Url,
+        trail: Trail,
+        sampled: Option<KindId>,
+        rows: &mut R,
+    ) -> Result<(), R::Error> {
+        let known = rows.suspicions()?.clone();
+        if known.kinds == 0 {
+            return Ok(());
+        }
+        let kinds = self.kinds(url, trail, &known);
+        // Whether the page was the first of its reduced form is not known any more.
+        let plain = kinds.iter().filter(|kind| kind.slot.is_none());
+        let meant: Vec<KindId> = match sampled {
+            Some(sampled) => vec![sampled],
+            None => plain.map(Kind::id).collect(),
+        };
+        for id in meant {
+            let Some(mut ledger) = rows.ledger(id)? else {
+                continue;
+            };
+            let kind = kinds.iter().find(|kind| kind.id() == id);
+            let slot = kind.and_then(|kind| kind.slot.as_ref());
+            let change = ledger.said_something(subtree(url, slot));
+            rows.write(id, &ledger);
+            apply(id, (change, sampled.is_none()), &ledger, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the part of a kind in which a URL lies.
+    pub fn part_of(&self, url: &Url, trail: Trail, kind: KindId, known: &Suspicions) -> u32 {
+        let kinds = self.kinds(url, trail, known);
+        let kind = kinds.iter().find(|it| it.id() == kind);
+        subtree(url, kind.and_then(|kind| kind.slot.as_ref()))
+    }
+
+    /// Returns the kind for which a URL that could be admitted is deferred.
+    pub fn suspect<R: Rows>(
+        &self,
+        url: &Url,
+        trail: Trail,
+        rows: &mut R,
+    ) -> Result<Option<Suspect>, R::Error> {
+        let is_calm = rows.suspicions()?.closed.is_empty();
+        let is_off = self.traps.mode == TrapMode::Off;
+        if is_off || is_calm && by_form(url, trail, self.traps).is_none() {
+            return Ok(None);
+        }
+        let known = rows.suspicions()?.clone();
+        let mut variants: Vec<(Slot, bool)> = Vec::new();
+        for kind in self.kinds(url, trail, &known) {
+            let id = kind.id();
+            let is_closed = known.closed.binary_search(&id).is_ok();
+            let ledger = match is_closed || kind.rule == Rule::Form {
+                true => rows.ledger(id)?,
+                false => continue,
+            };
+            let is_unknown_form = ledger.is_none() && kind.rule == Rule::Form;
+            let ledger = match ledger {
+                Some(ledger) => ledger,
+                None if is_unknown_form => Ledger::closed(&kind.name),
+                None => continue,
+            };
+            let part = subtree(url, kind.slot.as_ref());
+            if !ledger.defers(part) {
+                continue;
+            }
+            if let Some(slot) = &kind.slot {
+                let asked = variants.iter().find(|(asked, _)| asked == slot);
+                let is_variant = match asked {
+                    Some((_, is_variant)) => *is_variant,
+                    None => is_variant(url, slot, known.generation, rows),
+                };
+                variants.push((slot.clone(), is_variant));
+                if !is_variant {
+                    continue;
+                }
+            }
+            if is_unknown_form {
+                let known = rows.suspicions()?;
+                known.kinds += 1;
+                close(id, &mut known.closed);
+            }
+            return Ok(Some(Suspect {
+                kind: id,
+                ledger,
+                part,
+            }));
+        }
+        Ok(None)
+    }
+}
+
+/// Which slots of a visited URL can be compared, found once for all kinds with a slot.
+#[derive(Default)]
+struct Compared(Vec<(Slot, bool)>);
+
+impl Compared {
+    /// Whether the URL is a variant of a visited one by any of the slots asked about. What repeats
+    /// the site below a directory, or at another host, is no less a trap for that.
+    fn is_variant(&self) -> bool {
+        let mut asked = self.0.iter();
+        asked.any(|(slot, is_variant)| *is_variant && !slot.is_compared_with_urls())
+    }
+
+    /// Returns `true` if a visit says something about a kind: always, if that has no slot, else if
+    /// a URL of the same reduced form was visited before. Marks the reduced form as visited.
+    fn of<R: Rows>(&mut self, url: &Url, kind: &Kind, rows: &mut R) -> Result<bool, R::Error> {
+        let Some(slot) = &kind.slot else {
+            return Ok(true);
+        };
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| known == slot) {
+            return Ok(*known);
+        }
+        let is_compared = match slot.reduced(url) {
+            None => false,
+            Some(reduced) if reduced == *url => rows.is_marked(&reduced, salt_of_visited(slot)),
+            Some(reduced) if slot.is_compared_with_urls() => rows.was_visited(&reduced)?,
+            Some(reduced) => {
+                let was_visited = rows.was_visited(&reduced)?;
+                !rows.mark(&reduced, salt_of_visited(slot)) || was_visited
+            }
+        };
+        self.0.push((slot.clone(), is_compared));
+        Ok(is_compared)
+    }
+}
+
+/// A URL that is suspected, as one of a closed kind.
+#[derive(Debug)]
+pub struct Suspect {
+    /// The kind.
+    pub kind: KindId,
+    /// Its ledger.
+    pub ledger: Ledger,
+    /// The part of the kind in which the URL lies.
+    part: u32,
+}
+
+impl Suspect {
+    /// Decides what becomes of the URL, and counts it.
+    pub fn defer<R: Rows>(
+        &mut self,
+        url: &Url,
+        stratum: Stratum,
+        rows: &mut R,
+    ) -> Result<Deferral, R::Error> {
+        let deferral = self.ledger.defer(stratum, self.part, url.as_str());
+        rows.write(self.kind, &self.ledger);
+        if deferral == Deferral::Row {
+            rows.suspicions()?.deferred += 1;
+        }
+        Ok(deferral)
+    }
+}
+
+/// Returns the kind from which samples are drawn next, its generation, the stratum and how many are
+/// drawn at most; `None` if all are finished. The kind with the fewest samples so far is the next
+/// one, so that every finite kind is served before the second part of an endless one.
+pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
+    let known = rows.suspicions()?.clone();
+    let mut best: Option<((u64, u64), Draw)> = None;
+    for id in &known.closed {
+        let Some(ledger) = rows.ledger(*id)? else {
+            continue;
+        };
+        let Some((stratum, mut most)) = ledger.next_stratum() else {
+            continue;
+        };
+        let mut order = ledger.sampled;
+        let left: u64 = ledger.left.iter().sum();
+        for wider in closed_among(&ledger.wider, &known) {
+            if let Some(shared) = rows.ledger(wider)? {
+                // What shares samples is drawn from in proportion to what is left of it.
+                let all: u64 = left + shared.left.iter().sum::<u64>();
+                let share = u64::from(ENOUGH_SHARED) * left / all.max(1);
+                let own = u64::from(ledger.quiet.iter().sum::<u32>());
+                let rest = share.max(AT_LEAST).saturating_sub(own);
+                most = most.min(u32::try_from(rest).unwrap_or(u32::MAX));
+                order = order.max(shared.sampled.min(ledger.sampled + 1));
+            }
+        }
+        let order = (order, *id);
+        if most > 0 && best.as_ref().is_none_or(|(least, _)| order < *least) {
+            let draw = Draw {
+                kind: *id,
+                generation: ledger.generation(),
+                stratum,
+                most: most.min(MAX_DRAWN),
+            };
+            best = Some((order, draw));
+        }
+    }
+    Ok(best.map(|(_, draw)| draw))
+}
+
+/// Samples of kinds that share them with a wider one, at most and at least for each.
+const ENOUGH_SHARED: u32 = 310;
+const AT_LEAST: u64 = 12;
+
+/// Samples to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// The kind.
+    pub kind: KindId,
+    /// The generation of its rows.
+    pub generation: u8,
+    /// The stratum.
+    pub stratum: Stratum,
+    /// Maximum number of samples.
+    pub most: u32,
+}
+
+/// Returns `true` if a URL is a variant of one that was admitted before; if not, marks its reduced
+/// form as admitted.
+fn is_variant<R: Rows>(url: &Url, slot: &Slot, generation: u32, rows: &mut R) -> bool {
+    let Some(reduced) = slot.reduced(url) else {
+        return false;
+    };
+    let (visited, admitted) = (salt_of_visited(slot), salt_of_admitted(slot, generation));
+    if reduced == *url {
+        return rows.is_marked(&reduced, visited) || rows.is_marked(&reduced, admitted);
+    }
+    if rows.is_admitted(&reduced) {
+        return true;
+    }
+    if slot.is_compared_with_urls() {
+        return false;
+    }
+    rows.is_marked(&reduced, visited) || !rows.mark(&reduced, admitted)
+}
+
+/// The kinds with which a kind shares its samples while they are closed: wider ones of its sort.
+fn wider<'k>(kind: &Kind, others: impl Iterator<Item = &'k Kind>) -> Vec<KindId> {
+    let halves = |rule| match rule {
+        Rule::Visits(halves) | Rule::Values(halves) => halves,
+        Rule::Form => u32::MAX,
+    };
+    let is_wider = |other: &&Kind| {
+        other.slot.is_some() == kind.slot.is_some()
+            && (kind.slot.is_none() || kind.slot == other.slot)
+            && other.rule != Rule::Form
+            && halves(other.rule) > halves(kind.rule)
+    };
+    others.filter(is_wider).map(Kind::id).collect()
+}
+
+fn closed_among(kinds: &[KindId], known: &Suspicions) -> impl Iterator<Item = KindId> {
+    let closed = kinds
+        .iter()
+        .filter(|id| known.closed.binary_search(id).is_ok());
+    closed.copied()
+}
+
+fn close(id: KindId, closed: &mut Vec<KindId>) {
+    if let Err(at) = closed.binary_search(&id) {
+        closed.insert(at, id);
+    }
+}
+
+/// Enters a change of a kind in its host's row.
+fn apply<R: Rows>(
+    id: KindId,
+    (change, is_evidence): (Change, bool),
+    ledger: &Ledger,
+    rows: &mut R,
+) -> Result<(), R::Error> {
+    let until = rows.last_queued();
+    let known = rows.suspicions()?;
+    let mut come_back = |generation, part| {
+        known.returning.push(Return {
+            kind: id,
+            generation,
+            part,
+            is_evidence,
+            from: Vec::new(),
+        });
+    };
+    match change {
+        Change::None => {}
+        Change::Closed => {
+            close(id, &mut known.closed);
+            known.generation += 1;
+            known.sweep = Some(Sweep {
+                class: 0,
+                sequence: 0,
+                until,
+            });
+        }
+        Change::PartOpened(part) => {
+            come_back(ledger.generation(), Some(part));
+            known.generation += 1;
+        }
+        Change::Opened => {
+            // The generation of what was deferred before.
+            come_back((ledger.times.wrapping_sub(1) % 128) as u8, None);
+            known.closed.retain(|closed| *closed != id);
+            known.generation += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Opens the kinds of a host that are closed, because its settings have changed: all that is
+/// deferred comes back, and its visits are evidence by the new settings.
+pub fn open_all<R: Rows>(rows: &mut R) -> Result<(), R::Error> {
+    for id in rows.suspicions()?.closed.clone() {
+        if let Some(mut ledger) = rows.ledger(id)? {
+            ledger.open();
+            rows.write(id, &ledger);
+            apply(id, (Change::Opened, true), &ledger, rows)?;
+        }
+    }
+    Ok(())
+}
