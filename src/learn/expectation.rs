@@ -72,6 +72,14 @@ impl Expectation {
         }
     }
 
+    /// Number of pages in a row before it that said nothing.
+    pub fn silent(self) -> u8 {
+        match self {
+            Self::Doubtful { silent, .. } => silent,
+            _ => 0,
+        }
+    }
+
     /// The stratum to which the URL belongs if it is deferred.
     pub fn stratum(self) -> Stratum {
         match self {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::host_aliases::counterpart;
-use super::pattern::{Pattern, is_drawn};
+use super::pattern::{Pattern, has_drawn_word, is_drawn};
 use super::traps::{Trail, TrapPolicy, by_form};
 use crate::url::{HostKey, Url};
 
@@ -176,6 +176,19 @@ impl Kind {
     }
 }
 
+/// How a URL was found, as far as its kinds are concerned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    /// How far it is into something that may be a trap.
+    pub trail: Trail,
+    /// Number of pages in a row before it that said nothing.
+    pub silent: u8,
+}
+
+/// Number of pages in a row that said nothing behind which a URL is of a kind of its own, whatever
+/// its form.
+const SILENT: u8 = 2;
+
 /// What is known of a host that decides which kinds its URLs belong to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grammar<'a> {
@@ -192,7 +205,7 @@ pub(super) struct Grammar<'a> {
 impl Grammar<'_> {
     /// The kinds of a URL: first those with a slot, the narrowest first; then those without, the
     /// widest first.
-    pub(super) fn kinds(&self, url: &Url, trail: Trail) -> Vec<Kind> {
+    pub(super) fn kinds(&self, url: &Url, found: Found) -> Vec<Kind> {
         let mut kinds = Vec::new();
         if self.has_slots {
             self.push_parameters(url, &mut kinds);
@@ -206,7 +219,7 @@ impl Grammar<'_> {
                 Rule::Visits(2),
             ));
         }
-        self.push_plain(url, trail, &mut kinds);
+        self.push_plain(url, found, &mut kinds);
         kinds
     }
 
@@ -245,8 +258,11 @@ impl Grammar<'_> {
         kinds.append(&mut everywhere);
     }
 
-    fn push_plain(&self, url: &Url, trail: Trail, kinds: &mut Vec<Kind>) {
+    fn push_plain(&self, url: &Url, found: Found, kinds: &mut Vec<Kind>) {
         let mut plain = |name, halves| kinds.push(Kind::new(name, None, Rule::Visits(halves)));
+        if found.silent >= SILENT {
+            plain("behind pages that said nothing".to_owned(), 4);
+        }
         let levels = url.path().split('/').skip(1).filter(|it| !it.is_empty());
         plain(format!("level {}", levels.count()), 6);
         if let Some(tree) = Pattern::tree_of(url) {
@@ -262,7 +278,7 @@ impl Grammar<'_> {
         } else {
             plain(masked.text, 2);
         }
-        if let Some(trap) = by_form(url, trail, self.traps) {
+        if let Some(trap) = by_form(url, found.trail, self.traps) {
             kinds.push(Kind::new(trap.name().to_owned(), None, Rule::Form));
         }
     }
@@ -275,13 +291,14 @@ fn is_masked(pattern: &str) -> bool {
 
 fn push_path_slots(url: &Url, kinds: &mut Vec<Kind>) {
     let path = url.path();
-    // The last segment names the page.
-    let end = path.rfind('/').unwrap_or(0);
-    let segments = path[..end].split('/').skip(1);
-    let drawn = segments
-        .enumerate()
-        .filter(|(_, segment)| is_drawn(segment));
-    for (at, _) in drawn.take(2) {
+    let count = path.split('/').count();
+    let segments = path.split('/').enumerate().skip(1);
+    // The last segment names the page, unless it is nothing but drawn.
+    let drawn = segments.filter(|(at, segment)| match at + 1 == count {
+        true => has_drawn_word(segment),
+        false => is_drawn(segment),
+    });
+    for at in drawn.map(|(at, _)| at - 1).take(2) {
         let text = format!("drawn segment {}", at + 1);
         kinds.push(Kind::new(text, Some(Slot::Segment(at)), Rule::Values(2)));
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kinds::{KindId, Rule};
+use super::kinds::{KindId, Rule, Slot};
 
 /// Distinct values of a slot that must agree before they speak for other values.
 const VALUES: usize = 8;
@@ -48,6 +48,8 @@ impl Stratum {
 pub struct Ledger {
     /// The name of the kind.
     pub name: String,
+    /// The part of URLs that the kind is about, if it is about one.
+    pub slot: Option<Slot>,
     /// One of its deferred URLs; empty if none was deferred.
     pub example: String,
     /// Whether its URLs are deferred.

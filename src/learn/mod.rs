@@ -25,7 +25,7 @@ mod simulator;
 
 pub use expectation::Expectation;
 pub use host_aliases::{counterpart, may_be_one};
-pub use kinds::{Kind, KindId, Slot};
+pub use kinds::{Found, Kind, KindId, Slot};
 pub use ledger::{Deferral, Ledger, Stratum};
 pub use pattern::{Pattern, skeleton};
 pub use policy::{AliasMode, LearnOverrides, LearnPolicy};

@@ -342,6 +342,12 @@ pub(super) fn is_drawn(text: &str) -> bool {
     text.len() >= 4 && has_digit || text.len() >= 16 && changes.count() >= 2
 }
 
+/// Whether a text contains a word that looks random.
+pub(super) fn has_drawn_word(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| drawn_word(word).is_some())
+}
+
 /// A timestamp (seconds or milliseconds since 1970) as a number of days, if the name of the
 /// parameter suggests a time.
 fn timestamp(name: &str, value: &str) -> Option<u32> {

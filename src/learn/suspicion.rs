@@ -8,16 +8,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kinds::{Grammar, Kind, KindId, Rule, Slot, subtree};
+use super::kinds::{Found, Grammar, Kind, KindId, Rule, Slot, subtree};
 use super::ledger::{Burden, Change, Deferral, Ledger, Seen, Stratum};
 use super::policy::LearnPolicy;
-use super::traps::{Trail, TrapMode, TrapPolicy, by_form};
+use super::traps::{TrapMode, TrapPolicy, by_form};
 use crate::url::Url;
 
 /// Maximum number of kinds with a row per host.
 const MAX_KINDS: u32 = 2_000;
 /// Maximum number of kinds that are closed at a time per host.
 const MAX_CLOSED: usize = 256;
+/// Maximum number of sets of parameters that are suspected at URLs without them, per host.
+const MAX_SLOTS: usize = 16;
 /// Maximum number of sets of parameters that are examined together, per host.
 const MAX_JOINT: usize = 8;
 /// Maximum number of samples that are drawn at once.
@@ -30,6 +32,9 @@ pub struct Suspicions {
     pub kinds: u32,
     /// The kinds that are closed, in ascending order.
     pub closed: Vec<KindId>,
+    /// The parameters that closed kinds are about, each set with one such kind, at most
+    /// [`MAX_SLOTS`].
+    pub slots: Vec<(Slot, KindId)>,
     /// Increases with every kind that is closed or opened, so that the URLs of which others are
     /// variants are found anew among those that wait.
     pub generation: u32,
@@ -112,8 +117,8 @@ pub struct Suspecting<'a> {
 pub struct Visit<'a> {
     /// The URL.
     pub url: &'a Url,
-    /// The trail of the URL.
-    pub trail: Trail,
+    /// How it was found.
+    pub found: Found,
     /// Whether its page said something of its own; `None` if that is not known.
     pub said: Option<bool>,
     /// A URL of the same host whose page is the same.
@@ -139,7 +144,7 @@ impl Suspecting<'_> {
     }
 
     /// Returns the kinds of a URL; none if nothing is suspected.
-    fn kinds(&self, url: &Url, trail: Trail, known: &Suspicions) -> Vec<Kind> {
+    fn kinds(&self, url: &Url, found: Found, known: &Suspicions) -> Vec<Kind> {
         if self.traps.mode == TrapMode::Off {
             return Vec::new();
         }
@@ -149,7 +154,7 @@ impl Suspecting<'_> {
             has_slots: self.learn.parameters,
             traps: self.traps,
         };
-        grammar.kinds(url, trail)
+        grammar.kinds(url, found)
     }
 
     /// Learns from a visit that was no sample.
@@ -164,7 +169,7 @@ impl Suspecting<'_> {
             }
         }
         let known = rows.suspicions()?.clone();
-        let kinds = self.kinds(visit.url, visit.trail, &known);
+        let kinds = self.kinds(visit.url, visit.found, &known);
         let mut compared = Compared::default();
         for (at, kind) in kinds.iter().enumerate() {
             let id = kind.id();
@@ -199,7 +204,9 @@ impl Suspecting<'_> {
             Some(ledger) => ledger,
             None => {
                 rows.suspicions()?.kinds += 1;
-                Ledger::new(&kind.name)
+                let mut ledger = Ledger::new(&kind.name);
+                ledger.slot.clone_from(&kind.slot);
+                ledger
             }
         };
         let slot = kind.slot.as_ref();
@@ -231,7 +238,7 @@ impl Suspecting<'_> {
         rows: &mut R,
     ) -> Result<(), R::Error> {
         let known = rows.suspicions()?.clone();
-        let kinds = self.kinds(visit.url, visit.trail, &known);
+        let kinds = self.kinds(visit.url, visit.found, &known);
         let at = kinds.iter().position(|kind| kind.id() == sampled);
         let mut is_evidence = true;
         let mut shared = Vec::new();
@@ -245,8 +252,16 @@ impl Suspecting<'_> {
                 shared.push(kind.id());
             }
         }
-        let said = visit.said.filter(|_| is_evidence);
-        let (Some(said), Some(mut ledger)) = (said, rows.ledger(sampled)?) else {
+        let Some(mut ledger) = rows.ledger(sampled)? else {
+            return Ok(());
+        };
+        if at.is_none()
+            && let Some(slot) = &ledger.slot
+        {
+            // A URL without the parameters, of which a longer form was admitted.
+            is_evidence = rows.is_marked(visit.url, salt_of_visited(slot));
+        }
+        let Some(said) = visit.said.filter(|_| is_evidence) else {
             return Ok(());
         };
         if !said {
@@ -262,8 +277,7 @@ impl Suspecting<'_> {
             return Ok(());
         }
         ledger.sampled += 1;
-        let slot = at.and_then(|at| kinds[at].slot.as_ref());
-        let part = subtree(visit.url, slot);
+        let part = subtree(visit.url, ledger.slot.as_ref());
         let change = ledger.said_something(part);
         rows.write(sampled, &ledger);
         apply(sampled, (change, false), &ledger, rows)
@@ -274,7 +288,7 @@ impl Suspecting<'_> {
     pub fn credit<R: Rows>(
         &self,
         url: &Url,
-        trail: Trail,
+        found: Found,
         sampled: Option<KindId>,
         rows: &mut R,
     ) -> Result<(), R::Error> {
@@ -282,7 +296,7 @@ impl Suspecting<'_> {
         if known.kinds == 0 {
             return Ok(());
         }
-        let kinds = self.kinds(url, trail, &known);
+        let kinds = self.kinds(url, found, &known);
         // Whether the page was the first of its reduced form is not known any more.
         let plain = kinds.iter().filter(|kind| kind.slot.is_none());
         let meant: Vec<KindId> = match sampled {
@@ -303,8 +317,8 @@ impl Suspecting<'_> {
     }
 
     /// Returns the part of a kind in which a URL lies.
-    pub fn part_of(&self, url: &Url, trail: Trail, kind: KindId, known: &Suspicions) -> u32 {
-        let kinds = self.kinds(url, trail, known);
+    pub fn part_of(&self, url: &Url, found: Found, kind: KindId, known: &Suspicions) -> u32 {
+        let kinds = self.kinds(url, found, known);
         let kind = kinds.iter().find(|it| it.id() == kind);
         subtree(url, kind.and_then(|kind| kind.slot.as_ref()))
     }
@@ -313,17 +327,17 @@ impl Suspecting<'_> {
     pub fn suspect<R: Rows>(
         &self,
         url: &Url,
-        trail: Trail,
+        found: Found,
         rows: &mut R,
     ) -> Result<Option<Suspect>, R::Error> {
         let is_calm = rows.suspicions()?.closed.is_empty();
         let is_off = self.traps.mode == TrapMode::Off;
-        if is_off || is_calm && by_form(url, trail, self.traps).is_none() {
+        if is_off || is_calm && by_form(url, found.trail, self.traps).is_none() {
             return Ok(None);
         }
         let known = rows.suspicions()?.clone();
         let mut variants: Vec<(Slot, bool)> = Vec::new();
-        for kind in self.kinds(url, trail, &known) {
+        for kind in self.kinds(url, found, &known) {
             let id = kind.id();
             let is_closed = known.closed.binary_search(&id).is_ok();
             let ledger = match is_closed || kind.rule == Rule::Form {
@@ -361,6 +375,37 @@ impl Suspecting<'_> {
                 ledger,
                 part,
             }));
+        }
+        self.suspect_bare(url, &known, rows)
+    }
+
+    /// Returns the kind for which a URL is deferred that lacks parameters which do not matter: a
+    /// longer form of it was admitted before.
+    fn suspect_bare<R: Rows>(
+        &self,
+        url: &Url,
+        known: &Suspicions,
+        rows: &mut R,
+    ) -> Result<Option<Suspect>, R::Error> {
+        if !self.learn.parameters {
+            return Ok(None);
+        }
+        for (slot, kind) in &known.slots {
+            let is_bare = slot.reduced(url).is_some_and(|reduced| reduced == *url);
+            if !is_bare || !is_variant(url, slot, known.generation, rows) {
+                continue;
+            }
+            let Some(ledger) = rows.ledger(*kind)? else {
+                continue;
+            };
+            let part = subtree(url, Some(slot));
+            if ledger.defers(part) {
+                return Ok(Some(Suspect {
+                    kind: *kind,
+                    ledger,
+                    part,
+                }));
+            }
         }
         Ok(None)
     }
@@ -555,6 +600,12 @@ fn apply<R: Rows>(
         Change::None => {}
         Change::Closed => {
             close(id, &mut known.closed);
+            if let Some(slot @ Slot::Parameters(_)) = &ledger.slot
+                && known.slots.len() < MAX_SLOTS
+                && known.slots.iter().all(|(known, _)| known != slot)
+            {
+                known.slots.push((slot.clone(), id));
+            }
             known.generation += 1;
             known.sweep = Some(Sweep {
                 class: 0,
@@ -570,6 +621,7 @@ fn apply<R: Rows>(
             // The generation of what was deferred before.
             come_back((ledger.times.wrapping_sub(1) % 128) as u8, None);
             known.closed.retain(|closed| *closed != id);
+            known.slots.retain(|(_, kind)| *kind != id);
             known.generation += 1;
         }
     }

@@ -10,7 +10,7 @@ use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::learned::budgets::count_admitted;
 use crate::engine::learned::deferred::{Deferred, leave, put, shelf, take};
-use crate::engine::learned::kinds::{canonical, suspecting};
+use crate::engine::learned::kinds::{canonical, found, suspecting};
 use crate::engine::learned::rows::HostRows;
 use crate::engine::visit::Analysed;
 use crate::frontier::{CLASSES, Policy, QueuedUrl, class_of};
@@ -73,7 +73,7 @@ impl Gate {
             group,
         };
         let form = canonical(url, &self.identity);
-        let suspect = suspecting(&policy).suspect(&form, queued.trail, &mut rows)?;
+        let suspect = suspecting(&policy).suspect(&form, found(queued), &mut rows)?;
         let Some(mut suspect) = suspect else {
             return Ok(Suspicion::None);
         };
@@ -195,7 +195,7 @@ impl Gate {
             let queued = &deferred.queued;
             Ok(url::parse(&queued.url).is_ok_and(|url| {
                 let url = canonical(&url, &self.identity);
-                suspecting(&policy).part_of(&url, queued.trail, back.kind, &known) == part
+                suspecting(&policy).part_of(&url, found(queued), back.kind, &known) == part
             }))
         };
         let mut from = back.from.clone();

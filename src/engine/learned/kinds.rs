@@ -6,9 +6,9 @@ use crate::dedup::{Repeat, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::Judged;
-use crate::frontier::{HostState, Policies, Policy};
+use crate::frontier::{HostState, Policies, Policy, QueuedUrl};
 use crate::learn::{
-    AliasMode, Expectation, KindId, Ledger, Rows, Suspecting, Trail, Visit, may_be_one,
+    AliasMode, Expectation, Found, KindId, Ledger, Rows, Suspecting, Visit, may_be_one,
 };
 use crate::store::{Store, Table, decode, for_each as for_each_row, keys};
 use crate::url::{self, HostKey, Identity, Url, UrlId};
@@ -17,6 +17,14 @@ use crate::url::{self, HostKey, Identity, Url, UrlId};
 pub(crate) struct Learning<'a> {
     pub(crate) policies: &'a Policies,
     pub(crate) identity: &'a Identity,
+}
+
+/// Returns how a URL was found.
+pub(crate) fn found(queued: &QueuedUrl) -> Found {
+    Found {
+        trail: queued.trail,
+        silent: queued.expectation.silent(),
+    }
 }
 
 /// Returns the form of a URL that belongs to kinds: what its canonical form lacks is no part of it.
@@ -68,7 +76,7 @@ impl Learning<'_> {
         let before = group.set.host(&task.host)?.suspicions.closed.clone();
         let visit = Visit {
             url: &own,
-            trail: task.queued.trail,
+            found: found(&task.queued),
             said,
             same: same.as_ref(),
         };
@@ -124,7 +132,7 @@ impl Learning<'_> {
                 group,
             };
             // The trail of a page is not kept.
-            suspecting(&policy).credit(&url, Trail::default(), sampled, &mut rows)?;
+            suspecting(&policy).credit(&url, Found::default(), sampled, &mut rows)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use crate::engine::visit::{Findings, Judged, Novelty};
 use crate::fetch::{Exchange, Outcome};
 use crate::frontier::Purpose;
 use crate::learn::{Ledger, Pattern, Rows, skeleton};
+use crate::page::Role;
 use crate::store::encode;
 use crate::url::{self, HostKey, Identity, Site};
 
@@ -122,7 +123,15 @@ fn says_more_than_a_date(
         rows.suspicions()?.kinds += 1;
     }
     let mut ledger = known.unwrap_or_else(|| Ledger::new(&pattern.text));
-    let is_new = ledger.is_new_skeleton(skeleton(head(&page.full_text, MAX_SKELETON)));
+    // An image or data are no date, whatever their names.
+    let others = page
+        .parts
+        .lines
+        .iter()
+        .filter(|line| matches!(line.role, Role::Image | Role::Data | Role::Form));
+    let others = others.fold(0_u64, |sum, line| sum.wrapping_add(line.hash));
+    let words = skeleton(head(&page.full_text, MAX_SKELETON));
+    let is_new = ledger.is_new_skeleton(words ^ (others >> 32) as u32);
     group.set.learn(kind_key(&task.host, kind), encode(&ledger));
     Ok(is_new)
 }

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::expectation::Expectation;
-use super::kinds::{Kind, KindId, subtree};
+use super::kinds::{Found, Kind, KindId, subtree};
 use super::ledger::{Deferral, Ledger, Stratum};
 use super::suspicion::{Rows, Suspecting, Suspicions, Visit, next_draw};
 use super::traps::{Trail, TrapPolicy};
@@ -43,6 +43,15 @@ struct Row {
     depth: u16,
     trail: Trail,
     expectation: Expectation,
+}
+
+impl Row {
+    fn found(&self) -> Found {
+        Found {
+            trail: self.trail,
+            silent: self.expectation.silent(),
+        }
+    }
 }
 
 /// A page that was visited: how it was found.
@@ -239,7 +248,7 @@ impl Simulator<'_> {
         }
         let visit = Visit {
             url: &row.url,
-            trail: row.trail,
+            found: row.found(),
             said: Some(said),
             same: same.as_ref(),
         };
@@ -267,9 +276,10 @@ impl Simulator<'_> {
                     break;
                 };
                 let (url, trail) = (page.url.clone(), page.trail);
+                let found = Found { trail, silent: 0 };
                 via = page.via;
                 HostKey::of(&url).as_str().clone_into(&mut self.memory.host);
-                let Ok(()) = suspecting.credit(&url, trail, sampled, &mut self.memory);
+                let Ok(()) = suspecting.credit(&url, found, sampled, &mut self.memory);
             }
         }
         self.memory.answered.insert(row.url.as_str().to_owned());
@@ -325,7 +335,7 @@ impl Simulator<'_> {
     /// Defers a URL if it is suspected, or makes it a sample. Returns `true` if it is deferred.
     fn place_suspect(&mut self, row: &mut Row) -> bool {
         let suspecting = Self::suspecting(&self.policy, self.learn);
-        let Ok(found) = suspecting.suspect(&row.url, row.trail, &mut self.memory);
+        let Ok(found) = suspecting.suspect(&row.url, row.found(), &mut self.memory);
         let Some(mut suspect) = found else {
             return false;
         };
@@ -366,7 +376,7 @@ impl Simulator<'_> {
                 self.memory.host.clone_from(&host);
                 let suspecting = Self::suspecting(&self.policy, self.learn);
                 let found = if is_meant {
-                    let Ok(found) = suspecting.suspect(&row.url, row.trail, &mut self.memory);
+                    let Ok(found) = suspecting.suspect(&row.url, row.found(), &mut self.memory);
                     found
                 } else {
                     None
@@ -412,7 +422,7 @@ impl Simulator<'_> {
                 for key in keys {
                     let row = &self.deferred[&key];
                     if let Some(part) = it.part {
-                        let kinds = self.kinds_of(&row.url, row.trail);
+                        let kinds = self.kinds_of(&row.url, row.found());
                         let kind = kinds.iter().find(|kind| kind.id() == it.kind);
                         let slot = kind.and_then(|kind| kind.slot.as_ref());
                         if subtree(&row.url, slot) != part {
@@ -445,7 +455,7 @@ impl Simulator<'_> {
         }
     }
 
-    fn kinds_of(&self, url: &Url, trail: Trail) -> Vec<Kind> {
+    fn kinds_of(&self, url: &Url, found: Found) -> Vec<Kind> {
         let known = &self.memory.hosts[&self.memory.host];
         let grammar = super::kinds::Grammar {
             joint: &known.joint,
@@ -453,7 +463,7 @@ impl Simulator<'_> {
             has_slots: true,
             traps: &self.policy,
         };
-        grammar.kinds(url, trail)
+        grammar.kinds(url, found)
     }
 
     fn draw(&mut self) -> bool {
