@@ -14,7 +14,8 @@
 mod cells;
 mod headlines;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +93,30 @@ pub struct Template {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     head: Head,
-    cells: BTreeMap<u32, Cell>,
+    cells: HashMap<u32, Cell, ByHash>,
+}
+
+/// Takes the hash of a line as its own hash.
+#[derive(Debug, Clone, Copy, Default)]
+struct Hashed(u64);
+
+type ByHash = BuildHasherDefault<Hashed>;
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u32(&mut self, line: u32) {
+        // The table takes its tags from the upper bits.
+        self.0 = u64::from(line) << 32 | u64::from(mix(line));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// A template with what was changed since.
@@ -106,14 +130,14 @@ impl Template {
     /// Takes over a change that was collected on top of it.
     pub fn apply(&mut self, change: &Change) {
         self.head.clone_from(&change.head);
-        for cell in change.cells.values() {
-            self.cells.put(*cell, change.head.pages);
+        for cell in change.in_order() {
+            self.cells.put(cell, change.head.pages);
         }
     }
 
     /// Returns the template as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        encode(&self.head, self.cells.iter(), self.cells.len())
+        encode(&self.head, self.cells.iter().copied(), self.cells.len())
     }
 
     /// Returns about how many bytes [`encode`](Self::encode) gives.
@@ -142,7 +166,7 @@ impl Change {
     pub fn of(base: &Template) -> Self {
         Self {
             head: base.head.clone(),
-            cells: BTreeMap::new(),
+            cells: HashMap::default(),
         }
     }
 
@@ -175,6 +199,13 @@ impl Change {
         }
     }
 
+    /// Returns the cells in the order in which they are applied, whether from memory or from bytes.
+    fn in_order(&self) -> Vec<Cell> {
+        let mut cells: Vec<Cell> = self.cells.values().copied().collect();
+        cells.sort_unstable();
+        cells
+    }
+
     /// Records that the line between two others differed, or did not differ, between two fetches of
     /// one URL.
     pub fn note_slot(&mut self, slot: u32, differed: bool) {
@@ -194,7 +225,7 @@ impl Change {
 
     /// Returns the change as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        encode(&self.head, self.cells.values(), self.cells.len())
+        encode(&self.head, self.in_order().into_iter(), self.cells.len())
     }
 
     /// Reads a change, or a whole template, from its bytes; `None` if they are damaged. A template
@@ -316,7 +347,7 @@ fn mix(number: u32) -> u32 {
     mixed ^ (mixed >> 16)
 }
 
-fn encode<'a>(head: &Head, cells: impl Iterator<Item = &'a Cell>, count: usize) -> Vec<u8> {
+fn encode(head: &Head, cells: impl Iterator<Item = Cell>, count: usize) -> Vec<u8> {
     let bytes = Vec::with_capacity(128 + count * CELL_BYTES);
     let mut bytes = postcard::to_extend(head, bytes).unwrap_or_default();
     cells.for_each(|cell| bytes.extend_from_slice(&cell.to_bytes()));

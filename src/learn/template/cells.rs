@@ -5,14 +5,14 @@ use super::{CONTEXTS, FORGET_AFTER, SAMPLE, mix};
 
 /// Maximum number of lines remembered per site.
 pub const MAX_CELLS: usize = 16_384;
-/// Size of a cell, in memory and as bytes.
+/// Size of a cell as bytes.
 pub(super) const CELL_BYTES: usize = 20;
 /// Cells among which a new line finds its place.
 const WAYS: usize = 32;
 const MAX_SETS: usize = MAX_CELLS / WAYS;
 
 /// What is known of one line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cell {
     /// Hash of the line.
     pub(super) line: u32,
@@ -50,8 +50,7 @@ impl Cell {
 
     /// Whether the site still has it, after `pages` pages.
     pub(super) fn is_current(&self, pages: u32) -> bool {
-        let unseen = pages.saturating_sub(self.seen);
-        unseen <= FORGET_AFTER.max(pages / 10).saturating_add(SAMPLE)
+        self.seen >= oldest_current(pages)
     }
 
     pub(super) fn to_bytes(self) -> [u8; CELL_BYTES] {
@@ -84,51 +83,95 @@ impl Cell {
     }
 }
 
-/// The cells of a site, in sets by their hashes. An empty cell has no pages.
+/// Some cells whose hashes lead to one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Set {
+    /// The lines of the cells, which are searched.
+    lines: [u32; WAYS],
+    /// Number of cells in use, which are the first ones.
+    len: u32,
+    cells: [Cell; WAYS],
+}
+
+impl Set {
+    fn empty() -> Self {
+        Self {
+            lines: [0; WAYS],
+            len: 0,
+            cells: [Cell::default(); WAYS],
+        }
+    }
+
+    /// Returns the place of a line. Without an early exit, so that several are compared at once.
+    fn find(&self, line: u32) -> Option<usize> {
+        let mut found = 0_u32;
+        for (at, known) in self.lines.iter().enumerate() {
+            found |= u32::from(*known == line) << at;
+        }
+        // What is not in use has a line too.
+        let used = u32::MAX.checked_shr(WAYS as u32 - self.len).unwrap_or(0);
+        let found = found & used;
+        (found != 0).then_some(found.trailing_zeros() as usize)
+    }
+
+    /// Writes a cell into a place.
+    fn write(&mut self, at: usize, cell: Cell) {
+        if let (Some(line), Some(into)) = (self.lines.get_mut(at), self.cells.get_mut(at)) {
+            (*line, *into) = (cell.line, cell);
+            self.len = self.len.max(at as u32 + 1);
+        }
+    }
+
+    fn used(&self) -> &[Cell] {
+        self.cells.get(..self.len as usize).unwrap_or_default()
+    }
+}
+
+/// The cells of a site, in sets by their hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cells {
     /// As many as a power of two, or none.
-    sets: Vec<[Cell; WAYS]>,
+    sets: Vec<Set>,
     len: usize,
 }
 
 impl Cells {
     pub(super) fn get(&self, line: u32) -> Option<&Cell> {
         let set = self.sets.get(self.place(line))?;
-        set.iter().find(|cell| cell.line == line && cell.pages > 0)
+        set.cells.get(set.find(line)?)
     }
 
     /// Writes a cell. If there is no room, the line that was on the fewest pages, and longest ago,
     /// leaves; what the site no longer has leaves first. `pages` is the number of pages counted.
     pub(super) fn put(&mut self, cell: Cell, pages: u32) {
         if self.sets.is_empty() {
-            self.sets.push([Cell::default(); WAYS]);
+            self.sets.push(Set::empty());
         }
         loop {
             let place = self.place(cell.line);
-            let has_room = self.sets.len() >= MAX_SETS;
+            let is_largest = self.sets.len() >= MAX_SETS;
             let Some(set) = self.sets.get_mut(place) else {
                 return;
             };
-            let known = set
-                .iter_mut()
-                .find(|it| it.pages > 0 && it.line == cell.line);
-            if let Some(known) = known {
-                *known = cell;
+            if let Some(known) = set.find(cell.line) {
+                set.write(known, cell);
                 return;
             }
-            if let Some(empty) = set.iter_mut().find(|it| it.pages == 0) {
-                *empty = cell;
+            let len = set.len as usize;
+            if len < WAYS {
+                set.write(len, cell);
                 self.len += 1;
                 return;
             }
-            if has_room {
+            if is_largest {
+                let since = oldest_current(pages);
                 let worth = |it: &Cell| {
-                    let pages = if it.is_current(pages) { it.pages } else { 0 };
+                    let pages = if it.seen >= since { it.pages } else { 0 };
                     (pages, it.seen, it.line)
                 };
-                if let Some(least) = set.iter_mut().min_by_key(|it| worth(it)) {
-                    *least = cell;
+                let places = set.cells.iter().enumerate();
+                if let Some((least, _)) = places.min_by_key(|(_, it)| worth(it)) {
+                    set.write(least, cell);
                 }
                 return;
             }
@@ -138,14 +181,12 @@ impl Cells {
 
     /// Doubles the number of sets. Each set parts into two, so every cell finds room.
     fn grow(&mut self) {
-        let grown = vec![[Cell::default(); WAYS]; self.sets.len() * 2];
+        let grown = vec![Set::empty(); self.sets.len() * 2];
         let old = std::mem::replace(&mut self.sets, grown);
-        for cell in old.iter().flatten().filter(|cell| cell.pages > 0) {
+        for cell in old.iter().flat_map(Set::used) {
             let place = self.place(cell.line);
-            let set = self.sets.get_mut(place);
-            let empty = set.and_then(|set| set.iter_mut().find(|it| it.pages == 0));
-            if let Some(empty) = empty {
-                *empty = *cell;
+            if let Some(set) = self.sets.get_mut(place) {
+                set.write(set.len as usize, *cell);
             }
         }
     }
@@ -159,12 +200,19 @@ impl Cells {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Cell> {
-        self.sets.iter().flatten().filter(|cell| cell.pages > 0)
+        self.sets.iter().flat_map(Set::used)
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.sets.len() * WAYS * CELL_BYTES
+        self.sets.len() * size_of::<Set>()
     }
+}
+
+/// Returns the page before which a line must have been seen last to be of the past, when `pages`
+/// were counted.
+fn oldest_current(pages: u32) -> u32 {
+    let unseen = FORGET_AFTER.max(pages / 10).saturating_add(SAMPLE);
+    pages.saturating_sub(unseen)
 }
 
 #[cfg(test)]
@@ -190,7 +238,7 @@ mod tests {
             "{}",
             cells.len()
         );
-        assert_eq!(cells.memory_bytes(), MAX_CELLS * CELL_BYTES);
+        assert!(cells.memory_bytes() <= MAX_CELLS * (CELL_BYTES + 5));
         // The newest of each set are there.
         assert!(cells.get(99_999).is_some() && cells.get(0).is_none());
         assert_eq!(cells.iter().count(), cells.len());

@@ -208,7 +208,7 @@ fn what_was_written_is_read_again() {
         assert_eq!(read.cells.get(line), site.template.cells.get(line));
     }
     assert!(Seen::new(&read, None).is_volatile(9));
-    assert!(read.memory_bytes() < 350_000);
+    assert!(read.memory_bytes() < 420_000);
     let bytes = site.template.encode();
     assert_eq!(Change::decode(&bytes[..bytes.len() - 1]), None);
     assert_eq!(Change::decode(&[]), None);
