@@ -64,10 +64,6 @@ impl<'a> Group<'a> {
 
     /// Returns what of a document is its own, by the template of its site as it is now; `None` if
     /// its lines are not stored.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "verdicts are going to be borne out by it")
-    )]
     pub(crate) fn own_lines(&self, document: &Document) -> Result<Option<OwnLines>, Error> {
         let id = document.id;
         let lines = match self.set.parts.get(&id) {
