@@ -141,14 +141,14 @@ fn every_reason_is_told_with_a_count_and_an_example() {
     check("failed: disconnect", 1, "/broken");
     check("out-of-scope", 2, "/");
     check("too-deep", 1, "/deeper");
-    check("repeated-segments", 1, "/a/a/a/a/a");
     check("malformed", 1, &format!("/long/{}", "x".repeat(300)));
     check("excluded", 1, "/skip/1");
     check("nofollow", 1, "/n");
     check("status: denied", 1, "/denied");
     check("status: server-error", 1, "/down");
     check("challenge", 1, "/challenge");
-    assert_eq!(told.len(), 11, "{told:?}");
+    // What only looks like a trap is visited: `/a/a/a/a/a`.
+    assert_eq!(told.len(), 10, "{told:?}");
 
     // Status and report have the same, and the next start forgets nothing of it.
     let status = place.ask(&["status", "--json"]).expect(0).json();

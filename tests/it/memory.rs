@@ -50,8 +50,18 @@ fn site(sets: usize) -> Site {
                 anchors((0..LINKS).map(|number| format!("/{set}/{number}/{long}")))
             });
             let links = links.unwrap_or_default();
-            Answer::html(format!("<p>{}</p>{links}", request.path))
+            Answer::html(format!("<p>{}</p>{links}", says(request.path)))
         })
+}
+
+/// What only the page of this path says, so that its siblings are not taken for a trap.
+fn says(path: &str) -> String {
+    let sum = path.bytes().fold(0x811c_9dc5_u32, |sum, byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let letters = format!("{sum:08x}").into_bytes().into_iter();
+    let letters = letters.map(|digit| char::from(b'a' + (digit - b'0') % 39));
+    letters.collect()
 }
 
 /// Bytes of a line of `/proc/PID/status`.
