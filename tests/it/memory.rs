@@ -50,7 +50,7 @@ fn site(sets: usize) -> Site {
                 anchors((0..LINKS).map(|number| format!("/{set}/{number}/{long}")))
             });
             let links = links.unwrap_or_default();
-            Answer::html(format!("<p>{}</p>{links}", says(request.path)))
+            Answer::html(format!("<p>{}</p>{links}", says(&request.path)))
         })
 }
 
