@@ -26,6 +26,12 @@ pub(crate) fn url_of(row: &[u8]) -> store::Result<String> {
     Ok(deferred.queued.url)
 }
 
+/// Returns the id of the URL of a row.
+pub(crate) fn id_of(row: &[u8]) -> store::Result<UrlId> {
+    let deferred: Deferred = decode(Table::Deferred, row)?;
+    Ok(deferred.queued.id)
+}
+
 /// Where deferred URLs of a kind are: the number of their generation and stratum.
 pub(crate) fn shelf(generation: u8, stratum: Stratum) -> u8 {
     generation * 2 + u8::from(stratum == Stratum::Poor)

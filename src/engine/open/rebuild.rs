@@ -12,6 +12,7 @@ use crate::engine::Options;
 use crate::engine::again::is_mostly_dead;
 use crate::engine::commit::{DEDUP_RUNS, SEEN_RUNS};
 use crate::engine::error::Error;
+use crate::engine::learned::deferred;
 use crate::frontier::{Block, RobotsRow, SEEN};
 use crate::rows::{CrawlState, DiskState, PageRecord};
 use crate::runs::{self, Catalog, Damage, Retired, Runs};
@@ -212,6 +213,10 @@ fn rebuild_runs(
             if let Some((_, _, block)) = Block::of_row(key, row)? {
                 block.urls.iter().for_each(|(_, it)| add(it.id.key()));
             }
+            Ok(())
+        })?;
+        for_each(store, Table::Deferred, &[], &mut |_, row| {
+            add(deferred::id_of(row)?.key());
             Ok(())
         })?;
         if let Some(error) = failed {

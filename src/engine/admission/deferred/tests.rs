@@ -122,6 +122,20 @@ fn what_goes_on_saying_nothing_is_kept_and_listed() {
 }
 
 #[test]
+fn what_is_deferred_is_known_after_the_runs_were_lost() {
+    let mut world = World::new();
+    world.seed(&["http://a.example/"]);
+    answer_all(&mut world, &shop(900, 900));
+    let left = deferred(&world);
+    std::fs::remove_dir_all(world.directory.path().join("runs")).unwrap();
+    world.restart();
+    // Another page has the same links.
+    world.seed(&["http://a.example/again"]);
+    assert_eq!(answer_all(&mut world, &shop(900, 900)), 1);
+    assert_eq!(deferred(&world), left);
+}
+
+#[test]
 fn no_more_than_the_bound_is_deferred_and_nothing_is_dropped() {
     let mut options = options();
     options.limits.max_deferred = 50;
