@@ -81,6 +81,7 @@ pub(crate) fn options() -> Options {
             },
             [],
         ),
+        repair: false,
         failpoint: None,
     }
 }

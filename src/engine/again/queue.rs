@@ -26,6 +26,18 @@ pub(super) fn queue_revisit(id: UrlId, asking: Asking, set: &mut WriteSet) -> Re
     }
 }
 
+/// Queues a sitemap to be requested again, unless that is planned anyway.
+pub(crate) fn visit_sitemap_again(
+    id: UrlId,
+    page: PageRecord,
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    match page.revisit {
+        Some(_) => Ok(()),
+        None => queue_page(id, page, Asking::Always, set),
+    }
+}
+
 /// Queues a page with this record to be visited again.
 pub(super) fn queue_page(
     id: UrlId,

@@ -64,7 +64,7 @@ pub(super) fn compare<'a>(
 }
 
 /// Returns a visit that was compared with nothing.
-pub(super) fn not_judged(analysed: &Analysed) -> Judged<'_> {
+pub(crate) fn not_judged(analysed: &Analysed) -> Judged<'_> {
     Judged {
         analysed,
         verdict: Verdict::Ineligible(Ineligible::Status),
