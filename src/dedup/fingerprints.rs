@@ -95,12 +95,20 @@ impl Fingerprints {
             Tier::Raw => true,
             Tier::Normalized => self.veto.allows_normalized(&other.veto),
             Tier::Content => self.veto.allows_content(&other.veto),
-            Tier::Near => {
-                let is_short = self.words.min(other.words) < SHORT_ACROSS;
-                self.veto.allows_near(&other.veto)
-                    && !(is_short && self.veto.have_two_headlines(&other.veto))
-            }
+            Tier::Near => self.veto.allows_near(&other.veto) && !self.are_short_and_two(other),
         }
+    }
+
+    /// Whether no veto keeps the two pages apart at a tier if their own parts agree.
+    pub(crate) fn may_be_same_if_proved(&self, other: &Self, tier: Tier) -> bool {
+        self.veto.allows_if_proved(&other.veto, tier)
+            && !(tier == Tier::Near && self.are_short_and_two(other))
+    }
+
+    /// Whether the pages have two headlines, and one of them little text.
+    fn are_short_and_two(&self, other: &Self) -> bool {
+        let is_short = self.words.min(other.words) < SHORT_ACROSS;
+        is_short && self.veto.have_two_headlines(&other.veto)
     }
 
     /// Whether pages with the same or nearly the same text are alike, although they are two.

@@ -49,7 +49,8 @@ pub struct Rule {
     /// The tiers that count.
     pub tiers: Tiers,
     /// Maximum number of bits in which the `SimHash`es of near duplicates differ, 0 to
-    /// [`MAX_HAMMING`]. Pages found by the bands of `MinHash` may differ in more.
+    /// [`MAX_HAMMING`]. Pages found by the bands of `MinHash` may differ in more, and with
+    /// [`MAX_HAMMING`] those found by the bands of their sketches too.
     pub hamming: u8,
     /// Minimum similarity of near duplicates of one host, [`MIN_SIMILARITY`] to 1.
     pub similarity: f64,
@@ -244,22 +245,32 @@ impl Rule {
 
     /// Whether two pages of this similarity are duplicates. `is_one_host` selects the threshold.
     pub(super) fn accepts(&self, found: &Match, is_one_host: bool) -> bool {
-        let least = match is_one_host {
+        found.similarity >= self.least(is_one_host) && self.is_in_reach(found)
+    }
+
+    /// Whether two pages of this similarity are duplicates if their own parts say so too. Then an
+    /// estimate may fall short of the threshold by its standard error.
+    pub(super) fn accepts_if_proved(&self, found: &Match, is_one_host: bool) -> bool {
+        found.similarity + found.error >= self.least(is_one_host) && self.is_in_reach(found)
+    }
+
+    /// Whether pages so far apart may be compared. Bands find them at any distance.
+    fn is_in_reach(&self, found: &Match) -> bool {
+        let by_signature = found.by_signature && self.method == Finder::Minhash;
+        by_signature || self.hamming >= MAX_HAMMING || found.distance <= self.hamming
+    }
+
+    fn least(&self, is_one_host: bool) -> f64 {
+        match is_one_host {
             true => self.similarity,
             false => self.cross_host_similarity,
-        };
-        let by_bands = found.by_signature && self.method == Finder::Minhash;
-        found.similarity >= least && (by_bands || found.distance <= self.hamming)
+        }
     }
 
     /// Whether a page that changed is still a duplicate of its original. The distance of the
     /// `SimHash`es does not count: it serves to find candidates, and here there is one.
     pub(super) fn keeps(&self, found: &Match, is_one_host: bool) -> bool {
-        let least = match is_one_host {
-            true => self.similarity,
-            false => self.cross_host_similarity,
-        };
-        self.tiers.has(Tier::Near) && found.similarity >= least - HYSTERESIS
+        self.tiers.has(Tier::Near) && found.similarity >= self.least(is_one_host) - HYSTERESIS
     }
 
     /// The lower of both thresholds of similarity.
@@ -388,6 +399,7 @@ mod tests {
         let found = |similarity, distance, by_signature| Match {
             distance,
             similarity,
+            error: 0.02,
             by_signature,
         };
         assert!(rule.accepts(&found(0.85, 3, false), false));
@@ -399,5 +411,10 @@ mod tests {
             ..rule
         };
         assert!(!by_simhash.accepts(&found(0.95, 14, true), true));
+        assert!(Rule::default().accepts(&found(0.95, 14, false), true));
+        // An estimate may fall short where own parts decide.
+        assert!(!rule.accepts(&found(0.79, 3, false), false));
+        assert!(rule.accepts_if_proved(&found(0.79, 3, false), false));
+        assert!(!rule.accepts_if_proved(&found(0.77, 3, false), false));
     }
 }

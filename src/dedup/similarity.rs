@@ -63,6 +63,8 @@ pub struct Match {
     pub distance: u8,
     /// From 0 to 1; 1 for an exact tier.
     pub similarity: f64,
+    /// Standard error of the similarity; 0 if it is exact.
+    pub error: f64,
     /// Whether both have a `MinHash` signature, so that their bands find them at any distance.
     pub by_signature: bool,
 }
@@ -72,6 +74,7 @@ impl Match {
     pub(crate) const EXACT: Self = Self {
         distance: 0,
         similarity: 1.0,
+        error: 0.0,
         by_signature: false,
     };
 

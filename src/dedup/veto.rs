@@ -12,10 +12,15 @@ use serde::{Deserialize, Serialize};
 use super::methods::minhash::{self, Permutations, WholeSketch};
 use super::methods::short::SHORT_WORDS;
 use super::text::{HOST, HintHashes, Text, page_hash};
+use super::tier::Tier;
 use crate::url::UrlId;
 
 /// The least similarity of the texts that two duplicates are not judged by.
 const OTHER_TEXT: f64 = 0.5;
+/// The same where the own parts of the two are known and agree: then most of what differs beside
+/// the text that both have is frame. Two frames of half of their pages each leave 0.3 in common
+/// around an edited text, and the sketch errs by 0.08.
+const OTHER_TEXT_IF_PROVED: f64 = 0.2;
 
 /// The signals of one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,14 +114,15 @@ impl Veto {
     /// headlines, since they may be a shared notice or imprint. Language versions may not be
     /// duplicates.
     pub(crate) fn allows_content(&self, other: &Self) -> bool {
-        let wholes_are_alike = match (&self.texts, &other.texts) {
-            (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
-            _ => !self.is_over_trimmed() && !other.is_over_trimmed(),
-        };
+        self.allows_content_from(other, OTHER_TEXT)
+    }
+
+    fn allows_content_from(&self, other: &Self, least: f64) -> bool {
         let is_little = self.is_over_trimmed() || other.is_over_trimmed();
+        let are_compared = self.texts.is_some() && other.texts.is_some();
         let (own, others) = (self.hints.headline, other.hints.headline);
-        wholes_are_alike
-            && (!is_little || own.is_some() && own == others)
+        self.have_whole_texts_alike(other, least)
+            && (!is_little || are_compared && own.is_some() && own == others)
             && !(self.is_short() && self.is_one_site(other) && differ(own, others))
             && self.are_one_language(other)
     }
@@ -133,11 +139,15 @@ impl Veto {
     /// Whether two pages with nearly the same judged text are alike, one page or not: their whole
     /// texts are similar too, and in one language.
     pub(crate) fn allows_alike(&self, other: &Self) -> bool {
-        let wholes_are_alike = match (&self.texts, &other.texts) {
-            (Some(a), Some(b)) => is_alike(&a.whole, &b.whole),
+        self.have_whole_texts_alike(other, OTHER_TEXT) && self.are_one_language(other)
+    }
+
+    /// Whether the whole texts are similar, as far as they are known.
+    fn have_whole_texts_alike(&self, other: &Self, least: f64) -> bool {
+        match (&self.texts, &other.texts) {
+            (Some(a), Some(b)) => minhash::sketch_similarity(&a.whole, &b.whole) >= least,
             _ => true,
-        };
-        wholes_are_alike && self.are_one_language(other)
+        }
     }
 
     /// Whether two pages have headlines that differ.
@@ -151,21 +161,32 @@ impl Veto {
     /// similarity may come from its template, must have the same headline. Language versions may
     /// not be duplicates.
     pub(crate) fn allows_near(&self, other: &Self) -> bool {
-        let texts_are_alike = match (&self.texts, &other.texts) {
-            (Some(a), Some(b)) => {
-                let is_little = a.is_over_trimmed || b.is_over_trimmed;
-                is_alike(&a.whole, &b.whole) && (!is_little || is_alike(&a.main, &b.main))
+        self.allows_near_from(other, OTHER_TEXT)
+    }
+
+    fn allows_near_from(&self, other: &Self, least: f64) -> bool {
+        let mains_are_alike = match (&self.texts, &other.texts) {
+            (Some(a), Some(b)) if a.is_over_trimmed || b.is_over_trimmed => {
+                minhash::sketch_similarity(&a.main, &b.main) >= OTHER_TEXT
             }
             _ => true,
         };
-        texts_are_alike
+        mains_are_alike
+            && self.have_whole_texts_alike(other, least)
             && self.are_one_language(other)
             && !(self.is_one_site(other) && self.have_two_headlines(other))
     }
-}
 
-fn is_alike(a: &WholeSketch, b: &WholeSketch) -> bool {
-    minhash::sketch_similarity(a, b) >= OTHER_TEXT
+    /// Whether two pages that match at a tier may be duplicates if their own parts agree: as above,
+    /// with less of their whole texts in common.
+    pub(crate) fn allows_if_proved(&self, other: &Self, tier: Tier) -> bool {
+        match tier {
+            Tier::Raw => true,
+            Tier::Normalized => self.allows_normalized(other),
+            Tier::Content => self.allows_content_from(other, OTHER_TEXT_IF_PROVED),
+            Tier::Near => self.allows_near_from(other, OTHER_TEXT_IF_PROVED),
+        }
+    }
 }
 
 /// Whether both values are known and differ.
@@ -304,6 +325,24 @@ mod tests {
         assert!(page(&one).is_over_trimmed());
         assert!(!page(&one).allows_near(&page(&two)));
         assert!(page(&one).allows_near(&page(&one)));
+    }
+
+    #[test]
+    fn frames_of_two_sites_count_less_where_own_parts_agree() {
+        let main = words_of("main", 200);
+        let page = |host: &str, rest: usize| {
+            let text = format!("{main} {}", words_of(&host[..1], rest));
+            veto(&main, &text, &hints(host, "Report", ""))
+        };
+        let (one, two) = (page("a.example", 110), page("b.example", 110));
+        assert!(!one.allows_near(&two) && !one.allows_content(&two));
+        for tier in Tier::ALL {
+            assert!(one.allows_if_proved(&two, tier), "{tier:?}");
+        }
+        // What was left out is most of both: a table, perhaps.
+        let (one, two) = (page("a.example", 550), page("b.example", 550));
+        assert!(!one.allows_if_proved(&two, Tier::Content));
+        assert!(!one.allows_if_proved(&two, Tier::Near));
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn pages_of_two_hosts_may_be_less_alike_than_those_of_one() {
     crawl_by(&crawl, only, &[web.url(0, "/")]);
     crawl_by(&crawl, only, &[web.url(1, "/")]);
     assert_eq!(verdict(&crawl, &web.url(1, "/copy")), "near");
-    let strict = "[dedup]\ncross_host_similarity = 0.9\n[[dedup.rule]]\nmatch = [\"127.0.7.1/copy\"]\ntiers = []\n";
+    let strict = "[dedup]\ncross_host_similarity = 0.95\n[[dedup.rule]]\nmatch = [\"127.0.7.1/copy\"]\ntiers = []\n";
     let crawl = Place::new();
     crawl_by(&crawl, strict, &[web.url(0, "/")]);
     crawl_by(&crawl, strict, &[web.url(1, "/")]);

@@ -10,12 +10,13 @@ pub use documents::{Documents, DocumentsDamage};
 pub use pending::Pending;
 pub use search::{Found, Originals, Query};
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::methods::exact::key_of;
-use super::methods::near::BANDS;
+use super::methods::near::{BANDS, SKETCHES};
 use super::{
     Document, DocumentId, Error, Features, Finder, Fingerprints, METHODS, Method, Rule, Signature,
     Verdict,
@@ -29,6 +30,10 @@ const PAYLOAD: &str = "payload";
 /// Maximum number of documents considered per key, oldest first. It bounds the cost of a notice
 /// that a million pages begin with.
 const SAME_KEY: usize = 256;
+
+/// Maximum number of documents considered because they share bands of the page's sketch: those that
+/// share most. It bounds the cost of a page of a site whose template is half of each of its pages.
+const MOST_BY_BANDS: usize = 32;
 
 /// The names of all structures that deduplication keeps in `runs`, in the order in which they are
 /// passed to the index.
@@ -113,6 +118,7 @@ impl Index {
         let mut keys = Vec::new();
         method.keys(signature, &self.features, &mut keys);
         let mut candidates: Vec<DocumentId> = Vec::new();
+        let mut by_bands: Vec<DocumentId> = Vec::new();
         // Ranges around one value are searched together.
         for keys in keys.chunk_by(|a, b| a.structure == b.structure && a.value == b.value) {
             let Some((key, at)) = keys
@@ -128,7 +134,11 @@ impl Index {
             if key.low == key.high {
                 let stored = runs.pairs(key.low, key.high).map(|(_, document)| document);
                 let pending = page.pending.find(at, |it| it == key.low);
-                candidates.extend(stored.chain(pending).take(SAME_KEY));
+                let into = match key.structure {
+                    SKETCHES => &mut by_bands,
+                    _ => &mut candidates,
+                };
+                into.extend(stored.chain(pending).take(SAME_KEY));
                 continue;
             }
             let ranges: Vec<_> = keys.iter().map(|key| (key.low, key.high)).collect();
@@ -143,6 +153,7 @@ impl Index {
                 is_in_range && (it ^ key.value).count_ones() <= reach
             }));
         }
+        candidates.extend(most_frequent(by_bands, MOST_BY_BANDS));
         candidates.sort_unstable();
         candidates.dedup();
         candidates
@@ -204,6 +215,17 @@ pub fn postings(document: &Document, features: &Features) -> Vec<Posting> {
         }
     }
     postings
+}
+
+/// The documents that occur most often, each once; of equally frequent ones the oldest.
+fn most_frequent(mut found: Vec<DocumentId>, most: usize) -> impl Iterator<Item = DocumentId> {
+    found.sort_unstable();
+    let mut counted: Vec<(usize, DocumentId)> = (found.chunk_by(|a, b| a == b))
+        .filter_map(|same| Some((same.len(), *same.first()?)))
+        .collect();
+    // Stable, so that the oldest stay first.
+    counted.sort_by_key(|(count, _)| Reverse(*count));
+    counted.into_iter().take(most).map(|(_, id)| id)
 }
 
 fn position(runs: &[Runs], name: &str) -> Option<usize> {
@@ -418,6 +440,43 @@ mod tests {
         let found = world.see("<e>", &edited, &edited);
         let is_equal = matches!(found, Verdict::Duplicate(Repeat { distance: 0, .. }));
         assert!(is_equal || matches!(found, Verdict::Unique), "{found:?}");
+    }
+
+    /// A page with a long passage of its own is far from its copy by SimHash.
+    #[test]
+    fn what_simhash_misses_is_found_by_bands_of_sketches() {
+        let directory = tempfile::tempdir().unwrap();
+        let rule = Rule {
+            similarity: 0.8,
+            ..Rule::default()
+        };
+        let mut world = World::of(directory.path(), Features::default(), Rules::new(rule, []));
+        let mut far = 0;
+        for turn in 0..20 {
+            let passage = |name: &str, count: usize| {
+                let words: Vec<_> = (0..count).map(|n| format!("{name}{turn}x{n}")).collect();
+                words.join(" ")
+            };
+            let common = passage("common", 300);
+            let id = world.next;
+            let page = format!("{common} {}", passage("one", 20));
+            check(&world.see(&page, &page, &page), None);
+            if turn % 2 == 1 {
+                world.catalog.checkpoint(id).unwrap();
+                world.index.documents_mut().checkpoint().unwrap();
+            }
+            let copy = format!("{common} {}", passage("other", 20));
+            let found = world.see(&copy, &copy, &copy);
+            check(&found, Some((Tier::Near, id)));
+            far += u32::from(matches!(found, Verdict::Duplicate(it) if it.distance > 10));
+        }
+        assert!(far > 0);
+    }
+
+    #[test]
+    fn of_many_with_a_band_those_with_most_are_compared() {
+        let found = vec![7, 3, 9, 3, 8, 9, 9];
+        assert_eq!(most_frequent(found, 3).collect::<Vec<_>>(), [9, 3, 7]);
     }
 
     #[test]

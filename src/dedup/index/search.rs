@@ -67,25 +67,35 @@ pub struct Found {
 }
 
 impl Query<'_> {
-    /// Whether the rules of both pages accept a match. `rule` is the page's own rule.
+    /// Whether the rules of both pages accept a match if own parts bear it out. `rule` is the
+    /// page's own rule.
     fn is_accepted(&self, document: &Document, tier: Tier, rule: &Rule, found: &Match) -> bool {
-        let other = &document.fingerprints;
+        let is_one_host = self.fingerprints.is_one_host(&document.fingerprints);
         // The page's own rule is checked first: combined with the original's it is only stricter.
         let holds = |rule: &Rule| {
             let is_near = tier == Tier::Near;
-            rule.tiers.has(tier)
-                && (!is_near || rule.accepts(found, self.fingerprints.is_one_host(other)))
+            rule.tiers.has(tier) && (!is_near || rule.accepts_if_proved(found, is_one_host))
         };
         document.url_id != self.page
             && holds(rule)
             && holds(&rule.and(&self.rules.of(&document.url)))
     }
 
-    /// Whether no veto keeps the page apart from a document that matches.
+    /// Whether no veto keeps the page apart from a document that matches, if own parts bear it out.
     fn may_be(&self, document: &Document, tier: Tier) -> bool {
         let (own, other) = (self.fingerprints, &document.fingerprints);
         let is_part = || own.are_one_series(self.page, other, document.url_id);
-        own.may_be_same(other, tier) && !(matches!(tier, Tier::Content | Tier::Near) && is_part())
+        own.may_be_same_if_proved(other, tier)
+            && !(matches!(tier, Tier::Content | Tier::Near) && is_part())
+    }
+
+    /// Whether the whole texts alone show that the page is the same as a document that
+    /// [may be](Self::may_be). Nothing is known of the own part of one of them.
+    fn is_shown(&self, document: &Document, tier: Tier, rule: &Rule, found: &Match) -> bool {
+        let (own, other) = (self.fingerprints, &document.fingerprints);
+        let both = rule.and(&self.rules.of(&document.url));
+        own.may_be_same(other, tier)
+            && (tier != Tier::Near || both.accepts(found, own.is_one_host(other)))
     }
 }
 
@@ -143,7 +153,7 @@ impl<'a, O> Search<'a, O> {
             // whole document.
             if let Some(witness) = documents.witness(id, tier)
                 && method.measure(signature, &witness).is_none_or(|found| {
-                    found.similarity + SKETCH_SHORTFALL < self.rule.least_similarity()
+                    found.similarity + found.error + SKETCH_SHORTFALL < self.rule.least_similarity()
                 })
             {
                 continue;
@@ -213,7 +223,11 @@ impl<'a, O> Search<'a, O> {
                 Tier::Raw => OwnComparison::Unknown,
                 _ => self.originals.compare_own(&original, found.similarity)?,
             };
-            burden::is_borne_out(tier, compared, own.is_one_site(other))
+            let is_shown = match compared {
+                OwnComparison::Unknown => self.page.is_shown(&original, tier, &self.rule, &found),
+                _ => true,
+            };
+            is_shown && burden::is_borne_out(tier, compared, own.is_one_site(other))
         };
         let (id, repeat) = (original.id, |tier| Repeat {
             original,

@@ -170,6 +170,13 @@ pub(crate) fn sketch_similarity<const N: usize>(a: &[u8; N], b: &[u8; N]) -> f64
     ((share - CHANCE) / (1.0 - CHANCE)).max(0.0)
 }
 
+/// The standard error of an estimate by [`HASHES`] values.
+pub(crate) fn standard_error(similarity: f64) -> f64 {
+    (similarity * (1.0 - similarity) / HASHES as f64)
+        .max(0.0)
+        .sqrt()
+}
+
 /// The short sketch of a text with these words.
 pub(crate) fn whole_sketch(words: &[u64], permutations: &Permutations) -> WholeSketch {
     let shingles = shingle::hashes(words, 5, permutations.seed);
