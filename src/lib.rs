@@ -104,6 +104,8 @@ pub mod journal;
 #[doc(hidden)]
 pub mod rows;
 
+mod sites;
+
 pub mod engine;
 
 pub mod inspect;

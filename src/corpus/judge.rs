@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::bottom::{self, Bottom};
 use super::lookup::{Bands, Found, Sets, Spread, Tables};
 use super::sign::{Clusters, Fingerprint, NearMethod, Options, Signed};
+use crate::dedup::is_borne_out;
 use crate::dedup::minhash::{self, Sketch};
+use crate::dedup::own::OwnComparison;
 use crate::dedup::short::{self, Set};
 use crate::dedup::veto::Veto;
 use crate::dedup::{Tier, simhash};
@@ -98,6 +100,14 @@ struct Candidate {
 /// compared.
 const APART: usize = 16;
 
+/// Maximum number of documents whose own parts a document is compared with in vain. It bounds the
+/// cost of a document among thousands that differ from it in a word.
+const MAX_REFUSED: usize = 48;
+
+/// How the own part of the document that is judged compares with that of an earlier one, by its
+/// number and the similarity of their whole texts, 0 to 1.
+pub(super) type CompareOwn<'a> = dyn FnMut(u32, f64) -> OwnComparison + 'a;
+
 impl Corpus {
     /// An empty corpus.
     pub fn new(options: Options) -> Self {
@@ -139,15 +149,25 @@ impl Corpus {
         judged
     }
 
-    /// Compares the next document with the earlier ones, without adding it.
+    /// Compares the next document with the earlier ones, without adding it. Nothing is known of own
+    /// parts.
     pub fn compare(&mut self, signed: &Signed) -> CorpusVerdict {
-        if let Some(same) = self.same(signed) {
+        self.compare_by(signed, &mut |_, _| OwnComparison::Unknown)
+    }
+
+    /// Compares the next document with the earlier ones, by its own part too.
+    pub(super) fn compare_by(
+        &mut self,
+        signed: &Signed,
+        own: &mut CompareOwn<'_>,
+    ) -> CorpusVerdict {
+        if let Some(same) = self.same(signed, own) {
             return CorpusVerdict {
                 duplicate: Some(same),
                 joins: Vec::new(),
             };
         }
-        let alike = self.alike(signed);
+        let alike = self.alike(signed, own);
         let mut roots: Vec<u32> = Vec::new();
         for other in &alike {
             let root = self.root(other.of);
@@ -195,7 +215,7 @@ impl Corpus {
     }
 
     /// The earliest document with the same bytes, text or words.
-    fn same(&self, signed: &Signed) -> Option<EarlierMatch> {
+    fn same(&self, signed: &Signed, own: &mut CompareOwn<'_>) -> Option<EarlierMatch> {
         let found = |of: u32, tier| EarlierMatch {
             of,
             tier,
@@ -205,18 +225,29 @@ impl Corpus {
         if let Some(of) = signed.raw.and_then(|key| self.raw.get(&key)) {
             return Some(found(*of, Tier::Raw));
         }
-        if let Some(of) = signed.normalized.and_then(|key| self.normalized.get(&key)) {
+        let mut is_borne_out = |of: u32, tier| self.is_borne_out(signed, found(of, tier), own);
+        let normalized = signed.normalized.and_then(|key| self.normalized.get(&key));
+        if let Some(of) = normalized.filter(|of| is_borne_out(**of, Tier::Normalized)) {
             return Some(found(*of, Tier::Normalized));
         }
         let content = signed.content.and_then(|key| self.content.get(&key))?;
         let apart = self.apart.get(content).into_iter().flatten();
         let mut same = std::iter::once(content).chain(apart);
-        let of = same.find(|of| signed.veto.allows_content(self.veto(**of)))?;
+        let of = same.find(|of| {
+            signed.veto.allows_content(self.veto(**of)) && is_borne_out(**of, Tier::Content)
+        })?;
         Some(found(*of, Tier::Content))
     }
 
+    /// Whether the own parts of a document and of an earlier one bear out that they match.
+    fn is_borne_out(&self, signed: &Signed, found: EarlierMatch, own: &mut CompareOwn<'_>) -> bool {
+        let compared = own(found.of, found.similarity.unwrap_or(1.0));
+        let is_one_site = signed.veto.is_one_site(self.veto(found.of));
+        is_borne_out(found.tier, compared, is_one_site)
+    }
+
     /// The near duplicates, closest first; of equally close ones the oldest first.
-    fn alike(&mut self, signed: &Signed) -> Vec<EarlierMatch> {
+    fn alike(&mut self, signed: &Signed, own: &mut CompareOwn<'_>) -> Vec<EarlierMatch> {
         let mut alike = Vec::new();
         match &signed.near {
             Some(Fingerprint::SimHash(bits)) => self.by_simhash(*bits, None, &mut alike),
@@ -246,6 +277,12 @@ impl Corpus {
                 .total_cmp(&similarity(a))
                 .then(a.distance.cmp(&b.distance))
                 .then(a.of.cmp(&b.of))
+        });
+        let mut refused = 0;
+        alike.retain(|found| {
+            let is_same = refused < MAX_REFUSED && self.is_borne_out(signed, *found, own);
+            refused += usize::from(!is_same);
+            is_same
         });
         alike
     }

@@ -19,6 +19,9 @@ mod bottom;
 mod judge;
 mod lookup;
 
+mod spool;
+mod waiting;
+
 mod saved;
 mod verdicts;
 

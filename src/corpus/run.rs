@@ -8,10 +8,13 @@ use std::path::Path;
 use super::files::{
     self, Content, Extraction, Input, JsonDocument, StoredBodies, Wanted, WarcOutput, each_line,
 };
+use super::judge::CompareOwn;
 use super::parallel::in_order;
 use super::verdicts::{KeptLines, Verdicts};
+use super::waiting::{Document, Waiting};
 use super::{DfCounts, Error, Figures, Options, Signed, Signer};
 use crate::dedup::Text;
+use crate::dedup::own::OwnComparison;
 
 /// The output of a run besides its verdicts.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +24,14 @@ pub struct Keeping<'a> {
     pub output: Option<&'a Path>,
     /// The index of earlier runs. The documents of this run are added to it.
     pub index: Option<&'a Path>,
+    /// A directory for temporary files.
+    pub temporary: &'a Path,
 }
 
 /// Deduplicates lines of JSON and writes a verdict per line.
+///
+/// From the first line with a URL on, documents wait until all are read, because only then it is
+/// known what is template of their sites. An index knows no sites, so with one nothing waits.
 pub fn dedup_jsonl(
     input: Input<'_>,
     options: &Options,
@@ -35,22 +43,48 @@ pub fn dedup_jsonl(
     let mut verdicts = Verdicts::new(options.clone(), keeping.index, None, out)?;
     let mut kept = keeping.output.map(KeptLines::create).transpose()?;
     let keeps = kept.is_some();
-    each_line(
+    let knows_sites = keeping.index.is_none();
+    let mut judge = |document: Document, own: &mut CompareOwn<'_>| {
+        let Document {
+            id, signed, line, ..
+        } = document;
+        let is_kept = verdicts.document(&id, signed, own)?;
+        match (&mut kept, line) {
+            (Some(kept), Some(line)) if is_kept => kept.write(&line),
+            _ => Ok(()),
+        }
+    };
+    let (mut judged, mut waiting) = (0, None);
+    let read = each_line(
         input,
         |line| {
-            let document = JsonDocument::parse(line)?;
-            let signed = sign(&signer, &document.content(&extraction)?);
-            let line = keeps.then(|| Box::<[u8]>::from(line));
-            Ok((Box::<str>::from(document.id()), signed, line))
+            let parsed = JsonDocument::parse(line)?;
+            let content = parsed.content(&extraction)?;
+            Ok(Document {
+                id: parsed.id().into(),
+                signed: sign(&signer, &content),
+                line: keeps.then(|| line.into()),
+                page: content.page.filter(|_| knows_sites),
+            })
         },
-        |(id, signed, line)| {
-            let is_kept = verdicts.document(&id, signed)?;
-            match (&mut kept, line) {
-                (Some(kept), Some(line)) if is_kept => kept.write(&line),
-                _ => Ok(()),
+        |document| {
+            if waiting.is_none() && document.page.is_some() {
+                waiting = Some(Waiting::new(keeping.temporary, judged)?);
             }
+            if let Some(waiting) = &mut waiting {
+                return waiting.push(&document);
+            }
+            judged += 1;
+            judge(document, &mut |_, _| OwnComparison::Unknown)
         },
-    )?;
+    );
+    if let Some(waiting) = &mut waiting {
+        waiting.settle()?;
+        waiting.each(|document, own| {
+            judge(document, &mut |of, similarity| own.compare(of, similarity))
+        })?;
+    }
+    read?;
     verdicts.flush()?;
     kept.map_or(Ok(()), KeptLines::finish)?;
     verdicts.commit()
@@ -66,7 +100,7 @@ pub fn dedup_warc(
 ) -> Result<(), Error> {
     let extraction = Extraction::new()?;
     let signer = Signer::new(options);
-    let Keeping { output, index } = keeping;
+    let Keeping { output, index, .. } = keeping;
     let wanted = match (output, index) {
         (Some(_), _) => Wanted::Everything,
         (None, Some(_)) => Wanted::Captures,
@@ -145,3 +179,6 @@ fn each_text<T: Send>(
         take,
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -150,6 +150,14 @@ pub struct Signed {
     pub(super) veto: Veto,
 }
 
+impl Signed {
+    /// A number that documents with the same text have, whatever its case and white space.
+    pub(super) fn text_number(&self) -> u64 {
+        let digest = self.normalized.or(self.raw);
+        digest.map_or(0, |digest| digest as u64)
+    }
+}
+
 /// The values that candidates are compared by.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Fingerprint {

@@ -7,6 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::files::{Item, JudgedPage, SourceRecord, WarcOutput};
+use super::judge::CompareOwn;
 use super::{Corpus, CorpusVerdict, Error, Options, Saved, SavedEntry, Signed};
 
 /// Takes documents and writes verdicts.
@@ -67,9 +68,21 @@ impl<'a> Verdicts<'a> {
         })
     }
 
-    /// Judges a document. `id` is JSON. Returns whether the document is no duplicate.
-    pub(super) fn document(&mut self, id: &str, signed: Signed) -> Result<bool, Error> {
-        let judged = self.compare(&signed)?;
+    /// Number of documents so far.
+    pub(super) fn len(&self) -> u32 {
+        self.corpus.len()
+    }
+
+    /// Judges a document, by its own part too. `id` is JSON. Returns whether the document is no
+    /// duplicate.
+    pub(super) fn document(
+        &mut self,
+        id: &str,
+        signed: Signed,
+        own: &mut CompareOwn<'_>,
+    ) -> Result<bool, Error> {
+        self.check_room()?;
+        let judged = self.corpus.compare_by(&signed, own);
         self.take((id, None), signed, &judged)?;
         Ok(judged.duplicate.is_none())
     }
@@ -83,7 +96,8 @@ impl<'a> Verdicts<'a> {
                 None => Ok(()),
             };
         };
-        let judged = self.compare(&signed)?;
+        self.check_room()?;
+        let judged = self.corpus.compare(&signed);
         if let Some(capture) = capture {
             self.capture(&capture, Some(&judged))?;
         }
@@ -113,11 +127,11 @@ impl<'a> Verdicts<'a> {
         Ok(())
     }
 
-    fn compare(&mut self, signed: &Signed) -> Result<CorpusVerdict, Error> {
-        if self.corpus.len() == u32::MAX - 1 {
-            return Err(Error::input("more than 4,294,967,294 documents; part them"));
+    fn check_room(&self) -> Result<(), Error> {
+        match self.corpus.len() < u32::MAX - 1 {
+            true => Ok(()),
+            false => Err(Error::input("more than 4,294,967,294 documents; part them")),
         }
-        Ok(self.corpus.compare(signed))
     }
 
     /// Writes the verdict on a document, and keeps what later documents are compared with.

@@ -20,7 +20,7 @@ const OWN_SHARE_OF_SAME_TEXT: f32 = 0.7;
 pub(crate) const SHORT_ACROSS: u32 = 300;
 
 /// Returns whether the own parts of two pages that match at a tier bear the match out.
-pub(super) fn is_borne_out(tier: Tier, own: OwnComparison, is_one_site: bool) -> bool {
+pub(crate) fn is_borne_out(tier: Tier, own: OwnComparison, is_one_site: bool) -> bool {
     let least = match (tier, is_one_site) {
         (Tier::Raw, _) => return true,
         (Tier::Normalized, _) => OWN_SHARE_OF_SAME_TEXT,

@@ -1,5 +1,6 @@
 //! `gleaner dedup`: finds duplicates in a corpus that was crawled elsewhere.
 
+use std::env;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
@@ -188,6 +189,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let keeping = Keeping {
         output: arguments.output.as_deref(),
         index: arguments.index.as_deref(),
+        temporary: &env::temp_dir(),
     };
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     if arguments.jsonl {

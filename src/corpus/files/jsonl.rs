@@ -61,8 +61,11 @@ impl<'a> JsonDocument<'a> {
         &self,
         extraction: &Extraction,
     ) -> Result<Content<'_>, String> {
+        let url = self.url.map(RawValue::get).map(serde_json::from_str);
+        let url: Option<String> = url.and_then(Result::ok);
         if let Some(Borrowed(text)) = &self.text {
             return Ok(Content {
+                page: extraction.page_of_text(text, url.as_deref()),
                 raw: Cow::Borrowed(text.as_bytes()),
                 main: Cow::Borrowed(text),
                 visible: Cow::Borrowed(text),
@@ -72,8 +75,6 @@ impl<'a> JsonDocument<'a> {
         let Some(Borrowed(html)) = &self.html else {
             return Err("it has neither \"text\" nor \"html\"".to_owned());
         };
-        let url = self.url.map(RawValue::get).map(serde_json::from_str);
-        let url: Option<String> = url.and_then(Result::ok);
         Ok(extraction.content(Cow::Borrowed(html.as_bytes()), html, url.as_deref()))
     }
 }

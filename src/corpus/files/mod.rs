@@ -9,8 +9,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::Error;
+use super::waiting::SitePage;
 use crate::dedup::PageHints;
-use crate::page::{Page, PageOptions};
+use crate::page::{Page, PageOptions, Parts};
+use crate::sites::{self, SiteName};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
 pub(super) use jsonl::{JsonDocument, each_line};
@@ -37,6 +39,8 @@ pub struct Content<'a> {
     pub visible: Cow<'a, str>,
     /// What it says about itself.
     pub hints: PageHints,
+    /// What it says line by line, if it has a URL.
+    pub(super) page: Option<SitePage>,
 }
 
 /// Extracts texts from pages. The links it finds are not used.
@@ -61,12 +65,14 @@ impl Extraction {
 
     /// The texts of a page with the bytes `raw`.
     pub fn content<'a>(&self, raw: Cow<'a, [u8]>, html: &str, url: Option<&str>) -> Content<'a> {
-        let page = Page::parse_html(html, &self.base, &self.identity, &self.options);
         let url = url.and_then(|url| url::parse(url).ok());
+        let base = url.as_ref().unwrap_or(&self.base);
+        let page = Page::parse_html(html, base, &self.identity, &self.options);
         Content {
             raw,
             main: page.main_text.into(),
             visible: page.full_text.into(),
+            page: url.as_ref().map(|url| site_page(url, &page.parts)),
             hints: PageHints {
                 host: url.and_then(|url| url.host_str().map(str::to_owned)),
                 title: page.title,
@@ -75,5 +81,20 @@ impl Extraction {
                 ..PageHints::default()
             },
         }
+    }
+
+    /// What a text says line by line, if it has a URL.
+    pub(super) fn page_of_text(&self, text: &str, url: Option<&str>) -> Option<SitePage> {
+        let url = url::parse(url?).ok()?;
+        let page = Page::plain_text_of(text, &url, &self.options);
+        Some(site_page(&url, &page.parts))
+    }
+}
+
+fn site_page(url: &Url, parts: &Parts) -> SitePage {
+    SitePage {
+        url: url.as_str().to_owned(),
+        site: SiteName::of(url).number(),
+        lines: sites::lines(parts),
     }
 }

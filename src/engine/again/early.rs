@@ -9,8 +9,8 @@ use super::queue::{Asking, ROWS_PER_COMMIT, queue_page};
 use crate::dedup::{Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
-use crate::engine::learned::template::SiteName;
 use crate::engine::visit::Judged;
+use crate::sites::SiteName;
 use crate::store::{Table, keys};
 use crate::url::UrlId;
 

@@ -8,15 +8,11 @@ use std::sync::Arc;
 
 use super::lookups::Lookups;
 use super::write_set::WriteSet;
-use crate::dedup::own::{
-    Lines, OwnComparison, OwnLines, compare_hosts_within, compare_strictly_within, compare_within,
-};
-use crate::dedup::{
-    Document, DocumentId, Fingerprints, Found, Originals, Query, Rules, SHORT_ACROSS,
-};
+use crate::dedup::own::{Lines, OwnComparison, OwnLines};
+use crate::dedup::{Document, DocumentId, Fingerprints, Found, Originals, Query, Rules};
 use crate::engine::Error;
-use crate::engine::learned::own_lines::{SiteTemplate, own_lines};
-use crate::engine::learned::template::SiteName;
+use crate::engine::learned::template::SiteTemplate;
+use crate::sites::{self, SiteName};
 use crate::store::{Table, keys};
 use crate::url::{self, UrlId};
 
@@ -78,7 +74,7 @@ impl<'a> Group<'a> {
         };
         let site = SiteName::of(&url);
         let template = self.template(&site)?;
-        Ok(Some(own_lines(&lines, &site, &template, true)))
+        Ok(Some(sites::own_lines(&lines, &site, template.seen(), true)))
     }
 
     /// Returns what the index finds about a page, by its rule. Only live originals count.
@@ -184,39 +180,10 @@ impl Originals<Error> for Committed<'_, '_> {
         let Some(other) = self.group.own_lines(document)? else {
             return Ok(OwnComparison::Unknown);
         };
-        let is_one_site = own.site == other.site;
-        let is_short = own.words().min(other.words()) < SHORT_ACROSS;
-        let have_two = matches!((own.headline, other.headline), (Some(a), Some(b)) if a != b);
-        if !is_one_site && is_short && have_two {
-            return Ok(OwnComparison::Differ);
-        }
-        let similarity = similarity as f32;
-        let are_settled = own.is_settled && other.is_settled;
-        let is_same_text = similarity >= 1.0 && !have_one_host(self.url, &document.url);
-        Ok(match is_one_site {
-            // Many pages of both are known.
-            false if are_settled && have_one_path(self.url, &document.url) => {
-                compare_strictly_within(own, &other, similarity)
-            }
-            true if !are_settled && is_same_text => compare_hosts_within(own, &other, similarity),
-            _ => compare_within(own, &other, similarity),
-        })
+        Ok(sites::compare_own(
+            (self.url, own),
+            (&document.url, &other),
+            similarity,
+        ))
     }
-}
-
-/// Whether two sites have pages under one path, such as the same shop in two countries. Every site
-/// has a home page.
-fn have_one_path(one: &str, other: &str) -> bool {
-    let place = |text: &str| {
-        let url = url::parse(text).ok()?;
-        let place = (url.path().to_owned(), url.query().map(str::to_owned));
-        (place.0.len() > 1).then_some(place)
-    };
-    let one = place(one);
-    one.is_some() && one == place(other)
-}
-
-fn have_one_host(one: &str, other: &str) -> bool {
-    let host = |text: &str| Some(url::parse(text).ok()?.host_str()?.to_owned());
-    host(one) == host(other)
 }

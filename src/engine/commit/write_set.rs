@@ -14,7 +14,6 @@ use crate::archive::Record;
 use crate::dedup::own::Lines;
 use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
-use crate::engine::learned::template::SiteName;
 use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
@@ -23,6 +22,7 @@ use crate::learn::{Change, Spent};
 use crate::rows::{
     CrawlState, Delta, DiskState, Fate, LostSeed, PAGES, PageRecord, Reason, RefusedUrl,
 };
+use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, UrlId};
 

@@ -7,7 +7,6 @@
 
 pub(crate) mod budgets;
 pub(crate) mod own;
-pub(crate) mod own_lines;
 pub(crate) mod refusals;
 pub(crate) mod shells;
 pub(crate) mod template;

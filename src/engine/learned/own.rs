@@ -1,8 +1,7 @@
 //! What a page has of its own: whether it adds something to its site, and what its lines teach
 //! about the site's template.
 
-use super::own_lines::{SiteTemplate, lines, own_lines, slot};
-use super::template::SiteName;
+use super::template::SiteTemplate;
 use crate::dedup::own::{Kind, Line, Lines};
 use crate::dedup::{DocumentId, Ineligible, Tier, Verdict};
 use crate::engine::Error;
@@ -10,6 +9,7 @@ use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged, Novelty, Own};
 use crate::learn::{Change, Seen, Sighting, Standing, Unit};
 use crate::page::{Page, Role};
+use crate::sites::{SiteName, lines, own_lines, slot};
 use crate::url;
 
 /// Returns what a visit's page has of its own, by what was seen of its site before.
@@ -23,7 +23,7 @@ pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
     let is_counted = judged.previous.is_some();
     Ok(Own {
         novelty: novelty(page, &lines, &template),
-        lines: Some(own_lines(&lines, &site, &template, is_counted)),
+        lines: Some(own_lines(&lines, &site, template.seen(), is_counted)),
         parts: Some(lines),
     })
 }

@@ -10,30 +10,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::engine::Error;
-use crate::learn::{Change, Template};
+use crate::learn::{Change, Seen, Template};
+use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, for_each, keys};
-use crate::url::{HostKey, Site, Url};
 
 /// The changes of a template are written into it when they take as many bytes, or as many as it.
 const MIN_REWRITTEN: usize = 16 << 10;
 
-/// A site, as a name of its template: the registrable domain; where a host is an address, the host
-/// with its port.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct SiteName(Arc<str>);
+/// The template of a site, and what a group changes of it.
+pub(crate) struct SiteTemplate<'a> {
+    pub(crate) base: Arc<Template>,
+    pub(crate) change: Option<&'a Change>,
+}
 
-impl SiteName {
-    /// Returns the site of a URL.
-    pub(crate) fn of(url: &Url) -> Self {
-        match url.domain() {
-            Some(_) => Self(Site::of(url).as_str().into()),
-            None => Self(HostKey::of(url).as_str().into()),
-        }
-    }
-
-    /// Returns a number that only pages of this site have.
-    pub(crate) fn number(&self) -> u64 {
-        xxhash_rust::xxh3::xxh3_64(self.0.as_bytes())
+impl SiteTemplate<'_> {
+    /// Returns both as one.
+    pub(crate) fn seen(&self) -> Seen<'_> {
+        Seen::new(&self.base, self.change)
     }
 }
 
@@ -107,15 +100,15 @@ impl Templates {
                 |it: &&Known| it.pending_bytes >= MIN_REWRITTEN.max(it.template.encoded_bytes());
             let rewritten = known.filter(is_due);
             if let Some(known) = rewritten {
-                let whole = keys::template(&site.0);
+                let whole = keys::template(site.as_str());
                 batch.put(Table::Templates, whole, known.template.encode());
                 for of in &known.pending {
-                    batch.delete(Table::Templates, keys::template_change(&site.0, *of));
+                    batch.delete(Table::Templates, keys::template_change(site.as_str(), *of));
                 }
             }
             let row = change.encode();
             written.push((row.len(), rewritten.is_some()));
-            let key = keys::template_change(&site.0, sequence);
+            let key = keys::template_change(site.as_str(), sequence);
             batch.put(Table::Templates, key, row);
         }
         Written { sequence, written }
@@ -177,10 +170,13 @@ impl Sites {
 fn read(site: &SiteName, store: &dyn Store) -> Result<Known, Error> {
     let mut known = Known::default();
     let template = Arc::make_mut(&mut known.template);
-    let prefix = keys::template(&site.0);
+    let prefix = keys::template(site.as_str());
     for_each(store, Table::Templates, &prefix, &mut |key, row| {
         let Some(change) = Change::decode(row) else {
-            tracing::warn!(site = &*site.0, "a row of the site's template is damaged");
+            tracing::warn!(
+                site = site.as_str(),
+                "a row of the site's template is damaged"
+            );
             return Ok(());
         };
         template.apply(&change);

@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 21] = [
+pub(super) const ROOMS: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("url", &[]),
     ("robots", &[]),
@@ -30,6 +30,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 21] = [
         "journal",
         &["url", "archive", "fetch", "page", "dedup", "rows"],
     ),
+    ("sites", &["url", "page", "learn", "dedup"]),
     ("engine", ALL_ABOVE),
     (
         "inspect",
@@ -46,7 +47,10 @@ pub(super) const ROOMS: [(&str, &[&str]); 21] = [
     ),
     ("control", &["url", "seeds", "fetch", "engine", "inspect"]),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
-    ("corpus", &["url", "fetch", "page", "dedup", "archive"]),
+    (
+        "corpus",
+        &["url", "fetch", "page", "learn", "dedup", "sites", "archive"],
+    ),
     (
         "cli",
         &[

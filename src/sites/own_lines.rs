@@ -1,27 +1,12 @@
 //! A page's lines with what each of them is on its site.
 
-use std::sync::Arc;
-
-use super::template::SiteName;
+use super::name::SiteName;
 use crate::dedup::own::{Kind, Line, Lines, OwnLines, Standing};
-use crate::learn::{self, Change, Seen, Template};
+use crate::learn::{self, Seen};
 use crate::page::{Parts, Role};
 
-/// The template of a site, and what a group changes of it.
-pub(crate) struct SiteTemplate<'a> {
-    pub(crate) base: Arc<Template>,
-    pub(crate) change: Option<&'a Change>,
-}
-
-impl SiteTemplate<'_> {
-    /// Returns both as one.
-    pub(crate) fn seen(&self) -> Seen<'_> {
-        Seen::new(&self.base, self.change)
-    }
-}
-
 /// Returns the lines of a page in the form that is stored and compared.
-pub(super) fn lines(parts: &Parts) -> Lines {
+pub(crate) fn lines(parts: &Parts) -> Lines {
     let short = |hash: u64| hash as u32;
     let mut lines = Lines {
         headline: parts.headline.map(short),
@@ -55,33 +40,38 @@ fn kind(role: Role) -> Kind {
     }
 }
 
-/// Returns what each of a page's lines is on its site. `is_counted` says whether the template has
-/// counted the page.
+/// Returns a page's lines with what each of them is on its site. `is_counted` says whether the
+/// template has counted the page.
 pub(crate) fn own_lines(
     lines: &Lines,
     site: &SiteName,
-    template: &SiteTemplate<'_>,
+    seen: Seen<'_>,
     is_counted: bool,
 ) -> OwnLines {
-    let seen = template.seen();
-    let layout = lines.layout;
-    let standing = |(at, line): (usize, &Line)| {
+    let site = (site.number(), seen.is_settled(lines.layout));
+    OwnLines::new(lines, site, standings(lines, seen, is_counted))
+}
+
+/// Returns what each of a page's lines is on its site, in their order.
+pub(crate) fn standings<'a>(
+    lines: &'a Lines,
+    seen: Seen<'a>,
+    is_counted: bool,
+) -> impl Iterator<Item = Standing> + 'a {
+    lines.lines.iter().enumerate().map(move |(at, line)| {
         let is_frame = line.kind == Kind::Frame;
-        match seen.standing(line.masked, layout, is_counted, is_frame) {
+        match seen.standing(line.masked, lines.layout, is_counted, is_frame) {
             learn::Standing::Frame => Standing::Ignored,
             learn::Standing::Template => Standing::Template,
             _ if seen.is_volatile(slot(&lines.lines, at)) => Standing::Ignored,
             learn::Standing::Common => Standing::Common,
             learn::Standing::Rare => Standing::Own,
         }
-    };
-    let standings = lines.lines.iter().enumerate().map(standing);
-    let site = (site.number(), seen.is_settled(layout));
-    OwnLines::new(lines, site, standings)
+    })
 }
 
 /// Returns the slot of a line: its place between its neighbours.
-pub(super) fn slot(lines: &[Line], at: usize) -> u32 {
+pub(crate) fn slot(lines: &[Line], at: usize) -> u32 {
     let masked = |at: Option<usize>| {
         let line = at.and_then(|at| lines.get(at));
         line.map_or(0, |line| line.masked)

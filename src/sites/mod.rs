@@ -1,0 +1,11 @@
+//! Pages as pages of a site: which site, what of their lines is its template and what is their own,
+//! and how the own parts of two pages compare. Crawls and corpora share it; pure.
+
+mod name;
+mod own_lines;
+
+mod company;
+
+pub(crate) use company::compare_own;
+pub(crate) use name::SiteName;
+pub(crate) use own_lines::{lines, own_lines, slot, standings};
