@@ -217,6 +217,10 @@ fn traps(wanted: &Wanted) -> bool {
         bad += usize::from(!is_good);
         let exit = crawl.code.map_or("-".to_owned(), |it| it.to_string());
         let ended = if crawl.ended() { "yes" } else { "NO" };
+        let asked_most = match wanted.runner.asks_why && !is_good {
+            true => crawl.most_asked(6),
+            false => Vec::new(),
+        };
         let mark = if is_good { "" } else { "  MISSED" };
         say(
             wanted,
@@ -228,6 +232,9 @@ fn traps(wanted: &Wanted) -> bool {
                 crawl.seconds
             ),
         );
+        for (shape, count, example) in asked_most {
+            say(wanted, &format!("  {count:>6} {shape}  {example}"));
+        }
         tell(
             wanted,
             &json!({
@@ -313,6 +320,17 @@ impl Tally {
                 shown(&recall)
             ),
         );
+        if wanted.runner.asks_why {
+            for (url, original, verdict) in merged.iter().step_by(merged.len().div_ceil(5).max(1)) {
+                say(
+                    wanted,
+                    &format!("  merged {url} is {verdict} of {original}"),
+                );
+            }
+            for (url, verdict) in crawl.missed(usize::MAX).iter().step_by(10).take(12) {
+                say(wanted, &format!("  missed {url} is {verdict}"));
+            }
+        }
         if let Some((url, original, verdict)) = merged.first() {
             self.examples
                 .push(format!("{name}: {url} is {verdict} of {original}"));

@@ -10,8 +10,10 @@
 )]
 
 pub(crate) mod text;
+pub(crate) mod tongue;
 
 pub(crate) mod site;
+pub(crate) mod skin;
 
 pub(crate) mod server;
 

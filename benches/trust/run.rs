@@ -130,6 +130,25 @@ impl Crawl {
         missed
     }
 
+    /// The shapes of address that were asked for most often, with the number of requests and an
+    /// example of each.
+    pub(crate) fn most_asked(&self, most: usize) -> Vec<(String, usize, String)> {
+        let mut shapes: HashMap<String, (usize, String)> = HashMap::new();
+        self.server.log(|log| {
+            for (url, _) in &log.requests {
+                let sum = shapes.entry(shape(url)).or_insert((0, url.clone()));
+                sum.0 += 1;
+            }
+        });
+        let mut shapes: Vec<(String, usize, String)> = shapes
+            .into_iter()
+            .map(|(shape, (count, example))| (shape, count, example))
+            .collect();
+        shapes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        shapes.truncate(most);
+        shapes
+    }
+
     /// The key of each address that was asked for.
     fn keys(&self) -> HashMap<String, String> {
         self.server.log(|log| {
@@ -139,6 +158,25 @@ impl Crawl {
                 .collect()
         })
     }
+}
+
+/// A URL without its values and numbers, and at most three segments of its path.
+fn shape(url: &str) -> String {
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    let names: Vec<&str> = query
+        .split('&')
+        .map(|it| it.split('=').next().unwrap_or_default())
+        .collect();
+    let parts: Vec<String> = path
+        .split('/')
+        .skip(3)
+        .take(3)
+        .map(|it| {
+            let is_name = !it.contains(|letter: char| letter.is_ascii_digit());
+            if is_name { it } else { "#" }.to_owned()
+        })
+        .collect();
+    format!("/{}?{}", parts.join("/"), names.join("&"))
 }
 
 impl Runner {

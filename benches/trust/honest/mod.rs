@@ -3,9 +3,12 @@
 
 mod boards;
 mod dates;
+mod hidden;
 mod others;
 mod parameters;
+mod records;
 pub(crate) mod shops;
+mod systems;
 mod trees;
 mod wikis;
 
@@ -52,4 +55,26 @@ pub(crate) const KINDS: &[(&str, Make)] = &[
     ("weather", others::weather),
     ("profiles", others::profiles),
     ("views", others::views),
+    ("discourse", systems::discourse),
+    ("drupal", systems::drupal),
+    ("shopify", systems::shopify),
+    ("gitlab", systems::gitlab),
+    ("dspace", systems::dspace),
+    ("gaps", records::gaps),
+    ("museum", records::museum),
+    ("observations", records::stations),
+    ("parliament", records::parliament),
+    ("genealogy", records::genealogy),
+    ("chess", records::chess),
+    ("ephemeris", records::ephemeris),
+    ("dictionary", records::dictionary),
+    ("uuids", hidden::uuids),
+    ("base64", hidden::base64),
+    ("busted-chain", hidden::busted_chain),
+    ("tag-only", hidden::tag_only),
+    ("few-events", hidden::few_events),
+    ("stubs-first", hidden::stubs_first),
+    ("one-liners", hidden::one_liners),
+    ("states", hidden::states),
+    ("api-versions", hidden::api_versions),
 ];

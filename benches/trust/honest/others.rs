@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::made_up::site::{Ask, Look, Reply, Site, link, list, scaled};
+use crate::made_up::skin::Skin;
 use crate::made_up::text::Random;
 
 /// A page of its own.
@@ -12,6 +13,40 @@ fn article(look: &Look, seed: u64, key: &str, links: &str) -> Reply {
     let words = random.between(40, 150);
     look.page(&title, &(random.paragraphs(words) + links))
         .good(key)
+}
+
+/// A page of its own in a frame, of so many words.
+pub(super) fn article_in(
+    skin: &Skin,
+    serial: usize,
+    seed: u64,
+    key: &str,
+    words: (usize, usize),
+    links: &str,
+) -> Reply {
+    let mut random = Random::of(seed, key);
+    let title = skin.tongue.phrase(&mut random, 5);
+    let words = random.between(words.0, words.1);
+    let text = skin.tongue.paragraphs(&mut random, words);
+    skin.page(serial, &title, &(text + links)).good(key)
+}
+
+/// The first page, and the lists of fifty that it links; `None` for other pages.
+pub(super) fn drawers(
+    skin: &Skin,
+    ask: &Ask,
+    count: usize,
+    path: &dyn Fn(usize) -> String,
+) -> Option<Reply> {
+    let drawers = count.div_ceil(50);
+    if ask.path == "/" {
+        let all = (0..drawers).map(|it| (format!("/drawer/{it}"), format!("{it}")));
+        return Some(skin.page(ask.serial, skin.name(), &list(all)));
+    }
+    let number = ask.after("/drawer/").filter(|it| *it < drawers)?;
+    let shown = number * 50..(number * 50 + 50).min(count);
+    let links = list(shown.map(|it| (path(it), format!("{it}"))));
+    Some(skin.page(ask.serial, &format!("{} {number}", skin.name()), &links))
 }
 
 /// Documents at addresses that look like sessions, half of them in the query.

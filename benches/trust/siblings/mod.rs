@@ -1,17 +1,22 @@
 //! Pages that resemble their siblings and are pages of their own, with true duplicates planted
 //! among them.
 
+mod copies;
+mod figures;
 mod forms;
 mod places;
 mod plant;
 mod real;
+mod texts;
 mod wares;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::site::{Ask, Look, Reply, Site, list};
+use super::skin::{Build, Noise, Skin};
 use super::text::Random;
+use super::tongue::Tongue;
 
 pub(crate) use plant::{Style, style};
 
@@ -35,6 +40,24 @@ pub(crate) const KINDS: &[(&str, Fill)] = &[
     ("branches-sub", |it| places::branches(it, true)),
     ("branches-dom", |it| places::branches(it, false)),
     ("persons", places::persons),
+    ("recipes", texts::recipes),
+    ("vacancies", texts::vacancies),
+    ("decisions", texts::decisions),
+    ("patents", texts::patents),
+    ("statutes", texts::statutes),
+    ("songs", texts::songs),
+    ("entries", texts::entries),
+    ("notices", texts::notices),
+    ("minutes", texts::minutes),
+    ("manuals", texts::manuals),
+    ("readings", figures::readings),
+    ("matches", figures::matches),
+    ("shares", figures::shares),
+    ("flats", figures::flats),
+    ("parts", figures::parts),
+    ("goods-zh", figures::goods_zh),
+    ("signatures", figures::signatures),
+    ("pictures", figures::pictures),
 ];
 
 /// Real documentation: name, and where it is looked for. `~rust` is the documentation that comes
@@ -57,6 +80,9 @@ pub(crate) fn made_up(fill: Fill, seed: u64, scale: f64) -> Site {
     let mut builder = Builder::new(seed, scale);
     fill(&mut builder);
     plant::plant(&mut builder);
+    if builder.dress.is_some() {
+        copies::plant(&mut builder);
+    }
     builder.build()
 }
 
@@ -83,6 +109,8 @@ pub(crate) struct Doc {
     pub(crate) key: String,
     /// Number of its host.
     pub(crate) host: usize,
+    /// Number of the host in whose frame it is.
+    pub(crate) frame: usize,
     /// Path with query.
     pub(crate) path: String,
     pub(crate) title: String,
@@ -98,6 +126,51 @@ pub(crate) struct Doc {
     pub(crate) is_restless: bool,
 }
 
+/// How the pages of a site look that are in no plain frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dress {
+    build: Build,
+    tongue: Tongue,
+    has_one_title: bool,
+    noise: &'static [Noise],
+}
+
+impl Dress {
+    /// Built so, in this language.
+    pub(crate) fn new(build: Build, tongue: Tongue) -> Self {
+        Self {
+            build,
+            tongue,
+            has_one_title: false,
+            noise: &[],
+        }
+    }
+
+    /// With one title for all pages, and no headlines.
+    pub(crate) fn one_title(mut self) -> Self {
+        self.has_one_title = true;
+        self
+    }
+
+    /// With these things that change at each request.
+    pub(crate) fn noise(mut self, noise: &'static [Noise]) -> Self {
+        self.noise = noise;
+        self
+    }
+
+    /// The frame of a host.
+    fn skin(self, seed: u64, name: &str) -> Skin {
+        let skin = Skin::new(seed, name, self.build, self.tongue)
+            .links(&[("/", "Home")])
+            .noise(self.noise);
+        if self.has_one_title {
+            skin.one_title()
+        } else {
+            skin
+        }
+    }
+}
+
 /// Puts a site of siblings together.
 pub(crate) struct Builder {
     pub(crate) seed: u64,
@@ -106,6 +179,8 @@ pub(crate) struct Builder {
     pub(crate) docs: Vec<Doc>,
     /// Words in the frame.
     pub(crate) frame: usize,
+    /// How the pages look, if not plain.
+    pub(crate) dress: Option<Dress>,
     /// Patterns of the pages to crawl.
     pub(crate) settings: String,
     taken: HashSet<(usize, String)>,
@@ -119,6 +194,7 @@ impl Builder {
             hosts: vec!["site.example".to_owned()],
             docs: Vec::new(),
             frame: 80,
+            dress: None,
             settings: String::new(),
             taken: HashSet::new(),
         }
@@ -127,6 +203,16 @@ impl Builder {
     /// So many, at the scale of the suite.
     pub(crate) fn count(&self, all: usize) -> usize {
         super::site::scaled(all, self.scale).max(4)
+    }
+
+    /// The pages look so.
+    pub(crate) fn dress(&mut self, dress: Dress) {
+        self.dress = Some(dress);
+    }
+
+    /// The language of the site.
+    pub(crate) fn tongue(&self) -> Tongue {
+        self.dress.map_or(Tongue::English, |it| it.tongue)
     }
 
     /// A generator for one part.
@@ -158,6 +244,7 @@ impl Builder {
         self.docs.push(Doc {
             key: format!("{host}{path}"),
             host,
+            frame: host,
             path,
             title: title.to_owned(),
             headline: headline.to_owned(),
@@ -174,14 +261,23 @@ impl Builder {
             hosts,
             docs,
             frame,
+            dress,
             settings,
             ..
         } = self;
-        // Hosts of one business have one frame; the others have their own.
-        let looks: Vec<Look> = hosts.iter().map(|it| look(seed, it, frame)).collect();
-        let strange: Vec<Look> = (0..8)
-            .map(|it| look(seed, &format!("Locale {it}"), frame))
-            .collect();
+        let frames = Frames {
+            // Hosts of one business have one frame; the others have their own.
+            looks: hosts.iter().map(|it| look(seed, it, frame)).collect(),
+            strange: (0..8)
+                .map(|it| look(seed, &format!("Locale {it}"), frame))
+                .collect(),
+            skins: dress.map(|dress| {
+                hosts
+                    .iter()
+                    .map(|it| dress.skin(seed, &business(it)))
+                    .collect()
+            }),
+        };
         let urls: Vec<String> = docs
             .iter()
             .map(|it| format!("http://{}{}", hosts[it.host], it.path))
@@ -218,12 +314,14 @@ impl Builder {
                 format!("{}?{}", ask.path, ask.query)
             };
             if let Some(number) = numbers.get(&format!("http://{}{target}", ask.host)) {
-                return show(&docs[*number], &looks, &strange, ask.serial);
+                return frames.show(&docs[*number], ask.serial);
             }
             let own = &of_host[host];
             let lists = own.len().div_ceil(100);
             if ask.path == "/" {
-                return looks[host].page(
+                return frames.list(
+                    host,
+                    ask.serial,
                     "Home",
                     &list((0..lists).map(|it| (format!("/all-{it}/"), format!("Part {it}")))),
                 );
@@ -235,7 +333,9 @@ impl Builder {
             match part.filter(|it: &usize| *it < lists) {
                 Some(part) => {
                     let shown = own.iter().skip(part * 100).take(100);
-                    looks[host].page(
+                    frames.list(
+                        host,
+                        ask.serial,
                         &format!("Part {part}"),
                         &list(shown.map(|it| (docs[*it].path.clone(), docs[*it].headline.clone()))),
                     )
@@ -253,41 +353,83 @@ impl Builder {
     }
 }
 
-/// The frame of a host.
-fn look(seed: u64, host: &str, words: usize) -> Look {
-    // branch-7.example and branch-8.example are one business.
-    let business: String = match host.split_once('-') {
+/// Whose a host is: branch-7.example and branch-8.example are one business.
+fn business(host: &str) -> String {
+    match host.split_once('-') {
         Some((before, _)) if host.contains('.') => before.to_owned(),
         _ => host.split('.').rev().take(2).collect(),
-    };
-    Look::new(seed, &business, &[("/", "Home")], words)
+    }
 }
 
-/// What a page looks like.
-fn show(doc: &Doc, looks: &[Look], strange: &[Look], serial: usize) -> Reply {
-    let mut main = doc.main.clone();
-    let restless = restless(serial);
-    if let Some(whole) = &doc.whole {
-        let end = if doc.is_restless {
-            format!("{restless}</body>")
-        } else {
-            "</body>".to_owned()
+/// The frame of a host.
+fn look(seed: u64, host: &str, words: usize) -> Look {
+    Look::new(seed, &business(host), &[("/", "Home")], words)
+}
+
+/// The frames of the hosts, by number.
+struct Frames {
+    looks: Vec<Look>,
+    /// Those of copies in other languages.
+    strange: Vec<Look>,
+    /// Those of sites that are dressed.
+    skins: Option<Vec<Skin>>,
+}
+
+impl Frames {
+    /// A list of pages.
+    fn list(&self, host: usize, serial: usize, title: &str, main: &str) -> Reply {
+        match &self.skins {
+            Some(skins) => skins[host].page(serial, title, main),
+            None => self.looks[host].page(title, main),
+        }
+    }
+
+    /// What a page looks like.
+    fn show(&self, doc: &Doc, serial: usize) -> Reply {
+        let mut main = doc.main.clone();
+        let restless = restless(serial);
+        if let Some(whole) = &doc.whole {
+            let end = if doc.is_restless {
+                format!("{restless}</body>")
+            } else {
+                "</body>".to_owned()
+            };
+            return Reply::html(whole.replacen("</body>", &end, 1)).good(doc.key.clone());
+        }
+        if doc.is_restless {
+            main.push_str(&restless);
+        }
+        let reply = match (doc.style, &self.skins) {
+            (Some(Style::Print), _) => Reply::html(format!(
+                "<html><head><title>{}</title><meta name=\"robots\" content=\"noindex\"></head><body><h1>{}</h1>{main}</body></html>",
+                doc.title, doc.headline
+            )),
+            (Some(Style::Locale(number)), _) => {
+                self.strange[number % self.strange.len()].page(&doc.headline, &main)
+            }
+            (style, Some(skins)) => {
+                let skin = &skins[doc.frame];
+                match style {
+                    Some(Style::Amp) => skin.built(Build::Bare).page(serial, &doc.headline, &main),
+                    Some(Style::Phone) => {
+                        skin.built(Build::NavLast)
+                            .page(serial, &doc.headline, &main)
+                    }
+                    Some(Style::InTongue) => {
+                        let tongue = match skin.tongue {
+                            Tongue::Russian => Tongue::German,
+                            _ => Tongue::Russian,
+                        };
+                        skin.in_tongue(tongue).page(serial, &doc.headline, &main)
+                    }
+                    _ => skin.page(serial, &doc.headline, &main),
+                }
+            }
+            (_, None) if doc.headline.is_empty() => self.looks[doc.host].plain(&doc.title, &main),
+            (_, None) => self.looks[doc.host].titled(&doc.title, &doc.headline, &main),
         };
-        return Reply::html(whole.replacen("</body>", &end, 1)).good(doc.key.clone());
+        reply.good(doc.key.clone())
     }
-    if doc.is_restless {
-        main.push_str(&restless);
-    }
-    let reply = match doc.style {
-        Some(Style::Print) => Reply::html(format!(
-            "<html><head><title>{}</title><meta name=\"robots\" content=\"noindex\"></head><body><h1>{}</h1>{main}</body></html>",
-            doc.title, doc.headline
-        )),
-        Some(Style::Locale(number)) => strange[number % strange.len()].page(&doc.headline, &main),
-        _ if doc.headline.is_empty() => looks[doc.host].plain(&doc.title, &main),
-        _ => looks[doc.host].titled(&doc.title, &doc.headline, &main),
-    };
-    reply.good(doc.key.clone())
 }
 
 /// A line that changes at each fetch.

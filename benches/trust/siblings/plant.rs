@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{Builder, Doc};
+use super::{Builder, Doc, copies};
 use crate::made_up::text::Random;
+use crate::made_up::tongue::Tongue;
 
 /// How a page was copied.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +23,24 @@ pub(crate) enum Style {
     Edited(usize),
     /// The same on the same host.
     EditedHere(usize),
+    /// For phones, without a frame, on the same host.
+    Amp,
+    /// At the host for phones.
+    Phone,
+    /// The same bytes at an address that tells where the reader came from.
+    Utm,
+    /// The same bytes at another spelling of the address.
+    Slash,
+    /// The same bytes at an address that says that it is the first page.
+    PageOne,
+    /// On another host, with a note before and one after.
+    Noted,
+    /// On another host, with a paragraph more.
+    Appended,
+    /// On another host, with a run of words of one paragraph replaced.
+    Paragraph,
+    /// In the frame of the site in another language.
+    InTongue,
 }
 
 impl Style {
@@ -35,6 +54,15 @@ impl Style {
             Self::Reprint => ("reprint".to_owned(), 0.95),
             Self::Edited(it) => (format!("edited .{it}"), 0.95),
             Self::EditedHere(it) => (format!("here .{it}"), 0.9),
+            Self::Amp => ("amp".to_owned(), 0.9),
+            Self::Phone => ("phone".to_owned(), 0.9),
+            Self::Utm => ("utm".to_owned(), 0.9),
+            Self::Slash => ("slash".to_owned(), 0.9),
+            Self::PageOne => ("page-one".to_owned(), 0.9),
+            Self::Noted => ("noted".to_owned(), 0.95),
+            Self::Appended => ("appended".to_owned(), 0.95),
+            Self::Paragraph => ("paragraph".to_owned(), 0.95),
+            Self::InTongue => ("tongue".to_owned(), 0.9),
         }
     }
 }
@@ -56,6 +84,15 @@ fn named(tag: &str) -> Option<Style> {
         ("reprint", _) => Some(Style::Reprint),
         ("edited", it) => number(it).map(Style::Edited),
         ("here", it) => number(it).map(Style::EditedHere),
+        ("amp", _) => Some(Style::Amp),
+        ("phone", _) => Some(Style::Phone),
+        ("utm", _) => Some(Style::Utm),
+        ("slash", _) => Some(Style::Slash),
+        ("page-one", _) => Some(Style::PageOne),
+        ("noted", _) => Some(Style::Noted),
+        ("appended", _) => Some(Style::Appended),
+        ("paragraph", _) => Some(Style::Paragraph),
+        ("tongue", _) => Some(Style::InTongue),
         _ => None,
     }
 }
@@ -94,6 +131,10 @@ pub(crate) fn plant(builder: &mut Builder) {
             copy(builder, of, tag, style, copies, is_restless);
         }
     }
+    // Words are told by the spaces between them.
+    if builder.tongue() == Tongue::Chinese {
+        return;
+    }
     for percent in [84, 90, 93, 96] {
         for turn in 0..builder.count(10) {
             let of = article(builder, &format!("edited {percent} {turn}"));
@@ -121,11 +162,20 @@ pub(crate) fn plant(builder: &mut Builder) {
 }
 
 /// Adds an article of its own and returns its number.
-fn article(builder: &mut Builder, part: &str) -> usize {
+pub(super) fn article(builder: &mut Builder, part: &str) -> usize {
     let mut random = builder.random(part);
-    let title = random.phrase(6);
-    let words = random.between(180, 400);
-    let main = random.paragraphs(words);
+    let (title, main) = match builder.dress {
+        None => {
+            let title = random.phrase(6);
+            let words = random.between(180, 400);
+            (title, random.paragraphs(words))
+        }
+        Some(_) => {
+            let title = builder.tongue().phrase(&mut random, 6);
+            let words = random.between(180, 400);
+            (title, builder.tongue().paragraphs(&mut random, words))
+        }
+    };
     builder.page(
         0,
         format!("/article/{}", random.slug(3)),
@@ -136,7 +186,8 @@ fn article(builder: &mut Builder, part: &str) -> usize {
     builder.docs.len() - 1
 }
 
-fn copy(
+/// Adds copies of a page.
+pub(super) fn copy(
     builder: &mut Builder,
     of: usize,
     tag: &str,
@@ -181,6 +232,10 @@ fn copy(
                 doc.path = format!("/{}{}", locale(number), doc.path);
             }
             Style::EditedHere(_) => doc.path = format!("/archive{}", doc.path),
+            _ => copies::change(builder, &origin, number, &mut doc),
+        }
+        if style != Style::Mirror {
+            doc.frame = doc.host;
         }
         if style == Style::Print {
             let name = ["print", "printable", "plain", "text", "pdf"][number % 5];
@@ -197,7 +252,7 @@ fn copy(
         if matches!(style, Style::Mirror | Style::Reprint) && number >= 40 {
             doc.path = format!("/copy{}{}", number / 40, doc.path);
         }
-        if style == Style::Mirror {
+        if style == Style::Mirror && builder.dress.is_none() {
             // The same bytes: the frame too.
             mirror(builder, origin.host, &mut doc);
         }
@@ -227,7 +282,7 @@ fn locale(number: usize) -> String {
     }
 }
 
-/// Makes a copy show the frame of the origin's host.
+/// Makes a copy show the plain frame of the origin's host.
 fn mirror(builder: &Builder, origin: usize, doc: &mut Doc) {
     let look = super::look(builder.seed, &builder.hosts[origin], builder.frame);
     if doc.whole.is_none() {

@@ -62,6 +62,7 @@ pub(super) fn site(directory: &Path, seed: u64, most: usize) -> Option<Site> {
         builder.docs.push(Doc {
             key: name.clone(),
             host: 0,
+            frame: 0,
             path: format!("/docs/{name}"),
             title: name.clone(),
             headline: name,

@@ -1,8 +1,11 @@
 //! Traps beside good pages, which must end by themselves and keep nothing from them.
 
+mod beside;
 mod endless;
+mod links;
 mod others;
 mod sessions;
+mod spaces;
 mod walks;
 
 use super::site::{Ask, Look, Reply, Site, link, list};
@@ -82,6 +85,33 @@ pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
         ),
     ),
     ("words", (endless::words, bound(1_200, 0.0, 4_000))),
+    ("session-twice", (links::session_twice, USUAL)),
+    ("wildcard", (links::wildcard, bound(1_150, 1.1, 600))),
+    ("referrer", (links::referrer, USUAL)),
+    ("way-back", (links::way_back, bound(1_200, 1.1, 600))),
+    ("spellings", (links::spellings, bound(1_500, 1.1, 900))),
+    ("buster", (links::buster, USUAL)),
+    (
+        "languages-20",
+        (links::twenty_languages, bound(1_500, 1.1, 600)),
+    ),
+    ("three-views", (links::three_views, bound(1_500, 1.1, 900))),
+    ("wiki-tools", (links::wiki_tools, bound(1_700, 1.1, 1_500))),
+    ("carts", (links::carts, bound(1_500, 1.1, 900))),
+    ("replies", (links::replies, bound(1_600, 1.1, 1_200))),
+    ("date-picker", (spaces::date_picker, USUAL)),
+    ("inner-calendar", (spaces::inner_calendar, USUAL)),
+    ("beyond-the-end", (spaces::beyond_the_end, USUAL)),
+    ("orders", (spaces::orders, bound(1_500, 1.1, 900))),
+    ("proposals", (spaces::proposals, USUAL)),
+    ("astray", (spaces::astray, USUAL)),
+    (
+        "numbered-facets",
+        (spaces::numbered_facets, bound(1_500, 1.1, 600)),
+    ),
+    ("stacked-prefixes", (spaces::stacked_prefixes, USUAL)),
+    ("polling", (spaces::polling, USUAL)),
+    ("tag-clouds", (spaces::tag_clouds, bound(1_200, 1.1, 600))),
 ];
 
 /// The frame of the sites with traps.
