@@ -40,7 +40,7 @@ impl Spool {
                 .create_new(true)
                 .open(&path)?;
             fs::remove_file(path)?;
-            Ok(file)
+            Ok::<_, io::Error>(file)
         };
         let mut number = 0;
         let file = loop {

@@ -68,11 +68,6 @@ impl<'a> Verdicts<'a> {
         })
     }
 
-    /// Number of documents so far.
-    pub(super) fn len(&self) -> u32 {
-        self.corpus.len()
-    }
-
     /// Judges a document, by its own part too. `id` is JSON. Returns whether the document is no
     /// duplicate.
     pub(super) fn document(

@@ -257,6 +257,7 @@ fn content(exchange: &Exchange, url: &str, extraction: &Extraction) -> Option<Co
             raw,
             main: text().into_owned().into(),
             visible: text().into_owned().into(),
+            page: None,
             hints: PageHints::default(),
         }),
         BodyKind::Other => None,
