@@ -131,7 +131,7 @@ pub(super) fn tag_only(seed: u64, scale: f64) -> Site {
         .noise(&[Noise::Ads, Noise::Views]);
     let tag = move |it: usize| Random::of(seed, &format!("tag {it}")).slug(1) + &it.to_string();
     let names: HashMap<String, usize> = (0..tags).map(|it| (tag(it), it)).collect();
-    let of = move |it: usize| [it % tags, (it * 31 + 7) % tags];
+    let of = move |it: usize| [it % tags, (it * 31 + it / tags * 7 + 7) % tags];
     let answer = move |ask: &Ask| match ask.segments().as_slice() {
         [] => skin.page(
             ask.serial,
