@@ -14,15 +14,16 @@ use gleaner::dedup::{Documents, Features, Tier, structures};
 use gleaner::engine::{
     Bodies, BodyPlace, DataDirectory, Fate, Judgement, PageRecord, Step, body_place,
 };
-use gleaner::frontier::SEEN;
+use gleaner::frontier::{QueuedUrl, SEEN};
 use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
 use rustix::process::Signal;
 
+use crate::corpus;
 use crate::crawl::simhash;
-use crate::run::{Follower, PATIENCE, Place, Running, text};
-use crate::web::{ClusterOptions, Random, Web, cluster_web};
+use crate::run::{Follower, PATIENCE, Place, Running, anchors, text};
+use crate::web::{Answer, ClusterOptions, Random, Site, Web, cluster_web};
 
 /// What a crawl leaves, in terms that do not depend on who came first.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,10 +70,127 @@ fn killed_and_resumed_with_every_distinct_body_kept() {
     disturbed.check_payloads();
 }
 
+/// Good pages, some of them siblings that differ in a number, beside a trap without end whose pages
+/// say nothing, and a parameter that changes nothing.
+fn web_with_a_trap(good: usize) -> Web {
+    let site = Site::new().robots("").otherwise(move |request| {
+        let path = request.bare_path();
+        let number = |prefix: &str| path.strip_prefix(prefix)?.parse::<usize>().ok();
+        let body = if let Some(at) = number("/good/") {
+            let text = corpus::text(at as u64, 80);
+            let noisy = format!("/good/{}?from={at}", (at + 1) % good);
+            let next = [
+                format!("/good/{}", (at + 1) % good),
+                noisy,
+                format!("/void/{at}"),
+            ];
+            format!(
+                "<title>{at}</title><h1>About {at}</h1><p>{text}</p>{}",
+                anchors(next)
+            )
+        } else if let Some(at) = number("/ware/") {
+            let text = corpus::text(0, 80);
+            format!(
+                "<title>Ware</title><h1>Ware</h1><p>{text}</p><p>Price {}.{at:02}</p>",
+                7 + at
+            )
+        } else if let Some(at) = number("/void/") {
+            let next = [2 * at + 1, 2 * at + 2].map(|at| format!("/void/{}", at % 1_000_000_007));
+            format!(
+                "<title>Nothing</title><p>There is nothing here.</p>{}",
+                anchors(next)
+            )
+        } else {
+            anchors((0..good).step_by(5).map(|at| format!("/good/{at}")))
+                + &anchors((0..good).map(|at| format!("/ware/{at}")))
+        };
+        Answer::html(body)
+    });
+    Web::start(vec![site])
+}
+
+/// What waits because it looks like a trap survives kills as well: no good page is lost, nothing is
+/// in two places, and only what is judged again is asked for again.
+#[test]
+fn killed_and_resumed_with_a_trap_that_is_deferred() {
+    let kills = kills();
+    let good = 40 + kills;
+    let web = web_with_a_trap(good);
+    let place = Place::new();
+    let data = place.data();
+    let settings = "[state]\ncheckpoint_interval = \"20ms\"\n[fetch]\nconcurrency = 4\n";
+    let config = place.file("settings.toml", settings);
+    let seed = web.url(0, "/");
+    let start = |more: &[&str]| {
+        let arguments = [&[&*seed, "--config", &config, "--delay", "0s"], more].concat();
+        let mut command = place.command(&arguments);
+        command.stdout(Stdio::null());
+        Running::start(command)
+    };
+    let mut done = BTreeSet::new();
+    let mut again = BTreeSet::new();
+    let mut look = |requests_before: usize| {
+        let asked = web.requests().into_iter().skip(requests_before);
+        again.extend(asked.map(|it| it.path).filter(|path| done.contains(path)));
+        if data.join("store").exists() {
+            let path = |page: &PageRecord| page.url.replacen(&seed, "/", 1);
+            done.extend(rows(&data).values().map(path));
+        }
+    };
+    kill_often((kills, 0xdef), &web, &start, &mut look);
+    let requests_before = web.requests().len();
+    start(&[]).end().expect(0);
+    look(requests_before);
+    for number in 0..good {
+        for kind in ["good", "ware"] {
+            assert!(
+                done.contains(&format!("/{kind}/{number}")),
+                "/{kind}/{number} is lost"
+            );
+        }
+    }
+    // A page that was visited again has a line for each visit.
+    for path in again {
+        let url = web.url(0, &path);
+        let lines = crate::run::log(&data)
+            .into_iter()
+            .filter(|line| line.url == url);
+        assert!(lines.count() > 1, "{path} was fetched again");
+    }
+    let visited: BTreeSet<UrlId> = rows(&data).into_keys().collect();
+    let counters = place.status().counters;
+    let listed = place.ask(&["queue", "ls", "--deferred", "--json"]).json();
+    let deferred = listed["deferred"].as_u64().expect("a number");
+    assert_eq!((counters.queued, deferred > 0), (0, true), "{listed}");
+    let kept = deferred_ids(&data);
+    assert_eq!(kept.len() as u64, deferred, "each is deferred once");
+    assert!(kept.is_disjoint(&visited));
+}
+
+/// The URLs that are deferred.
+fn deferred_ids(data: &Path) -> BTreeSet<UrlId> {
+    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
+    let store = Embedded::open(&data.join("store"), &store::Options::default())
+        .expect("the store opens after a kill");
+    let mut ids = BTreeSet::new();
+    store::for_each(&store, Table::Deferred, &[], &mut |_, row| {
+        let (queued, _): (QueuedUrl, bool) = store::decode(Table::Deferred, row)?;
+        assert!(ids.insert(queued.id), "{} is deferred twice", queued.url);
+        Ok(())
+    })
+    .expect("the store is whole");
+    ids
+}
+
+/// Number of kills.
+fn kills() -> usize {
+    std::env::var("GLEANER_CRASH_KILLS")
+        .map_or(27, |kills| kills.parse().expect("a number of kills"))
+}
+
 /// Crawls a web undisturbed, then again with kills.
 fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
-    let kills = std::env::var("GLEANER_CRASH_KILLS")
-        .map_or(27, |kills| kills.parse().expect("a number of kills"));
+    let kills = kills();
     let options = ClusterOptions {
         hosts: 6,
         // A run between two kills gets some ten pages on.
@@ -100,33 +218,9 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
         command.stdout(Stdio::null());
         Running::start(command)
     };
-    let mut random = Random::new(seed);
-    let mut killed = 0;
     let mut done = BTreeSet::new();
     let mut follower = None;
-    let mut round = 0;
-    while killed < kills {
-        let requests_before = web.requests().len();
-        round += 1;
-        let chance = random.next_bits();
-        let output = if round % 2 == 0 {
-            let steps = &Step::ALL[..Step::ALL.len() - 4];
-            let step = steps[(round / 2) % steps.len()].name();
-            start(&["--failpoint", &format!("{step}:{}", 1 + chance % 3)]).end()
-        } else {
-            let running = start(&[]);
-            let enough = requests_before + 1 + (chance % 9) as usize;
-            let is_on = web.wait_for_requests(enough, PATIENCE);
-            assert!(is_on, "no progress in round {round}");
-            running.signal(Signal::KILL);
-            running.end()
-        };
-        assert_eq!(
-            output.code,
-            128 + 9,
-            "round {round}, {killed} kills: {output:#?}"
-        );
-        killed += 1;
+    kill_often((kills, seed), &web, &start, &mut |requests_before| {
         // Nothing that was acknowledged before this run began was asked for again in it.
         check_not_again(&web, requests_before, &done);
         if data.join("store").exists() {
@@ -137,7 +231,7 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
             let read = || lines.map_while(Result::ok).collect::<Vec<_>>();
             follower = Some((running, std::thread::spawn(read)));
         }
-    }
+    });
     assert!(
         done.len() > kills / 2,
         "the kills must be spread over the crawl"
@@ -163,6 +257,35 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
     }
     assert_eq!(urls, left_by_kills.answered);
     (left(&undisturbed.data()), left_by_kills)
+}
+
+/// Starts a crawl and kills it, again and again: at steps of the commit, and at moments of the
+/// server's choosing. After each kill, tells how many requests were made before that start.
+fn kill_often(
+    (kills, seed): (usize, u64),
+    web: &Web,
+    start: &dyn Fn(&[&str]) -> Running,
+    after: &mut dyn FnMut(usize),
+) {
+    let mut random = Random::new(seed);
+    for round in 1..=kills {
+        let requests_before = web.requests().len();
+        let chance = random.next_bits();
+        let output = if round % 2 == 0 {
+            let steps = &Step::ALL[..Step::ALL.len() - 4];
+            let step = steps[(round / 2) % steps.len()].name();
+            start(&["--failpoint", &format!("{step}:{}", 1 + chance % 3)]).end()
+        } else {
+            let running = start(&[]);
+            let enough = requests_before + 1 + (chance % 9) as usize;
+            let is_on = web.wait_for_requests(enough, PATIENCE);
+            assert!(is_on, "no progress in round {round}");
+            running.signal(Signal::KILL);
+            running.end()
+        };
+        assert_eq!(output.code, 128 + 9, "round {round}: {output:#?}");
+        after(requests_before);
+    }
 }
 
 /// The row of every URL that a crawl is done with.
