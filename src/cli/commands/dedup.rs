@@ -23,8 +23,9 @@ use crate::dedup::{HASHES, bands_for, chance_found};
   gleaner dedup --jsonl monday.jsonl --index index -o new.jsonl; gleaner dedup --jsonl tuesday.jsonl --index index -o newer.jsonl
   gleaner dedup --explain-lsh --bands 16 --rows 8
 
-Each line of input is {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …, \"url\": …}; url is optional, and other
-fields are ignored. The output has one line per line of input, in the same order:
+Each line of input is {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, both with \"url\": … if it is known; other
+fields are ignored. Pages of one site must agree in what is their own, so lines with a URL wait for the end of
+the input. The output has one line per line of input, in the same order:
 {\"id\", \"duplicate_of\", \"kind\", \"distance\", \"similarity\"}. For WARC files it has one line per page,
 with the record id as \"id\", and \"url\".
 
