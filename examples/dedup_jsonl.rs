@@ -5,7 +5,7 @@
 //! $ cargo run --release --example dedup_jsonl -- corpus.jsonl
 //! ```
 
-use std::env::args;
+use std::env::{args, temp_dir};
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let keeping = Keeping {
         output: None,
         index: None,
+        temporary: &temp_dir(),
     };
     let mut out = io::stdout().lock();
     dedup_jsonl(input, &Options::witness(), keeping, &mut out)?;

@@ -117,7 +117,7 @@ mod tests {
             .map(|number| spool.push(&record(number)).unwrap())
             .collect();
         spool.flush().unwrap();
-        spool.replace(places[7], &record(7)[..].to_vec()).unwrap();
+        spool.replace(places[7], &record(7)).unwrap();
         for (number, place) in places.iter().enumerate() {
             assert_eq!(spool.read(*place).unwrap(), record(number));
         }
