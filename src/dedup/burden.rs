@@ -15,10 +15,6 @@ const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_ACROSS: f32 = 0.7;
 /// Least share where the whole texts are equal and only images, data or form values differ.
 const OWN_SHARE_OF_SAME_TEXT: f32 = 0.7;
-/// Pages of two sites with fewer words need one headline. Branches and agencies that say the same
-/// under domains of their own are as short; articles that are printed elsewhere are longer.
-pub(crate) const SHORT_ACROSS: u32 = 300;
-
 /// Returns whether the own parts of two pages that match at a tier bear the match out.
 pub(crate) fn is_borne_out(tier: Tier, own: OwnComparison, is_one_site: bool) -> bool {
     let least = match (tier, is_one_site) {
@@ -32,7 +28,18 @@ pub(crate) fn is_borne_out(tier: Tier, own: OwnComparison, is_one_site: bool) ->
         // the vetoes decide.
         OwnComparison::Equal | OwnComparison::Unknown => true,
         OwnComparison::Similar(share) => share >= least,
-        OwnComparison::Differ => false,
+        OwnComparison::Restless(_) | OwnComparison::Differ => false,
+    }
+}
+
+/// Returns whether they would, if the short lines in which the pages differ changed with each
+/// fetch.
+pub(super) fn may_be_borne_out(tier: Tier, own: OwnComparison, is_one_site: bool) -> bool {
+    match own {
+        OwnComparison::Restless(share) => {
+            is_borne_out(tier, OwnComparison::Similar(share), is_one_site)
+        }
+        _ => false,
     }
 }
 
@@ -55,6 +62,11 @@ mod tests {
                 check(tier, OwnComparison::Unknown, is_one_site, true);
                 check(tier, OwnComparison::Differ, is_one_site, tier == Tier::Raw);
             }
+        }
+        for (share, expected) in [(0.9, true), (0.8, false)] {
+            let own = OwnComparison::Restless(share);
+            check(Tier::Near, own, true, false);
+            assert_eq!(may_be_borne_out(Tier::Near, own, true), expected);
         }
         check(Tier::Near, OwnComparison::Similar(0.9), true, true);
         check(Tier::Near, OwnComparison::Similar(0.8), true, false);

@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::burden::{self, SHORT_ACROSS};
+use super::burden;
 use super::features::{Features, Hashing};
 use super::methods::{METHODS, Method, Signature, near, simhash::hamming};
 use super::own::OwnComparison;
+use super::own::SHORT_ACROSS;
 use super::veto::Veto;
 use super::{Comparison, Match, Rule, Similarity, Text, Tier, Unit};
 use crate::url::UrlId;

@@ -24,7 +24,7 @@ pub mod own;
 pub(crate) mod veto;
 
 mod burden;
-pub(crate) use burden::{SHORT_ACROSS, is_borne_out};
+pub(crate) use burden::is_borne_out;
 
 mod document;
 mod error;

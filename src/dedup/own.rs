@@ -10,21 +10,29 @@
 //! - Where nothing is left to compare, the answer is [`Unknown`](OwnComparison::Unknown), never
 //!   *equal*.
 
+mod align;
 mod lines;
 
-use std::collections::HashMap;
+use align::{Gap, Pairing, pair};
 
 pub use lines::{Kind, Line, Lines, MAX_LINES};
 
 /// Number of words from which a line that took the place of another is an edit of a text, and not
 /// another value: a price, a colour, a name.
-const LONG: u32 = 16;
+const LONG: u8 = 16;
 /// Number of shared own words from which two pages say the same, so that what only repeats their
-/// URLs, their data and their forms may differ.
+/// URLs may differ.
 const SOME_TEXT: u32 = 20;
+/// The same for their data and forms, and for what may change between two fetches of one URL.
 const MUCH_TEXT: u32 = 50;
-/// Least number of words of a line of numbers that may be what a server says of itself.
-const SENTENCE: u8 = 5;
+/// Number of words from which what surrounds a text is known to be a frame, and another frame than
+/// that of another page.
+const SOME_FRAME: u32 = 20;
+/// Maximum number of lines of a page that may change between two fetches of one URL.
+const MAX_RESTLESS: usize = 8;
+/// Pages of two sites with fewer words need one headline. Branches and agencies that say the same
+/// under domains of their own are as short; articles that are printed elsewhere are longer.
+pub(crate) const SHORT_ACROSS: u32 = 300;
 /// Weight of an image, of data or of a form value, in words.
 const OBJECT: u32 = 5;
 
@@ -36,6 +44,9 @@ pub enum OwnComparison {
     Equal,
     /// Part of what they say differs, as edits do. At least this share of their own words agrees.
     Similar(f32),
+    /// They are two pages, unless the few short lines in which they differ change with each fetch:
+    /// then at least this share of their own words agrees.
+    Restless(f32),
     /// They are two pages: two headlines, two values in one place, or nothing of their own in
     /// common.
     Differ,
@@ -79,6 +90,8 @@ pub struct OwnLines {
     pub title: Option<u32>,
     /// The lines, in document order.
     pub lines: Vec<OwnLine>,
+    /// Number of words of the site's frame that the page has, which are not among the lines.
+    frame: u32,
     /// What follows the stored lines.
     rest: (u64, u32),
     is_cut: bool,
@@ -96,7 +109,9 @@ impl OwnLines {
             line: *line,
             standing,
         });
-        let all: Vec<OwnLine> = all.filter(|it| it.standing != Standing::Ignored).collect();
+        let (ignored, all): (Vec<_>, Vec<_>) = all.partition(|it| it.standing == Standing::Ignored);
+        let frame = ignored.iter().filter(|it| it.line.kind.is_frame());
+        let frame: u32 = frame.map(|it| u32::from(it.line.words)).sum();
         let is_own = |hash: &u32| {
             let known = all.iter().find(|it| it.line.hash == *hash);
             known.is_none_or(|it| it.standing != Standing::Template)
@@ -108,9 +123,16 @@ impl OwnLines {
             headline: lines.headline.filter(is_own).or(title).or(lines.headline),
             title,
             lines: all,
+            frame: lines.frame.saturating_add(frame),
             rest: (lines.rest, lines.rest_words),
             is_cut: lines.is_cut,
         }
+    }
+
+    /// Leaves lines out of account.
+    pub fn ignore(&mut self, lines: &[Restless]) {
+        self.lines
+            .retain(|it| lines.iter().all(|ignored| ignored.line != it.line));
     }
 
     /// Returns the lines that are neither template nor of any other account: the page's own.
@@ -120,6 +142,11 @@ impl OwnLines {
             .map(|it| &it.line)
     }
 
+    /// Whether a line is the title.
+    fn is_title(&self, line: &Line) -> bool {
+        line.kind == Kind::Headline && Some(line.hash) == self.title
+    }
+
     /// Returns the number of words of the page's own text. Images, data and forms do not count.
     pub fn words(&self) -> u32 {
         let text = self.own().filter(|line| line.kind.is_text());
@@ -127,267 +154,253 @@ impl OwnLines {
     }
 }
 
-/// Compares the own parts of two pages. On one site, what differs between them keeps them apart;
-/// pages of two sites have two templates, so there only what is rare on its site is compared.
-pub fn compare(a: &OwnLines, b: &OwnLines) -> OwnComparison {
-    judge(a, b, a.site == b.site).comparison
+/// How much two pages have to do with each other, and how similar their whole texts are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Company {
+    /// Set if they are pages of one site, or of sites that are known to have the same pages under
+    /// the same paths, such as one shop for four countries. Otherwise each has a template of its
+    /// own.
+    pub is_one: bool,
+    /// Similarity of their whole texts, 0 to 1, if it is known. Where edits are spread over all
+    /// lines, hardly a line is equal; then it bounds the similarity of the own parts, unless much
+    /// of the texts is template, which would hide what differs.
+    pub similarity: Option<f32>,
 }
 
-/// Compares the own parts of pages of two sites as if the sites were one: where they are known to
-/// have the same pages under the same paths, such as one shop for four countries.
-pub fn compare_strictly(a: &OwnLines, b: &OwnLines) -> OwnComparison {
-    judge(a, b, true).comparison
+/// Compares the own parts of two pages.
+pub fn compare(a: &OwnLines, b: &OwnLines, company: Company) -> OwnComparison {
+    judge(a, b, company).comparison
 }
 
-/// Compares the own parts of two pages whose whole texts have a known similarity. Where edits are
-/// spread over all lines, hardly a line is equal; then the similarity of the whole texts bounds
-/// that of the own parts, unless much of the texts is template, which would hide what differs.
-pub fn compare_within(a: &OwnLines, b: &OwnLines, whole: f32) -> OwnComparison {
-    judge(a, b, a.site == b.site).within(whole)
+/// A line of a page in whose place another page has another, and both may change with each fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restless {
+    /// The line.
+    pub line: Line,
+    /// Set if the two differ in their numbers only.
+    pub in_numbers: bool,
 }
 
-/// [`compare_within`] for pages of two hosts of a site whose template is not known: each host may
-/// have a frame of its own. Two headlines are two pages.
-pub fn compare_hosts_within(a: &OwnLines, b: &OwnLines, whole: f32) -> OwnComparison {
-    match (a.headline, b.headline) {
-        (Some(one), Some(other)) if one != other => OwnComparison::Differ,
-        _ => judge(a, b, false).within(whole),
+/// Returns the lines of the first page in which it differs from the second, if it does so in a few
+/// short lines only.
+pub fn restless(a: &OwnLines, b: &OwnLines, company: Company) -> Vec<Restless> {
+    judge(a, b, company).restless
+}
+
+/// Returns the lines of a page that changed between two visits. Where texts changed, it has become
+/// another page, and nothing is said.
+pub fn changed(now: &OwnLines, before: &OwnLines) -> Vec<Restless> {
+    let gaps = pair(now, before).gaps;
+    let is_edited = |gap: &Gap<'_>| {
+        let mut sides = gap.left.iter();
+        sides.all(|left| {
+            left.iter()
+                .any(|it| it.line.kind == Kind::Main && !it.is_short())
+        })
+    };
+    match gaps.iter().any(is_edited) {
+        true => Vec::new(),
+        false => gaps.iter().filter_map(Gap::values).flatten().collect(),
     }
 }
 
-/// [`compare_strictly`] for pages whose whole texts have a known similarity, as
-/// [`compare_within`].
-pub fn compare_strictly_within(a: &OwnLines, b: &OwnLines, whole: f32) -> OwnComparison {
-    judge(a, b, true).within(whole)
-}
-
-/// A comparison, with the numbers of words that it rests on.
+/// A comparison, and the lines that it is in doubt about.
 struct Judged {
     comparison: OwnComparison,
-    /// Words that both have and that are template.
-    template: u32,
-    /// Own words of both together.
-    own: u32,
+    restless: Vec<Restless>,
 }
 
 impl Judged {
-    fn within(&self, whole: f32) -> OwnComparison {
-        let OwnComparison::Similar(by_lines) = self.comparison else {
-            return self.comparison;
-        };
-        let all = self.template + self.own;
-        if self.own == 0 || self.template * 5 > all {
-            return self.comparison;
-        }
-        let differing = (1.0 - whole) * all as f32 / self.own as f32;
-        OwnComparison::Similar(by_lines.max(1.0 - differing).clamp(0.0, 1.0))
-    }
-}
-
-/// What two pages have in common, and what not.
-#[derive(Default)]
-struct Pairing {
-    /// Weights of what both have: own, template.
-    shared: u32,
-    template: u32,
-    /// Lines that agree but for what repeats the URL.
-    echoes: u32,
-    /// Lines of each page that the other does not have: weight of the line, and of the last line
-    /// before it that both have.
-    left: [Vec<Unpaired>; 2],
-}
-
-/// A line that the other page does not have.
-struct Unpaired {
-    line: Line,
-    standing: Standing,
-    /// Hash of the last line before it that both pages have; 0 if there is none.
-    after: u32,
-}
-
-impl Unpaired {
-    fn weight(&self) -> u32 {
-        weight(&self.line)
-    }
-
-    fn is_short(&self) -> bool {
-        u32::from(self.line.words) < LONG || self.line.kind == Kind::Data
-    }
-
-    /// Whether a reader sees it. Extraction may take a price for a part of the frame.
-    fn is_said(&self) -> bool {
-        self.line.kind != Kind::Form
-    }
-}
-
-fn weight(line: &Line) -> u32 {
-    match line.kind {
-        Kind::Frame => 0,
-        Kind::Image | Kind::Data | Kind::Form => u32::from(line.words).max(OBJECT),
-        Kind::Headline | Kind::Main | Kind::Link => u32::from(line.words),
-    }
-}
-
-/// Pairs the lines of two pages, whatever their order.
-fn pair(a: &OwnLines, b: &OwnLines) -> Pairing {
-    let mut pairing = Pairing::default();
-    let pages = [a, b];
-    let mut paired = pages.map(|page| vec![false; page.lines.len()]);
-    // Equal lines first, then those that are equal but for what repeats the URL.
-    for masked in [false, true] {
-        let key = |line: &Line| match masked {
-            true => line.masked,
-            false => line.hash,
-        };
-        let mut waiting: HashMap<u32, Vec<usize>> = HashMap::new();
-        let [of_a, of_b] = &mut paired;
-        for (at, OwnLine { line, .. }) in b.lines.iter().enumerate().rev() {
-            if !of_b[at] {
-                waiting.entry(key(line)).or_default().push(at);
-            }
-        }
-        for (at, OwnLine { line, standing }) in a.lines.iter().enumerate() {
-            if of_a[at] {
-                continue;
-            }
-            let Some(other) = waiting.get_mut(&key(line)).and_then(Vec::pop) else {
-                continue;
-            };
-            (of_a[at], of_b[other]) = (true, true);
-            let is_template = [*standing, b.lines[other].standing].contains(&Standing::Template);
-            match (masked, is_template) {
-                (true, _) => pairing.echoes += 1,
-                (false, true) => pairing.template += weight(line),
-                (false, false) => pairing.shared += weight(line),
-            }
+    fn certain(comparison: OwnComparison) -> Self {
+        Self {
+            comparison,
+            restless: Vec::new(),
         }
     }
-    for ((page, paired), left) in pages.iter().zip(&paired).zip(&mut pairing.left) {
-        let mut after = 0;
-        for (OwnLine { line, standing }, is_paired) in page.lines.iter().zip(paired) {
-            match is_paired {
-                true => after = line.masked,
-                false => left.push(Unpaired {
-                    line: *line,
-                    standing: *standing,
-                    after,
-                }),
-            }
-        }
-    }
-    pairing
 }
 
-fn judge(a: &OwnLines, b: &OwnLines, strictly: bool) -> Judged {
+fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
     let mut pairing = pair(a, b);
+    if have_two_headlines(a, b, pairing.shared, company) {
+        return Judged::certain(OwnComparison::Differ);
+    }
+    let have_two_frames = pairing.shared >= SOME_TEXT && have_two_frames(a, b, &pairing);
+    let is_much = pairing.shared >= MUCH_TEXT;
+    let are_settled = a.is_settled && b.is_settled;
+    for gap in &mut pairing.gaps {
+        let is_inner = gap.is_inner;
+        for (page, left) in [a, b].into_iter().zip(&mut gap.left) {
+            left.retain(|it| {
+                let is_template = it.standing == Standing::Template;
+                let is_around = it.line.kind.is_around() || page.is_title(&it.line);
+                // What surrounds a text, if each page has a frame of its own, or one that other
+                // pages have too: a navigation. Extraction may take a price for a part of it.
+                let is_frame = !is_inner
+                    && (is_around && have_two_frames
+                        || it.line.kind.is_navigation() && is_template);
+                // The template of another site.
+                let is_strange = is_template && !company.is_one;
+                // What only programs read.
+                let is_aside = is_much
+                    && (are_settled || !company.is_one)
+                    && matches!(it.line.kind, Kind::Data | Kind::Form | Kind::Link);
+                !is_frame && !is_strange && !is_aside
+            });
+        }
+    }
+    verdict(a, b, &pairing, company)
+}
+
+/// Whether the headlines make them two pages. A title may have the name of its site in it: beside
+/// much text that both have it does not count.
+fn have_two_headlines(a: &OwnLines, b: &OwnLines, shared: u32, company: Company) -> bool {
+    let is_short = shared < MUCH_TEXT || a.words().min(b.words()) < SHORT_ACROSS;
+    let is_title = |page: &OwnLines| page.headline == page.title;
+    match (a.headline, b.headline) {
+        (Some(one), Some(other)) if one != other => {
+            company.is_one || is_short || !is_title(a) && !is_title(b)
+        }
+        _ => false,
+    }
+}
+
+/// Whether the pages have two frames: two sites, two languages of one, a view for print. They have
+/// one if they share half of it.
+fn have_two_frames(a: &OwnLines, b: &OwnLines, pairing: &Pairing<'_>) -> bool {
+    let words = |page: &OwnLines| {
+        let lines = page.lines.iter().filter(|it| it.line.kind.is_frame());
+        page.frame + lines.map(|it| u32::from(it.line.words)).sum::<u32>()
+    };
+    let both = match a.site == b.site {
+        true => pairing.frame + a.frame.min(b.frame),
+        false => pairing.frame,
+    };
+    let larger = words(a).max(words(b));
+    a.site != b.site && both < SOME_FRAME || larger >= SOME_FRAME && both * 2 < larger
+}
+
+/// Returns what follows from the lines of account that only one of the pages has.
+fn verdict(a: &OwnLines, b: &OwnLines, pairing: &Pairing<'_>, company: Company) -> Judged {
+    let of = |side: usize| pairing.gaps.iter().flat_map(move |gap| &gap.left[side]);
     let shared = pairing.shared;
-    let have_two_headlines = matches!((a.headline, b.headline), (Some(a), Some(b)) if a != b);
     let rests_differ = a.rest != b.rest;
-    if !strictly {
-        // Each site has a template of its own.
-        for left in &mut pairing.left {
-            left.retain(|it| it.standing == Standing::Own);
-        }
-        // What surrounds a text that both have is of no account there.
-        if shared >= SOME_TEXT {
-            for left in &mut pairing.left {
-                left.retain(|it| it.line.kind != Kind::Frame);
-            }
-        }
-    }
-    // On one site, the frame of some of its pages: in another language, for print.
-    if strictly && shared >= SOME_TEXT {
-        let is_of_frame = |it: &Unpaired| {
-            matches!(it.line.kind, Kind::Frame | Kind::Link) && it.standing == Standing::Template
-        };
-        for left in &mut pairing.left {
-            left.retain(|it| !is_of_frame(it));
-        }
-    }
-    // Nor are the data and links of such a text, if it is known to be no template.
-    if shared >= MUCH_TEXT && (!strictly || a.is_settled && b.is_settled) {
-        for left in &mut pairing.left {
-            left.retain(|it| !matches!(it.line.kind, Kind::Data | Kind::Form | Kind::Link));
-        }
-    }
-    let [of_a, of_b] = &pairing.left;
-    let weights = |left: &[Unpaired]| left.iter().map(|it| it.weight().max(1)).sum::<u32>();
-    let (of_a_only, of_b_only) = (weights(of_a), weights(of_b));
-    // One line of numbers beside much of their own that agrees is what a server says of itself.
-    let long = |left: &[Unpaired]| -> u32 {
-        let long = left.iter().filter(|it| !it.is_short());
-        long.map(Unpaired::weight).sum()
-    };
-    let is_much = shared + long(of_a).min(long(of_b)) >= 2 * MUCH_TEXT;
-    let may_have_a_number = is_much && a.is_settled && b.is_settled;
-    let are_two = |of_a: &[Unpaired], of_b: &[Unpaired]| {
-        let (values, numbers) = other_values(of_a, of_b);
-        values > 0 || numbers > u32::from(may_have_a_number)
-    };
-    let comparison = if have_two_headlines && (strictly || shared < MUCH_TEXT) {
-        OwnComparison::Differ
-    } else if of_a.is_empty() && of_b.is_empty() && !rests_differ {
-        match (shared, pairing.echoes) {
+    if of(0).chain(of(1)).next().is_none() && !rests_differ {
+        return Judged::certain(match (shared, pairing.echoes) {
             (0, 0) => OwnComparison::Unknown,
             (..SOME_TEXT, 1..) => OwnComparison::Differ,
             _ if a.is_cut || b.is_cut => OwnComparison::Unknown,
             _ => OwnComparison::Equal,
-        }
-    } else if shared == 0 && !(has_long(of_a) && has_long(of_b))
-        || strictly && (rests_differ || are_two(of_a, of_b))
-    {
-        OwnComparison::Differ
-    } else {
-        let more = of_a_only.max(of_b_only) + a.rest.1.max(b.rest.1);
-        OwnComparison::Similar(shared as f32 / (shared + more) as f32)
-    };
-    Judged {
-        comparison,
-        template: pairing.template,
-        own: shared + of_a_only + of_b_only,
-    }
-}
-
-/// Whether there is a text among the lines that the other page does not have. Edited, a text of one
-/// paragraph has no line in common with what it was.
-fn has_long(left: &[Unpaired]) -> bool {
-    left.iter()
-        .any(|it| it.line.kind == Kind::Main && !it.is_short())
-}
-
-/// How many places there are where the pages have other values: a short line, or an image, of one
-/// where the other has something else; and how many short lines differ in their numbers only.
-fn other_values(a: &[Unpaired], b: &[Unpaired]) -> (u32, u32) {
-    let mut places: HashMap<u32, [Vec<&Unpaired>; 2]> = HashMap::new();
-    for (side, left) in [a, b].into_iter().enumerate() {
-        for it in left.iter().filter(|it| it.is_said()) {
-            places.entry(it.after).or_default()[side].push(it);
-        }
-    }
-    let (mut values, mut numbers) = (0, 0);
-    for [mut of_a, mut of_b] in places.into_values() {
-        of_a.retain(|it| {
-            // A value that other pages have too is a value, and so is a line of little but a
-            // number: a price, a size.
-            let is_aside = |it: &Unpaired| {
-                it.is_short() && it.line.words >= SENTENCE && it.standing == Standing::Own
-            };
-            let is_same = |other: &&Unpaired| {
-                is_aside(it) && is_aside(other) && it.line.letters == other.line.letters
-            };
-            let Some(at) = of_b.iter().position(is_same) else {
-                return true;
-            };
-            of_b.remove(at);
-            numbers += 1;
-            false
         });
-        let mut all = of_a.iter().chain(&of_b);
-        if !of_a.is_empty() && !of_b.is_empty() && all.any(|it| it.is_short()) {
-            values += 1;
+    }
+    // Edited, a text of one paragraph has no line in common with what it was.
+    let has_text = |side| of(side).any(|it| it.line.kind == Kind::Main && !it.is_short());
+    if shared == 0 && !(has_text(0) && has_text(1)) || company.is_one && rests_differ {
+        return Judged::certain(OwnComparison::Differ);
+    }
+    let weights = [0, 1].map(|side| of(side).map(|it| it.weight().max(1)).sum::<u32>());
+    let [of_a, of_b] = weights;
+    let more = of_a.max(of_b) + a.rest.1.max(b.rest.1);
+    let by_lines = shared as f32 / (shared + more) as f32;
+    let (own, all) = (
+        shared + of_a + of_b,
+        pairing.template + shared + of_a + of_b,
+    );
+    let share = match company.similarity {
+        Some(whole) if own > 0 && pairing.template * 5 <= all => {
+            let differing = (1.0 - whole) * all as f32 / own as f32;
+            by_lines.max(1.0 - differing).clamp(0.0, 1.0)
+        }
+        _ => by_lines,
+    };
+    let mut restless = Vec::new();
+    let mut has_values = false;
+    for gap in &pairing.gaps {
+        match gap.values() {
+            Some(values) => restless.extend(values),
+            None => has_values = true,
         }
     }
-    (values, numbers)
+    let long = |side| {
+        let long = of(side).filter(|it| !it.is_short());
+        long.map(|it| it.weight()).sum::<u32>()
+    };
+    let is_text = shared + long(0).min(long(1)) >= MUCH_TEXT;
+    match restless.len() {
+        _ if has_values => Judged::certain(OwnComparison::Differ),
+        0 => Judged::certain(OwnComparison::Similar(share)),
+        ..=MAX_RESTLESS if is_text => Judged {
+            comparison: OwnComparison::Restless(share),
+            restless,
+        },
+        _ => Judged::certain(OwnComparison::Differ),
+    }
+}
+
+impl OwnLine {
+    fn is_short(&self) -> bool {
+        self.line.words < LONG || self.line.kind == Kind::Data
+    }
+
+    /// Number of words, as far as they count for how much two pages say.
+    fn weight(&self) -> u32 {
+        let words = u32::from(self.line.words);
+        match self.line.kind {
+            Kind::Frame | Kind::Menu => 0,
+            Kind::Image | Kind::Data | Kind::Form => words.max(OBJECT),
+            Kind::Headline | Kind::Main | Kind::Link => words,
+        }
+    }
+}
+
+impl Gap<'_> {
+    /// Returns the lines of the first page in whose place the second has another value, as far as
+    /// both may be one that changes with each fetch; `None` if they are not. A value is a short
+    /// line, or one that differs in its numbers only. Where one page has nothing, something was
+    /// added.
+    fn values(&self) -> Option<Vec<Restless>> {
+        // What forms have in them, no reader sees.
+        let said = |side: usize| {
+            let said = self.left[side].iter().copied();
+            said.filter(|it| it.line.kind != Kind::Form).collect()
+        };
+        let (mut of_a, mut of_b): (Vec<&OwnLine>, Vec<&OwnLine>) = (said(0), said(1));
+        let mut values = Vec::new();
+        of_a.retain(|it| {
+            let same = of_b
+                .iter()
+                .position(|other| other.line.letters == it.line.letters);
+            match same {
+                Some(at) => {
+                    of_b.remove(at);
+                    values.push(Restless {
+                        line: it.line,
+                        in_numbers: true,
+                    });
+                    false
+                }
+                None => true,
+            }
+        });
+        if of_a.is_empty() || of_b.is_empty() {
+            return Some(values);
+        }
+        let has_text = |of: &[&OwnLine]| of.iter().any(|it| !it.is_short());
+        let shorts = [&of_a, &of_b].map(|of| of.iter().filter(|it| it.is_short()).count());
+        match shorts {
+            // A text was edited, and perhaps something was added.
+            [0, 0] => {}
+            [0, _] | [_, 0] if has_text(&of_a) && has_text(&of_b) => {}
+            [one, other] if one == other => {
+                let short = of_a.iter().filter(|it| it.is_short());
+                values.extend(short.map(|it| Restless {
+                    line: it.line,
+                    in_numbers: false,
+                }));
+            }
+            _ => return None,
+        }
+        Some(values)
+    }
 }
 
 #[cfg(test)]

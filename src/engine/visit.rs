@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::archive::PackedBody;
-use crate::dedup::own::{Lines, OwnLines};
+use crate::dedup::own::{Lines, OwnLines, Restless};
 use crate::dedup::{Document, Fingerprints, Ineligible, Repeat, Signature, Stored, Tier, Verdict};
 use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
@@ -136,6 +136,10 @@ pub struct Own {
     pub parts: Option<Lines>,
     /// The same with what each is on its site.
     pub lines: Option<OwnLines>,
+    /// Lines that changed since its last visit, right before.
+    pub changed: Vec<Restless>,
+    /// Lines without which it would repeat an original.
+    pub doubts: Vec<Restless>,
 }
 
 /// What a page adds to its site.

@@ -33,5 +33,7 @@ pub use repeats::Repeats;
 pub use suspicion::{
     Draw, Return, Rows, Suspect, Suspecting, Suspicions, Sweep, Visit, next_draw, open_all,
 };
-pub use template::{Change, MAX_CELLS, Seen, Sighting, Standing, Template, Unit, YOUNG, slot};
+pub use template::{
+    Change, Class, Doubt, MAX_CELLS, Seen, Sighting, Standing, Template, Unit, YOUNG,
+};
 pub use traps::{Spent, Trail, Trap, TrapMode, TrapOverrides, TrapPolicy, by_form};

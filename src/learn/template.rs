@@ -33,8 +33,15 @@ const SETTLED: u32 = 64;
 const SAMPLE: u32 = 16;
 /// A line that none of so many pages had, nor of the last tenth of all, is template no more.
 const FORGET_AFTER: u32 = 500;
-/// Maximum number of slots known to change between two fetches of a URL, and of those known not to.
-const MAX_SLOTS: usize = 64;
+/// Maximum number of classes of lines, of each kind, of which it is asked whether they change
+/// between two fetches of one URL, and of how many pages of a class.
+const MAX_CLASSES: usize = 64;
+const MAX_ASKED: u8 = 3;
+/// Maximum number of pages that wait for what others say of a class.
+const MAX_WAITING: u16 = 256;
+/// Number of pages on which the line of a class must have changed. What changed on one may be a
+/// price that was raised meanwhile.
+const CHANGES: u8 = 2;
 
 /// One line of a page, as a template counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +84,39 @@ struct Head {
     pages: u32,
     all: Headlines,
     layouts: Layouts,
-    /// Slots whose line differs between two fetches of one URL, and slots whose line does not.
-    volatile: Vec<u32>,
-    steady: Vec<u32>,
+    /// What is known of lines that may change between two fetches of one URL.
+    examined: Vec<Examined>,
+}
+
+/// What is known of a class of lines: how many pages were asked for again because of it, how many
+/// of them came, on how many pages it changed, and how many pages wait for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Examined {
+    class: Class,
+    asked: u8,
+    came: u8,
+    changed: u8,
+    waiting: u16,
+}
+
+/// What to do with a page that would be a duplicate but for lines of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// Fetch it again, to see whether they change.
+    Ask,
+    /// Wait for what other pages say.
+    Wait,
+    /// Leave it: that is known.
+    None,
+}
+
+/// Lines that may change between two fetches of one URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Class {
+    /// Those that say the same but for their numbers.
+    Numbers(u32),
+    /// Those that stand in the same place.
+    Place(u32),
 }
 
 /// The template of one site.
@@ -206,21 +243,56 @@ impl Change {
         cells
     }
 
-    /// Records that the line between two others differed, or did not differ, between two fetches of
-    /// one URL.
-    pub fn note_slot(&mut self, slot: u32, differed: bool) {
-        let (into, from) = match differed {
-            true => (&mut self.head.volatile, &mut self.head.steady),
-            false => (&mut self.head.steady, &mut self.head.volatile),
+    /// Returns what to do with a page that would be a duplicate but for lines of this class, and
+    /// counts it.
+    pub fn doubt(&mut self, class: Class) -> Doubt {
+        let Some(known) = self.examined(class) else {
+            return Doubt::None;
         };
-        // One fetch that did not differ proves nothing against one that did.
-        if !differed && from.contains(&slot) {
-            return;
+        if known.changed >= CHANGES {
+            Doubt::None
+        } else if known.asked < MAX_ASKED {
+            known.asked += 1;
+            Doubt::Ask
+        } else if known.came < known.asked && known.waiting < MAX_WAITING {
+            known.waiting += 1;
+            Doubt::Wait
+        } else {
+            Doubt::None
         }
-        from.retain(|known| *known != slot);
-        if !into.contains(&slot) && into.len() < MAX_SLOTS {
-            into.push(slot);
-        }
+    }
+
+    /// Records whether the line of a class differed between two fetches of one URL. Returns `true`
+    /// if with that the class is known to change.
+    pub fn note_change(&mut self, class: Class, changed: bool) -> bool {
+        let Some(known) = self.examined(class) else {
+            return false;
+        };
+        known.came = known.came.saturating_add(1);
+        known.changed = known.changed.saturating_add(u8::from(changed));
+        changed && known.changed == CHANGES
+    }
+
+    fn examined(&mut self, class: Class) -> Option<&mut Examined> {
+        let all = &mut self.head.examined;
+        let kind = std::mem::discriminant(&class);
+        let of_kind = all.iter().map(|it| std::mem::discriminant(&it.class));
+        let of_kind = of_kind.filter(|it| *it == kind);
+        let at = match all.iter().position(|known| known.class == class) {
+            Some(at) => at,
+            None if of_kind.count() < MAX_CLASSES => {
+                all.push(Examined {
+                    class,
+                    asked: 0,
+                    came: 0,
+                    changed: 0,
+                    waiting: 0,
+                });
+                all.len() - 1
+            }
+            None => return None,
+        };
+        all.get_mut(at)
     }
 
     /// Returns the change as bytes.
@@ -306,14 +378,11 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Returns `true` if the line of a slot is known to change between two fetches of one URL.
-    pub fn is_volatile(&self, slot: u32) -> bool {
-        self.head().volatile.contains(&slot)
-    }
-
-    /// Returns `true` if it is known whether the line of a slot changes between two fetches.
-    pub fn is_examined(&self, slot: u32) -> bool {
-        self.is_volatile(slot) || self.head().steady.contains(&slot)
+    /// Returns `true` if the lines of a class are known to change between two fetches of one URL.
+    pub fn is_volatile(&self, class: Class) -> bool {
+        let examined = &self.head().examined;
+        let known = examined.iter().find(|known| known.class == class);
+        known.is_some_and(|known| known.changed >= CHANGES)
     }
 }
 
@@ -327,10 +396,28 @@ impl Head {
     }
 }
 
-/// Returns the slot between two lines: where a page has one line, and others of its site have
-/// another.
-pub fn slot(before: u32, after: u32) -> u32 {
-    mix(before.rotate_left(16) ^ mix(after))
+impl Class {
+    /// Returns the class as the part of a key.
+    pub fn to_bytes(self) -> [u8; 5] {
+        let (kind, hash) = match self {
+            Self::Numbers(hash) => (0, hash),
+            Self::Place(hash) => (1, hash),
+        };
+        let [a, b, c, d] = hash.to_be_bytes();
+        [kind, a, b, c, d]
+    }
+
+    /// Returns the class of the lines between two others.
+    pub fn of_place(before: u32, after: u32) -> Self {
+        Self::Place(mix(before.rotate_left(16) ^ mix(after)))
+    }
+
+    /// Returns the class of the lines with this text without numbers. If it says little, only those
+    /// between the same two others are meant.
+    pub fn of_numbers(letters: u32, around: Option<(u32, u32)>) -> Self {
+        let place = around.map_or(0, |(before, after)| before.rotate_left(16) ^ mix(after));
+        Self::Numbers(mix(letters ^ mix(place)))
+    }
 }
 
 /// How often a template has come of age.

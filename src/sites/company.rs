@@ -1,50 +1,42 @@
 //! How the own parts of two pages compare, by what their URLs say of their sites.
 
-use crate::dedup::SHORT_ACROSS;
-use crate::dedup::own::{
-    OwnComparison, OwnLines, compare_hosts_within, compare_strictly_within, compare_within,
-};
+use crate::dedup::own::{Company, OwnComparison, OwnLines, compare};
 use crate::url;
 
 /// Compares the own parts of two pages, each given with its URL. Their whole texts have this
 /// similarity, 0 to 1.
 pub(crate) fn compare_own(
-    (url, own): (&str, &OwnLines),
-    (others_url, other): (&str, &OwnLines),
+    one: (&str, &OwnLines),
+    other: (&str, &OwnLines),
     similarity: f64,
 ) -> OwnComparison {
-    let is_one_site = own.site == other.site;
-    let is_short = own.words().min(other.words()) < SHORT_ACROSS;
-    let have_two = matches!((own.headline, other.headline), (Some(a), Some(b)) if a != b);
-    if !is_one_site && is_short && have_two {
-        return OwnComparison::Differ;
-    }
-    let similarity = similarity as f32;
+    let company = Company {
+        similarity: Some(similarity as f32),
+        ..company(one, other)
+    };
+    compare(one.1, other.1, company)
+}
+
+/// Returns how much two pages have to do with each other.
+pub(crate) fn company(
+    (url, own): (&str, &OwnLines),
+    (others_url, other): (&str, &OwnLines),
+) -> Company {
+    // Many pages of both are known.
     let are_settled = own.is_settled && other.is_settled;
-    let is_same_text = similarity >= 1.0 && !have_one_host(url, others_url);
-    match is_one_site {
-        // Many pages of both are known.
-        false if are_settled && have_one_path(url, others_url) => {
-            compare_strictly_within(own, other, similarity)
-        }
-        true if !are_settled && is_same_text => compare_hosts_within(own, other, similarity),
-        _ => compare_within(own, other, similarity),
+    Company {
+        is_one: own.site == other.site || are_settled && have_one_path(url, others_url),
+        similarity: None,
     }
 }
 
 /// Whether two sites have pages under one path, such as the same shop in two countries. Every site
 /// has a home page.
 fn have_one_path(one: &str, other: &str) -> bool {
-    let place = |text: &str| {
-        let url = url::parse(text).ok()?;
-        let place = (url.path().to_owned(), url.query().map(str::to_owned));
-        (place.0.len() > 1).then_some(place)
+    let path = |text: &str| {
+        let path = url::parse(text).ok()?.path().to_owned();
+        (path.len() > 1).then_some(path)
     };
-    let one = place(one);
-    one.is_some() && one == place(other)
-}
-
-fn have_one_host(one: &str, other: &str) -> bool {
-    let host = |text: &str| Some(url::parse(text).ok()?.host_str()?.to_owned());
-    host(one) == host(other)
+    let one = path(one);
+    one.is_some() && one == path(other)
 }

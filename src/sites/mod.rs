@@ -6,6 +6,6 @@ mod own_lines;
 
 mod company;
 
-pub(crate) use company::compare_own;
+pub(crate) use company::{company, compare_own};
 pub(crate) use name::SiteName;
-pub(crate) use own_lines::{lines, own_lines, slot, standings};
+pub(crate) use own_lines::{class, is_volatile, lines, own_lines, standings};

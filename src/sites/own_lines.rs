@@ -2,8 +2,11 @@
 
 use super::name::SiteName;
 use crate::dedup::own::{Kind, Line, Lines, OwnLines, Standing};
-use crate::learn::{self, Seen};
-use crate::page::{Parts, Role};
+use crate::learn::{self, Class, Seen};
+use crate::page::{self, Parts, Role};
+
+/// Number of words with which a line tells by itself what its numbers are.
+const SENTENCE: u8 = 5;
 
 /// Returns the lines of a page in the form that is stored and compared.
 pub(crate) fn lines(parts: &Parts) -> Lines {
@@ -19,19 +22,20 @@ pub(crate) fn lines(parts: &Parts) -> Lines {
         let stored = Line {
             hash: short(line.hash),
             masked: short(line.masked),
-            letters: line.letters as u16,
+            letters: short(line.letters),
             words: u8::try_from(line.words).unwrap_or(u8::MAX),
-            kind: kind(line.role),
+            kind: kind(line),
         };
         lines.push(stored, line.hash);
     }
     lines
 }
 
-fn kind(role: Role) -> Kind {
-    match role {
+fn kind(line: &page::Line) -> Kind {
+    match line.role {
         Role::Headline => Kind::Headline,
         Role::Main => Kind::Main,
+        Role::Frame if line.is_link => Kind::Menu,
         Role::Frame => Kind::Frame,
         Role::Image => Kind::Image,
         Role::Data => Kind::Data,
@@ -59,22 +63,33 @@ pub(crate) fn standings<'a>(
     is_counted: bool,
 ) -> impl Iterator<Item = Standing> + 'a {
     lines.lines.iter().enumerate().map(move |(at, line)| {
-        let is_frame = line.kind == Kind::Frame;
+        let is_frame = line.kind.is_frame();
         match seen.standing(line.masked, lines.layout, is_counted, is_frame) {
             learn::Standing::Frame => Standing::Ignored,
             learn::Standing::Template => Standing::Template,
-            _ if seen.is_volatile(slot(&lines.lines, at)) => Standing::Ignored,
+            _ if is_volatile(&lines.lines, at, seen) => Standing::Ignored,
             learn::Standing::Common => Standing::Common,
             learn::Standing::Rare => Standing::Own,
         }
     })
 }
 
-/// Returns the slot of a line: its place between its neighbours.
-pub(crate) fn slot(lines: &[Line], at: usize) -> u32 {
-    let masked = |at: Option<usize>| {
+/// Returns whether a line is known to change between two fetches of one URL.
+pub(crate) fn is_volatile(lines: &[Line], at: usize, seen: Seen<'_>) -> bool {
+    let classes = [true, false].map(|in_numbers| class(lines, at, in_numbers));
+    classes.into_iter().flatten().any(|it| seen.is_volatile(it))
+}
+
+/// Returns the class of a line that may change in its numbers, or as a whole.
+pub(crate) fn class(lines: &[Line], at: usize, in_numbers: bool) -> Option<Class> {
+    let line = lines.get(at)?;
+    let letters = |at: Option<usize>| {
         let line = at.and_then(|at| lines.get(at));
-        line.map_or(0, |line| line.masked)
+        line.map_or(0, |line| line.letters)
     };
-    learn::slot(masked(at.checked_sub(1)), masked(at.checked_add(1)))
+    let around = (letters(at.checked_sub(1)), letters(at.checked_add(1)));
+    Some(match in_numbers {
+        true => Class::of_numbers(line.letters, (line.words < SENTENCE).then_some(around)),
+        false => Class::of_place(around.0, around.1),
+    })
 }

@@ -287,6 +287,26 @@ pub fn parse_judged_early(key: &[u8]) -> Option<[u8; 16]> {
     key.strip_prefix(&[2])?.get(8..)?.try_into().ok()
 }
 
+/// Returns the key of a page that is visited again to see which of its lines change.
+pub fn examined(id: &[u8; 16]) -> Vec<u8> {
+    [&[3], &id[..]].concat()
+}
+
+/// Returns the prefix of the pages of a site that wait for what is found of lines of a class.
+pub fn waiting_at(site: u64, class: [u8; 5]) -> Vec<u8> {
+    [&[4], &site.to_be_bytes()[..], &class[..]].concat()
+}
+
+/// Returns the key of a page that waits for what is found of lines of a class.
+pub fn waiting(site: u64, class: [u8; 5], id: &[u8; 16]) -> Vec<u8> {
+    [&waiting_at(site, class)[..], id].concat()
+}
+
+/// Returns the URL id of a key made by [`waiting`], or `None` if it is not one.
+pub fn parse_waiting(key: &[u8]) -> Option<[u8; 16]> {
+    key.strip_prefix(&[4])?.get(13..)?.try_into().ok()
+}
+
 /// Returns the key of a commit's delta.
 pub fn delta(sequence: u64) -> Vec<u8> {
     sequence.to_be_bytes().to_vec()

@@ -98,13 +98,11 @@ impl Index {
                 return Ok(Found {
                     verdict: Verdict::Duplicate(repeat),
                     like: None,
+                    doubt: None,
                 });
             }
         }
-        Ok(Found {
-            verdict: Verdict::Unique,
-            like: search.into_like(),
-        })
+        Ok(search.into_unique())
     }
 
     /// The documents that the keys of a signature lead to, without repeats, oldest first.

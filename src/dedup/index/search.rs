@@ -64,6 +64,9 @@ pub struct Found {
     pub verdict: Verdict,
     /// The closest original that the page resembles without repeating it, if the page is unique.
     pub like: Option<Repeat>,
+    /// An original that a unique page repeats, unless the short lines in which they differ stay the
+    /// same with each fetch.
+    pub doubt: Option<Arc<Document>>,
 }
 
 impl Query<'_> {
@@ -108,6 +111,7 @@ pub(super) struct Search<'a, O> {
     /// Documents whose own parts differ from the page's.
     refused: Vec<DocumentId>,
     like: Option<Repeat>,
+    doubt: Option<Arc<Document>>,
 }
 
 impl<'a, O> Search<'a, O> {
@@ -119,6 +123,7 @@ impl<'a, O> Search<'a, O> {
             originals,
             refused: Vec::new(),
             like: None,
+            doubt: None,
         }
     }
 
@@ -127,9 +132,13 @@ impl<'a, O> Search<'a, O> {
         self.rule.tiers.has(tier)
     }
 
-    /// What the page resembles, as far as it was compared.
-    pub(super) fn into_like(self) -> Option<Repeat> {
-        self.like
+    /// What is found of a page that repeats nothing.
+    pub(super) fn into_unique(self) -> Found {
+        Found {
+            verdict: Verdict::Unique,
+            like: self.like,
+            doubt: self.doubt,
+        }
     }
 
     /// The closest original by one method; of equally close ones, the oldest.
@@ -227,7 +236,11 @@ impl<'a, O> Search<'a, O> {
                 OwnComparison::Unknown => self.page.is_shown(&original, tier, &self.rule, &found),
                 _ => true,
             };
-            is_shown && burden::is_borne_out(tier, compared, own.is_one_site(other))
+            let is_one_site = own.is_one_site(other);
+            if self.doubt.is_none() && burden::may_be_borne_out(tier, compared, is_one_site) {
+                self.doubt = Some(Arc::clone(&original));
+            }
+            is_shown && burden::is_borne_out(tier, compared, is_one_site)
         };
         let (id, repeat) = (original.id, |tier| Repeat {
             original,

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 pub const MAX_LINES: usize = 1_024;
 /// Bit of a packed line whose text repeats the page's URL.
 const ECHO: u8 = 0x80;
+/// Bit of a packed line that has numbers.
+const NUMBERS: u8 = 0x40;
 
 /// What a line is of its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,10 +27,12 @@ pub enum Kind {
     Form,
     /// What leads to another page, and is nothing else.
     Link,
+    /// The same outside of what the page says.
+    Menu,
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Headline,
         Self::Main,
         Self::Frame,
@@ -36,7 +40,23 @@ impl Kind {
         Self::Data,
         Self::Form,
         Self::Link,
+        Self::Menu,
     ];
+
+    /// Whether it is outside of what a page says.
+    pub fn is_frame(self) -> bool {
+        matches!(self, Self::Frame | Self::Menu)
+    }
+
+    /// Whether it only leads to another page.
+    pub fn is_navigation(self) -> bool {
+        matches!(self, Self::Link | Self::Menu)
+    }
+
+    /// Whether it may surround what a page says.
+    pub fn is_around(self) -> bool {
+        self.is_frame() || self.is_navigation()
+    }
 
     /// Whether it is part of what a page says in words.
     pub fn is_text(self) -> bool {
@@ -51,8 +71,8 @@ pub struct Line {
     pub hash: u32,
     /// Hash of its text without what repeats the page's URL; the same if nothing does.
     pub masked: u32,
-    /// Hash of its text in which all numbers are the same.
-    pub letters: u16,
+    /// Hash of its text in which all numbers are the same; that of its text if it has none.
+    pub letters: u32,
     /// Number of its words, at most 255.
     pub words: u8,
     /// What it is.
@@ -81,6 +101,8 @@ pub struct Lines {
     pub rest: u64,
     /// Number of words of further lines.
     pub rest_words: u32,
+    /// Number of words of the site's frame that were left out.
+    pub frame: u32,
     /// Set if the page has more than was read.
     pub is_cut: bool,
 }
@@ -93,6 +115,7 @@ struct Head {
     layout: u32,
     rest: u64,
     rest_words: u32,
+    frame: u32,
     is_cut: bool,
 }
 
@@ -107,7 +130,7 @@ impl Lines {
         self.rest_words = self.rest_words.saturating_add(u32::from(line.words));
     }
 
-    /// Returns the lines as bytes: about 8 a line.
+    /// Returns the lines as bytes: 6 to 14 a line.
     pub fn encode(&self) -> Vec<u8> {
         let head = Head {
             headline: self.headline,
@@ -115,17 +138,20 @@ impl Lines {
             layout: self.layout,
             rest: self.rest,
             rest_words: self.rest_words,
+            frame: self.frame,
             is_cut: self.is_cut,
         };
         let bytes = Vec::with_capacity(32 + self.lines.len() * 8);
         let mut bytes = postcard::to_extend(&head, bytes).unwrap_or_default();
         for line in &self.lines {
-            let echo = if line.is_echo() { ECHO } else { 0 };
+            let others = [(ECHO, line.masked), (NUMBERS, line.letters)];
+            let others = others.map(|(bit, other)| (bit, (other != line.hash).then_some(other)));
+            let bits = others.iter().filter(|(_, other)| other.is_some());
+            let bits = bits.fold(0, |bits, (bit, _)| bits | bit);
             bytes.extend_from_slice(&line.hash.to_le_bytes());
-            bytes.extend_from_slice(&[line.words, line.kind as u8 | echo]);
-            bytes.extend_from_slice(&line.letters.to_le_bytes());
-            if line.is_echo() {
-                bytes.extend_from_slice(&line.masked.to_le_bytes());
+            bytes.extend_from_slice(&[line.words, line.kind as u8 | bits]);
+            for other in others.into_iter().filter_map(|(_, other)| other) {
+                bytes.extend_from_slice(&other.to_le_bytes());
             }
         }
         bytes
@@ -135,22 +161,25 @@ impl Lines {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (head, mut rest) = postcard::take_from_bytes::<Head>(bytes).ok()?;
         let mut lines = Vec::with_capacity(rest.len() / 6);
-        while let Some((line, after)) = rest.split_first_chunk::<8>() {
-            let [a, b, c, d, words, kind, low, high] = *line;
+        while let Some((line, after)) = rest.split_first_chunk::<6>() {
+            let [a, b, c, d, words, kind] = *line;
             let hash = u32::from_le_bytes([a, b, c, d]);
             rest = after;
-            let mut masked = hash;
-            if kind & ECHO != 0 {
-                let (hash, after) = rest.split_first_chunk::<4>()?;
-                masked = u32::from_le_bytes(*hash);
-                rest = after;
+            let mut others = [hash; 2];
+            for (bit, other) in [ECHO, NUMBERS].into_iter().zip(&mut others) {
+                if kind & bit != 0 {
+                    let (bytes, after) = rest.split_first_chunk::<4>()?;
+                    *other = u32::from_le_bytes(*bytes);
+                    rest = after;
+                }
             }
+            let [masked, letters] = others;
             lines.push(Line {
                 hash,
                 masked,
-                letters: u16::from_le_bytes([low, high]),
+                letters,
                 words,
-                kind: *Kind::ALL.get(usize::from(kind & !ECHO))?,
+                kind: *Kind::ALL.get(usize::from(kind & !(ECHO | NUMBERS)))?,
             });
         }
         rest.is_empty().then_some(Self {
@@ -160,6 +189,7 @@ impl Lines {
             layout: head.layout,
             rest: head.rest,
             rest_words: head.rest_words,
+            frame: head.frame,
             is_cut: head.is_cut,
         })
     }

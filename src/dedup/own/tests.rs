@@ -32,7 +32,7 @@ fn page(site: u64, headline: &str, lines: &[&str]) -> OwnLines {
         let packed = Line {
             hash: hash(text) as u32,
             masked: hash(masked) as u32,
-            letters: hash(&text.replace(|c: char| c.is_ascii_digit(), "")) as u16,
+            letters: hash(&text.replace(|c: char| c.is_ascii_digit(), "")) as u32,
             words: u8::try_from(text.split(' ').count()).unwrap_or(u8::MAX),
             kind,
         };
@@ -48,6 +48,24 @@ fn paragraph(seed: usize, words: usize, end: &str) -> String {
     words.collect::<String>() + end
 }
 
+/// Compares pages of one site or of two.
+fn compare(a: &OwnLines, b: &OwnLines) -> OwnComparison {
+    in_company(a, b, a.site == b.site, None)
+}
+
+/// Compares pages of sites that are one business.
+fn compare_strictly(a: &OwnLines, b: &OwnLines) -> OwnComparison {
+    in_company(a, b, true, None)
+}
+
+fn compare_within(a: &OwnLines, b: &OwnLines, similarity: f32) -> OwnComparison {
+    in_company(a, b, a.site == b.site, Some(similarity))
+}
+
+fn in_company(a: &OwnLines, b: &OwnLines, is_one: bool, similarity: Option<f32>) -> OwnComparison {
+    super::compare(a, b, Company { is_one, similarity })
+}
+
 #[track_caller]
 fn similar(comparison: OwnComparison) -> f32 {
     match comparison {
@@ -57,6 +75,12 @@ fn similar(comparison: OwnComparison) -> f32 {
 }
 
 use OwnComparison::{Differ, Equal, Unknown};
+
+/// Whether two pages are two, as long as nothing proves that their short lines change with each
+/// fetch.
+fn is_apart(comparison: OwnComparison) -> bool {
+    matches!(comparison, Differ | OwnComparison::Restless(_))
+}
 
 #[test]
 fn a_price_keeps_products_apart_however_common_it_is() {
@@ -77,10 +101,10 @@ fn a_price_keeps_products_apart_however_common_it_is() {
 fn variants_of_one_product_that_differ_in_a_value_are_apart() {
     let text = paragraph(1, 120, "");
     let variant = |colour| page(1, "shirt", &["|size", colour, &text, "|buy"]);
-    assert_eq!(compare(&variant("~red"), &variant("~blue")), Differ);
+    assert!(is_apart(compare(&variant("~red"), &variant("~blue"))));
     assert_eq!(compare(&variant("~red"), &variant("~red")), Equal);
     // Extraction may leave the value out of the main text.
-    assert_eq!(compare(&variant("#19.99"), &variant("#24.99")), Differ);
+    assert!(is_apart(compare(&variant("#19.99"), &variant("#24.99"))));
 }
 
 #[test]
@@ -90,9 +114,15 @@ fn another_headline_is_another_page_of_the_same_site() {
     assert_eq!(compare(&of(1, "vabdl_s8"), &of(1, "vabdl_s16")), Differ);
     assert_eq!(compare(&of(1, "vabdl_s8"), &of(2, "vabdl_s16")), Differ);
     assert_eq!(compare(&of(1, ""), &of(1, "vabdl_s16")), Equal);
-    // Mirrors of much text add their name.
-    let text = paragraph(1, 80, "");
-    let of = |site, headline| page(site, headline, &[&text]);
+    // Mirrors of much text add their name to the title.
+    let text = paragraph(1, 320, "");
+    let of = |site, headline| {
+        let page = page(site, headline, &[&text, &text]);
+        OwnLines {
+            title: page.headline,
+            ..page
+        }
+    };
     assert_eq!(compare(&of(1, "A - one"), &of(2, "A - two")), Equal);
     assert_eq!(
         compare_strictly(&of(1, "A - one"), &of(2, "A - two")),
@@ -223,10 +253,13 @@ fn a_headline_that_is_template_gives_way_to_the_title() {
 fn shops_of_four_countries_differ_where_their_paths_agree() {
     let text = paragraph(1, 100, "");
     let of = |site, price| page(site, "kettle", &[&text, price, "|buy"]);
-    assert_eq!(
-        compare_strictly(&of(1, "~19.99 €"), &of(2, "~17.50 £")),
-        Differ
-    );
+    assert!(is_apart(compare_strictly(
+        &of(1, "~19.99 €"),
+        &of(2, "~17.50 £")
+    )));
+    assert!(is_apart(compare(&of(1, "~19.99 €"), &of(2, "~17.50 £"))));
+    let both = [of(1, "|19.99 €"), of(2, "|17.50 £")];
+    assert!(is_apart(compare_strictly(&both[0], &both[1])));
     assert_eq!(
         compare_strictly(&of(1, "~19.99 €"), &of(2, "~19.99 €")),
         Equal
@@ -278,7 +311,7 @@ fn any_lines(most: usize) -> impl Strategy<Value = Lines> {
         Line {
             hash: hash ^ (echo / 3),
             masked: hash,
-            letters: hash as u16,
+            letters: hash ^ (text % 3),
             words: (text % 30) as u8,
             kind,
         }
@@ -360,16 +393,112 @@ proptest! {
     }
 }
 
+/// Whether two pages are one if their short lines change with each fetch.
+fn is_in_doubt(a: &OwnLines, b: &OwnLines, lines: usize) -> bool {
+    let company = Company {
+        is_one: a.site == b.site,
+        similarity: None,
+    };
+    let found = restless(a, b, company);
+    let is_restless = matches!(compare(a, b), OwnComparison::Restless(share) if share > 0.9);
+    is_restless && found.len() == lines
+}
+
 #[test]
-fn a_line_of_numbers_is_no_page_of_its_own_beside_much_text() {
+fn short_lines_beside_much_text_may_change_with_each_fetch() {
     let text = paragraph(1, 120, "");
-    let of = |number: &str, text: &str| page(1, "news", &["|share", text, number, "|imprint"]);
-    let one = of("request 7001 served in 38 ms", &text);
-    let other = of("request 7014 served in 9 ms", &text);
-    assert!(similar(compare(&one, &other)) > 0.9);
-    assert_eq!(compare(&one, &of("request denied", &text)), Differ);
+    let of = |site, lines: &[&str]| {
+        let lines = [&["|share", &text], lines, &["|imprint"]].concat();
+        page(site, "news", &lines)
+    };
+    let one = of(1, &["request 7001 served in 38 ms"]);
+    assert!(is_in_doubt(
+        &one,
+        &of(1, &["request 7014 served in 9 ms"]),
+        1
+    ));
+    assert!(is_in_doubt(
+        &one,
+        &of(2, &["request 7014 served in 9 ms"]),
+        1
+    ));
+    assert!(is_in_doubt(&one, &of(1, &["thought of the day: none"]), 1));
+    // One has something more, and nothing in its place.
+    assert!(similar(compare(&one, &of(1, &[]))) > 0.9);
+    // A text took the place of a line.
+    assert_eq!(
+        compare(&one, &of(1, &[&paragraph(3, 30, "")])),
+        OwnComparison::Differ
+    );
+    let many: Vec<String> = (0..20).map(|at| format!("at {at}")).collect();
+    let more: Vec<String> = (0..20).map(|at| format!("at {}", at + 50)).collect();
+    let [many, more] = [&many, &more].map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(compare(&of(1, &many), &of(1, &more)), Differ, "a timetable");
     // A text of two or three lines: the numbers may be all that it says.
     let little = paragraph(2, 40, "");
-    let of = |number| of(number, &little);
+    let of = |number| page(1, "news", &[&little, number]);
     assert_eq!(compare(&of("price 10.90"), &of("price 12.90")), Differ);
+}
+
+#[test]
+fn a_text_that_differs_in_its_numbers_is_another_however_long() {
+    let texts = [paragraph(1, 120, ""), paragraph(2, 90, "")];
+    let of = |fee: &str| {
+        let fee = paragraph(3, 20, &format!("pays {fee} francs"));
+        let lines: Vec<&str> = texts.iter().map(String::as_str).chain([&*fee]).collect();
+        page(1, "lease", &lines)
+    };
+    assert!(is_in_doubt(&of("100"), &of("120"), 1));
+    assert!(similar(compare(&of("hundred"), &of("thousand"))) > 0.8);
+}
+
+#[test]
+fn what_changed_between_two_visits_is_told() {
+    let text = paragraph(1, 120, "");
+    let of = |lines: &[&str]| page(1, "news", &[&[&*text], lines].concat());
+    let before = of(&["seen 7 times", "price 10", "tip: rest"]);
+    let now = of(&["seen 8 times", "price 10", "tip: go"]);
+    let found = changed(&now, &before);
+    let numbers: Vec<bool> = found.iter().map(|it| it.in_numbers).collect();
+    assert_eq!(numbers, [true, false]);
+    let mut rest = now.clone();
+    rest.ignore(&found);
+    assert_eq!(rest.lines.len(), now.lines.len() - 2);
+    // Another page took its place, or one that has become longer.
+    let other = page(1, "news", &[&paragraph(2, 120, ""), "seen 9 times"]);
+    assert_eq!(changed(&other, &before), []);
+    assert_eq!(
+        changed(
+            &of(&["seen 7 times", "price 10", "tip: rest", "new"]),
+            &before
+        ),
+        []
+    );
+}
+
+#[test]
+fn young_sites_are_told_by_values_where_frames_differ() {
+    // Nothing is known of the template of either.
+    let text: Vec<String> = (0..4).map(|at| paragraph(at, 50, "")).collect();
+    let page_of = |site: u64, frame: usize, price: &str| {
+        let frame = format!("#{}", paragraph(frame, 40, ""));
+        let text = text.iter().map(String::as_str);
+        let lines: Vec<&str> = [&*frame, price].into_iter().chain(text).collect();
+        OwnLines {
+            is_settled: false,
+            ..page(site, "screw", &lines)
+        }
+    };
+    let one = page_of(1, 90, "item 7");
+    for (site, frame) in [(1, 90), (1, 91), (2, 90), (2, 91)] {
+        let same = compare(&one, &page_of(site, frame, "item 7"));
+        assert!(same == Equal || similar(same) > 0.97, "{same:?}");
+        let other = compare(&one, &page_of(site, frame, "item 9"));
+        assert!(matches!(other, OwnComparison::Restless(_)), "{other:?}");
+        let other = compare(&one, &page_of(site, frame, "a nail"));
+        assert!(matches!(other, OwnComparison::Restless(_)), "{other:?}");
+    }
+    // In one frame, what extraction took for a part of it is a value too.
+    let other = compare(&one, &page_of(1, 90, "#item 9"));
+    assert!(matches!(other, OwnComparison::Restless(_)), "{other:?}");
 }

@@ -6,9 +6,10 @@
 //! repeat stays in the archive meanwhile.
 
 use super::queue::{Asking, ROWS_PER_COMMIT, queue_page};
-use crate::dedup::{Tier, Verdict};
+use crate::dedup::Tier;
 use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
+use crate::engine::learned::restless;
 use crate::engine::visit::Judged;
 use crate::sites::SiteName;
 use crate::store::{Table, keys};
@@ -17,7 +18,7 @@ use crate::url::UrlId;
 /// Notes a page that was called a duplicate by likeness while the template of its site, or that of
 /// the original's, was not known.
 pub(crate) fn note(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
-    let Verdict::Duplicate(repeat) = &judged.verdict else {
+    let Some(repeat) = judged.verdict.repeats() else {
         return Ok(());
     };
     let Some(own) = &judged.own.lines else {
@@ -57,21 +58,31 @@ pub(crate) fn judge_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<
     let prefix = keys::judged_early_at(site.number());
     for key in group.set.grouped_keys(&prefix, ROWS_PER_COMMIT)? {
         if let Some(id) = keys::parse_judged_early(&key) {
-            visit_again(UrlId::from_bytes(id), &mut group.set)?;
+            let id = UrlId::from_bytes(id);
+            let page = group.set.page(id)?;
+            if page.is_some_and(|page| page.duplicate().is_some()) {
+                visit_again(id, Asking::Always, &mut group.set)?;
+            }
         }
         group.set.set_grouped(key, None);
     }
     Ok(())
 }
 
-/// Queues the next visit of a duplicate now, unless it is queued already.
-fn visit_again(id: UrlId, set: &mut WriteSet) -> Result<(), Error> {
+/// Has pages that were judged unique visited again at once, if that may prove them to be
+/// duplicates: what keeps them apart may change with each fetch.
+pub(crate) fn examine(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+    for id in restless::take_in(judged, group)? {
+        visit_again(id, Asking::Now, &mut group.set)?;
+    }
+    Ok(())
+}
+
+/// Queues the next visit of a page now, unless it is queued already.
+fn visit_again(id: UrlId, asking: Asking, set: &mut WriteSet) -> Result<(), Error> {
     let Some(page) = set.page(id)? else {
         return Ok(());
     };
-    if page.duplicate().is_none() {
-        return Ok(());
-    }
     let page = page.clone();
     if let Some(revisit) = page.revisit {
         let row = keys::revisit(revisit.due.0, id.as_bytes());
@@ -82,5 +93,5 @@ fn visit_again(id: UrlId, set: &mut WriteSet) -> Result<(), Error> {
         }
         set.batch.delete(Table::Revisits, row);
     }
-    queue_page(id, page, Asking::Always, set)
+    queue_page(id, page, asking, set)
 }

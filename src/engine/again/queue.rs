@@ -16,6 +16,8 @@ pub(super) enum Asking {
     IfModified,
     /// Without: its body.
     Always,
+    /// The same, before all else that waits for its host.
+    Now,
 }
 
 /// Queues a page to be visited again.
@@ -60,5 +62,9 @@ pub(super) fn queue_page(
         validators: page.validators.filter(|_| asking == Asking::IfModified),
         ..QueuedUrl::new(page.url, id)
     };
-    set.queue(queued, HostKey::of(&url))
+    let class = match asking {
+        Asking::Now => 0,
+        Asking::IfModified | Asking::Always => queued.class(),
+    };
+    set.queue_in(class, queued, HostKey::of(&url))
 }

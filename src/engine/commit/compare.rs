@@ -9,7 +9,7 @@ use crate::dedup::{
     Fingerprints, Found, Ineligible, Originals, Profile, Repeat, Rules, Similarity, Tier, Verdict,
 };
 use crate::engine::Error;
-use crate::engine::learned::{own, refusals};
+use crate::engine::learned::{own, refusals, restless};
 use crate::engine::visit::{Analysed, Findings, Judged, Own};
 use crate::fetch::Outcome;
 use crate::frontier::QueuedUrl;
@@ -42,6 +42,9 @@ pub(super) fn compare<'a>(
         Ok(fingerprints) => {
             let found = verdict(&judged, fingerprints, rules, group)?;
             judged.like = found.like;
+            if let Some(original) = &found.doubt {
+                judged.own.doubts = restless::doubts(&judged, original, group)?;
+            }
             refusals::unless_repeated(found.verdict, &judged, rules, group)?
         }
     };
@@ -111,15 +114,22 @@ fn verdict(
     rules: &Rules,
     group: &Group<'_>,
 ) -> Result<Found, Error> {
-    if let Some(repeat) = unchanged(judged, group)? {
-        return Ok(Found {
-            verdict: Verdict::Unchanged(repeat),
-            like: None,
-        });
-    }
     let queued = &judged.analysed.fetched.task.queued;
     let own = own_of(judged);
-    let found = group.judge((queued.id, &queued.url), fingerprints, own, rules)?;
+    let judge = || group.judge((queued.id, &queued.url), fingerprints, own, rules);
+    if let Some(repeat) = unchanged(judged, group)? {
+        // What changed although the page is the same may have kept it from being a duplicate.
+        let found = match judged.own.changed.is_empty() {
+            true => None,
+            false => Some(judge()?).filter(|found| found.verdict != Verdict::Unique),
+        };
+        return Ok(found.unwrap_or(Found {
+            verdict: Verdict::Unchanged(repeat),
+            like: None,
+            doubt: None,
+        }));
+    }
+    let found = judge()?;
     let Some(before) = judged.previous.as_deref().and_then(PageRecord::duplicate) else {
         return Ok(found);
     };
@@ -268,6 +278,7 @@ fn with_hysteresis(
                 similarity: Similarity::of(near.similarity),
             }),
             like: None,
+            doubt: None,
         },
         false => found,
     })

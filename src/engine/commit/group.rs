@@ -61,20 +61,22 @@ impl<'a> Group<'a> {
     /// Returns what of a document is its own, by the template of its site as it is now; `None` if
     /// its lines are not stored.
     pub(crate) fn own_lines(&self, document: &Document) -> Result<Option<OwnLines>, Error> {
-        let id = document.id;
-        let lines = match self.set.parts.get(&id) {
-            Some(lines) => Some(lines.clone()),
-            None => {
-                let row = self.set.store.get(Table::Parts, &keys::parts(id))?;
-                row.and_then(|row| Lines::decode(&row))
-            }
-        };
-        let (Some(lines), Ok(url)) = (lines, url::parse(&document.url)) else {
+        let (Some(lines), Ok(url)) = (self.lines(document.id)?, url::parse(&document.url)) else {
             return Ok(None);
         };
         let site = SiteName::of(&url);
         let template = self.template(&site)?;
         Ok(Some(sites::own_lines(&lines, &site, template.seen(), true)))
+    }
+
+    /// Returns the lines of a document, as far as they are of account; `None` if they are not
+    /// stored.
+    pub(crate) fn lines(&self, document: DocumentId) -> Result<Option<Lines>, Error> {
+        if let Some(lines) = self.set.parts.get(&document) {
+            return Ok(Some(lines.clone()));
+        }
+        let row = self.set.store.get(Table::Parts, &keys::parts(document))?;
+        Ok(row.and_then(|row| Lines::decode(&row)))
     }
 
     /// Returns what the index finds about a page, by its rule. Only live originals count.

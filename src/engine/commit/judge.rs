@@ -128,6 +128,7 @@ impl Judge<'_> {
             write_page_record(judged, record, document, revisits, identity, &mut group.set)?;
             early::note(judged, group)?;
             early::judge_again(judged, group)?;
+            early::examine(judged, group)?;
             effects.page = Some(judged.analysed.fetched.task.queued.id);
         }
         effects.line = Some(line);

@@ -8,6 +8,7 @@
 pub(crate) mod budgets;
 pub(crate) mod own;
 pub(crate) mod refusals;
+pub(crate) mod restless;
 pub(crate) mod shells;
 pub(crate) mod template;
 

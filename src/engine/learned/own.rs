@@ -1,15 +1,16 @@
 //! What a page has of its own: whether it adds something to its site, and what its lines teach
 //! about the site's template.
 
+use super::restless;
 use super::template::SiteTemplate;
-use crate::dedup::own::{Kind, Line, Lines};
+use crate::dedup::own::Lines;
 use crate::dedup::{DocumentId, Ineligible, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged, Novelty, Own};
 use crate::learn::{Change, Seen, Sighting, Standing, Unit};
 use crate::page::{Page, Role};
-use crate::sites::{SiteName, lines, own_lines, slot};
+use crate::sites::{SiteName, is_volatile, lines, own_lines};
 use crate::url;
 
 /// Returns what a visit's page has of its own, by what was seen of its site before.
@@ -21,10 +22,15 @@ pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
     let template = group.template(&site)?;
     let lines = lines(&page.parts);
     let is_counted = judged.previous.is_some();
+    let mut own = own_lines(&lines, &site, template.seen(), is_counted);
+    let changed = restless::changed(judged, &own, group)?;
+    own.ignore(&changed);
     Ok(Own {
         novelty: novelty(page, &lines, &template),
-        lines: Some(own_lines(&lines, &site, template.seen(), is_counted)),
+        lines: Some(own),
         parts: Some(lines),
+        changed,
+        doubts: Vec::new(),
     })
 }
 
@@ -46,7 +52,7 @@ fn novelty(page: &Page, lines: &Lines, template: &SiteTemplate<'_>) -> Novelty {
         !is_link
             && !seen.knows(line.masked as u32)
             && !seen.knows(line.hash as u32)
-            && !seen.is_volatile(slot(&lines.lines, at))
+            && !is_volatile(&lines.lines, at, seen)
     };
     if page.parts.lines.iter().enumerate().any(is_new) {
         Novelty::New
@@ -136,7 +142,7 @@ fn units(page: &Page) -> Vec<Unit> {
     masked.chain(whole).collect()
 }
 
-/// Stores the lines of a page that becomes an original, but for those of the frame.
+/// Stores the lines of a page that becomes an original, but for those of its site's frame.
 pub(crate) fn keep(judged: &Judged<'_>, document: DocumentId, group: &mut Group<'_>) {
     let Own { parts, lines, .. } = &judged.own;
     let (Some(parts), Some(own), Verdict::Unique) = (parts, lines, &judged.verdict) else {
@@ -144,9 +150,14 @@ pub(crate) fn keep(judged: &Judged<'_>, document: DocumentId, group: &mut Group<
     };
     // Both are in document order, and what is of no account is missing in one.
     let mut of_account = own.lines.iter().map(|it| it.line).peekable();
-    let is_kept = |line: &&Line| of_account.next_if_eq(*line).is_some() || line.kind != Kind::Frame;
+    let (lines, frame): (Vec<_>, Vec<_>) = parts
+        .lines
+        .iter()
+        .copied()
+        .partition(|line| of_account.next_if_eq(line).is_some() || !line.kind.is_frame());
     let kept = Lines {
-        lines: parts.lines.iter().filter(is_kept).copied().collect(),
+        lines,
+        frame: frame.iter().map(|line| u32::from(line.words)).sum(),
         ..parts.clone()
     };
     group.set.parts.insert(document, kept);

@@ -198,7 +198,8 @@ fn what_was_written_is_read_again() {
         );
     }
     let mut change = Change::of(&site.template);
-    change.note_slot(9, true);
+    change.note_change(Class::Place(9), true);
+    change.note_change(Class::Place(9), true);
     site.template.apply(&change);
     let mut read = Template::default();
     read.apply(&Change::decode(&site.template.encode()).unwrap());
@@ -207,7 +208,7 @@ fn what_was_written_is_read_again() {
     for line in 0..1_000_000 {
         assert_eq!(read.cells.get(line), site.template.cells.get(line));
     }
-    assert!(Seen::new(&read, None).is_volatile(9));
+    assert!(Seen::new(&read, None).is_volatile(Class::Place(9)));
     assert!(read.memory_bytes() < 420_000);
     let bytes = site.template.encode();
     assert_eq!(Change::decode(&bytes[..bytes.len() - 1]), None);
@@ -215,15 +216,54 @@ fn what_was_written_is_read_again() {
 }
 
 #[test]
-fn a_slot_that_once_differed_stays_volatile() {
+fn a_class_is_volatile_once_it_changed_on_two_pages() {
     let mut change = Change::default();
-    change.note_slot(1, false);
-    change.note_slot(1, true);
-    change.note_slot(1, false);
-    change.note_slot(2, false);
     let base = Template::default();
-    let seen = Seen::new(&base, Some(&change));
-    assert!(seen.is_volatile(1) && !seen.is_volatile(2));
-    assert!(seen.is_examined(2) && !seen.is_examined(3));
-    assert_ne!(slot(1, 2), slot(2, 1));
+    let is_volatile = |change: &Change, class| Seen::new(&base, Some(change)).is_volatile(class);
+    let [line, price, other] = [1, 2, 999].map(Class::Place);
+    assert_eq!(change.doubt(line), Doubt::Ask);
+    assert!(!change.note_change(line, true));
+    assert!(!is_volatile(&change, line), "a price that was raised");
+    assert_eq!(
+        [0; 3].map(|_| change.doubt(line)),
+        [Doubt::Ask, Doubt::Ask, Doubt::Wait]
+    );
+    assert!(change.note_change(line, true), "now it is known");
+    assert!(is_volatile(&change, line) && !is_volatile(&change, price));
+    assert_eq!(change.doubt(line), Doubt::None);
+    for _ in 0..3 {
+        assert_eq!(change.doubt(price), Doubt::Ask);
+        assert!(!change.note_change(price, false));
+    }
+    assert_eq!(
+        change.doubt(price),
+        Doubt::None,
+        "three pages did not change"
+    );
+    // A site with a line of its own on each page is not visited twice.
+    let asked = (10..1_000).filter(|class| change.doubt(Class::Place(*class)) == Doubt::Ask);
+    let asked = asked.count();
+    assert!(asked <= MAX_CLASSES, "{asked}");
+    assert_eq!(
+        change.doubt(Class::Numbers(1)),
+        Doubt::Ask,
+        "these are counted apart"
+    );
+    assert!(!change.note_change(other, true) && !change.note_change(other, true));
+    assert!(!is_volatile(&change, other));
+    // Pages whose line is asked for and that never come do not make others wait forever.
+    for _ in 0..MAX_WAITING + 3 {
+        change.doubt(Class::Numbers(1));
+    }
+    assert_eq!(change.doubt(Class::Numbers(1)), Doubt::None);
+}
+
+#[test]
+fn classes_are_told_by_their_letters_or_their_neighbours() {
+    let of_numbers = |letters, around| Class::of_numbers(letters, around);
+    assert_eq!(of_numbers(1, None), of_numbers(1, None));
+    assert_ne!(of_numbers(1, None), of_numbers(2, None));
+    assert_ne!(of_numbers(1, Some((1, 2))), of_numbers(1, Some((1, 4))));
+    assert_ne!(of_numbers(1, Some((1, 2))), of_numbers(3, Some((1, 2))));
+    assert_ne!(Class::of_place(1, 2), Class::of_place(2, 1));
 }
