@@ -16,6 +16,10 @@ const WINDOW: u8 = 64;
 /// first stratum if the second has any.
 const ENOUGH: u32 = 300;
 const ENOUGH_GOOD: u32 = 250;
+/// Number of pages that must have been compared where each was the one of another URL byte for
+/// byte and nothing offers the two as a choice, and how many of them must be samples at least.
+const ENOUGH_CARRIED: u32 = 48;
+const CARRIED_SAMPLES: u32 = 24;
 /// Number of samples taken while other URLs of the host wait, since one last said something.
 const EARLY_SAMPLES: u32 = 8;
 /// Skeletons of pages that are remembered for a kind with dates: enough for a calendar that names
@@ -87,6 +91,10 @@ pub struct Ledger {
     is_mixed: bool,
     /// Skeletons of its last pages, for kinds with dates.
     skeletons: Vec<u32>,
+    /// Number of its pages that were found to be the one of another URL of the same reduced form,
+    /// and of those where the slot was only carried along.
+    compared: u32,
+    carried: u32,
 }
 
 /// What a visit changes about a kind.
@@ -232,6 +240,18 @@ impl Ledger {
         (self.recent, self.counted) = (0, 0);
     }
 
+    /// Counts a page that is the one of another URL of the same reduced form.
+    pub fn compare(&mut self, is_carried: bool) {
+        self.compared = self.compared.saturating_add(1);
+        self.carried = self.carried.saturating_add(u32::from(is_carried));
+    }
+
+    /// Whether the slot is carried along by the pages that link to a URL, and never mattered.
+    fn is_carried(&self) -> bool {
+        let is_most = u64::from(self.carried) * 20 >= u64::from(self.compared) * 19;
+        is_most && self.compared > 0 && self.times == 0 && self.found == 0
+    }
+
     /// Takes in a sample that said nothing.
     pub fn sample_said_nothing(&mut self, stratum: Stratum) {
         self.sampled += 1;
@@ -309,7 +329,14 @@ impl Ledger {
     pub fn next_stratum(&self) -> Option<(Stratum, u32)> {
         let [good, poor] = self.left;
         let [quiet_good, _] = self.quiet;
-        let all = ENOUGH.saturating_sub(self.quiet.iter().sum());
+        let quiet: u32 = self.quiet.iter().sum();
+        let enough = match self.is_carried() {
+            true => (ENOUGH_CARRIED + quiet)
+                .saturating_sub(self.compared)
+                .max(CARRIED_SAMPLES),
+            false => ENOUGH,
+        };
+        let all = enough.saturating_sub(quiet);
         let of_good = ENOUGH_GOOD.saturating_sub(quiet_good).min(all);
         if all == 0 || good + poor == 0 {
             return None;

@@ -35,9 +35,6 @@ pub struct Suspicions {
     /// The parameters that closed kinds are about, each set with one such kind, at most
     /// [`MAX_SLOTS`].
     pub slots: Vec<(Slot, KindId)>,
-    /// Increases with every kind that is closed or opened, so that the URLs of which others are
-    /// variants are found anew among those that wait.
-    pub generation: u32,
     /// Sets of parameters that were found to change together.
     pub joint: Vec<Vec<String>>,
     /// The other host that seems to serve the same pages.
@@ -123,16 +120,33 @@ pub struct Visit<'a> {
     pub said: Option<bool>,
     /// A URL of the same host whose page is the same.
     pub same: Option<&'a Url>,
+    /// The page that led to it and not to `same`, if both are the same byte for byte.
+    pub carried_from: Option<&'a Url>,
 }
 
-/// The purpose of the marks of reduced forms: those that were visited, and those that were admitted
-/// since a kind was closed last.
+/// The mark of reduced forms of which a URL was visited.
 fn salt_of_visited(slot: &Slot) -> u32 {
     slot.number() | 1
 }
 
-fn salt_of_admitted(slot: &Slot, generation: u32) -> u32 {
-    (slot.number() ^ generation.wrapping_mul(0x9e37_79b1)) & !1
+/// The mark of reduced forms of which a URL is kept: one that is not deferred for a slot.
+fn salt_of_held(slot: &Slot) -> u32 {
+    slot.number() & !1
+}
+
+/// The mark of these URLs.
+const HOLDER: u32 = 0x486f_6c64;
+
+impl Visit<'_> {
+    /// Returns `true` if the slot of the URL is only carried along: the page that led to it did so
+    /// neither beside nor on another URL of the same reduced form, so that the two are no choice
+    /// that is offered.
+    fn is_carried(&self, slot: &Slot) -> bool {
+        matches!(slot, Slot::Parameters(_) | Slot::Segment(_))
+            && self
+                .carried_from
+                .is_some_and(|from| slot.reduced(from) != slot.reduced(self.url))
+    }
 }
 
 impl Suspecting<'_> {
@@ -170,6 +184,7 @@ impl Suspecting<'_> {
         }
         let known = rows.suspicions()?.clone();
         let kinds = self.kinds(visit.url, visit.found, &known);
+        let is_bare = self.observe_bare(visit, &known, rows)?;
         let mut compared = Compared::default();
         for (at, kind) in kinds.iter().enumerate() {
             let id = kind.id();
@@ -182,15 +197,40 @@ impl Suspecting<'_> {
                 continue;
             }
             let others = kinds[at + 1..].iter().chain(&kinds[..at]);
-            let is_explained = kind.slot.is_none() && compared.is_variant();
-            self.note(visit.url, (id, kind), (said, is_explained), others, rows)?;
+            let is_explained = kind.slot.is_none() && (is_bare || compared.is_variant());
+            self.note(visit, (id, kind), (said, is_explained), others, rows)?;
         }
         Ok(())
     }
 
+    /// Learns from a visit of a reduced form that says the same as a longer one, which was visited
+    /// before: it speaks about the kinds of that one. Returns whether it was such a visit.
+    fn observe_bare<R: Rows>(
+        &self,
+        visit: Visit<'_>,
+        known: &Suspicions,
+        rows: &mut R,
+    ) -> Result<bool, R::Error> {
+        let (Some(same), Some(false)) = (visit.same, visit.said) else {
+            return Ok(false);
+        };
+        let is_reduced = |kind: &Kind| {
+            let slot = kind.slot.as_ref().filter(|it| !it.is_compared_with_urls());
+            slot.and_then(|slot| slot.reduced(same)).as_ref() == Some(visit.url)
+        };
+        let mut kinds = self.kinds(same, visit.found, known);
+        kinds.retain(|kind| same != visit.url && is_reduced(kind));
+        let longer = Visit { url: same, ..visit };
+        for (at, kind) in kinds.iter().enumerate() {
+            let others = kinds[at + 1..].iter().chain(&kinds[..at]);
+            self.note(longer, (kind.id(), kind), (false, false), others, rows)?;
+        }
+        Ok(!kinds.is_empty())
+    }
+
     fn note<'k, R: Rows>(
         &self,
-        url: &Url,
+        visit: Visit<'_>,
         (id, kind): (KindId, &Kind),
         (said, is_explained): (bool, bool),
         others: impl Iterator<Item = &'k Kind>,
@@ -209,8 +249,12 @@ impl Suspecting<'_> {
                 ledger
             }
         };
+        let url = visit.url;
         let slot = kind.slot.as_ref();
         let value = slot.map_or(0, |slot| slot.value(url));
+        if let (Some(slot), false) = (slot, said) {
+            ledger.compare(visit.is_carried(slot));
+        }
         let is_full = rows.suspicions()?.closed.len() >= MAX_CLOSED;
         if is_full && !said {
             return Ok(());
@@ -265,6 +309,10 @@ impl Suspecting<'_> {
             return Ok(());
         };
         if !said {
+            if let Some(slot) = &ledger.slot {
+                let is_carried = visit.is_carried(slot);
+                ledger.compare(is_carried);
+            }
             ledger.sample_said_nothing(stratum);
             shared.extend(&ledger.wider);
             rows.write(sampled, &ledger);
@@ -336,7 +384,8 @@ impl Suspecting<'_> {
             return Ok(None);
         }
         let known = rows.suspicions()?.clone();
-        let mut variants: Vec<(Slot, bool)> = Vec::new();
+        let mut held: Vec<(Slot, bool)> = Vec::new();
+        let is_holder = rows.is_marked(url, HOLDER);
         for kind in self.kinds(url, found, &known) {
             let id = kind.id();
             let is_closed = known.closed.binary_search(&id).is_ok();
@@ -355,12 +404,12 @@ impl Suspecting<'_> {
                 continue;
             }
             if let Some(slot) = &kind.slot {
-                let asked = variants.iter().find(|(asked, _)| asked == slot);
+                let asked = held.iter().find(|(asked, _)| asked == slot);
                 let is_variant = match asked {
                     Some((_, is_variant)) => *is_variant,
-                    None => is_variant(url, slot, known.generation, rows),
+                    None => !is_holder && is_variant(url, slot, rows),
                 };
-                variants.push((slot.clone(), is_variant));
+                held.push((slot.clone(), is_variant));
                 if !is_variant {
                     continue;
                 }
@@ -376,7 +425,19 @@ impl Suspecting<'_> {
                 part,
             }));
         }
-        self.suspect_bare(url, &known, rows)
+        if !is_holder {
+            let bare = self.suspect_bare(url, &known, rows)?;
+            if bare.is_some() {
+                return Ok(bare);
+            }
+            // It stays, so it is what others are variants of.
+            for (slot, _) in &held {
+                if hold(url, slot, rows) {
+                    rows.mark(url, HOLDER);
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the kind for which a URL is deferred that lacks parameters which do not matter: a
@@ -392,7 +453,7 @@ impl Suspecting<'_> {
         }
         for (slot, kind) in &known.slots {
             let is_bare = slot.reduced(url).is_some_and(|reduced| reduced == *url);
-            if !is_bare || !is_variant(url, slot, known.generation, rows) {
+            if !is_bare || !is_variant(url, slot, rows) {
                 continue;
             }
             let Some(ledger) = rows.ledger(*kind)? else {
@@ -531,36 +592,45 @@ pub struct Draw {
     pub most: u32,
 }
 
-/// Returns `true` if a URL is a variant of one that was admitted before; if not, marks its reduced
-/// form as admitted.
-fn is_variant<R: Rows>(url: &Url, slot: &Slot, generation: u32, rows: &mut R) -> bool {
+/// Returns `true` if a URL, which holds no reduced form itself, is a variant of one that was
+/// visited or is held, or if its reduced form was admitted.
+///
+/// What is held is never deferred for a slot, and reduced forms are shorter, so two URLs are never
+/// deferred for each other.
+fn is_variant<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> bool {
     let Some(reduced) = slot.reduced(url) else {
         return false;
     };
-    let (visited, admitted) = (salt_of_visited(slot), salt_of_admitted(slot, generation));
-    if reduced == *url {
-        return rows.is_marked(&reduced, visited) || rows.is_marked(&reduced, admitted);
-    }
-    if rows.is_admitted(&reduced) {
+    if reduced != *url && rows.is_admitted(&reduced) {
         return true;
     }
-    if slot.is_compared_with_urls() {
-        return false;
-    }
-    rows.is_marked(&reduced, visited) || !rows.mark(&reduced, admitted)
+    !slot.is_compared_with_urls()
+        && (rows.is_marked(&reduced, salt_of_visited(slot))
+            || rows.is_marked(&reduced, salt_of_held(slot)))
 }
 
-/// The kinds with which a kind shares its samples while they are closed: wider ones of its sort.
+/// Takes a URL that is admitted for the one of its reduced form. Returns `true` if there is none
+/// yet.
+fn hold<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> bool {
+    let reduced = slot.reduced(url).filter(|reduced| reduced != url);
+    reduced.is_some_and(|reduced| {
+        !slot.is_compared_with_urls() && rows.mark(&reduced, salt_of_held(slot))
+    })
+}
+
+/// The kinds with which a kind shares its samples while they are closed: wider ones about the same
+/// slot, or about none.
 fn wider<'k>(kind: &Kind, others: impl Iterator<Item = &'k Kind>) -> Vec<KindId> {
     let halves = |rule| match rule {
         Rule::Visits(halves) | Rule::Values(halves) => halves,
         Rule::Form => u32::MAX,
     };
     let is_wider = |other: &&Kind| {
-        other.slot.is_some() == kind.slot.is_some()
-            && (kind.slot.is_none() || kind.slot == other.slot)
-            && other.rule != Rule::Form
-            && halves(other.rule) > halves(kind.rule)
+        other.rule != Rule::Form
+            && match kind.slot == other.slot {
+                true => halves(other.rule) > halves(kind.rule),
+                false => other.slot.is_none(),
+            }
     };
     others.filter(is_wider).map(Kind::id).collect()
 }
@@ -606,7 +676,6 @@ fn apply<R: Rows>(
             {
                 known.slots.push((slot.clone(), id));
             }
-            known.generation += 1;
             known.sweep = Some(Sweep {
                 class: 0,
                 sequence: 0,
@@ -615,14 +684,12 @@ fn apply<R: Rows>(
         }
         Change::PartOpened(part) => {
             come_back(ledger.generation(), Some(part));
-            known.generation += 1;
         }
         Change::Opened => {
             // The generation of what was deferred before.
             come_back((ledger.times.wrapping_sub(1) % 128) as u8, None);
             known.closed.retain(|closed| *closed != id);
             known.slots.retain(|(_, kind)| *kind != id);
-            known.generation += 1;
         }
     }
     Ok(())

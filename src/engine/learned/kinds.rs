@@ -74,11 +74,13 @@ impl Learning<'_> {
         let same = same.map(|same| canonical(&same, self.identity));
         let own = canonical(&task.url, self.identity);
         let before = group.set.host(&task.host)?.suspicions.closed.clone();
+        let carried_from = self.carried_from(judged, group)?;
         let visit = Visit {
             url: &own,
             found: found(&task.queued),
             said,
             same: same.as_ref(),
+            carried_from: carried_from.as_ref(),
         };
         let mut rows = HostRows {
             host: &task.host,
@@ -107,6 +109,29 @@ impl Learning<'_> {
             self.credit(judged, group)?;
         }
         Ok(())
+    }
+
+    /// Returns the page that led to a URL and not to the one whose page is the same byte for byte.
+    fn carried_from(&self, judged: &Judged<'_>, group: &Group<'_>) -> Result<Option<Url>, Error> {
+        let Verdict::Duplicate(repeat) = &judged.verdict else {
+            return Ok(None);
+        };
+        let same = url::parse(&repeat.original.url).ok();
+        let (Some(same), Tier::Raw) = (same, repeat.tier) else {
+            return Ok(None);
+        };
+        let same = self.identity.id(&same);
+        let via = judged.analysed.fetched.task.queued.via;
+        let Some(via) = via.filter(|via| *via != same) else {
+            return Ok(None);
+        };
+        let of_same = group.set.found_on(same)?.and_then(|(_, via)| via);
+        if of_same == Some(via) {
+            return Ok(None);
+        }
+        let from = group.set.found_on(via)?;
+        let from = from.and_then(|(text, _)| url::parse(&text).ok());
+        Ok(from.map(|from| canonical(&from, self.identity)))
     }
 
     /// Credits a page that said something to the pages before it that did not.
@@ -149,6 +174,16 @@ fn note_twin(
     let other = HostKey::of(same);
     let is_same = url.path() == same.path() && url.query() == same.query();
     if is_same && other != *host && may_be_one(host, &other, policy.learn.aliases) {
+        // One of two hosts is the other's alias, never both.
+        let mut next = Some(other.clone());
+        while let Some(host_of_it) = next {
+            if host_of_it == *host {
+                return Ok(());
+            }
+            let state = group.set.known_host(&host_of_it)?;
+            let twin = state.and_then(|state| state.suspicions.twin.as_deref());
+            next = twin.and_then(HostKey::parse);
+        }
         let twin = &mut group.set.host(host)?.suspicions.twin;
         twin.get_or_insert_with(|| other.as_str().to_owned());
     }

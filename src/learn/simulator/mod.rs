@@ -4,6 +4,7 @@
 mod honest;
 mod traps;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 
@@ -120,7 +121,8 @@ struct Simulator<'a> {
     queue: BTreeMap<(u8, u64), Row>,
     deferred: BTreeMap<DeferredKey, Row>,
     visited: Vec<Visited>,
-    said: HashMap<u64, Url>,
+    /// What was said, by whom first, and the page that led there.
+    said: HashMap<u64, (Url, Option<usize>)>,
     /// Number of requests before each thing that was said.
     found: BTreeMap<u64, usize>,
     requests: usize,
@@ -144,6 +146,12 @@ impl Crawled {
 }
 
 const CLASSES: u8 = 16;
+
+thread_local! {
+    /// Number of seeds, which decide in which order samples are drawn. The whole suite has more:
+    /// `cargo test --lib learn::simulator -- --ignored`.
+    static SEEDS: Cell<u64> = const { Cell::new(1) };
+}
 
 fn crawl(
     seeds: &[&str],
@@ -230,27 +238,36 @@ impl Simulator<'_> {
         let mut same = None;
         if let Some(content) = page.says {
             match self.said.get(&content) {
-                Some(url) => same = Some(url.clone()),
+                Some(known) => same = Some(known.clone()),
                 None => {
                     said = true;
-                    self.said.insert(content, row.url.clone());
+                    self.said.insert(content, (row.url.clone(), row.via));
                     self.found.insert(content, self.requests);
                 }
             }
         }
+        let (same, via_of_same) = same.unzip();
+        let via_of_same = via_of_same.flatten();
         if let Some(same) = &same
             && HostKey::of(same) != host
             && counterpart(&row.url, &HostKey::of(same)).as_ref() == Some(same)
             && may_be_one(&host, &HostKey::of(same), AliasMode::Names)
         {
-            let known = self.memory.suspicions().unwrap();
-            known.twin = Some(HostKey::of(same).as_str().to_owned());
+            let other = HostKey::of(same).as_str().to_owned();
+            let is_alias = |it: &Suspicions| it.twin.as_deref() == Some(host.as_str());
+            if !self.memory.hosts.get(&other).is_some_and(is_alias) {
+                self.memory.suspicions().unwrap().twin = Some(other);
+            }
         }
+        let from = row.via.filter(|via| via_of_same != Some(*via));
+        let from = from.map(|via| self.visited[via].url.clone());
+        let carried_from = from.filter(|from| same.as_ref().is_some_and(|same| same != from));
         let visit = Visit {
             url: &row.url,
             found: row.found(),
             said: Some(said),
             same: same.as_ref(),
+            carried_from: carried_from.as_ref(),
         };
         let suspecting = Self::suspecting(&self.policy, self.learn);
         match row.expectation {

@@ -1,8 +1,6 @@
 //! Traps, each beside 500 good pages on the same host: all good pages are found early, and the
 //! crawl ends by itself.
 
-use std::cell::Cell;
-
 use super::*;
 
 const GOOD: u64 = 500;
@@ -40,7 +38,7 @@ fn check_with(
     read: &dyn Fn(&Asked<'_>) -> Option<u64>,
     answer: Answer<'_>,
 ) {
-    for seed in 0..3 {
+    for seed in 0..SEEDS.get() {
         let turn = Cell::new(0);
         let mut site = |url: &Url| {
             let asked = Asked::of(url);
@@ -484,4 +482,18 @@ fn savings() {
     );
     println!("alias of 2,000 pages: {} requests", crawled.requests);
     assert!(crawled.requests <= 2_400, "{}", crawled.requests);
+}
+
+/// All of them with more seeds.
+#[test]
+#[ignore = "takes half a minute; run it after changes to the rules"]
+fn each_trap_with_more_seeds() {
+    SEEDS.set(3);
+    soft_404s();
+    sessions();
+    calendars_and_counters();
+    growth();
+    permutations_searches_and_mirrors();
+    facets();
+    savings();
 }
