@@ -96,7 +96,20 @@ const MEASURES: [&str; 24] = [
 
 /// Whether a page is a script shell, unless its data say more.
 pub(super) fn is_shell(outline: &Outline<'_>) -> bool {
-    is_blank_text(outline) && has_program(outline) && waits(outline) && is_blank_otherwise(outline)
+    says_little(outline)
+        && is_blank_text(outline)
+        && has_program(outline)
+        && waits(outline)
+        && is_blank_otherwise(outline)
+}
+
+/// Whether the visible texts are short enough for a frame and a word that something loads, whatever
+/// they say. Hardly any page is that short.
+fn says_little(outline: &Outline<'_>) -> bool {
+    let shown = outline.texts.iter().filter(|it| it.sight == Sight::Shown);
+    let mut lengths = shown.map(|text| text.characters.trim().len());
+    let most = MAX_FRAME + MAX_ASKING;
+    lengths.try_fold(most, usize::checked_sub).is_some()
 }
 
 /// Whether the visible texts are none, say that something loads, or belong to the frame.

@@ -108,22 +108,58 @@ impl Writer {
         if text.starts_with(char::is_whitespace) {
             self.separate(Break::Space);
         }
-        // Most texts are plain ASCII, in which white space is found faster; \u{B} is not white
-        // space there.
-        if text.bytes().all(|byte| byte.is_ascii() && byte != 0xB) {
-            for word in text.split_ascii_whitespace() {
-                self.push_word(word);
-                self.pending = Break::Space;
-            }
-        } else {
-            for word in text.split_whitespace() {
-                self.push_word(word);
-                self.pending = Break::Space;
-            }
+        if self.push_plain(text) {
+            return;
+        }
+        for word in text.split_whitespace() {
+            self.push_word(word);
+            self.pending = Break::Space;
         }
         if !text.is_empty() && !text.ends_with(char::is_whitespace) && !is_blank(text) {
             self.pending = Break::None;
         }
+    }
+
+    /// Writes what is printable ASCII and white space, as most texts are, as a whole. Returns
+    /// `false` if it is not, or may not fit.
+    fn push_plain(&mut self, text: &str) -> bool {
+        let inner = text.trim_ascii();
+        let bytes = inner.as_bytes();
+        if self.max_bytes.saturating_sub(self.text.len()) <= bytes.len() {
+            return false;
+        }
+        // Whole texts are examined, without an early exit, so that many bytes are at once.
+        let is_space = u8::is_ascii_whitespace;
+        let is_other = |byte: &u8| !byte.is_ascii_graphic() && !is_space(byte);
+        if bytes.iter().fold(false, |any, byte| any | is_other(byte)) {
+            return false;
+        }
+        if bytes.is_empty() {
+            return true;
+        }
+        match self.pending {
+            _ if self.text.is_empty() => {}
+            Break::None => {}
+            Break::Space => self.text.push(' '),
+            Break::Line => self.text.push('\n'),
+        }
+        let is_uneven = |(one, next): (&u8, &u8)| is_space(one) && (*one != b' ' || is_space(next));
+        let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+        if pairs.fold(false, |any, pair| any | is_uneven(pair)) {
+            let mut words = inner.split_ascii_whitespace();
+            self.text.push_str(words.next().unwrap_or_default());
+            for word in words {
+                self.text.push(' ');
+                self.text.push_str(word);
+            }
+        } else {
+            self.text.push_str(inner);
+        }
+        self.pending = match text.ends_with(|c: char| c.is_ascii_whitespace()) {
+            true => Break::Space,
+            false => Break::None,
+        };
+        true
     }
 
     fn push_preformatted(&mut self, text: &str) {

@@ -13,8 +13,8 @@ const MAX_WORDS: usize = 64;
 pub(super) struct Echo {
     /// In lower case; numbers without leading zeros.
     words: Vec<Vec<u8>>,
-    /// The lengths that occur, one bit each.
-    lengths: u64,
+    /// A bit for each, by length and first byte: most words of a text are told by it alone.
+    marks: u64,
 }
 
 impl Echo {
@@ -32,7 +32,7 @@ impl Echo {
     /// Whether a folded word stands in the URL.
     pub(super) fn has(&self, word: &[u8]) -> bool {
         let word = significant(word);
-        self.lengths & bit(word.len()) != 0 && self.words.iter().any(|it| it == word)
+        self.marks & mark(word) != 0 && self.words.iter().any(|it| it == word)
     }
 
     fn add_text(&mut self, text: &str) {
@@ -54,7 +54,7 @@ impl Echo {
     fn add(&mut self, word: &[u8]) {
         let word = significant(word);
         if !word.is_empty() && self.words.len() < MAX_WORDS && !self.has(word) {
-            self.lengths |= bit(word.len());
+            self.marks |= mark(word);
             self.words.push(word.to_vec());
         }
     }
@@ -96,6 +96,7 @@ fn significant(word: &[u8]) -> &[u8] {
     &word[zeros.min(word.len() - 1)..]
 }
 
-fn bit(length: usize) -> u64 {
-    1 << length.min(63)
+fn mark(word: &[u8]) -> u64 {
+    let first = word.first().copied().unwrap_or_default();
+    1 << ((usize::from(first) + 11 * word.len()) % 64)
 }

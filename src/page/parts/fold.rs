@@ -9,16 +9,18 @@ use crate::page::content::text::is_dropped;
 /// What a word of the URL is replaced by.
 const MARK: u8 = 0x1A;
 
+/// Number of bytes that are folded at once.
+const CHUNK: usize = 64;
+
 /// One line in the making.
 pub(super) struct LineWriter<'e> {
     echo: &'e Echo,
     folded: Vec<u8>,
-    /// The places of words that stand in the URL.
-    echoed: Vec<(usize, usize)>,
+    /// The places of whole words.
+    spans: Vec<(usize, usize)>,
     /// Where the current word begins, if there is one.
     word: Option<usize>,
     words: u16,
-    has_digits: bool,
     /// Whether a space is due before the next character.
     is_apart: bool,
     masked: Vec<u8>,
@@ -29,10 +31,9 @@ impl<'e> LineWriter<'e> {
         Self {
             echo,
             folded: Vec::with_capacity(256),
-            echoed: Vec::new(),
+            spans: Vec::with_capacity(64),
             word: None,
             words: 0,
-            has_digits: false,
             is_apart: false,
             masked: Vec::new(),
         }
@@ -44,34 +45,13 @@ impl<'e> LineWriter<'e> {
     }
 
     pub(super) fn push(&mut self, text: &str) {
-        let bytes = text.as_bytes();
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            match class(byte) {
-                Class::Word => {
-                    let rest = bytes.get(at..).unwrap_or_default();
-                    let is_end = |it: &u8| !matches!(class(*it), Class::Word);
-                    let length = rest.iter().position(is_end).unwrap_or(rest.len());
-                    self.push_word(rest.get(..length).unwrap_or_default());
-                    at += length;
-                }
-                Class::Space => {
-                    self.is_apart = true;
-                    at += 1;
-                }
-                Class::Mark => {
-                    self.push_mark(&[byte]);
-                    at += 1;
-                }
-                Class::Dropped => at += 1,
-                Class::Other => {
-                    let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else {
-                        break;
-                    };
-                    at += c.len_utf8();
-                    self.push_char(c);
-                }
-            }
+        let mut rest = text;
+        loop {
+            let plain = self.push_ascii(rest.as_bytes());
+            rest = rest.get(plain..).unwrap_or_default();
+            let Some(c) = rest.chars().next() else { return };
+            self.push_char(c);
+            rest = rest.get(c.len_utf8()..).unwrap_or_default();
         }
     }
 
@@ -83,19 +63,15 @@ impl<'e> LineWriter<'e> {
             return None;
         }
         let hash = xxh3_64(&self.folded);
-        let masked = if self.echoed.is_empty() {
-            hash
-        } else {
-            self.masked_hash()
-        };
-        let letters = match self.has_digits {
+        let masked = self.masked_hash().unwrap_or(hash);
+        let digits = self.folded.iter().map(u8::is_ascii_digit);
+        let letters = match digits.fold(false, |any, digit| any | digit) {
             true => without_digits(&self.folded, 0, &mut self.masked),
             false => hash,
         };
         let words = self.words;
-        self.has_digits = false;
         self.folded.clear();
-        self.echoed.clear();
+        self.spans.clear();
         self.words = 0;
         Some(Line {
             hash,
@@ -107,29 +83,78 @@ impl<'e> LineWriter<'e> {
         })
     }
 
-    fn masked_hash(&mut self) -> u64 {
+    /// The hash of the line without the words of the URL, if it has any of them.
+    fn masked_hash(&mut self) -> Option<u64> {
         self.masked.clear();
         let mut at = 0;
-        for &(from, to) in &self.echoed {
-            self.masked
-                .extend_from_slice(self.folded.get(at..from).unwrap_or_default());
-            self.masked.push(MARK);
-            at = to;
+        for &(from, to) in &self.spans {
+            if self.echo.has(self.folded.get(from..to)?) {
+                self.masked.extend_from_slice(self.folded.get(at..from)?);
+                self.masked.push(MARK);
+                at = to;
+            }
         }
-        self.masked
-            .extend_from_slice(self.folded.get(at..).unwrap_or_default());
-        xxh3_64(&self.masked)
+        if at == 0 {
+            return None;
+        }
+        self.masked.extend_from_slice(self.folded.get(at..)?);
+        Some(xxh3_64(&self.masked))
     }
 
-    /// Writes letters and digits of ASCII.
-    fn push_word(&mut self, word: &[u8]) {
-        self.space();
-        if self.word.is_none() {
-            self.begin_word();
+    /// Writes up to the first character that is not ASCII. Returns how many bytes that were. This
+    /// is most of what reading the parts of a page takes.
+    fn push_ascii(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        for chunk in bytes.chunks(CHUNK) {
+            let before = self.folded.len();
+            // A byte is written with at most a space in front of it.
+            let mut folded = [0; 2 * CHUNK];
+            let mut length = 0;
+            let (mut word, mut is_apart) = (self.word, self.is_apart);
+            let mut write = |byte: u8| {
+                if let Some(place) = folded.get_mut(length) {
+                    *place = byte;
+                }
+                length += 1;
+                before + length
+            };
+            let mut end = before;
+            let mut ended = 0;
+            for &byte in chunk {
+                let class = class(byte);
+                match class {
+                    Class::Word if word.is_some() && !is_apart => {}
+                    Class::Word | Class::Mark => {
+                        if let Some(from) = word.take() {
+                            self.spans.push((from, end));
+                        }
+                        if is_apart && end > 0 {
+                            end = write(b' ');
+                        }
+                        is_apart = false;
+                        if matches!(class, Class::Word) {
+                            word = Some(end);
+                            self.words = self.words.saturating_add(1);
+                        }
+                    }
+                    Class::Space => is_apart = true,
+                    Class::Dropped => {}
+                    Class::Other => break,
+                }
+                ended += 1;
+                if matches!(class, Class::Word | Class::Mark) {
+                    end = write(byte.to_ascii_lowercase());
+                }
+            }
+            self.folded
+                .extend_from_slice(folded.get(..length).unwrap_or_default());
+            (self.word, self.is_apart) = (word, is_apart);
+            taken += ended;
+            if ended < chunk.len() {
+                break;
+            }
         }
-        self.has_digits |= word.iter().any(u8::is_ascii_digit);
-        let small = word.iter().map(u8::to_ascii_lowercase);
-        self.folded.extend(small);
+        taken
     }
 
     fn push_mark(&mut self, mark: &[u8]) {
@@ -191,10 +216,7 @@ impl<'e> LineWriter<'e> {
 
     fn end_word(&mut self) {
         let Some(from) = self.word.take() else { return };
-        let word = self.folded.get(from..).unwrap_or_default();
-        if self.echo.has(word) {
-            self.echoed.push((from, self.folded.len()));
-        }
+        self.spans.push((from, self.folded.len()));
     }
 }
 

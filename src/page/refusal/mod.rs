@@ -98,7 +98,7 @@ pub(super) struct Asked<'a, 'p> {
 
 /// The kind of refusal, if the page is one.
 pub(super) fn refusal(asked: &Asked<'_, '_>) -> Option<Refusal> {
-    if asked.visible.len() > MAX_BYTES {
+    if asked.visible.len() > MAX_BYTES || !may_be_refusal(asked) {
         return None;
     }
     let said = Said::of(asked);
@@ -109,6 +109,17 @@ pub(super) fn refusal(asked: &Asked<'_, '_>) -> Option<Refusal> {
     } else {
         said.is_consent(asked).then_some(Refusal::Consent)
     }
+}
+
+/// Whether a page is short enough and leads to few enough pages, by what is counted quickly. Hardly
+/// any page is and does.
+fn may_be_refusal(asked: &Asked<'_, '_>) -> bool {
+    let links = asked.links.iter();
+    let links = links.filter(|it| it.kind == LinkKind::Anchor).count();
+    let is_short = asked.visible.len() <= 4 * MAX_TEST;
+    let headlines = || asked.headlines.iter().flatten();
+    (is_short && links <= MAX_TEST_LINKS.max(MAX_DENIED_LINKS))
+        || (links <= MAX_CONSENT_LINKS && headlines().any(|it| begins(&plain(it), CONSENT)))
 }
 
 /// What a page says, in lower case.
