@@ -131,7 +131,7 @@ impl Waiting {
                 };
                 change.take_in(&template, &sighting);
             }
-            template.apply(&change);
+            template.apply(&change.encode());
         }
         let seen = Seen::new(&template, None);
         for page in pages {

@@ -164,12 +164,21 @@ pub struct Seen<'a> {
 }
 
 impl Template {
-    /// Takes over a change that was collected on top of it.
-    pub fn apply(&mut self, change: &Change) {
-        self.head.clone_from(&change.head);
-        for cell in change.in_order() {
-            self.cells.put(cell, change.head.pages);
+    /// Takes over a change that was collected on top of it, or a whole template on top of an empty
+    /// one, from its bytes. Returns `false`, and changes nothing, if they are damaged.
+    pub fn apply(&mut self, bytes: &[u8]) -> bool {
+        let Ok((head, rest)) = postcard::take_from_bytes::<Head>(bytes) else {
+            return false;
+        };
+        let (cells, rest) = rest.as_chunks::<CELL_BYTES>();
+        if !rest.is_empty() {
+            return false;
         }
+        for cell in cells {
+            self.cells.put(Cell::from_bytes(cell), head.pages);
+        }
+        self.head = head;
+        true
     }
 
     /// Returns the template as bytes.
@@ -236,13 +245,6 @@ impl Change {
         }
     }
 
-    /// Returns the cells in the order in which they are applied, whether from memory or from bytes.
-    fn in_order(&self) -> Vec<Cell> {
-        let mut cells: Vec<Cell> = self.cells.values().copied().collect();
-        cells.sort_unstable();
-        cells
-    }
-
     /// Returns what to do with a page that would be a duplicate but for lines of this class, and
     /// counts it.
     pub fn doubt(&mut self, class: Class) -> Doubt {
@@ -295,19 +297,11 @@ impl Change {
         all.get_mut(at)
     }
 
-    /// Returns the change as bytes.
+    /// Returns the change as bytes: what is applied does not depend on the order in a table.
     pub fn encode(&self) -> Vec<u8> {
-        encode(&self.head, self.in_order().into_iter(), self.cells.len())
-    }
-
-    /// Reads a change, or a whole template, from its bytes; `None` if they are damaged. A template
-    /// is read by applying what was written of it to an empty one, in order.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (head, rest) = postcard::take_from_bytes::<Head>(bytes).ok()?;
-        let (cells, rest) = rest.as_chunks::<CELL_BYTES>();
-        let cells = cells.iter().map(Cell::from_bytes);
-        let cells = cells.map(|cell| (cell.line, cell)).collect();
-        rest.is_empty().then_some(Self { head, cells })
+        let mut cells: Vec<Cell> = self.cells.values().copied().collect();
+        cells.sort_unstable_by_key(|cell| cell.line);
+        encode(&self.head, cells.into_iter(), self.cells.len())
     }
 
     /// Returns the number of pages, if the template came of age with them: 16, 64, 256 and so on.

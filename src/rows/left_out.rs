@@ -72,15 +72,16 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Returns the number of URLs that have a [`RefusedUrl`].
-    pub fn refused(store: &dyn Store) -> Result<u64> {
-        let prefix = [keys::meta::LEFT_OUT, ReasonKind::Refused.name().as_bytes()].concat();
+    /// Returns how many were left out for these reasons together. Rows are read one by one: they
+    /// change with nearly every commit, and a range would go through all that they were before.
+    pub fn sum(store: &dyn Store, reasons: &[Reason]) -> Result<u64> {
+        let keys: Vec<Vec<u8>> = reasons.iter().map(|reason| reason.key()).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let mut sum = 0;
-        for_each(store, Table::Meta, &prefix, &mut |_, row| {
-            let row: Self = decode(Table::Meta, row)?;
+        for row in store.get_many(Table::Meta, &keys)?.into_iter().flatten() {
+            let row: Self = decode(Table::Meta, &row)?;
             sum += row.count;
-            Ok(())
-        })?;
+        }
         Ok(sum)
     }
 

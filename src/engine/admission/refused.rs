@@ -13,30 +13,33 @@ use crate::url::UrlId;
 /// Maximum number of such rows, of some 40 bytes each; further URLs are counted as links only.
 pub(crate) const MAX_REFUSED: u64 = 1_000_000;
 
-/// The names of reasons. Budgets have those of their settings.
-const NAMES: [&str; 11] = [
-    "too-deep",
-    "too-many-redirects",
-    "nofollow",
-    "excluded",
-    "not-included",
-    "traps.max_pages_per_host",
-    "traps.max_pages_per_domain",
-    "traps.max_bytes_per_host",
-    "traps.max_bytes_per_domain",
-    "traps.max_seconds_per_host",
-    "traps.max_seconds_per_domain",
+/// The reasons. Those of budgets have the names of their settings.
+const REASONS: [Reason; 11] = [
+    of("too-deep"),
+    of("too-many-redirects"),
+    of("nofollow"),
+    of("excluded"),
+    of("not-included"),
+    of("traps.max_pages_per_host"),
+    of("traps.max_pages_per_domain"),
+    of("traps.max_bytes_per_host"),
+    of("traps.max_bytes_per_domain"),
+    of("traps.max_seconds_per_host"),
+    of("traps.max_seconds_per_domain"),
 ];
+
+const fn of(name: &'static str) -> Reason {
+    let kind = ReasonKind::Refused;
+    Reason { kind, name }
+}
 
 /// Returns `true` if refusals of this name are noted for each URL.
 pub(crate) fn is_noted(name: &str) -> bool {
-    NAMES.contains(&name)
+    reason(name).is_some()
 }
 
 fn reason(name: &str) -> Option<Reason> {
-    let name = NAMES.into_iter().find(|it| *it == name)?;
-    let kind = ReasonKind::Refused;
-    Some(Reason { kind, name })
+    REASONS.into_iter().find(|it| it.name == name)
 }
 
 impl Group<'_> {
@@ -63,7 +66,7 @@ impl Group<'_> {
         if self.is_seen(id) || self.set.refused(id)?.is_some() {
             return Ok(());
         }
-        let rows = self.set.refused_rows()?;
+        let rows = self.set.refused_rows(&REASONS)?;
         if *rows < MAX_REFUSED {
             *rows += 1;
             let row = RefusedUrl {
@@ -78,7 +81,7 @@ impl Group<'_> {
 
     /// Takes back that a URL was refused, because it is admitted now.
     pub(crate) fn no_longer_refused(&mut self, id: UrlId, url: &str) -> Result<(), Error> {
-        if *self.set.refused_rows()? == 0 {
+        if *self.set.refused_rows(&REASONS)? == 0 {
             return Ok(());
         }
         let Some(row) = self.set.refused(id)? else {
@@ -88,7 +91,7 @@ impl Group<'_> {
             self.set.no_longer_left_out(reason, url);
         }
         self.set.set_refused(id, None);
-        let rows = self.set.refused_rows()?;
+        let rows = self.set.refused_rows(&REASONS)?;
         *rows = rows.saturating_sub(1);
         Ok(())
     }

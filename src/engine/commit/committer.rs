@@ -403,7 +403,7 @@ impl Committer {
             self.checkpoints.add(self.state.sequence, delta, bytes);
         }
         self.lookups.apply(prepared.delta);
-        self.lookups.templates.apply(&templates, &written);
+        self.lookups.templates.apply(&written);
         self.revisits.committed(soonest_revisit, has_orphans);
         self.counters.send_replace(self.state.counters.clone());
         self.deferred.send_replace(deferred_urls(&*self.store)?);

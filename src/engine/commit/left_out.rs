@@ -80,11 +80,16 @@ impl LeftOutChanges {
         self.refused.insert(id, Refused { row, is_changed });
     }
 
-    /// Returns the number of refused URLs that have a row, to be changed.
-    pub(super) fn refused_rows(&mut self, store: &dyn Store) -> Result<&mut u64, Error> {
+    /// Returns the number of refused URLs that have a row, to be changed. `reasons` are all for
+    /// which there are such rows.
+    pub(super) fn refused_rows(
+        &mut self,
+        store: &dyn Store,
+        reasons: &[Reason],
+    ) -> Result<&mut u64, Error> {
         let rows = match self.refused_rows {
             Some(rows) => rows,
-            None => LeftOut::refused(store)?,
+            None => LeftOut::sum(store, reasons)?,
         };
         Ok(self.refused_rows.insert(rows))
     }

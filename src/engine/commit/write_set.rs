@@ -244,8 +244,8 @@ impl WriteSet {
     }
 
     /// Returns the number of refused URLs that have a row, to be changed.
-    pub(crate) fn refused_rows(&mut self) -> Result<&mut u64, Error> {
-        self.left_out.refused_rows(&*self.store)
+    pub(crate) fn refused_rows(&mut self, reasons: &[Reason]) -> Result<&mut u64, Error> {
+        self.left_out.refused_rows(&*self.store, reasons)
     }
 
     /// Notes that a seed gave nothing, or, with `None`, that it gave something.

@@ -107,27 +107,27 @@ impl Templates {
                 }
             }
             let row = change.encode();
-            written.push((row.len(), rewritten.is_some()));
             let key = keys::template_change(site.as_str(), sequence);
-            batch.put(Table::Templates, key, row);
+            batch.put(Table::Templates, key, row.clone());
+            written.push((site.clone(), row, rewritten.is_some()));
         }
         Written { sequence, written }
     }
 
     /// Applies what a commit changed to what is in memory.
-    pub(crate) fn apply(&self, changes: &BTreeMap<SiteName, Change>, written: &Written) {
+    pub(crate) fn apply(&self, written: &Written) {
         let mut sites = self.sites.borrow_mut();
-        for ((site, change), (bytes, was_rewritten)) in changes.iter().zip(&written.written) {
+        for (site, row, was_rewritten) in &written.written {
             // What is not in memory is read when it is asked for.
             let Some(known) = sites.known.get_mut(site) else {
                 continue;
             };
-            Arc::make_mut(&mut known.template).apply(change);
+            Arc::make_mut(&mut known.template).apply(row);
             if *was_rewritten {
                 (known.pending, known.pending_bytes) = (Vec::new(), 0);
             }
             known.pending.push(written.sequence);
-            known.pending_bytes += bytes;
+            known.pending_bytes += row.len();
             let (before, now) = (known.bytes, known.measured());
             known.bytes = now;
             sites.bytes = sites.bytes.saturating_sub(before) + now;
@@ -136,12 +136,12 @@ impl Templates {
     }
 }
 
-/// What a commit wrote of templates: the length of the row of each site, and whether its template
-/// was written whole.
+/// What a commit wrote of templates: the row of each site, and whether its template was written
+/// whole.
 #[derive(Debug)]
 pub(crate) struct Written {
     sequence: u64,
-    written: Vec<(usize, bool)>,
+    written: Vec<(SiteName, Vec<u8>, bool)>,
 }
 
 impl Known {
@@ -172,14 +172,13 @@ fn read(site: &SiteName, store: &dyn Store) -> Result<Known, Error> {
     let template = Arc::make_mut(&mut known.template);
     let prefix = keys::template(site.as_str());
     for_each(store, Table::Templates, &prefix, &mut |key, row| {
-        let Some(change) = Change::decode(row) else {
+        if !template.apply(row) {
             tracing::warn!(
                 site = site.as_str(),
                 "a row of the site's template is damaged"
             );
             return Ok(());
-        };
-        template.apply(&change);
+        }
         if let Some(sequence) = keys::parse_template_change(&prefix, key) {
             known.pending.push(sequence);
             known.pending_bytes += row.len();
@@ -231,7 +230,7 @@ mod tests {
         let written = templates.write(&changes, sequence, &mut batch);
         let bytes = batch.bytes();
         store.commit(batch, Durability::Process).unwrap();
-        templates.apply(&changes, &written);
+        templates.apply(&written);
         bytes
     }
 
