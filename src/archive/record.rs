@@ -326,6 +326,16 @@ impl Record {
         [&self.head, &self.payload]
     }
 
+    /// Returns the first part of the block: the head of a message, where the record has one.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Returns the second part of the block.
+    pub fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
     /// Returns the length of the block, in bytes.
     pub fn block_length(&self) -> u64 {
         (self.head.len() + self.payload.len()) as u64

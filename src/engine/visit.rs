@@ -114,8 +114,8 @@ pub struct Judged<'a> {
     pub same_payload: Option<Arc<Document>>,
     /// Whether the body is kept, if a rule decides that; otherwise the archive's policy does.
     pub keep: Option<bool>,
-    /// What is kept of the body of a duplicate whose body is not stored.
-    pub body: Option<Box<KeptBody>>,
+    /// Whether the body of a duplicate is kept beside its original's, since it is not stored.
+    pub keeps_body: bool,
     /// The closest original that the page resembles, if it is a page of its own.
     pub like: Option<Repeat>,
     /// The page record, if the page was visited before.

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use tokio::sync::{mpsc, watch};
 
-use super::bodies::Bodies;
+use super::bodies::{Bodies, Bound};
 use super::checkpoints::{Checkpoints, Site};
 use super::group::Group;
 use super::judge::Judge;
@@ -189,16 +189,32 @@ impl Committer {
         Ok(receipts)
     }
 
-    /// Judges visits. Changes nothing but the write set that it returns.
+    /// Judges visits, and makes the bodies that are kept of duplicates. Changes nothing but the
+    /// write set that it returns.
     fn judge(&mut self, visits: &[Analysed]) -> Result<Collected, Error> {
         let now = latest(visits);
-        self.guarded(now, |judge, group| {
-            judge.gate.sweep(visits, group)?;
-            for visit in visits {
-                judge.visit(visit, group)?;
+        self.bodies.begin();
+        // Each turn but the last withdraws a verdict, for all turns that follow.
+        loop {
+            let judged = self.guarded(now, |judge, group| {
+                judge.gate.sweep(visits, group)?;
+                for visit in visits {
+                    judge.visit(visit, group)?;
+                }
+                judge.gate.take_up_after(visits, group)
+            })?;
+            let Collected::Changes(mut set) = judged else {
+                return Ok(judged);
+            };
+            match self.bodies.make(std::mem::take(&mut set.orders))? {
+                Bound::Bodies(bodies) => {
+                    set.kept = bodies;
+                    return Ok(Collected::Changes(set));
+                }
+                Bound::Withdrawn => {}
+                Bound::Panicked => return Ok(Collected::Panicked),
             }
-            judge.gate.take_up_after(visits, group)
-        })
+        }
     }
 
     /// Queues what a sitemap lists before the visit that ends it, in commits of its own, because
@@ -250,7 +266,6 @@ impl Committer {
             revisits: &self.revisits,
             expiry: &self.expiry,
         };
-        self.bodies.begin();
         let mut group = Group::new(set, &mut self.lookups);
         // Nothing that outlives the panic is half changed: judging writes only to the set, and to
         // the cache of recent keys, each cell of which is whole.

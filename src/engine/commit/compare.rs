@@ -73,7 +73,7 @@ pub(crate) fn not_judged(analysed: &Analysed) -> Judged<'_> {
         verdict: Verdict::Ineligible(Ineligible::Status),
         same_payload: None,
         keep: None,
-        body: None,
+        keeps_body: false,
         like: None,
         previous: None,
         must_be_whole: false,

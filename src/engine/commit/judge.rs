@@ -14,7 +14,6 @@ use super::likeness;
 use super::lines::{log_line, page_group, page_line};
 use super::losses;
 use super::records::{self, Records};
-use super::write_set::WriteSet;
 use crate::archive::StorePolicy;
 use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
 use crate::engine::Error;
@@ -73,7 +72,7 @@ impl Judge<'_> {
             );
         }
         let mut judged = compare(analysed, self.rules, group)?;
-        self.bodies.settle(&mut judged, self.keep, group)?;
+        self.bodies.settle(&mut judged, self.keep);
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
             (Purpose::Robots, _) => (self.robots(&judged, group)?, End::Done),
             (_, Some(retry)) => (try_again(&judged, retry, group)?, End::Again),
@@ -147,7 +146,7 @@ impl Judge<'_> {
         group.set.state.counters.bytes += exchange.body.len() as u64;
         let records = records::of(judged, exchange, self.keep, self.bodies.keeps_texts());
         effects.places = records.places(judged, group.set.texts.len());
-        keep_body(judged, &records, &mut group.set);
+        self.keep_body(judged, &records, group);
         effects.records = records.all.len();
         let response = records.response;
         group.set.records.extend(records.all);
@@ -156,6 +155,21 @@ impl Judge<'_> {
         let id = group.add_document(document);
         own::keep(judged, id, group);
         Some(id)
+    }
+
+    /// Orders the body of a duplicate, to be kept beside its original's. What was kept of an
+    /// earlier visit is replaced, or given up if the page is another one now.
+    fn keep_body(&self, judged: &Judged<'_>, records: &Records, group: &mut Group<'_>) {
+        let main = records.main.and_then(|at| records.all.get(at));
+        if let Some(main) = main.filter(|_| judged.keeps_body) {
+            let order = self.bodies.order(judged, main.id(), group);
+            group.set.orders.extend(order);
+        } else if judged.previous.is_some()
+            && matches!(judged.verdict, Verdict::Unique | Verdict::Duplicate(_))
+        {
+            let id = judged.analysed.fetched.task.queued.id;
+            group.set.unkept.push(id);
+        }
     }
 
     /// Returns whether a first visit said something of its own; `None` if that is not known.
@@ -238,22 +252,6 @@ impl Judge<'_> {
             return Some(Retry::Failed(trouble, message));
         }
         judged.must_be_whole.then_some(Retry::Unconditionally)
-    }
-}
-
-/// Keeps the body of a duplicate beside its original's. What was kept of an earlier visit is
-/// replaced, or given up if the page is another one now.
-fn keep_body(judged: &Judged<'_>, records: &Records, set: &mut WriteSet) {
-    let id = judged.analysed.fetched.task.queued.id;
-    let main = records.main.and_then(|at| records.all.get(at));
-    if let (Some(body), Some(main)) = (judged.body.as_deref(), main) {
-        let mut body = body.clone();
-        body.packed.visit = main.id();
-        set.kept.push((id, body));
-    } else if judged.previous.is_some()
-        && matches!(judged.verdict, Verdict::Unique | Verdict::Duplicate(_))
-    {
-        set.unkept.push(id);
     }
 }
 

@@ -115,7 +115,7 @@ fn note_answer(judged: &Judged<'_>, exchange: &Exchange, places: &Places, group:
         Verdict::Ineligible(reason) => Some((ReasonKind::Page, reason.name())),
         Verdict::Duplicate(repeat) if !places.keep_body() => {
             let has_bytes =
-                repeat.tier == Tier::Raw || judged.same_payload.is_some() || judged.body.is_some();
+                repeat.tier == Tier::Raw || judged.same_payload.is_some() || judged.keeps_body;
             (!has_bytes).then_some((ReasonKind::Body, "duplicate"))
         }
         _ => None,

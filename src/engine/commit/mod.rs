@@ -16,6 +16,7 @@ mod likeness;
 mod lines;
 mod lookups;
 mod losses;
+mod making;
 mod placing;
 mod queues;
 mod records;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::effects::VisitEffects;
 use super::left_out::LeftOutChanges;
+use super::making::Order;
 use crate::archive::Record;
 use crate::dedup::own::Lines;
 use crate::dedup::{Document, DocumentId, Pending};
@@ -48,7 +49,9 @@ pub(crate) struct WriteSet {
     pub(crate) records: Vec<Record>,
     /// Main texts of duplicates, for the archive of texts.
     pub(crate) texts: Vec<Record>,
-    /// Bodies of duplicates that are kept beside their originals'.
+    /// Bodies of duplicates that are to be kept beside their originals'.
+    pub(super) orders: Vec<Order>,
+    /// The same, made.
     pub(crate) kept: Vec<(UrlId, KeptBody)>,
     /// Pages of which nothing is kept like that any more.
     pub(crate) unkept: Vec<UrlId>,
@@ -177,6 +180,7 @@ impl WriteSet {
             expired: Vec::new(),
             records: Vec::new(),
             texts: Vec::new(),
+            orders: Vec::new(),
             kept: Vec::new(),
             unkept: Vec::new(),
             visits: Vec::new(),
