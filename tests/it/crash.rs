@@ -218,11 +218,10 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
         command.stdout(Stdio::null());
         Running::start(command)
     };
-    let mut done = BTreeSet::new();
+    let (mut done, mut again) = (BTreeSet::new(), BTreeSet::new());
     let mut follower = None;
     kill_often((kills, seed), &web, &start, &mut |requests_before| {
-        // Nothing that was acknowledged before this run began was asked for again in it.
-        check_not_again(&web, requests_before, &done);
+        again.extend(asked_again(&web, requests_before, &done));
         if data.join("store").exists() {
             done.extend(rows(&data).values().map(|page| canonical(&page.url)));
         }
@@ -238,7 +237,7 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
     );
     let requests_before = web.requests().len();
     start(&[]).end().expect(0);
-    check_not_again(&web, requests_before, &done);
+    again.extend(asked_again(&web, requests_before, &done));
     let left_by_kills = left(&data);
 
     // Whoever followed over all kills has read each page once, and whoever reads now reads the
@@ -248,14 +247,21 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
     running.end().expect(0);
     let told = disturbed.ask(&["pages", "--no-text"]).expect(0);
     assert!(told.stdout.lines().eq(followed.iter().map(String::as_str)));
-    let mut urls = BTreeSet::new();
+    let mut visits: BTreeMap<String, usize> = BTreeMap::new();
     for page in told.json_lines() {
+        *visits
+            .entry(text(&page, "canonical").to_owned())
+            .or_default() += 1;
+    }
+    assert!(visits.keys().eq(&left_by_kills.answered));
+    // What was acknowledged is asked for again only to be judged again, and has a line for each
+    // visit then.
+    for url in &again {
         assert!(
-            urls.insert(text(&page, "canonical").to_owned()),
-            "shown twice: {page}"
+            visits.get(url).is_some_and(|lines| *lines > 1),
+            "{url} was fetched again"
         );
     }
-    assert_eq!(urls, left_by_kills.answered);
     (left(&undisturbed.data()), left_by_kills)
 }
 
@@ -319,12 +325,11 @@ fn members(data: &Path) -> BTreeSet<(u64, UrlId)> {
     members
 }
 
-/// None of the requests after the first `before` may be for what was done then.
-fn check_not_again(web: &Web, before: usize, done: &BTreeSet<String>) {
-    for request in &web.requests()[before..] {
-        let canonical = canonical(&web.url(request.host, &request.path));
-        assert!(!done.contains(&canonical), "{canonical} was fetched again");
-    }
+/// Of the requests after the first `before`, those for what was done then.
+fn asked_again(web: &Web, before: usize, done: &BTreeSet<String>) -> Vec<String> {
+    let requests = web.requests().into_iter().skip(before);
+    let urls = requests.map(|it| canonical(&web.url(it.host, &it.path)));
+    urls.filter(|url| done.contains(url)).collect()
 }
 
 /// Reads what a crawl left, and checks that its parts agree: every document has its record in the
@@ -439,7 +444,10 @@ fn check_bodies(data: &Path, records: &BTreeMap<UrlId, PageRecord>) {
         }
     }
     let is_near = |page: &&PageRecord| page.duplicate().is_some_and(|it| it.tier != Tier::Raw);
-    let stored = |page: &&PageRecord| matches!(page.record, Some((RecordKind::Response, _)));
+    let stored = |page: &&PageRecord| {
+        use RecordKind::{Response, Revisit};
+        matches!(page.record, Some((Response | Revisit, _)))
+    };
     let left_out = records
         .values()
         .filter(|it| is_near(it) && !stored(it))
