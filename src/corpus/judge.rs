@@ -88,6 +88,14 @@ pub struct Corpus {
     parents: Vec<u32>,
 }
 
+/// What shows whether two documents are one.
+#[derive(Default)]
+struct Proof {
+    is_same: bool,
+    /// Whether their own parts were compared.
+    is_compared: bool,
+}
+
 /// A document with a fingerprint.
 #[derive(Debug)]
 struct Candidate {
@@ -225,25 +233,32 @@ impl Corpus {
         if let Some(of) = signed.raw.and_then(|key| self.raw.get(&key)) {
             return Some(found(*of, Tier::Raw));
         }
-        let mut is_borne_out = |of: u32, tier| self.is_borne_out(signed, found(of, tier), own);
+        let mut is_same = |of: &u32, tier| self.prove(signed, found(*of, tier), own).is_same;
         let normalized = signed.normalized.and_then(|key| self.normalized.get(&key));
-        if let Some(of) = normalized.filter(|of| is_borne_out(**of, Tier::Normalized)) {
+        if let Some(of) = normalized.filter(|of| is_same(of, Tier::Normalized)) {
             return Some(found(*of, Tier::Normalized));
         }
         let content = signed.content.and_then(|key| self.content.get(&key))?;
         let apart = self.apart.get(content).into_iter().flatten();
         let mut same = std::iter::once(content).chain(apart);
-        let of = same.find(|of| {
-            signed.veto.allows_content(self.veto(**of)) && is_borne_out(**of, Tier::Content)
-        })?;
+        let of = same.find(|of| is_same(of, Tier::Content))?;
         Some(found(*of, Tier::Content))
     }
 
-    /// Whether the own parts of a document and of an earlier one bear out that they match.
-    fn is_borne_out(&self, signed: &Signed, found: EarlierMatch, own: &mut CompareOwn<'_>) -> bool {
+    /// Whether a document and an earlier one that match are one: no veto keeps them apart, and
+    /// their own parts bear it out.
+    fn prove(&self, signed: &Signed, found: EarlierMatch, own: &mut CompareOwn<'_>) -> Proof {
+        let (veto, other) = (&signed.veto, self.veto(found.of));
+        if !veto.allows_if_proved(other, found.tier) {
+            return Proof::default();
+        }
         let compared = own(found.of, found.similarity.unwrap_or(1.0));
-        let is_one_site = signed.veto.is_one_site(self.veto(found.of));
-        is_borne_out(found.tier, compared, is_one_site)
+        let is_compared = compared != OwnComparison::Unknown;
+        Proof {
+            is_same: (is_compared || veto.allows(other, found.tier))
+                && is_borne_out(found.tier, compared, veto.is_one_site(other)),
+            is_compared,
+        }
     }
 
     /// The near duplicates, closest first; of equally close ones the oldest first.
@@ -269,7 +284,11 @@ impl Corpus {
                 similarity: Some(similarity),
             }));
         }
-        alike.retain(|found| signed.veto.allows_near(self.veto(found.of)));
+        alike.retain(|found| {
+            signed
+                .veto
+                .allows_if_proved(self.veto(found.of), Tier::Near)
+        });
         alike.retain(|found| !self.has_drifted(signed, found.of));
         alike.sort_by(|a, b| {
             let similarity = |it: &EarlierMatch| it.similarity.unwrap_or(0.0);
@@ -280,9 +299,12 @@ impl Corpus {
         });
         let mut refused = 0;
         alike.retain(|found| {
-            let is_same = refused < MAX_REFUSED && self.is_borne_out(signed, *found, own);
-            refused += usize::from(!is_same);
-            is_same
+            if refused >= MAX_REFUSED {
+                return false;
+            }
+            let proof = self.prove(signed, *found, own);
+            refused += usize::from(proof.is_compared && !proof.is_same);
+            proof.is_same
         });
         alike
     }

@@ -1,9 +1,9 @@
-//! Documents whose lines carry URLs: what is template of their sites is known when the last of them
-//! was read, so they wait for it in temporary files, with all that follow the first of them.
+//! Documents whose lines carry URLs: what is template of their sites is known when the last of
+//! them was read, so they wait for it in temporary files, with all that follow the first of them.
 //!
-//! Memory has some 50 bytes of each, and the template of one site at a time. The pages of a site are
-//! counted in the order of their texts' digests, so what is template depends neither on the order of
-//! the corpus nor on threads.
+//! Memory has some 50 bytes of each, and the template of one site at a time. The pages of a site
+//! are counted in the order of their texts' digests, so what is template depends neither on the
+//! order of the corpus nor on threads.
 
 use std::path::Path;
 

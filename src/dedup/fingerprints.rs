@@ -92,18 +92,13 @@ impl Fingerprints {
 
     /// Whether no veto keeps the two pages apart at a tier.
     pub(crate) fn may_be_same(&self, other: &Self, tier: Tier) -> bool {
-        match tier {
-            Tier::Raw => true,
-            Tier::Normalized => self.veto.allows_normalized(&other.veto),
-            Tier::Content => self.veto.allows_content(&other.veto),
-            Tier::Near => self.veto.allows_near(&other.veto) && !self.are_short_and_two(other),
-        }
+        self.veto.allows(&other.veto, tier)
+            && !(tier == Tier::Near && self.are_short_and_two(other))
     }
 
     /// Whether no veto keeps the two pages apart at a tier if their own parts agree.
     pub(crate) fn may_be_same_if_proved(&self, other: &Self, tier: Tier) -> bool {
         self.veto.allows_if_proved(&other.veto, tier)
-            && !(tier == Tier::Near && self.are_short_and_two(other))
     }
 
     /// Whether the pages have two headlines, and one of them little text.

@@ -60,8 +60,11 @@ impl Corpus {
 fn pages_of_one_host_need_one_headline_to_be_near() {
     let text = words(1, 300);
     let page = |url: Value, title: &str, words: &[String]| {
-        let words = words.join(" ");
-        let html = format!("<title>{title}</title><body><article><p>{words}</p></article>");
+        let paragraphs: Vec<_> = (words.chunks(100))
+            .map(|words| format!("<p>{}</p>", words.join(" ")))
+            .collect();
+        let text = paragraphs.concat();
+        let html = format!("<title>{title}</title><body><article>{text}</article>");
         json!({"id": title, "url": url, "html": html})
     };
     let other = edited(&text, 297);
@@ -73,7 +76,10 @@ fn pages_of_one_host_need_one_headline_to_be_near() {
         let verdicts = Corpus::new(&documents).verdicts(&[]);
         assert_eq!(verdicts[1][2], expected, "{title}");
     };
-    check("http://a.example/2".into(), "Bar line, 2.24", "near");
+    check("http://a.example/2".into(), "Bar line, 2.22", "near");
+    // The digits of a headline are its own; without a URL they are not known to be.
+    check("http://a.example/2".into(), "Bar line, 2.24", "");
+    check(Value::Null, "Bar line, 2.24", "near");
     check("http://a.example/2".into(), "Simile", "");
     check("http://b.example/1".into(), "Simile", "near");
     check(Value::Null, "Simile", "");
