@@ -111,9 +111,9 @@ fn pages_of_two_hosts_may_be_less_alike_than_those_of_one() {
             .page("/copy", copy()),
         home("other", &["/copy"]).page("/copy", copy()),
     ]);
-    let crawl = Place::new();
-    crawl.crawl(&[&web.url(0, "/")]);
     // 0.84 of the shingles are common.
+    let crawl = Place::new();
+    crawl_by(&crawl, "[dedup]\nsimilarity = 0.95\n", &[web.url(0, "/")]);
     assert_eq!(verdict(&crawl, &web.url(0, "/copy")), "unique");
     let crawl = Place::new();
     let only = "[[dedup.rule]]\nmatch = [\"127.0.7.1/copy\"]\ntiers = []\nrefusals = false\n";
