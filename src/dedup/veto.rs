@@ -162,7 +162,6 @@ impl Veto {
     /// not be duplicates.
     pub(crate) fn allows_near(&self, other: &Self) -> bool {
         self.allows_near_from(other, OTHER_TEXT)
-            && !(self.is_one_site(other) && self.have_two_headlines(other))
     }
 
     fn allows_near_from(&self, other: &Self, least: f64) -> bool {
@@ -172,7 +171,10 @@ impl Veto {
             }
             _ => true,
         };
-        mains_are_alike && self.have_whole_texts_alike(other, least) && self.are_one_language(other)
+        mains_are_alike
+            && self.have_whole_texts_alike(other, least)
+            && self.are_one_language(other)
+            && !(self.is_one_site(other) && self.have_two_headlines(other))
     }
 
     /// Whether two pages that match at a tier may be duplicates.
@@ -186,8 +188,7 @@ impl Veto {
     }
 
     /// Whether two pages that match at a tier may be duplicates if their own parts agree: as above,
-    /// with less of their whole texts in common. Own headlines are told from titles by what is
-    /// template, so titles do not count here.
+    /// with less of their whole texts in common.
     pub(crate) fn allows_if_proved(&self, other: &Self, tier: Tier) -> bool {
         match tier {
             Tier::Raw => true,
