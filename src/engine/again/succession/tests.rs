@@ -224,7 +224,8 @@ fn an_original_that_changes_leaves_its_duplicates_to_themselves() {
 #[test]
 fn a_duplicate_leaves_later_than_it_would_be_taken_in() {
     let base = words(1);
-    let between = edits(&base, 0.86, 0.89);
+    // An estimate may fall short of 0.9 by its standard error, and a duplicate stays one from 0.85.
+    let between = edits(&base, 0.855, 0.87);
     let far = edits(&base, 0.6, 0.8);
     let mut world = World::new();
     world.visit(ORIGINAL, &html("", &base));
