@@ -12,19 +12,22 @@ const VALUES: usize = 8;
 const MAX_VALUES: usize = 16;
 /// Number of the last visits whose share of repetitions is known.
 const WINDOW: u8 = 64;
-/// Samples that said nothing after which a kind is finished, and how many of them are from the
-/// first stratum if the second has any.
+/// Visits that said nothing up to which all URLs of a kind are visited.
 const ENOUGH: u32 = 300;
-const ENOUGH_GOOD: u32 = 250;
+/// Samples that said nothing after which a stratum is finished: of a share of 2 % none is missed
+/// but once in a hundred times, [`EARLY_SAMPLES`] aside, which are no uniform draw.
+const ENOUGH_DRAWN: u32 = 228 + EARLY_SAMPLES;
+/// The same for the second stratum, if the first one is finished: 5 % at most, with a confidence of
+/// 95 %.
+const ENOUGH_POOR: u32 = 60;
 /// Number of pages that must have been compared where each was the one of another URL byte for
 /// byte and nothing offers the two as a choice, and how many of them must be samples at least.
 const ENOUGH_CARRIED: u32 = 48;
 const CARRIED_SAMPLES: u32 = 24;
 /// Number of samples taken while other URLs of the host wait, since one last said something.
 const EARLY_SAMPLES: u32 = 8;
-/// Skeletons of pages that are remembered for a kind with dates: enough for a calendar that names
-/// twelve months and seven weekdays in any language.
-const SKELETONS: usize = 128;
+/// Number of lines with numbers that are remembered for a kind.
+const MAX_SERIES: usize = 16;
 
 /// Where a deferred URL was found: its stratum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +84,8 @@ pub struct Ledger {
     pub found: u64,
     /// Number of samples, by stratum, since one last said something.
     pub quiet: [u32; 2],
+    /// Number of visits that said nothing and were no samples, since one last said something.
+    passed: u32,
     /// Samples taken early since one last said something.
     early: u32,
     /// The part of the kind that is open although the kind is closed, and the visits in a row that
@@ -89,12 +94,30 @@ pub struct Ledger {
     /// The part of the first deferred URL, and whether others are in another one.
     part: Option<u32>,
     is_mixed: bool,
-    /// Skeletons of its last pages, for kinds with dates.
-    skeletons: Vec<u32>,
+    /// What its pages say with numbers.
+    series: Vec<Series>,
     /// Number of its pages that were found to be the one of another URL of the same reduced form,
     /// and of those where the slot was only carried along.
     compared: u32,
     carried: u32,
+}
+
+/// A line that pages of a kind have with other numbers each: the sums of its numbers on the last
+/// two pages, each with the sum of the numbers in the page's URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Series {
+    letters: u32,
+    points: [(u32, u32); 2],
+}
+
+impl Series {
+    /// Whether a point lies on the line through the two known ones.
+    fn has(&self, (x, y): (u32, u32)) -> bool {
+        let [a, b] = self.points;
+        let less = |one: u32, other: u32| i128::from(one) - i128::from(other);
+        let is_in_line = less(b.0, a.0) * less(y, a.1) == less(b.1, a.1) * less(x, a.0);
+        a.0 != b.0 && is_in_line
+    }
 }
 
 /// What a visit changes about a kind.
@@ -159,6 +182,11 @@ impl Ledger {
     /// Takes in a visit that was no sample.
     pub fn observe(&mut self, said: bool, seen: Seen, rule: Rule, burden: Burden) -> Change {
         let Seen { value, part, .. } = seen;
+        self.passed = if said {
+            0
+        } else {
+            self.passed.saturating_add(1)
+        };
         if self.is_closed {
             return self.observe_closed(said, part, rule, burden);
         }
@@ -273,6 +301,7 @@ impl Ledger {
         }
         self.found += 1;
         self.quiet = [0, 0];
+        self.passed = 0;
         self.early = 0;
         match &mut self.opened {
             Some((open, zeros)) if *open == part => {
@@ -328,27 +357,28 @@ impl Ledger {
     /// kind is finished.
     pub fn next_stratum(&self) -> Option<(Stratum, u32)> {
         let [good, poor] = self.left;
-        let [quiet_good, _] = self.quiet;
-        let quiet: u32 = self.quiet.iter().sum();
-        let enough = match self.is_carried() {
-            true => (ENOUGH_CARRIED + quiet)
-                .saturating_sub(self.compared)
-                .max(CARRIED_SAMPLES),
-            false => ENOUGH,
+        let [quiet_good, quiet_poor] = self.quiet;
+        let quiet = quiet_good.saturating_add(quiet_poor);
+        let (enough, drawn, least) = match self.is_carried() {
+            true => {
+                let enough = (ENOUGH_CARRIED + quiet).saturating_sub(self.compared);
+                (quiet, enough.max(CARRIED_SAMPLES), 0)
+            }
+            false => (ENOUGH, ENOUGH_DRAWN, ENOUGH_POOR),
         };
-        let all = enough.saturating_sub(quiet);
-        let of_good = ENOUGH_GOOD.saturating_sub(quiet_good).min(all);
-        if all == 0 || good + poor == 0 {
-            return None;
-        }
-        // A few hundred URLs are all fetched.
-        let of_good = if poor == 0 { all } else { of_good };
-        let (stratum, most, left) = match good > 0 && of_good > 0 {
-            true => (Stratum::Good, of_good, good),
-            false if poor > 0 => (Stratum::Poor, all, poor),
-            false => return None,
+        let rest = enough.saturating_sub(quiet.saturating_add(self.passed));
+        let of_good = drawn.saturating_sub(quiet_good);
+        let of_poor = of_good.max(least).saturating_sub(quiet_poor);
+        let [of_good, of_poor] = match good + poor <= u64::from(rest) {
+            true => self.left,
+            false => [of_good, of_poor].map(u64::from),
         };
-        Some((stratum, most.min(u32::try_from(left).unwrap_or(u32::MAX))))
+        let (stratum, most) = match (good.min(of_good), poor.min(of_poor)) {
+            (0, 0) => return None,
+            (0, of_poor) => (Stratum::Poor, of_poor),
+            (of_good, _) => (Stratum::Good, of_good),
+        };
+        Some((stratum, u32::try_from(most).unwrap_or(u32::MAX)))
     }
 
     /// Counts URLs that were taken out of a stratum to be visited.
@@ -370,15 +400,45 @@ impl Ledger {
         (all > 0.0).then(|| missed / all)
     }
 
-    /// Records the skeleton of a page. Returns `true` if it is new.
-    pub fn is_new_skeleton(&mut self, skeleton: u32) -> bool {
-        if self.skeletons.contains(&skeleton) {
-            return false;
+    /// Takes in a line with numbers. Returns `true` if these follow from the numbers of the URL, as
+    /// on the pages before. Numbers are given as their sums.
+    pub fn follows(&mut self, letters: u32, of_url: u32, of_line: u32) -> bool {
+        let point = (of_url, of_line);
+        let at = self.series.iter().position(|it| it.letters == letters);
+        let known = at.map(|at| self.series.remove(at));
+        let follows = known.is_some_and(|it| it.has(point));
+        // The first one was not seen for the longest time.
+        if self.series.len() >= MAX_SERIES {
+            self.series.remove(0);
         }
-        if self.skeletons.len() >= SKELETONS {
-            self.skeletons.remove(0);
-        }
-        self.skeletons.push(skeleton);
-        true
+        let last = known.map_or(point, |it| it.points[1]);
+        self.series.push(Series {
+            letters,
+            points: [last, point],
+        });
+        follows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_follow_from_the_url_are_told_from_others() {
+        let mut ledger = Ledger::new("/list?from");
+        let mut told = |from: u32, sum: u32| ledger.follows(7, from, sum);
+        // "Results 11 to 20" at 10, and so on.
+        assert!(!told(10, 31));
+        assert!(!told(20, 51));
+        assert!(told(30, 71));
+        assert!(told(500, 1_011));
+        assert!(told(40, 91));
+        // A price.
+        assert!(!told(41, 1_999));
+        assert!(!told(42, 350));
+        // One point says nothing about others.
+        assert!(told(42, 350));
+        assert!(!told(43, 351));
     }
 }

@@ -576,7 +576,7 @@ pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
 }
 
 /// Samples of kinds that share them with a wider one, at most and at least for each.
-const ENOUGH_SHARED: u32 = 310;
+const ENOUGH_SHARED: u32 = 236;
 const AT_LEAST: u64 = 12;
 
 /// Samples to be drawn.
