@@ -132,6 +132,10 @@ pub struct Judged<'a> {
 pub struct Own {
     /// What it adds to its site.
     pub novelty: Novelty,
+    /// The lines that make it new, if they are few.
+    pub news: Vec<News>,
+    /// Whether pictures or data are among what makes it new.
+    pub has_new_pictures: bool,
     /// Its lines as they are stored if it becomes an original; `None` if it was not read.
     pub parts: Option<Lines>,
     /// The same with what each is on its site.
@@ -140,6 +144,19 @@ pub struct Own {
     pub changed: Vec<Restless>,
     /// Lines without which it would repeat an original.
     pub doubts: Vec<Restless>,
+}
+
+/// A line that makes a page new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct News {
+    /// Hash of the line.
+    pub line: u32,
+    /// Hash of its text without numbers.
+    pub letters: u32,
+    /// The sum of its numbers, if it has any.
+    pub sum: Option<u32>,
+    /// Its slot, if it is not known whether the line there changes with each fetch.
+    pub doubtful: Option<u32>,
 }
 
 /// What a page adds to its site.

@@ -14,8 +14,14 @@ pub enum Expectation {
     Usual,
     /// It was deferred and came back. What its visit says is no evidence against its kinds.
     Returned,
-    /// As [`Self::Returned`]; no longer given.
-    Checked,
+    /// It was visited, and is visited again to see which of its lines change between two visits.
+    Again {
+        /// The slot that is meant.
+        slot: u32,
+        /// The line that stood there, and its text without numbers.
+        line: u32,
+        letters: u32,
+    },
     /// It is a sample of a kind whose URLs are deferred.
     Sample {
         /// The kind.

@@ -27,13 +27,13 @@ pub use expectation::Expectation;
 pub use host_aliases::{counterpart, may_be_one};
 pub use kinds::{Found, Kind, KindId, Slot};
 pub use ledger::{Deferral, Ledger, Stratum};
-pub use pattern::{Pattern, skeleton};
+pub use pattern::Pattern;
 pub use policy::{AliasMode, LearnOverrides, LearnPolicy};
 pub use repeats::Repeats;
 pub use suspicion::{
     Draw, Return, Rows, Suspect, Suspecting, Suspicions, Sweep, Visit, next_draw, open_all,
 };
 pub use template::{
-    Change, Class, Doubt, MAX_CELLS, Seen, Sighting, Standing, Template, Unit, YOUNG,
+    Change, Class, Doubt, MAX_CELLS, Seen, Sighting, Standing, Template, Unit, YOUNG, slots,
 };
 pub use traps::{Spent, Trail, Trap, TrapMode, TrapOverrides, TrapPolicy, by_form};

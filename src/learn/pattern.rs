@@ -261,16 +261,6 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-const DAYS: [&str; 7] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-];
-
 /// A month by its number or its English name, whole or abbreviated to three letters.
 fn month_or_name(text: &str) -> Option<u32> {
     number_in(text, 1, 12).or_else(|| {
@@ -371,23 +361,6 @@ fn timestamp(name: &str, value: &str) -> Option<u32> {
     };
     let days = u32::try_from(seconds / 86_400).ok()?;
     NAMES.contains(&name).then_some(days)
-}
-
-/// A hash of a page's text without its dates and numbers. The pages of an empty calendar all have
-/// the same one.
-pub fn skeleton(text: &str) -> u32 {
-    let mut sum = 0_u64;
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    for word in words.filter(|word| !word.is_empty()) {
-        let is_of_calendar =
-            |names: &[&str]| names.iter().any(|name| is_short_or_whole(word, name));
-        let letters = word.chars().filter(|c| !c.is_numeric()).count();
-        let is_number = letters <= 2 && letters < word.chars().count();
-        if !is_number && !is_of_calendar(&MONTHS) && !is_of_calendar(&DAYS) {
-            sum = sum.wrapping_add(xxh3_64(word.as_bytes()));
-        }
-    }
-    (sum >> 32) as u32
 }
 
 #[cfg(test)]
@@ -496,19 +469,6 @@ mod tests {
         dates.sort_unstable();
         dates.dedup();
         assert_eq!(dates.len(), 8);
-    }
-
-    #[test]
-    fn pages_of_an_empty_calendar_say_the_same() {
-        let may = skeleton("Calendar — May 2024. Mon Tue 1 2 3 No events. Next: June");
-        assert_eq!(
-            may,
-            skeleton("Calendar — Jun 2031. Tue Wed 1st W2 3 No events. Next: July")
-        );
-        assert_ne!(
-            may,
-            skeleton("Calendar — May 2024. Mon Tue 1 2 3 A concert. Next: June")
-        );
     }
 
     proptest! {

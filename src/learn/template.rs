@@ -13,6 +13,7 @@
 
 mod cells;
 mod headlines;
+mod slots;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -22,6 +23,8 @@ use serde::{Deserialize, Serialize};
 pub use cells::MAX_CELLS;
 use cells::{CELL_BYTES, Cell, Cells};
 use headlines::{Headlines, Layouts};
+use slots::Suspects;
+pub use slots::slots;
 
 /// Number of distinct contexts with which a line is template.
 const CONTEXTS: u32 = 6;
@@ -42,6 +45,13 @@ const MAX_WAITING: u16 = 256;
 /// Number of pages on which the line of a class must have changed. What changed on one may be a
 /// price that was raised meanwhile.
 const CHANGES: u8 = 2;
+
+/// Number of pages of any site that are asked for again because of slots; of a large site, one page
+/// in a hundred more.
+const MIN_AGAIN: u32 = 24;
+/// What is on one page in so many, and on so many pages, is a line that many pages have.
+const FREQUENT: u32 = 8;
+const MIN_FREQUENT: u32 = 6;
 
 /// One line of a page, as a template counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +96,10 @@ struct Head {
     layouts: Layouts,
     /// What is known of lines that may change between two fetches of one URL.
     examined: Vec<Examined>,
+    /// Slots whose lines may change between two fetches, because they alone made pages new, and the
+    /// number of pages that were asked for again because of them.
+    suspects: Suspects,
+    again: u32,
 }
 
 /// What is known of a class of lines: how many pages were asked for again because of it, how many
@@ -117,6 +131,8 @@ pub enum Class {
     Numbers(u32),
     /// Those that stand in the same place.
     Place(u32),
+    /// Those that stand in the same slot.
+    Slot(u32),
 }
 
 /// The template of one site.
@@ -264,6 +280,19 @@ impl Change {
         }
     }
 
+    /// Counts a page that is new by the lines of these slots only. Returns the slot for which the
+    /// page is to be visited again, if it is.
+    pub fn suspect(&mut self, slots: &[u32]) -> Option<u32> {
+        let suspected = self.head.suspects.count(slots);
+        if self.head.again >= MIN_AGAIN + self.head.pages / 100 {
+            return None;
+        }
+        let mut suspected = suspected.into_iter();
+        let asked = suspected.find(|slot| self.doubt(Class::Slot(*slot)) == Doubt::Ask)?;
+        self.head.again += 1;
+        Some(asked)
+    }
+
     /// Records whether the line of a class differed between two fetches of one URL. Returns `true`
     /// if with that the class is known to change.
     pub fn note_change(&mut self, class: Class, changed: bool) -> bool {
@@ -372,6 +401,19 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// Returns `true` if many of the site's pages have the line.
+    pub fn is_frequent(&self, line: u32) -> bool {
+        let cell = self.cell(line);
+        cell.is_some_and(|cell| cell.pages >= (self.pages() / FREQUENT).max(MIN_FREQUENT))
+    }
+
+    /// Returns `true` if the lines of a class did not change between two fetches of one URL.
+    pub fn is_steady(&self, class: Class) -> bool {
+        let examined = &self.head().examined;
+        let known = examined.iter().find(|known| known.class == class);
+        known.is_some_and(|known| known.came > 0 && known.changed == 0)
+    }
+
     /// Returns `true` if the lines of a class are known to change between two fetches of one URL.
     pub fn is_volatile(&self, class: Class) -> bool {
         let examined = &self.head().examined;
@@ -396,6 +438,7 @@ impl Class {
         let (kind, hash) = match self {
             Self::Numbers(hash) => (0, hash),
             Self::Place(hash) => (1, hash),
+            Self::Slot(hash) => (2, hash),
         };
         let [a, b, c, d] = hash.to_be_bytes();
         [kind, a, b, c, d]

@@ -35,6 +35,8 @@ pub enum VisitVerdict {
     Failed,
     /// robots.txt forbids the URL.
     Forbidden,
+    /// The page was visited again to see which of its lines change with each visit.
+    Checked,
 }
 
 impl VisitVerdict {
@@ -53,6 +55,7 @@ impl VisitVerdict {
             Self::Retry => "retry",
             Self::Failed => "failed",
             Self::Forbidden => "forbidden",
+            Self::Checked => "checked",
         }
     }
 }

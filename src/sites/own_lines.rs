@@ -93,3 +93,18 @@ pub(crate) fn class(lines: &[Line], at: usize, in_numbers: bool) -> Option<Class
         false => Class::of_place(around.0, around.1),
     })
 }
+
+/// Returns the slots of lines. Links take no place: which of them a page has changes from page to
+/// page.
+pub(crate) fn slots(lines: &[Line], seen: Seen<'_>) -> Vec<u32> {
+    let placed = lines.iter().filter(|line| line.kind != Kind::Link);
+    let placed: Vec<(u32, bool)> = placed
+        .map(|line| (line.masked, seen.is_frequent(line.masked)))
+        .collect();
+    let mut slots = learn::slots(&placed).into_iter();
+    let slot = |line: &Line| match line.kind {
+        Kind::Link => 0,
+        _ => slots.next().unwrap_or_default(),
+    };
+    lines.iter().map(slot).collect()
+}

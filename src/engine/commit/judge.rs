@@ -20,12 +20,13 @@ use crate::engine::Error;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits, early, validators, write_page_record};
 use crate::engine::learned::budgets::count_spent;
-use crate::engine::learned::own;
+use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
+use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 
 /// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
@@ -72,6 +73,11 @@ impl Judge<'_> {
             );
         }
         let mut judged = compare(analysed, self.rules, group)?;
+        let expectation = analysed.fetched.task.queued.expectation;
+        if matches!(expectation, Expectation::Again { .. }) && self.retry(&judged).is_none() {
+            let effects = check_again(&judged, group)?;
+            return acknowledge(&judged, effects, End::Done, group);
+        }
         self.bodies.settle(&mut judged, self.keep);
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
             (Purpose::Robots, _) => (self.robots(&judged, group)?, End::Done),
@@ -263,6 +269,20 @@ fn was_visited_meanwhile(analysed: &Analysed, group: &mut Group<'_>) -> Result<b
     let known = group.set.known_host(&task.host)?;
     let was_swept = known.is_some_and(|state| state.suspicions.swept);
     Ok(is_first && was_swept && group.set.is_answered(task.queued.id)?)
+}
+
+/// Takes in which lines of a page have changed since its last visit. Nothing else becomes of it.
+fn check_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<VisitEffects, Error> {
+    if let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome {
+        group.set.state.counters.bytes += exchange.body.len() as u64;
+        restless::compare_again(judged, group)?;
+    }
+    let mut line = log_line(judged);
+    line.verdict = VisitVerdict::Checked;
+    Ok(VisitEffects {
+        line: Some(line),
+        ..VisitEffects::default()
+    })
 }
 
 /// Queues a URL again; its record says what failed.

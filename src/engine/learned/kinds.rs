@@ -1,12 +1,12 @@
 //! What a first visit teaches about the kinds of its URL, and what is known of all kinds.
 
 use super::rows::HostRows;
-use super::{deferred, novelty, rows, shells};
+use super::{deferred, novelty, restless, rows, shells};
 use crate::dedup::{Repeat, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::Judged;
-use crate::frontier::{HostState, Policies, Policy, QueuedUrl};
+use crate::frontier::{FetchTask, HostState, Policies, Policy, QueuedUrl};
 use crate::learn::{
     AliasMode, Expectation, Found, KindId, Ledger, Rows, Suspecting, Visit, may_be_one,
 };
@@ -91,7 +91,7 @@ impl Learning<'_> {
             Expectation::Sample { kind, stratum } => {
                 suspecting.observe_sample(visit, kind, stratum, &mut rows)?;
             }
-            Expectation::Returned | Expectation::Checked => {
+            Expectation::Returned | Expectation::Again { .. } => {
                 suspecting.observe(
                     Visit {
                         said: None,
@@ -107,6 +107,9 @@ impl Learning<'_> {
         tell(&task.url, &before, &mut rows)?;
         if said == Some(true) {
             self.credit(judged, group)?;
+            if let Some(expectation) = restless::suspect(judged, group)? {
+                visit_again(task, expectation, group)?;
+            }
         }
         Ok(())
     }
@@ -161,6 +164,22 @@ impl Learning<'_> {
         }
         Ok(())
     }
+}
+
+/// Queues a page that was visited once more, before all others.
+fn visit_again(
+    task: &FetchTask,
+    expectation: Expectation,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    let queued = QueuedUrl {
+        expectation,
+        revisit: true,
+        attempts: 0,
+        validators: None,
+        ..task.queued.clone()
+    };
+    group.set.queue_in(0, queued, task.host.clone())
 }
 
 /// Notes the other host that has the same page at the same path, if both may be one.

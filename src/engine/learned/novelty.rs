@@ -7,16 +7,13 @@ use super::rows::{HostRows, kind_key};
 use crate::dedup::{Ineligible, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
-use crate::engine::visit::{Findings, Judged, Novelty};
+use crate::engine::visit::{Judged, Novelty};
 use crate::fetch::{Exchange, Outcome};
 use crate::frontier::Purpose;
-use crate::learn::{Ledger, Pattern, Rows, skeleton};
-use crate::page::Role;
+use crate::learn::{Ledger, Pattern, Rows};
 use crate::store::encode;
-use crate::url::{self, HostKey, Identity, Site};
+use crate::url::{self, HostKey, Identity, Position, Site, Url};
 
-/// Maximum length of the text from which a skeleton is made, in bytes.
-const MAX_SKELETON: usize = 64 << 10;
 /// Number of originals at other domains that are remembered per host.
 const REPEATED: usize = 16;
 
@@ -40,10 +37,10 @@ pub(crate) fn said_something(
     match &judged.verdict {
         Verdict::Unchanged(_) => Ok(None),
         Verdict::Unique | Verdict::Duplicate(_) if novelty == Novelty::New => {
-            Ok(Some(says_more_than_a_date(judged, identity, group)?))
+            Ok(Some(says_more_than_its_url(judged, identity, group)?))
         }
         Verdict::Unique | Verdict::Duplicate(_) if novelty == Novelty::Nothing => Ok(Some(false)),
-        Verdict::Unique => Ok(Some(says_more_than_a_date(judged, identity, group)?)),
+        Verdict::Unique => Ok(Some(says_more_than_its_url(judged, identity, group)?)),
         Verdict::Duplicate(repeat) => {
             let is_own = url::parse(&repeat.original.url).is_ok_and(|url| match is_one_site {
                 true => Site::of(&url) == Site::of(&task.url),
@@ -97,21 +94,20 @@ fn of_ineligible(
     }
 }
 
-/// Returns `true` unless the page of a URL with a date says the same as others of its pattern but
-/// for dates and numbers.
-fn says_more_than_a_date(
+/// Returns `true` unless the page is new by a few lines only, and the numbers in them follow from
+/// those of its URL as on the pages before, like "results 11 to 20".
+fn says_more_than_its_url(
     judged: &Judged<'_>,
     identity: &Identity,
     group: &mut Group<'_>,
 ) -> Result<bool, Error> {
     let task = &judged.analysed.fetched.task;
-    if !Pattern::may_be_dated(&task.url) {
+    let news = &judged.own.news;
+    let of_url = numbers(&task.url);
+    if news.is_empty() || of_url.is_none() || news.iter().all(|it| it.sum.is_none()) {
         return Ok(true);
     }
     let pattern = Pattern::named(&task.url);
-    let (Some(_), Findings::Page(page)) = (pattern.date, &judged.analysed.findings) else {
-        return Ok(true);
-    };
     let kind = xxh3_64(pattern.text.as_bytes());
     let mut rows = HostRows {
         host: &task.host,
@@ -123,23 +119,19 @@ fn says_more_than_a_date(
         rows.suspicions()?.kinds += 1;
     }
     let mut ledger = known.unwrap_or_else(|| Ledger::new(&pattern.text));
-    // An image or data are no date, whatever their names.
-    let others = page
-        .parts
-        .lines
-        .iter()
-        .filter(|line| matches!(line.role, Role::Image | Role::Data | Role::Form));
-    let others = others.fold(0_u64, |sum, line| sum.wrapping_add(line.hash));
-    let words = skeleton(head(&page.full_text, MAX_SKELETON));
-    let is_new = ledger.is_new_skeleton(words ^ (others >> 32) as u32);
+    let mut says_more = false;
+    for line in news {
+        let follows = |sum| ledger.follows(line.letters, of_url.unwrap_or_default(), sum);
+        says_more |= !line.sum.is_some_and(follows);
+    }
     group.set.learn(kind_key(&task.host, kind), encode(&ledger));
-    Ok(is_new)
+    Ok(says_more)
 }
 
-/// Returns the beginning of a text, at most `most` bytes.
-fn head(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len()))
-        .rev()
-        .find(|&at| text.is_char_boundary(at));
-    &text[..end.unwrap_or(0)]
+/// Returns the sum of the numbers in a URL, if it has any.
+fn numbers(url: &Url) -> Option<u32> {
+    let text = &url[Position::BeforePath..];
+    let numbers = text.split(|c: char| !c.is_ascii_digit());
+    let numbers = numbers.filter_map(|it| it.parse::<u32>().ok());
+    numbers.reduce(u32::wrapping_add)
 }

@@ -1,17 +1,22 @@
 //! What a page has of its own: whether it adds something to its site, and what its lines teach
 //! about the site's template.
 
+use std::iter::repeat;
+
 use super::restless;
 use super::template::SiteTemplate;
 use crate::dedup::own::Lines;
 use crate::dedup::{DocumentId, Ineligible, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
-use crate::engine::visit::{Findings, Judged, Novelty, Own};
-use crate::learn::{Change, Seen, Sighting, Standing, Unit};
+use crate::engine::visit::{Findings, Judged, News, Novelty, Own};
+use crate::learn::{Change, Class, Expectation, Seen, Sighting, Standing, Unit};
 use crate::page::{Page, Role};
-use crate::sites::{SiteName, is_volatile, lines, own_lines};
+use crate::sites::{SiteName, is_volatile, lines, own_lines, slots};
 use crate::url;
+
+/// Maximum number of lines that are told one by one; a page with more new ones is new.
+const MAX_NEWS: usize = 8;
 
 /// Returns what a visit's page has of its own, by what was seen of its site before.
 pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
@@ -26,11 +31,9 @@ pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
     let changed = restless::changed(judged, &own, group)?;
     own.ignore(&changed);
     Ok(Own {
-        novelty: novelty(page, &lines, &template),
         lines: Some(own),
-        parts: Some(lines),
         changed,
-        doubts: Vec::new(),
+        ..novelty(page, lines, &template)
     })
 }
 
@@ -42,31 +45,57 @@ fn page<'a>(judged: &Judged<'a>) -> Option<&'a Page> {
 }
 
 /// Returns what a page adds to its site: something new, if a line was never seen there, neither as
-/// it is nor without what repeats the URL. A line that was forgotten counts as never seen. What
-/// only names another page is not new: that page will say it.
-fn novelty(page: &Page, lines: &Lines, template: &SiteTemplate<'_>) -> Novelty {
+/// it is nor without what repeats the URL, and does not change with each fetch. A line that was
+/// forgotten counts as never seen. What only names another page is not new: that page will say it.
+/// If a few lines alone make it new, they are told.
+fn novelty(page: &Page, lines: Lines, template: &SiteTemplate<'_>) -> Own {
     let seen = template.seen();
-    let is_new = |(at, line): (usize, &crate::page::Line)| {
+    let slots = slots(&lines.lines, seen).into_iter().map(Some);
+    let mut own = Own::default();
+    let mut count = 0;
+    // Lines beyond those that are stored have no slot.
+    let slots = slots.chain(repeat(None)).enumerate();
+    for (line, (at, slot)) in page.parts.lines.iter().zip(slots) {
         let is_link = line.role == Role::Link
             || line.is_link && matches!(line.role, Role::Main | Role::Frame);
-        !is_link
-            && !seen.knows(line.masked as u32)
-            && !seen.knows(line.hash as u32)
-            && !is_volatile(&lines.lines, at, seen)
-    };
-    if page.parts.lines.iter().enumerate().any(is_new) {
-        Novelty::New
-    } else if page.parts.is_cut {
-        // Something new may follow.
-        Novelty::Unknown
-    } else {
-        Novelty::Nothing
+        let class = slot.map(Class::Slot);
+        if is_link
+            || seen.knows(line.masked as u32)
+            || seen.knows(line.hash as u32)
+            || is_volatile(&lines.lines, at, seen)
+            || class.is_some_and(|class| seen.is_volatile(class))
+        {
+            continue;
+        }
+        count += 1;
+        let is_picture = matches!(line.role, Role::Image | Role::Data);
+        own.has_new_pictures |= is_picture;
+        if count <= MAX_NEWS {
+            let is_steady = class.is_some_and(|class| seen.is_steady(class));
+            own.news.push(News {
+                line: line.hash as u32,
+                letters: line.letters as u32,
+                sum: (line.letters != line.hash && !is_picture).then_some(line.sum),
+                doubtful: slot.filter(|_| !is_steady),
+            });
+        }
     }
+    if count > MAX_NEWS {
+        own.news.clear();
+    }
+    own.novelty = match count > 0 {
+        true => Novelty::New,
+        // Something new may follow.
+        false if page.parts.is_cut => Novelty::Unknown,
+        false => Novelty::Nothing,
+    };
+    own.parts = Some(lines);
+    own
 }
 
 /// Returns what a page adds to its site once its verdict is known. A repetition of a page of the
-/// same site adds nothing, although a line may change with each fetch; a script shell says nothing
-/// yet; and a refusal says nothing about the page.
+/// same site adds nothing, although a line may change with each fetch, unless it shows another
+/// picture; a script shell says nothing yet; and a refusal says nothing about the page.
 pub(crate) fn novelty_by_verdict(judged: &Judged<'_>) -> Novelty {
     let url = &judged.analysed.fetched.task.url;
     let is_of_site = |original: &str| {
@@ -78,7 +107,9 @@ pub(crate) fn novelty_by_verdict(judged: &Judged<'_>) -> Novelty {
             Novelty::Unknown
         }
         Verdict::Duplicate(repeat)
-            if repeat.tier != Tier::Near && is_of_site(&repeat.original.url) =>
+            if !judged.own.has_new_pictures
+                && repeat.tier != Tier::Near
+                && is_of_site(&repeat.original.url) =>
         {
             Novelty::Nothing
         }
@@ -94,6 +125,8 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), 
         Verdict::Duplicate(repeat) => judged.previous.is_none() && repeat.tier == Tier::Near,
         Verdict::Unchanged(_) | Verdict::Ineligible(_) => false,
     };
+    let expectation = judged.analysed.fetched.task.queued.expectation;
+    let counts = counts && !matches!(expectation, Expectation::Again { .. });
     let (Some(page), true) = (page(judged), counts) else {
         return Ok(());
     };

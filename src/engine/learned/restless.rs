@@ -14,7 +14,7 @@ use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::Judged;
 use crate::frontier::Moment;
-use crate::learn::{Change, Class, Doubt};
+use crate::learn::{Change, Class, Doubt, Expectation};
 use crate::rows::PageRecord;
 use crate::sites::{SiteName, class, company, own_lines};
 use crate::store::{encode, keys};
@@ -101,9 +101,7 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<Vec<
     let (changed, doubts) = (classes(&own.changed), classes(doubts));
     let site = SiteName::of(&task.url);
     let number = site.number();
-    let base = group.template(&site)?.base;
-    let change = group.set.templates.entry(site);
-    let change = change.or_insert_with(|| Change::of(&base));
+    let change = change(site, group)?;
     let mut again = Vec::new();
     let (mut asks, mut waits) = (Vec::new(), Vec::new());
     for class in doubts {
@@ -142,4 +140,61 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<Vec<
         }
     }
     Ok(again)
+}
+
+/// Suspects a page that a few lines alone made new, if of none of them it is known that it stays the
+/// same: a line that changes with each fetch makes every page new, so that a trap would never end.
+/// Returns what is expected of another visit, if the page is to be visited again.
+pub(crate) fn suspect(
+    judged: &Judged<'_>,
+    group: &mut Group<'_>,
+) -> Result<Option<Expectation>, Error> {
+    let news = &judged.own.news;
+    let slots: Vec<u32> = news.iter().filter_map(|it| it.doubtful).collect();
+    if news.is_empty() || slots.len() < news.len() {
+        return Ok(None);
+    }
+    let site = SiteName::of(&judged.analysed.fetched.task.url);
+    let slot = change(site, group)?.suspect(&slots);
+    let meant = news.iter().find(|it| slot.is_some() && it.doubtful == slot);
+    Ok(meant.and_then(|it| {
+        Some(Expectation::Again {
+            slot: slot?,
+            line: it.line,
+            letters: it.letters,
+        })
+    }))
+}
+
+/// Learns from a page that was visited again whether the line that is meant is still there. If only
+/// its numbers have changed, that is said of lines with this text, since another one in its place
+/// may be about something else.
+pub(crate) fn compare_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+    let task = &judged.analysed.fetched.task;
+    let (
+        Expectation::Again {
+            slot,
+            line,
+            letters,
+        },
+        Some(parts),
+    ) = (task.queued.expectation, &judged.own.parts)
+    else {
+        return Ok(());
+    };
+    let is_there = parts.lines.iter().any(|it| it.hash == line);
+    let renumbered = parts.lines.iter().position(|it| it.letters == letters);
+    let renumbered = renumbered.filter(|_| letters != line && !is_there);
+    let of_numbers = renumbered.and_then(|at| class(&parts.lines, at, true));
+    let site = SiteName::of(&task.url);
+    let change = change(site, group)?;
+    change.note_change(of_numbers.unwrap_or(Class::Slot(slot)), !is_there);
+    Ok(())
+}
+
+/// Returns what a group changes of the template of a site.
+fn change<'g>(site: SiteName, group: &'g mut Group<'_>) -> Result<&'g mut Change, Error> {
+    let base = group.template(&site)?.base;
+    let change = group.set.templates.entry(site);
+    Ok(change.or_insert_with(|| Change::of(&base)))
 }

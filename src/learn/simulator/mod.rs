@@ -274,7 +274,7 @@ impl Simulator<'_> {
             Expectation::Sample { kind, stratum } => {
                 let Ok(()) = suspecting.observe_sample(visit, kind, stratum, &mut self.memory);
             }
-            Expectation::Returned | Expectation::Checked => {
+            Expectation::Returned | Expectation::Again { .. } => {
                 let visit = Visit {
                     said: None,
                     ..visit

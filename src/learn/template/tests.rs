@@ -267,3 +267,35 @@ fn classes_are_told_by_their_letters_or_their_neighbours() {
     assert_ne!(of_numbers(1, Some((1, 2))), of_numbers(3, Some((1, 2))));
     assert_ne!(Class::of_place(1, 2), Class::of_place(2, 1));
 }
+
+#[test]
+fn a_slot_is_a_place_between_lines_that_many_pages_have() {
+    let page = |of: &[u32]| slots(&of.iter().map(|it| (*it, *it < 10)).collect::<Vec<_>>());
+    let one = page(&[1, 70, 80, 2, 90]);
+    assert_eq!(one, page(&[1, 71, 81, 2, 91]));
+    let mut apart = one.clone();
+    apart.sort_unstable();
+    apart.dedup();
+    assert_eq!(apart.len(), one.len());
+    // With another line between them, it is another place.
+    let other = page(&[1, 70, 2, 90]);
+    assert!(!one.contains(&other[1]));
+    assert_eq!(other[3], one[4]);
+}
+
+#[test]
+fn few_pages_are_visited_again_for_their_slots() {
+    let mut change = Change::default();
+    let asked = (0..100).filter(|_| change.suspect(&[5]).is_some()).count();
+    assert_eq!(asked, usize::from(MAX_ASKED));
+    let all = (100..200).flat_map(|slot| [slot; 20]);
+    let asked = all
+        .filter(|slot| change.suspect(&[*slot]).is_some())
+        .count();
+    assert_eq!(asked, MIN_AGAIN as usize - usize::from(MAX_ASKED));
+    // What was seen not to change is known.
+    change.note_change(Class::Slot(5), false);
+    let base = Template::default();
+    let seen = Seen::new(&base, Some(&change));
+    assert!(seen.is_steady(Class::Slot(5)) && !seen.is_steady(Class::Slot(100)));
+}

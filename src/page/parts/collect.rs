@@ -220,6 +220,7 @@ impl Collector<'_, '_> {
             hash,
             masked,
             letters,
+            sum: 0,
             words: text.map_or(1, |line| line.words.max(1)),
             role: Role::Image,
             is_link: false,

@@ -5,6 +5,22 @@ use std::borrow::Cow;
 
 use crate::url::Url;
 
+/// The months by their English names; a page of a month names it, and seldom by its number.
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
 /// Maximum number of words of a URL.
 const MAX_WORDS: usize = 64;
 
@@ -26,7 +42,23 @@ impl Echo {
         for (_, value) in url.query_pairs() {
             echo.add_text(&value);
         }
+        echo.add_months();
         echo
+    }
+
+    /// Adds the names of what may be months, if there is a year.
+    fn add_months(&mut self) {
+        let is_year =
+            |word: &Vec<u8>| word.len() == 4 && matches!(word[..2], [b'1', b'9'] | [b'2', b'0']);
+        if !self.words.iter().any(is_year) {
+            return;
+        }
+        for (at, month) in MONTHS.iter().enumerate() {
+            if self.has((at + 1).to_string().as_bytes()) {
+                self.add(month.as_bytes());
+                self.add(&month.as_bytes()[..3]);
+            }
+        }
     }
 
     /// Whether a folded word stands in the URL.

@@ -65,9 +65,12 @@ impl<'e> LineWriter<'e> {
         let hash = xxh3_64(&self.folded);
         let masked = self.masked_hash().unwrap_or(hash);
         let digits = self.folded.iter().map(u8::is_ascii_digit);
-        let letters = match digits.fold(false, |any, digit| any | digit) {
-            true => without_digits(&self.folded, 0, &mut self.masked),
-            false => hash,
+        let (letters, sum) = match digits.fold(false, |any, digit| any | digit) {
+            true => (
+                without_digits(&self.folded, 0, &mut self.masked),
+                sum(&self.folded),
+            ),
+            false => (hash, 0),
         };
         let words = self.words;
         self.folded.clear();
@@ -77,6 +80,7 @@ impl<'e> LineWriter<'e> {
             hash,
             masked,
             letters,
+            sum,
             words,
             is_link: false,
             role,
@@ -231,6 +235,21 @@ pub(super) fn without_digits(text: &[u8], seed: u64, room: &mut Vec<u8>) -> u64 
         }
     }
     xxh3_64_with_seed(room, seed)
+}
+
+/// The sum of the numbers in a text, modulo 2^32.
+fn sum(text: &[u8]) -> u32 {
+    let (mut sum, mut number) = (0_u32, 0_u32);
+    for byte in text {
+        if byte.is_ascii_digit() {
+            let digit = u32::from(byte - b'0');
+            number = number.wrapping_mul(10).wrapping_add(digit);
+        } else {
+            sum = sum.wrapping_add(number);
+            number = 0;
+        }
+    }
+    sum.wrapping_add(number)
 }
 
 /// Whether this is a character of a script that is written without spaces.

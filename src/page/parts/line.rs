@@ -37,6 +37,8 @@ pub struct Line {
     /// Hash of the folded text in which every run of ASCII digits is replaced by a mark: equal for
     /// lines that differ in numbers only. Of an image, that of its address and text.
     pub letters: u64,
+    /// The sum of the numbers in the text, modulo 2^32; 0 for an image and data.
+    pub sum: u32,
     /// Number of words; at least 1 for an image, data or a form value.
     pub words: u16,
     /// What the line is on its page.

@@ -166,6 +166,7 @@ impl Level {
                 hash: self.hash,
                 masked: self.masked,
                 letters: self.letters,
+                sum: 0,
                 words: self.words,
                 role: Role::Data,
                 is_link: false,

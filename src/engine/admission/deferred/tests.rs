@@ -89,7 +89,8 @@ fn what_says_nothing_is_deferred_sampled_and_comes_back() {
     world.seed(&["http://a.example/"]);
     let requests = answer_all(&mut world, &shop(600, 500));
     // All items are fetched, because some of those that were deferred said something.
-    assert_eq!(requests, 601);
+    // A few of them are visited again, to see what changes with each visit.
+    assert!((601..=604).contains(&requests), "{requests}");
     assert_eq!(deferred(&world).counted, 0);
 }
 
@@ -98,7 +99,7 @@ fn what_goes_on_saying_nothing_is_kept_and_listed() {
     let mut world = World::new();
     world.seed(&["http://a.example/"]);
     let requests = answer_all(&mut world, &shop(900, 900));
-    assert!((300..340).contains(&requests), "{requests}");
+    assert!((248..300).contains(&requests), "{requests}");
     let left = deferred(&world);
     assert_eq!(left.counted as usize, 901 - requests);
     let distinct: BTreeSet<&String> = left.urls.iter().collect();
