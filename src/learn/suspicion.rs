@@ -6,99 +6,30 @@
 //! something. The rows are behind [`Rows`], so that the engine keeps them in its store and tests in
 //! memory.
 
-use serde::{Deserialize, Serialize};
+mod state;
+mod variants;
+
+mod changes;
+mod draws;
 
 use super::kinds::{Found, Grammar, Kind, KindId, Rule, Slot, subtree};
 use super::ledger::{Burden, Change, Deferral, Ledger, Seen, Stratum};
 use super::policy::LearnPolicy;
 use super::traps::{TrapMode, TrapPolicy, by_form};
 use crate::url::Url;
+pub use changes::open_all;
+use changes::{apply, close};
+use draws::closed_among;
+pub use draws::{Draw, next_draw};
+pub use state::{Return, Rows, Suspicions, Sweep};
+use variants::{Compared, HOLDER, hold, is_variant, salt_of_visited};
 
 /// Maximum number of kinds with a row per host.
 const MAX_KINDS: u32 = 2_000;
 /// Maximum number of kinds that are closed at a time per host.
 const MAX_CLOSED: usize = 256;
-/// Maximum number of sets of parameters that are suspected at URLs without them, per host.
-const MAX_SLOTS: usize = 16;
 /// Maximum number of sets of parameters that are examined together, per host.
 const MAX_JOINT: usize = 8;
-/// Maximum number of samples that are drawn at once.
-const MAX_DRAWN: u32 = 16;
-
-/// What a host's row says about the kinds of its URLs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suspicions {
-    /// Number of kinds that have a row.
-    pub kinds: u32,
-    /// The kinds that are closed, in ascending order.
-    pub closed: Vec<KindId>,
-    /// The parameters that closed kinds are about, each set with one such kind, at most
-    /// [`MAX_SLOTS`].
-    pub slots: Vec<(Slot, KindId)>,
-    /// Sets of parameters that were found to change together.
-    pub joint: Vec<Vec<String>>,
-    /// The other host that seems to serve the same pages.
-    pub twin: Option<String>,
-    /// Number of its URLs that are deferred.
-    pub deferred: u64,
-    /// Kinds whose deferred URLs come back.
-    pub returning: Vec<Return>,
-    /// Where the sweep of the queue for suspects stands; `None` if none is under way.
-    pub sweep: Option<Sweep>,
-    /// Whether a sweep removed URLs from the queue that may already be in flight.
-    pub swept: bool,
-    /// A hash of the settings by which its URLs were deferred.
-    pub settings: u64,
-}
-
-/// Deferred URLs of a kind that come back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Return {
-    /// The kind.
-    pub kind: KindId,
-    /// The generation of these URLs.
-    pub generation: u8,
-    /// The part of the kind in which they are; `None` for all of it.
-    pub part: Option<u32>,
-    /// Whether their visits are evidence for closing the kind again: they are if it was closed
-    /// before the pages behind its first visits were seen, and not if samples opened it.
-    pub is_evidence: bool,
-    /// The key from which to go on; empty at the beginning.
-    pub from: Vec<u8>,
-}
-
-/// How far a sweep of a queue has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sweep {
-    /// The class to continue with.
-    pub class: u8,
-    /// The sequence in that class to continue with.
-    pub sequence: u64,
-    /// The last sequence to examine. URLs with higher sequences were admitted by what is known now.
-    pub until: u64,
-}
-
-/// What is known of a host, as rows.
-pub trait Rows {
-    /// Why a row cannot be read.
-    type Error;
-    /// Returns the ledger of a kind, if it has one.
-    fn ledger(&mut self, kind: KindId) -> Result<Option<Ledger>, Self::Error>;
-    /// Writes the ledger of a kind.
-    fn write(&mut self, kind: KindId, ledger: &Ledger);
-    /// Returns the sequence of the last URL that was queued.
-    fn last_queued(&self) -> u64;
-    /// Returns the host's row.
-    fn suspicions(&mut self) -> Result<&mut Suspicions, Self::Error>;
-    /// Returns `true` if a URL was admitted.
-    fn is_admitted(&mut self, url: &Url) -> bool;
-    /// Returns `true` if a URL was visited and answered.
-    fn was_visited(&mut self, url: &Url) -> Result<bool, Self::Error>;
-    /// Returns `true` if a reduced form was marked with this salt.
-    fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool;
-    /// Marks a reduced form. Returns `true` if it was not marked before.
-    fn mark(&mut self, reduced: &Url, salt: u32) -> bool;
-}
 
 /// The settings by which the URLs of a host are suspected.
 #[derive(Debug, Clone, Copy)]
@@ -123,19 +54,6 @@ pub struct Visit<'a> {
     /// The page that led to it and not to `same`, if both are the same byte for byte.
     pub carried_from: Option<&'a Url>,
 }
-
-/// The mark of reduced forms of which a URL was visited.
-fn salt_of_visited(slot: &Slot) -> u32 {
-    slot.number() | 1
-}
-
-/// The mark of reduced forms of which a URL is kept: one that is not deferred for a slot.
-fn salt_of_held(slot: &Slot) -> u32 {
-    slot.number() & !1
-}
-
-/// The mark of these URLs.
-const HOLDER: u32 = 0x486f_6c64;
 
 impl Visit<'_> {
     /// Returns `true` if the slot of the URL is only carried along: the page that led to it did so
@@ -472,41 +390,6 @@ impl Suspecting<'_> {
     }
 }
 
-/// Which slots of a visited URL can be compared, found once for all kinds with a slot.
-#[derive(Default)]
-struct Compared(Vec<(Slot, bool)>);
-
-impl Compared {
-    /// Whether the URL is a variant of a visited one by any of the slots asked about. What repeats
-    /// the site below a directory, or at another host, is no less a trap for that.
-    fn is_variant(&self) -> bool {
-        let mut asked = self.0.iter();
-        asked.any(|(slot, is_variant)| *is_variant && !slot.is_compared_with_urls())
-    }
-
-    /// Returns `true` if a visit says something about a kind: always, if that has no slot, else if
-    /// a URL of the same reduced form was visited before. Marks the reduced form as visited.
-    fn of<R: Rows>(&mut self, url: &Url, kind: &Kind, rows: &mut R) -> Result<bool, R::Error> {
-        let Some(slot) = &kind.slot else {
-            return Ok(true);
-        };
-        if let Some((_, known)) = self.0.iter().find(|(known, _)| known == slot) {
-            return Ok(*known);
-        }
-        let is_compared = match slot.reduced(url) {
-            None => false,
-            Some(reduced) if reduced == *url => rows.is_marked(&reduced, salt_of_visited(slot)),
-            Some(reduced) if slot.is_compared_with_urls() => rows.was_visited(&reduced)?,
-            Some(reduced) => {
-                let was_visited = rows.was_visited(&reduced)?;
-                !rows.mark(&reduced, salt_of_visited(slot)) || was_visited
-            }
-        };
-        self.0.push((slot.clone(), is_compared));
-        Ok(is_compared)
-    }
-}
-
 /// A URL that is suspected, as one of a closed kind.
 #[derive(Debug)]
 pub struct Suspect {
@@ -535,89 +418,6 @@ impl Suspect {
     }
 }
 
-/// Returns the kind from which samples are drawn next, its generation, the stratum and how many are
-/// drawn at most; `None` if all are finished. The kind with the fewest samples so far is the next
-/// one, so that every finite kind is served before the second part of an endless one.
-pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
-    let known = rows.suspicions()?.clone();
-    let mut best: Option<((u64, u64), Draw)> = None;
-    for id in &known.closed {
-        let Some(ledger) = rows.ledger(*id)? else {
-            continue;
-        };
-        let Some((stratum, mut most)) = ledger.next_stratum() else {
-            continue;
-        };
-        let mut order = ledger.sampled;
-        let left: u64 = ledger.left.iter().sum();
-        for wider in closed_among(&ledger.wider, &known) {
-            if let Some(shared) = rows.ledger(wider)? {
-                // What shares samples is drawn from in proportion to what is left of it.
-                let all: u64 = left + shared.left.iter().sum::<u64>();
-                let share = u64::from(ENOUGH_SHARED) * left / all.max(1);
-                let own = u64::from(ledger.quiet.iter().sum::<u32>());
-                let rest = share.max(AT_LEAST).saturating_sub(own);
-                most = most.min(u32::try_from(rest).unwrap_or(u32::MAX));
-                order = order.max(shared.sampled.min(ledger.sampled + 1));
-            }
-        }
-        let order = (order, *id);
-        if most > 0 && best.as_ref().is_none_or(|(least, _)| order < *least) {
-            let draw = Draw {
-                kind: *id,
-                generation: ledger.generation(),
-                stratum,
-                most: most.min(MAX_DRAWN),
-            };
-            best = Some((order, draw));
-        }
-    }
-    Ok(best.map(|(_, draw)| draw))
-}
-
-/// Samples of kinds that share them with a wider one, at most and at least for each.
-const ENOUGH_SHARED: u32 = 236;
-const AT_LEAST: u64 = 12;
-
-/// Samples to be drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Draw {
-    /// The kind.
-    pub kind: KindId,
-    /// The generation of its rows.
-    pub generation: u8,
-    /// The stratum.
-    pub stratum: Stratum,
-    /// Maximum number of samples.
-    pub most: u32,
-}
-
-/// Returns `true` if a URL, which holds no reduced form itself, is a variant of one that was
-/// visited or is held, or if its reduced form was admitted.
-///
-/// What is held is never deferred for a slot, and reduced forms are shorter, so two URLs are never
-/// deferred for each other.
-fn is_variant<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> bool {
-    let Some(reduced) = slot.reduced(url) else {
-        return false;
-    };
-    if reduced != *url && rows.is_admitted(&reduced) {
-        return true;
-    }
-    !slot.is_compared_with_urls()
-        && (rows.is_marked(&reduced, salt_of_visited(slot))
-            || rows.is_marked(&reduced, salt_of_held(slot)))
-}
-
-/// Takes a URL that is admitted for the one of its reduced form. Returns `true` if there is none
-/// yet.
-fn hold<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> bool {
-    let reduced = slot.reduced(url).filter(|reduced| reduced != url);
-    reduced.is_some_and(|reduced| {
-        !slot.is_compared_with_urls() && rows.mark(&reduced, salt_of_held(slot))
-    })
-}
-
 /// The kinds with which a kind shares its samples while they are closed: wider ones about the same
 /// slot, or about none.
 fn wider<'k>(kind: &Kind, others: impl Iterator<Item = &'k Kind>) -> Vec<KindId> {
@@ -633,77 +433,4 @@ fn wider<'k>(kind: &Kind, others: impl Iterator<Item = &'k Kind>) -> Vec<KindId>
             }
     };
     others.filter(is_wider).map(Kind::id).collect()
-}
-
-fn closed_among(kinds: &[KindId], known: &Suspicions) -> impl Iterator<Item = KindId> {
-    let closed = kinds
-        .iter()
-        .filter(|id| known.closed.binary_search(id).is_ok());
-    closed.copied()
-}
-
-fn close(id: KindId, closed: &mut Vec<KindId>) {
-    if let Err(at) = closed.binary_search(&id) {
-        closed.insert(at, id);
-    }
-}
-
-/// Enters a change of a kind in its host's row.
-fn apply<R: Rows>(
-    id: KindId,
-    (change, is_evidence): (Change, bool),
-    ledger: &Ledger,
-    rows: &mut R,
-) -> Result<(), R::Error> {
-    let until = rows.last_queued();
-    let known = rows.suspicions()?;
-    let mut come_back = |generation, part| {
-        known.returning.push(Return {
-            kind: id,
-            generation,
-            part,
-            is_evidence,
-            from: Vec::new(),
-        });
-    };
-    match change {
-        Change::None => {}
-        Change::Closed => {
-            close(id, &mut known.closed);
-            if let Some(slot @ Slot::Parameters(_)) = &ledger.slot
-                && known.slots.len() < MAX_SLOTS
-                && known.slots.iter().all(|(known, _)| known != slot)
-            {
-                known.slots.push((slot.clone(), id));
-            }
-            known.sweep = Some(Sweep {
-                class: 0,
-                sequence: 0,
-                until,
-            });
-        }
-        Change::PartOpened(part) => {
-            come_back(ledger.generation(), Some(part));
-        }
-        Change::Opened => {
-            // The generation of what was deferred before.
-            come_back((ledger.times.wrapping_sub(1) % 128) as u8, None);
-            known.closed.retain(|closed| *closed != id);
-            known.slots.retain(|(_, kind)| *kind != id);
-        }
-    }
-    Ok(())
-}
-
-/// Opens the kinds of a host that are closed, because its settings have changed: all that is
-/// deferred comes back, and its visits are evidence by the new settings.
-pub fn open_all<R: Rows>(rows: &mut R) -> Result<(), R::Error> {
-    for id in rows.suspicions()?.closed.clone() {
-        if let Some(mut ledger) = rows.ledger(id)? {
-            ledger.open();
-            rows.write(id, &ledger);
-            apply(id, (Change::Opened, true), &ledger, rows)?;
-        }
-    }
-    Ok(())
 }
