@@ -39,6 +39,8 @@ pub(crate) enum Noise {
     Clock,
     /// Three pages of the site that others read.
     Popular,
+    /// A state for scripts, with the number of the request.
+    State,
 }
 
 /// The frame of a site.
@@ -174,6 +176,13 @@ impl Skin {
                         second / 3_600,
                         second / 60 % 60,
                         second % 60
+                    );
+                }
+                Noise::State => {
+                    let (id, time) = (random.hex(20), 1_790_000_000 + serial);
+                    let _ = write!(
+                        html,
+                        "<script id=\"__APP_STATE__\" type=\"application/json\">{{\"requestId\":\"{id}\",\"now\":{time},\"build\":\"a41\"}}</script>"
                     );
                 }
                 Noise::Popular => {

@@ -4,6 +4,7 @@
 mod boards;
 mod dates;
 mod hidden;
+mod odd;
 mod others;
 mod parameters;
 mod records;
@@ -77,4 +78,15 @@ pub(crate) const KINDS: &[(&str, Make)] = &[
     ("one-liners", hidden::one_liners),
     ("states", hidden::states),
     ("api-versions", hidden::api_versions),
+    ("live", odd::live),
+    ("shifting", odd::shifting),
+    ("known-names", odd::known_names),
+    ("print-only", odd::print_only),
+    ("chosen-language", odd::chosen_language),
+    ("capped-orders", odd::capped_orders),
+    ("search-only", odd::search_only),
+    ("empty-folders", odd::empty_folders),
+    ("shuffled", odd::shuffled),
+    ("divisors", odd::divisors),
+    ("windows", odd::windows),
 ];

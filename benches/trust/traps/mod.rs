@@ -4,6 +4,7 @@ mod beside;
 mod endless;
 mod links;
 mod others;
+mod restless;
 mod sessions;
 mod spaces;
 mod walks;
@@ -101,7 +102,10 @@ pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
     ("replies", (links::replies, bound(1_600, 1.1, 1_200))),
     ("date-picker", (spaces::date_picker, USUAL)),
     ("inner-calendar", (spaces::inner_calendar, USUAL)),
-    ("beyond-the-end", (spaces::beyond_the_end, USUAL)),
+    (
+        "beyond-the-end",
+        (spaces::beyond_the_end, bound(1_200, 1.1, 370)),
+    ),
     ("orders", (spaces::orders, bound(1_500, 1.1, 900))),
     ("proposals", (spaces::proposals, USUAL)),
     ("astray", (spaces::astray, USUAL)),
@@ -109,9 +113,20 @@ pub(crate) const KINDS: &[(&str, (Make, Bound))] = &[
         "numbered-facets",
         (spaces::numbered_facets, bound(1_500, 1.1, 600)),
     ),
-    ("stacked-prefixes", (spaces::stacked_prefixes, USUAL)),
+    (
+        "stacked-prefixes",
+        (spaces::stacked_prefixes, bound(1_500, 1.1, 900)),
+    ),
     ("polling", (spaces::polling, USUAL)),
     ("tag-clouds", (spaces::tag_clouds, bound(1_200, 1.1, 600))),
+    ("passages", (restless::passages, USUAL)),
+    ("stateful", (restless::stateful, USUAL)),
+    ("moving", (restless::moving, USUAL)),
+    (
+        "calendar-files",
+        (restless::calendar_files, bound(1_200, 1.1, 600)),
+    ),
+    ("files", (restless::files, bound(1_700, 2.1, 300))),
 ];
 
 /// The frame of the sites with traps.
