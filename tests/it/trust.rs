@@ -47,6 +47,10 @@ const NOT_YET: &[&str] = &[
     "buster",
     "date-picker",
     "numbered-facets",
+    "passages",
+    "stateful",
+    "moving",
+    "calendar-files",
 ];
 
 /// Kinds that mean something at their full size only.

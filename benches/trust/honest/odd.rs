@@ -127,7 +127,7 @@ pub(super) fn chosen_language(seed: u64, scale: f64) -> Site {
     ];
     let skin = Skin::new(seed, "Treaties", Build::Modern, Tongue::English).noise(&[Noise::Token]);
     let path = |it: usize| format!("/treaty/{it}");
-    let has = move |it: usize, lang: usize| (it * 5 + lang * 3) % 4 == 0;
+    let has = move |it: usize, lang: usize| (it * 5 + lang * 3).is_multiple_of(4);
     let mut good = Vec::new();
     for number in 0..count {
         for (at, name) in names.iter().enumerate().filter(|it| has(number, it.0)) {
@@ -325,7 +325,7 @@ pub(super) fn empty_folders(seed: u64, scale: f64) -> Site {
                         format!("{}seite{}.html", path(number), number * 2 + it),
                         "Seite",
                     )
-                }))
+                }));
             }
             false => html += "<p>In diesem Ordner sind keine Seiten.</p>",
         }

@@ -23,6 +23,9 @@ pub(super) fn plant(builder: &mut Builder) {
     let mut random = builder.random("copies");
     for (tag, style) in styles {
         for turn in 0..builder.count(8) {
+            if style == Style::PageOne && builder.is_noisy() {
+                continue;
+            }
             if style == Style::Paragraph && builder.tongue() == Tongue::Chinese {
                 continue;
             }
@@ -38,7 +41,9 @@ pub(super) fn plant(builder: &mut Builder) {
             } else {
                 article(builder, &format!("{tag} {turn}"))
             };
-            copy(builder, of, tag, style, 1, turn % 4 >= 2);
+            // Pages of a series are one only if they are equal.
+            let is_series = style == Style::PageOne;
+            copy(builder, of, tag, style, 1, turn % 4 >= 2 && !is_series);
         }
     }
     for turn in 0..builder.count(16) {

@@ -220,6 +220,11 @@ impl Builder {
         Random::of(self.seed, part)
     }
 
+    /// Whether something changes at each request of any page.
+    pub(crate) fn is_noisy(&self) -> bool {
+        self.dress.is_some_and(|it| !it.noise.is_empty())
+    }
+
     /// The number of a host with this name.
     pub(crate) fn host(&mut self, name: &str) -> usize {
         if let Some(at) = self.hosts.iter().position(|it| it == name) {
