@@ -204,7 +204,7 @@ fn traps(wanted: &Wanted) -> bool {
     );
     let mut bad = 0;
     for (name, (make, bound), seed) in chosen(wanted, traps::KINDS) {
-        let site: Site = make(seed, traps::GOOD);
+        let site: Site = make(seed, made_up::site::scaled(traps::GOOD, wanted.scale));
         let good = site.good.len();
         let most = bound.requests(good);
         let crawl: Crawl = wanted.runner.crawl(name, site);
