@@ -45,7 +45,7 @@ fn corpus() -> Vec<(String, String, String)> {
     });
     let mirror = [3, 11, 19, 27, 35].map(|n| {
         let url = format!("http://mirror.example/s/{n}");
-        (format!("mirror {n}"), url, screw("mirror", n))
+        (format!("mirror {n}"), url, screw("shop", n))
     });
     shop.chain(mirror).collect()
 }
