@@ -227,12 +227,22 @@ fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
     let have_two_frames = pairing.shared >= SOME_TEXT && have_two_frames(a, b, &pairing);
     let is_much = pairing.shared >= MUCH_TEXT;
     let are_settled = a.is_settled && b.is_settled;
+    // Of a site whose template is known, a line that no other page has is no frame: extraction left
+    // out of the main text what may be all that two pages differ in.
+    let is_left_out = |page: &OwnLines, it: &OwnLine| {
+        a.site != b.site
+            && page.is_settled
+            && it.standing == Standing::Own
+            && it.line.kind == Kind::Frame
+    };
     for gap in &mut pairing.gaps {
         let is_inner = gap.is_inner;
+        let mut sides = [a, b].into_iter().zip(&gap.left);
+        let is_more = sides.any(|(page, left)| left.iter().any(|it| is_left_out(page, it)));
         for (page, left) in [a, b].into_iter().zip(&mut gap.left) {
             left.retain(|it| {
                 let is_template = it.standing == Standing::Template;
-                let is_around = it.line.kind.is_around() || page.is_title(&it.line);
+                let is_around = it.line.kind.is_around() && !is_more || page.is_title(&it.line);
                 // What surrounds a text, if each page has a frame of its own, or one that other
                 // pages have too: a navigation. Extraction may take a price for a part of it.
                 let is_frame = !is_inner

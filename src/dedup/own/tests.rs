@@ -477,6 +477,30 @@ fn what_changed_between_two_visits_is_told() {
 }
 
 #[test]
+fn what_extraction_left_out_keeps_pages_of_two_sites_apart() {
+    // A catalogue whose main text is a note that all parts share, and a copy on a young mirror.
+    let note = paragraph(1, 80, "");
+    let of = |site, frame: usize, part: &str| {
+        let frame = format!("#{}", paragraph(frame, 40, ""));
+        OwnLines {
+            is_settled: site == 1,
+            ..page(site, "catalogue", &[&*note, part, "#in stock", &frame])
+        }
+    };
+    let one = of(1, 90, "#hexagon bolt m3");
+    let other = compare(&one, &of(2, 91, "#hexagon bolt m4"));
+    assert!(is_apart(other), "{other:?}");
+    // The frame of the first is template, and not among its lines.
+    let mut copied = one.clone();
+    copied.lines.pop();
+    copied.frame = 40;
+    let copy = compare(&copied, &of(2, 91, "#hexagon bolt m3"));
+    assert!(copy == Equal || similar(copy) > 0.9, "{copy:?}");
+    let other = compare(&copied, &of(2, 91, "#hexagon bolt m4"));
+    assert!(is_apart(other), "{other:?}");
+}
+
+#[test]
 fn young_sites_are_told_by_values_where_frames_differ() {
     // Nothing is known of the template of either.
     let text: Vec<String> = (0..4).map(|at| paragraph(at, 50, "")).collect();
