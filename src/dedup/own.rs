@@ -307,7 +307,7 @@ fn verdict(a: &OwnLines, b: &OwnLines, pairing: &Pairing<'_>, company: Company) 
     if shared == 0 && !(has_text(0) && has_text(1)) || company.is_one && rests_differ {
         return Judged::certain(OwnComparison::Differ);
     }
-    let weights = [0, 1].map(|side| of(side).map(|it| it.weight().max(1)).sum::<u32>());
+    let weights = [0, 1].map(|side| of(side).map(|it| it.weight_of_difference()).sum::<u32>());
     let [of_a, of_b] = weights;
     let more = of_a.max(of_b) + a.rest.1.max(b.rest.1);
     let by_lines = shared as f32 / (shared + more) as f32;
@@ -349,6 +349,15 @@ fn verdict(a: &OwnLines, b: &OwnLines, pairing: &Pairing<'_>, company: Company) 
 impl OwnLine {
     fn is_short(&self) -> bool {
         self.line.words < LONG || self.line.kind == Kind::Data
+    }
+
+    /// The same where only one page has the line. A frame that one site is known by, and the other
+    /// not yet, makes no difference.
+    fn weight_of_difference(&self) -> u32 {
+        match self.line.kind.is_frame() {
+            true => 0,
+            false => self.weight().max(1),
+        }
     }
 
     /// Number of words, as far as they count for how much two pages say.

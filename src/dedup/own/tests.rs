@@ -501,6 +501,24 @@ fn what_extraction_left_out_keeps_pages_of_two_sites_apart() {
 }
 
 #[test]
+fn a_frame_that_is_known_on_one_site_only_makes_no_difference() {
+    let frame: Vec<String> = (0..8)
+        .map(|at| format!("#{}", paragraph(at, 9, "")))
+        .collect();
+    let of = |site, frame: &[String], price: &str| {
+        let lines = frame.iter().map(String::as_str);
+        let lines: Vec<&str> = ["a screw of brass", price]
+            .into_iter()
+            .chain(lines)
+            .collect();
+        page(site, "screw", &lines)
+    };
+    let (one, copy) = (of(1, &[], "4.90"), of(2, &frame, "4.90"));
+    assert!(similar(compare(&one, &copy)) > 0.9);
+    assert!(is_apart(compare(&one, &of(2, &frame, "5.90"))));
+}
+
+#[test]
 fn young_sites_are_told_by_values_where_frames_differ() {
     // Nothing is known of the template of either.
     let text: Vec<String> = (0..4).map(|at| paragraph(at, 50, "")).collect();
