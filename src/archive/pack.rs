@@ -24,8 +24,12 @@ const MAX_CONTENT: u64 = 256 << 20;
 /// The first bytes of a pack; the last of them is the version of its form.
 const MAGIC: &[u8; 5] = b"GLBD\x01";
 
-/// zstd level. Level 19 makes deltas a tenth smaller and takes ten times as long.
+/// zstd level of a body by itself.
 const LEVEL: i32 = 3;
+
+/// zstd level of deltas. 500 deltas of documentation had 298 bytes each at level 3, in 0.14 ms;
+/// 243 at level 6, in 0.16 ms; and 229 at level 9, in 0.36 ms.
+const DELTA_LEVEL: i32 = 6;
 
 /// Base and content together beyond this length, in bytes, are searched for long matches too: the
 /// tables of the level hold no more positions.
@@ -211,7 +215,8 @@ pub fn compress(prefix: Option<&[u8]>, content: &[u8]) -> io::Result<Vec<u8>> {
     let mut context = CCtx::create();
     let together = prefix.map_or(0, <[u8]>::len) + content.len();
     let set = |context: &mut CCtx<'_>, parameter| context.set_parameter(parameter).map_err(failed);
-    set(&mut context, CParameter::CompressionLevel(LEVEL))?;
+    let level = prefix.map_or(LEVEL, |_| DELTA_LEVEL);
+    set(&mut context, CParameter::CompressionLevel(level))?;
     // It also covers the head, which no digest does.
     set(&mut context, CParameter::ChecksumFlag(true))?;
     if let Some(prefix) = prefix {
