@@ -140,8 +140,10 @@ def main():
     arguments = arguments.parse_args()
 
     # Which duplicates there are, and which of them have a response of their own.
-    duplicates, wanted = {}, set()
+    duplicates, wanted, last = {}, set(), {}
     for record, block, _ in records(Path(arguments.data, "warc")):
+        if record.rec_type == "response":
+            last[record.rec_headers.get_header("WARC-Target-URI")] = None
         if record.rec_type != "metadata":
             continue
         fields = dict(line.split(": ", 1) for line in block.decode().splitlines() if ": " in line)
@@ -151,6 +153,7 @@ def main():
             own = record.rec_headers.get_header("WARC-Concurrent-To")
             url = record.rec_headers.get_header("WARC-Target-URI")
             duplicates[visit] = (url, fields["verdict"], own is not None)
+            last[url] = visit
 
     packs, bodies = 0, {}
     for record, block, length in records(Path(arguments.data, "texts")):
@@ -170,13 +173,17 @@ def main():
 
     logged = digests_of_log(arguments.data)
     told = {
-        "duplicates": 0, "deltas": 0, "whole": 0, "missing": 0, "wrong": 0,
+        "duplicates": 0, "deltas": 0, "whole": 0, "replaced": 0, "missing": 0, "wrong": 0,
         "asked": 0, "changing": 0, "body_bytes": 0, "packs_bytes": packs, "zstd_bytes": 0,
     }
     for visit, (url, verdict, has_own) in duplicates.items():
         if has_own:
             continue
         told["duplicates"] += 1
+        if visit not in bodies and last[url] != visit:
+            # The page was visited again before the body was packed, and has that visit's.
+            told["replaced"] += 1
+            continue
         if visit not in bodies:
             told["missing"] += 1
             print(f"no body of {url}", file=sys.stderr)
