@@ -142,8 +142,9 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<Vec<
     Ok(again)
 }
 
-/// Suspects a page that a few lines alone made new, if of none of them it is known that it stays the
-/// same: a line that changes with each fetch makes every page new, so that a trap would never end.
+/// Suspects a page that a few lines alone made new, if of none of them it is known that it stays
+/// the same: a line that changes with each fetch makes every page new, so that a trap would never
+/// end.
 /// Returns what is expected of another visit, if the page is to be visited again.
 pub(crate) fn suspect(
     judged: &Judged<'_>,

@@ -201,6 +201,15 @@ fn one_suspicion(store: &dyn Store) -> Result<Batch, Error> {
         }
         Ok(())
     })?;
+    // Lines and templates were written otherwise, by versions in which nothing rested on them.
+    for table in [Table::Parts, Table::Templates] {
+        in_parts(store, table, Vec::new(), &mut |rows, batch| {
+            for (key, _) in rows {
+                batch.delete(table, key.clone());
+            }
+            Ok(())
+        })?;
+    }
     let mut batch = Batch::new();
     let all: u64 = deferred.values().sum();
     batch.put(Table::Meta, keys::meta::DEFERRED, encode(&all));

@@ -2,8 +2,8 @@
 //!
 //! Runs and documents are built anew from the store, and what archive and log have beyond it is set
 //! aside. Then every stored page is read again, and its links are followed: a URL whose row is lost
-//! is queued again unless it is known. Sitemaps are requested again. What only lost pages link to is
-//! found when those are visited again.
+//! is queued again unless it is known. Sitemaps are requested again. What only lost pages link to
+//! is found when those are visited again.
 //!
 //! A row in the store says that the repair has begun and how far it has come, so a run that is
 //! killed meanwhile goes on where it stopped.
