@@ -24,9 +24,6 @@ const ENOUGH_POOR: u32 = 60;
 /// byte and nothing offers the two as a choice, and how many of them must be samples at least.
 const ENOUGH_CARRIED: u32 = 48;
 const CARRIED_SAMPLES: u32 = 24;
-/// Number of samples of an alias: each compares two URLs that should be one, and an alias is to
-/// cost a fifth of a site at most.
-const ENOUGH_OF_ALIAS: u32 = 160;
 /// Number of samples taken while other URLs of the host wait, since one last said something.
 const EARLY_SAMPLES: u32 = 8;
 /// Number of lines with numbers that are remembered for a kind.
@@ -277,10 +274,10 @@ impl Ledger {
         self.carried = self.carried.saturating_add(u32::from(is_carried));
     }
 
-    /// Whether the slot is carried along by the pages that link to a URL.
+    /// Whether the slot is carried along by the pages that link to a URL, and never mattered.
     fn is_carried(&self) -> bool {
-        let is_most = u64::from(self.carried) * 4 >= u64::from(self.compared) * 3;
-        is_most && self.compared > 0
+        let is_most = u64::from(self.carried) * 20 >= u64::from(self.compared) * 19;
+        is_most && self.compared > 0 && self.times == 0 && self.found == 0
     }
 
     /// Takes in a sample that said nothing.
@@ -356,33 +353,23 @@ impl Ledger {
         (self.times % 128) as u8
     }
 
-    /// Number of samples that said nothing after which the first stratum is finished, and of those
-    /// after which the second one is.
-    fn enough(&self) -> (u32, u32) {
-        let quiet: u32 = self.quiet.iter().sum();
-        let has_mattered = self.times > 0 || self.found > 0;
-        match &self.slot {
-            Some(Slot::Host(_)) if !has_mattered => (ENOUGH_OF_ALIAS, ENOUGH_POOR),
-            _ if self.is_carried() && !has_mattered => {
-                let left = (ENOUGH_CARRIED + quiet).saturating_sub(self.compared);
-                (left.max(CARRIED_SAMPLES), 0)
-            }
-            _ => (ENOUGH_DRAWN, ENOUGH_POOR),
-        }
-    }
-
     /// The stratum from which the next sample is drawn, and how many may be drawn; `None` if the
     /// kind is finished.
     pub fn next_stratum(&self) -> Option<(Stratum, u32)> {
         let [good, poor] = self.left;
         let [quiet_good, quiet_poor] = self.quiet;
         let quiet = quiet_good.saturating_add(quiet_poor);
-        let is_whole =
-            good + poor <= u64::from(ENOUGH.saturating_sub(quiet.saturating_add(self.passed)));
-        let (drawn, least) = self.enough();
+        let (enough, drawn, least) = match self.is_carried() {
+            true => {
+                let enough = (ENOUGH_CARRIED + quiet).saturating_sub(self.compared);
+                (quiet, enough.max(CARRIED_SAMPLES), 0)
+            }
+            false => (ENOUGH, ENOUGH_DRAWN, ENOUGH_POOR),
+        };
+        let rest = enough.saturating_sub(quiet.saturating_add(self.passed));
         let of_good = drawn.saturating_sub(quiet_good);
         let of_poor = of_good.max(least).saturating_sub(quiet_poor);
-        let [of_good, of_poor] = match is_whole {
+        let [of_good, of_poor] = match good + poor <= u64::from(rest) {
             true => self.left,
             false => [of_good, of_poor].map(u64::from),
         };

@@ -31,8 +31,7 @@ pub use pattern::Pattern;
 pub use policy::{AliasMode, LearnOverrides, LearnPolicy};
 pub use repeats::Repeats;
 pub use suspicion::{
-    Draw, Return, Rows, Suspect, Suspecting, Suspicions, Sweep, Visit, examine_again, next_draw,
-    open_all,
+    Draw, Return, Rows, Suspect, Suspecting, Suspicions, Sweep, Visit, next_draw, open_all,
 };
 pub use template::{
     Change, Class, Doubt, MAX_CELLS, Seen, Sighting, Standing, Template, Unit, YOUNG, slots,

@@ -17,8 +17,8 @@ use super::ledger::{Burden, Change, Deferral, Ledger, Seen, Stratum};
 use super::policy::LearnPolicy;
 use super::traps::{TrapMode, TrapPolicy, by_form};
 use crate::url::Url;
+pub use changes::open_all;
 use changes::{apply, close};
-pub use changes::{examine_again, open_all};
 use draws::closed_among;
 pub use draws::{Draw, next_draw};
 pub use state::{Return, Rows, Suspicions, Sweep};
@@ -325,7 +325,7 @@ impl Suspecting<'_> {
                 let asked = held.iter().find(|(asked, _)| asked == slot);
                 let is_variant = match asked {
                     Some((_, is_variant)) => *is_variant,
-                    None => !is_holder && is_variant(url, slot, rows)?,
+                    None => !is_holder && is_variant(url, slot, rows),
                 };
                 held.push((slot.clone(), is_variant));
                 if !is_variant {
@@ -371,7 +371,7 @@ impl Suspecting<'_> {
         }
         for (slot, kind) in &known.slots {
             let is_bare = slot.reduced(url).is_some_and(|reduced| reduced == *url);
-            if !is_bare || !is_variant(url, slot, rows)? {
+            if !is_bare || !is_variant(url, slot, rows) {
                 continue;
             }
             let Some(ledger) = rows.ledger(*kind)? else {

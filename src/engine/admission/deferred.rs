@@ -11,14 +11,13 @@ use crate::engine::commit::Group;
 use crate::engine::learned::budgets::count_admitted;
 use crate::engine::learned::deferred::{Deferred, leave, put, shelf, take};
 use crate::engine::learned::kinds::{canonical, found, suspecting};
-use crate::engine::learned::rows::{HostRows, kind_key};
+use crate::engine::learned::rows::HostRows;
 use crate::engine::visit::Analysed;
 use crate::frontier::{CLASSES, Policy, QueuedUrl, class_of};
 use crate::learn::{
-    Deferral, Draw, Expectation, Ledger, Return, Rows, Stratum, TrapMode, by_form, counterpart,
-    examine_again, next_draw, open_all,
+    Deferral, Draw, Expectation, Return, Rows, Stratum, TrapMode, by_form, next_draw, open_all,
 };
-use crate::store::{Table, decode, encode, keys};
+use crate::store::{encode, keys};
 use crate::url::{self, HostKey, Url};
 
 /// Number of deferred URLs that are examined at once when they come back.
@@ -111,38 +110,11 @@ impl Gate {
 
     /// Queues what comes back to a host, a part at a time, and samples where nothing else waits.
     pub(crate) fn take_up(&self, host: &HostKey, group: &mut Group<'_>) -> Result<(), Error> {
-        self.take_up_own(host, group)?;
-        let state = group.set.known_host(host)?;
-        let aliases = state.filter(|state| state.queued == 0);
-        let aliases = aliases.map(|state| state.suspicions.aliases.clone());
-        for alias in aliases.iter().flatten() {
-            // Aliases wait for their twin.
-            if let Some(alias) = HostKey::parse(alias) {
-                self.take_up(&alias, group)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn take_up_own(&self, host: &HostKey, group: &mut Group<'_>) -> Result<(), Error> {
         let Some(state) = group.set.known_host(host)? else {
             return Ok(());
         };
         if state.suspicions.deferred == 0 && state.suspicions.returning.is_empty() {
             return Ok(());
-        }
-        let (queued, is_ahead) = (state.queued, state.suspicions.is_ahead);
-        if is_ahead && queued == 0 {
-            let twin = state.suspicions.twin.clone().unwrap_or_default();
-            let mut rows = HostRows {
-                host,
-                identity: &self.identity,
-                group,
-            };
-            if rows.is_waiting(&twin)? {
-                return Ok(());
-            }
-            examine_again(&mut rows)?;
         }
         let mut is_first = true;
         loop {
@@ -216,27 +188,15 @@ impl Gate {
     ) -> Result<(), Error> {
         let policy = self.policies.load().of(host);
         let known = group.set.host(host)?.suspicions.clone();
-        let row = group.set.learned(&kind_key(host, back.kind))?;
-        let ledger: Option<Ledger> = row.map(|row| decode(Table::Learned, &row)).transpose()?;
-        // Nothing has opened the kind: these were deferred before the twin's URLs were known.
-        let is_examined = ledger.is_some_and(|it| {
-            it.is_closed && it.generation() == back.generation && back.part.is_none()
-        });
-        let twin = known.twin.as_deref().and_then(HostKey::parse);
-        let mut is_meant = |deferred: &Deferred, group: &mut Group<'_>| {
-            let queued = &deferred.queued;
-            let Ok(url) = url::parse(&queued.url) else {
-                return true;
+        let mut is_meant = |deferred: &Deferred| {
+            let Some(part) = back.part else {
+                return Ok(true);
             };
-            let url = canonical(&url, &self.identity);
-            match (back.part, &twin) {
-                (Some(part), _) => {
-                    suspecting(&policy).part_of(&url, found(queued), back.kind, &known) == part
-                }
-                (None, Some(twin)) if is_examined => counterpart(&url, twin)
-                    .is_none_or(|of_twin| !group.is_seen(self.identity.id(&of_twin))),
-                (None, _) => true,
-            }
+            let queued = &deferred.queued;
+            Ok(url::parse(&queued.url).is_ok_and(|url| {
+                let url = canonical(&url, &self.identity);
+                suspecting(&policy).part_of(&url, found(queued), back.kind, &known) == part
+            }))
         };
         let mut from = back.from.clone();
         let mut is_over = true;
@@ -249,7 +209,7 @@ impl Gate {
             if !from.starts_with(&prefix) {
                 from.clone_from(&prefix);
             }
-            let (taken, next) = take(&prefix, &from, PART, &mut is_meant, group)?;
+            let (taken, next) = take(&prefix, &from, PART, &mut is_meant, &mut group.set)?;
             for deferred in taken {
                 leave(host, back.kind, shelf, &mut group.set)?;
                 let expectation = match (self.defer_again(host, &deferred, group)?, back) {
@@ -296,7 +256,7 @@ impl Gate {
         let shelf = shelf(draw.generation, draw.stratum);
         let prefix = keys::deferred_shelf(host.as_str(), draw.kind, shelf);
         let most = draw.most as usize;
-        let (taken, _) = take(&prefix, &prefix, most, &mut |_, _| true, group)?;
+        let (taken, _) = take(&prefix, &prefix, most, &mut |_| Ok(true), &mut group.set)?;
         let sample = Expectation::Sample {
             kind: draw.kind,
             stratum: draw.stratum,

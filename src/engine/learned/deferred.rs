@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::rows::kind_key;
 use crate::engine::Error;
-use crate::engine::commit::{Group, WriteSet};
+use crate::engine::commit::WriteSet;
 use crate::frontier::QueuedUrl;
 use crate::learn::{KindId, Ledger, Stratum};
 use crate::store::{self, Table, decode, encode, keys};
@@ -73,10 +73,10 @@ pub(crate) fn take(
     prefix: &[u8],
     from: &[u8],
     limit: usize,
-    is_meant: &mut dyn FnMut(&Deferred, &mut Group<'_>) -> bool,
-    group: &mut Group<'_>,
+    is_meant: &mut dyn FnMut(&Deferred) -> Result<bool, Error>,
+    set: &mut WriteSet,
 ) -> Result<(Vec<Deferred>, Option<Vec<u8>>), Error> {
-    let rows = group.set.deferred_rows(prefix, from, limit)?;
+    let rows = set.deferred_rows(prefix, from, limit)?;
     let next = match rows.last() {
         Some((last, _)) if rows.len() >= limit => Some([last, &[0][..]].concat()),
         _ => None,
@@ -84,8 +84,8 @@ pub(crate) fn take(
     let mut taken = Vec::new();
     for (key, row) in rows {
         let deferred: Deferred = decode(Table::Deferred, &row)?;
-        if is_meant(&deferred, group) {
-            group.set.remove_deferred(key)?;
+        if is_meant(&deferred)? {
+            set.remove_deferred(key)?;
             taken.push(deferred);
         }
     }

@@ -53,11 +53,7 @@ impl Learning<'_> {
     ) -> Result<Option<bool>, Error> {
         let host = &judged.analysed.fetched.task.host;
         let is_one_site = self.policies.of(host).learn.aliases != AliasMode::Off;
-        let said = novelty::said_something(judged, is_one_site, self.identity, group)?;
-        if said == Some(false) && is_one_site && is_of_alias(judged, group)? {
-            return Ok(None);
-        }
-        Ok(said)
+        novelty::said_something(judged, is_one_site, self.identity, group)
     }
 
     /// Learns from a page's first response, which said something of its own, or nothing.
@@ -186,20 +182,6 @@ fn visit_again(
     group.set.queue_in(0, queued, task.host.clone())
 }
 
-/// Returns `true` if a page repeats one of an alias of its host, which was only asked first.
-fn is_of_alias(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<bool, Error> {
-    let Verdict::Duplicate(repeat) = &judged.verdict else {
-        return Ok(false);
-    };
-    let Ok(original) = url::parse(&repeat.original.url) else {
-        return Ok(false);
-    };
-    let host = &judged.analysed.fetched.task.host;
-    let state = group.set.known_host(&HostKey::of(&original))?;
-    let twin = state.and_then(|state| state.suspicions.twin.as_deref());
-    Ok(twin == Some(host.as_str()))
-}
-
 /// Notes the other host that has the same page at the same path, if both may be one.
 fn note_twin(
     url: &Url,
@@ -221,12 +203,8 @@ fn note_twin(
             let twin = state.and_then(|state| state.suspicions.twin.as_deref());
             next = twin.and_then(HostKey::parse);
         }
-        let known = &mut group.set.host(host)?.suspicions;
-        if known.twin.is_none() {
-            known.twin = Some(other.as_str().to_owned());
-            let aliases = &mut group.set.host(&other)?.suspicions.aliases;
-            aliases.push(host.as_str().to_owned());
-        }
+        let twin = &mut group.set.host(host)?.suspicions.twin;
+        twin.get_or_insert_with(|| other.as_str().to_owned());
     }
     Ok(())
 }

@@ -49,14 +49,6 @@ impl Rows for HostRows<'_, '_> {
         Ok(self.group.is_seen(id) && self.group.set.is_answered(id)?)
     }
 
-    fn is_waiting(&mut self, host: &str) -> Result<bool, Error> {
-        let Some(host) = HostKey::parse(host) else {
-            return Ok(false);
-        };
-        let state = self.group.set.known_host(&host)?;
-        Ok(state.is_some_and(|state| state.queued > 0))
-    }
-
     fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool {
         let id = self.identity.id(reduced).salted(salt);
         self.group.is_seen(id)

@@ -393,23 +393,6 @@ fn an_alias_that_goes_on_otherwise() {
 }
 
 #[test]
-fn an_alias_with_pages_of_its_own() {
-    // Forty pages that only the alias has, and only its home page links.
-    let site = |asked: &Asked<'_>| match (asked.path, asked.host.starts_with("www.")) {
-        ("/", true) => {
-            let links = [names("/m", 0..600), names("/own", 0..40)].concat();
-            says("home of the alias", links)
-        }
-        ("/", false) => says("home", names("/m", 0..600)),
-        (path, false) if path.starts_with("/own") => silent(vec![]),
-        (path, _) => says(path, vec!["/".into()]),
-    };
-    let seeds = ["http://www.a.example/", "http://a.example/"];
-    let good = all(&[names("/m", 0..600), names("/own", 0..40)]);
-    check("alias with own pages", (&seeds, &[]), &good, 150, &site);
-}
-
-#[test]
 fn a_gallery() {
     let site = |asked: &Asked<'_>| match asked.segments.len() {
         0 => says("home", names("/album", 0..152)),

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::expectation::Expectation;
 use super::kinds::{Found, Kind, KindId, subtree};
 use super::ledger::{Deferral, Ledger, Stratum};
-use super::suspicion::{Rows, Suspecting, Suspicions, Visit, examine_again, next_draw};
+use super::suspicion::{Rows, Suspecting, Suspicions, Visit, next_draw};
 use super::traps::{Trail, TrapPolicy};
 use super::{AliasMode, LearnPolicy, counterpart, may_be_one};
 use crate::url::{HostKey, Url, parse};
@@ -72,8 +72,6 @@ struct Memory {
     seen: HashSet<String>,
     answered: HashSet<String>,
     marks: HashSet<(String, u32)>,
-    /// Number of URLs waiting, by host.
-    queued: HashMap<String, usize>,
 }
 
 impl Rows for Memory {
@@ -102,10 +100,6 @@ impl Rows for Memory {
 
     fn was_visited(&mut self, url: &Url) -> Result<bool, Infallible> {
         Ok(self.answered.contains(url.as_str()))
-    }
-
-    fn is_waiting(&mut self, host: &str) -> Result<bool, Infallible> {
-        Ok(self.queued.get(host).is_some_and(|count| *count > 0))
     }
 
     fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool {
@@ -216,8 +210,6 @@ impl Simulator<'_> {
 
     fn enqueue(&mut self, class: u8, row: Row) {
         self.memory.sequence += 1;
-        let host = HostKey::of(&row.url).as_str().to_owned();
-        *self.memory.queued.entry(host).or_default() += 1;
         self.queue.insert((class, self.memory.sequence), row);
     }
 
@@ -228,32 +220,14 @@ impl Simulator<'_> {
                     return false;
                 }
                 self.requests += 1;
-                self.leave(&row.url);
                 self.visit(&row);
                 self.sweep();
                 self.bring_back();
             }
-            if !self.examine_again() && !self.draw() {
+            if !self.draw() {
                 return true;
             }
         }
-    }
-
-    fn leave(&mut self, url: &Url) {
-        let queued = self.memory.queued.get_mut(HostKey::of(url).as_str());
-        *queued.unwrap() -= 1;
-    }
-
-    /// Examines what aliases deferred before their twins were known.
-    fn examine_again(&mut self) -> bool {
-        let hosts = self.memory.hosts.iter().filter(|(_, known)| known.is_ahead);
-        let hosts: Vec<String> = hosts.map(|(host, _)| host.clone()).collect();
-        for host in &hosts {
-            self.memory.host.clone_from(host);
-            let Ok(()) = examine_again(&mut self.memory);
-        }
-        self.bring_back();
-        !hosts.is_empty()
     }
 
     fn visit(&mut self, row: &Row) {
@@ -288,14 +262,10 @@ impl Simulator<'_> {
         let from = row.via.filter(|via| via_of_same != Some(*via));
         let from = from.map(|via| self.visited[via].url.clone());
         let carried_from = from.filter(|from| same.as_ref().is_some_and(|same| same != from));
-        // Its alias was only asked first.
-        let of_same = same.as_ref().map(HostKey::of);
-        let of_same = of_same.and_then(|it| self.memory.hosts.get(it.as_str()));
-        let is_of_alias = of_same.is_some_and(|it| it.twin.as_deref() == Some(host.as_str()));
         let visit = Visit {
             url: &row.url,
             found: row.found(),
-            said: (said || !is_of_alias).then_some(said),
+            said: Some(said),
             same: same.as_ref(),
             carried_from: carried_from.as_ref(),
         };
@@ -444,7 +414,6 @@ impl Simulator<'_> {
                     },
                     ..row
                 };
-                self.leave(&row.url);
                 match deferral {
                     Deferral::Row => self.store(kind, generation, stratum, row),
                     Deferral::Sample => self.enqueue(CLASSES - 1, row),
@@ -478,16 +447,18 @@ impl Simulator<'_> {
                         }
                     }
                     let row = self.deferred.remove(&key).unwrap();
-                    let Ok(ledger) = self.memory.ledger(it.kind);
-                    let mut ledger = ledger.unwrap();
-                    if it.generation == ledger.generation() {
+                    if it.part.is_some() {
+                        let Ok(ledger) = self.memory.ledger(it.kind);
+                        let mut ledger = ledger.unwrap();
                         let stratum = if key.3 { Stratum::Poor } else { Stratum::Good };
                         ledger.drawn(stratum, 1);
-                    } else {
-                        ledger.returning = ledger.returning.saturating_sub(1);
+                        self.memory.write(it.kind, &ledger);
                     }
-                    self.memory.write(it.kind, &ledger);
                     let mut row = row;
+                    let Ok(ledger) = self.memory.ledger(it.kind);
+                    let mut ledger = ledger.unwrap();
+                    ledger.returning = ledger.returning.saturating_sub(1);
+                    self.memory.write(it.kind, &ledger);
                     if self.place_suspect(&mut row) {
                         continue;
                     }

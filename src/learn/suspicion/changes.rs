@@ -60,27 +60,6 @@ pub(super) fn apply<R: Rows>(
     Ok(())
 }
 
-/// Lets the URLs of an alias that were deferred before those of its twin were known be examined
-/// again.
-pub fn examine_again<R: Rows>(rows: &mut R) -> Result<(), R::Error> {
-    rows.suspicions()?.is_ahead = false;
-    for id in rows.suspicions()?.closed.clone() {
-        let Some(ledger) = rows.ledger(id)? else {
-            continue;
-        };
-        if matches!(ledger.slot, Some(Slot::Host(_))) {
-            rows.suspicions()?.returning.push(Return {
-                kind: id,
-                generation: ledger.generation(),
-                part: None,
-                is_evidence: true,
-                from: Vec::new(),
-            });
-        }
-    }
-    Ok(())
-}
-
 /// Opens the kinds of a host that are closed, because its settings have changed: all that is
 /// deferred comes back, and its visits are evidence by the new settings.
 pub fn open_all<R: Rows>(rows: &mut R) -> Result<(), R::Error> {

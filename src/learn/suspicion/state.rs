@@ -20,11 +20,6 @@ pub struct Suspicions {
     pub joint: Vec<Vec<String>>,
     /// The other host that seems to serve the same pages.
     pub twin: Option<String>,
-    /// Hosts of which it is the twin.
-    pub aliases: Vec<String>,
-    /// Whether URLs were deferred before those of the twin were known, so that they must be
-    /// examined again when these are.
-    pub is_ahead: bool,
     /// Number of its URLs that are deferred.
     pub deferred: u64,
     /// Kinds whose deferred URLs come back.
@@ -80,8 +75,6 @@ pub trait Rows {
     fn is_admitted(&mut self, url: &Url) -> bool;
     /// Returns `true` if a URL was visited and answered.
     fn was_visited(&mut self, url: &Url) -> Result<bool, Self::Error>;
-    /// Returns `true` if URLs of a host wait.
-    fn is_waiting(&mut self, host: &str) -> Result<bool, Self::Error>;
     /// Returns `true` if a reduced form was marked with this salt.
     fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool;
     /// Marks a reduced form. Returns `true` if it was not marked before.

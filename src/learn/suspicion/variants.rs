@@ -23,22 +23,16 @@ pub(super) const HOLDER: u32 = 0x486f_6c64;
 ///
 /// What is held is never deferred for a slot, and reduced forms are shorter, so two URLs are never
 /// deferred for each other.
-pub(super) fn is_variant<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> Result<bool, R::Error> {
+pub(super) fn is_variant<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> bool {
     let Some(reduced) = slot.reduced(url) else {
-        return Ok(false);
+        return false;
     };
     if reduced != *url && rows.is_admitted(&reduced) {
-        return Ok(true);
+        return true;
     }
-    if let Slot::Host(twin) = slot {
-        // The twin may still lead to it.
-        let is_ahead = rows.is_waiting(twin)?;
-        rows.suspicions()?.is_ahead |= is_ahead;
-        return Ok(is_ahead);
-    }
-    Ok(!slot.is_compared_with_urls()
+    !slot.is_compared_with_urls()
         && (rows.is_marked(&reduced, salt_of_visited(slot))
-            || rows.is_marked(&reduced, salt_of_held(slot))))
+            || rows.is_marked(&reduced, salt_of_held(slot)))
 }
 
 /// Takes a URL that is admitted for the one of its reduced form. Returns `true` if there is none
