@@ -31,7 +31,7 @@ pub use pack::{
 pub use reader::{Limits, ReadRecord, SegmentReader, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
 pub use store_policy::{DuplicateBodies, StorePolicy};
-pub use warc::{Recovery, WarcArchive, WarcOptions};
+pub use warc::{Recovery, Start, WarcArchive, WarcOptions};
 
 /// The result of the functions of this room.
 pub type Result<T> = std::result::Result<T, Error>;

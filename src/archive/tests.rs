@@ -42,7 +42,8 @@ fn options(directory: &Path, max_segment_bytes: u64) -> WarcOptions {
 }
 
 fn open(directory: &Path, max_segment_bytes: u64, tail: Option<Tail>) -> (WarcArchive, Recovery) {
-    WarcArchive::open(options(directory, max_segment_bytes), tail).unwrap()
+    let start = tail.map_or(Start::Empty, Start::At);
+    WarcArchive::open(options(directory, max_segment_bytes), start).unwrap()
 }
 
 /// Returns every file of the directory with its content.
@@ -109,7 +110,7 @@ fn a_segment_opens_with_a_warcinfo_record() {
             "other/1\r\nrobots: ignore".to_owned(),
         ),
     ];
-    let (mut archive, _) = WarcArchive::open(options, None).unwrap();
+    let (mut archive, _) = WarcArchive::open(options, Start::Empty).unwrap();
     // Files are created lazily: without a record there is no file.
     archive.append(&[]).unwrap();
     assert_eq!(archive.sync().unwrap(), Tail::default());
@@ -455,7 +456,6 @@ fn without_a_tail_nothing_is_destroyed() {
     for round in 0..3 {
         let (mut archive, recovery) = open(directory.path(), 1 << 30, None);
         assert_eq!(recovery.set_aside.len(), usize::from(round > 0));
-        assert_eq!(recovery.segments_removed, 0);
         archive.append(&[response("http://h.test/", b"x")]).unwrap();
     }
     let names: Vec<String> = snapshot(directory.path()).into_keys().collect();
@@ -467,9 +467,34 @@ fn without_a_tail_nothing_is_destroyed() {
             "gleaner-00000000.warc.gz.unacknowledged-1",
         ]
     );
-    // The default tail acknowledges that there is nothing.
+    // The default tail acknowledges that there is nothing; a whole segment is kept nevertheless.
     let (_, recovery) = open(directory.path(), 1 << 30, Some(Tail::default()));
-    assert_eq!(recovery.segments_removed, 1);
+    assert_eq!(recovery.set_aside.len(), 1);
+    assert_eq!(snapshot(directory.path()).len(), 3);
+}
+
+#[test]
+fn what_a_store_has_forgotten_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (mut archive, _) = open(path, 1 << 30, None);
+    archive
+        .append(&[response("http://h.test/1", b"x")])
+        .unwrap();
+    let tail = archive.sync().unwrap();
+    archive
+        .append(&[response("http://h.test/2", b"y")])
+        .unwrap();
+    drop(archive);
+    let name = "gleaner-00000000.warc.gz";
+    let before = snapshot(path);
+    let start = Start::Behind(tail);
+    let (_, recovery) = WarcArchive::open(options(path, 1 << 30), start).unwrap();
+    let after = snapshot(path);
+    let end = &before[name][tail.offset as usize..];
+    assert_eq!(recovery.bytes_cut, end.len() as u64);
+    assert_eq!(after[&format!("{name}.unacknowledged")], end);
+    assert_eq!(after[name], before[name][..tail.offset as usize]);
 }
 
 #[test]
@@ -483,7 +508,7 @@ fn a_tail_beyond_the_file_is_an_error_and_changes_nothing() {
     assert_eq!(tail.segment, 1);
     let before = snapshot(directory.path());
     let check = |tail: Tail, found: u64| {
-        let error = WarcArchive::open(options(directory.path(), 1), Some(tail)).err();
+        let error = WarcArchive::open(options(directory.path(), 1), Start::At(tail)).err();
         match &error {
             Some(Error::TailBeyondEnd {
                 acknowledged,
@@ -515,7 +540,7 @@ fn a_segment_without_its_warcinfo_is_not_continued() {
         segment: 0,
         offset: 5,
     };
-    let opened = WarcArchive::open(options(directory.path(), 1), Some(tail));
+    let opened = WarcArchive::open(options(directory.path(), 1), Start::At(tail));
     assert!(matches!(opened, Err(Error::Format { .. })));
     assert_eq!(fs::read(&path).unwrap(), b"not a record");
 }
@@ -628,9 +653,14 @@ proptest! {
                     let (opened, recovery) = open(path, max_segment_bytes, Some(acknowledged.0));
                     archive = opened;
                     model.rewind(&acknowledged.1).unwrap();
+                    let mut aside = 0;
+                    for file in &recovery.set_aside {
+                        aside += fs::metadata(file).unwrap().len();
+                        fs::remove_file(file).unwrap();
+                    }
                     prop_assert_eq!(&snapshot(path), &acknowledged.2);
                     let after: usize = acknowledged.2.values().map(Vec::len).sum();
-                    prop_assert_eq!(recovery.bytes_cut, (before - after) as u64);
+                    prop_assert_eq!(recovery.bytes_cut + aside, (before - after) as u64);
                 }
             }
         }

@@ -3,11 +3,12 @@
 //! the end.
 //!
 //! A crash can leave a longer last segment, or more segments, than the store acknowledged;
-//! [`WarcArchive::open`] cuts both off. Nothing before the acknowledged tail is ever written to,
-//! and nothing is deleted unless a tail is given: files that no store knows of are set aside. Only
-//! one process at a time may write to a directory; the engine's lock ensures that.
+//! [`WarcArchive::open`] cuts off the former and sets the latter aside. Nothing before the
+//! acknowledged tail is ever written to, and no whole segment of an earlier process is deleted.
+//! Only one process at a time may write to a directory; the engine's lock ensures that.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -127,12 +128,33 @@ impl WarcOptions {
 /// What [`WarcArchive::open`] found behind the tail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Number of bytes that were cut off, including those of removed segments.
+    /// Number of bytes that were cut off the segment of the tail.
     pub bytes_cut: u64,
-    /// Number of segments that were removed.
-    pub segments_removed: u32,
-    /// Segments that no tail acknowledged, under their new names.
+    /// Files with what no tail acknowledged, under their new names.
     pub set_aside: Vec<PathBuf>,
+}
+
+/// What becomes of what follows a tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// It is removed: this process wrote it in vain.
+    Removed,
+    /// The end of the tail's segment is cut off, and further segments are set aside.
+    Cut,
+    /// All of it is set aside.
+    Kept,
+}
+
+/// Where an archive begins to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Anew.
+    Empty,
+    /// At the last tail that the store acknowledged.
+    At(Tail),
+    /// The same, where the store has lost commits: what follows the tail was acknowledged once, and
+    /// is kept.
+    Behind(Tail),
 }
 
 /// A directory of WARC segments, open for appending.
@@ -150,10 +172,10 @@ pub struct WarcArchive {
 }
 
 impl WarcArchive {
-    /// Opens the archive at `tail`, the last one that the store acknowledged, and cuts off what
-    /// follows it. Without a tail the archive begins anew: existing segments are kept but renamed
-    /// to `….unacknowledged`, so that losing the store does not mean losing the pages too.
-    pub fn open(options: WarcOptions, tail: Option<Tail>) -> Result<(WarcArchive, Recovery)> {
+    /// Opens the archive where it is to be continued, and cuts off the end of that segment. No
+    /// whole segment is ever removed: those that follow, or all if the archive begins anew, are
+    /// renamed to `….unacknowledged`, so that losing the store does not mean losing the pages too.
+    pub fn open(options: WarcOptions, start: Start) -> Result<(WarcArchive, Recovery)> {
         options.check()?;
         create_directory(&options.directory)?;
         let mut archive = WarcArchive {
@@ -164,9 +186,10 @@ impl WarcArchive {
             entry_unsynced: false,
             in_doubt: false,
         };
-        let recovery = match tail {
-            Some(tail) => archive.cut(&tail)?,
-            None => archive.set_aside()?,
+        let recovery = match start {
+            Start::At(tail) => archive.cut(&tail, Rest::Cut)?,
+            Start::Behind(tail) => archive.cut(&tail, Rest::Kept)?,
+            Start::Empty => archive.set_all_aside()?,
         };
         Ok((archive, recovery))
     }
@@ -181,8 +204,8 @@ impl WarcArchive {
         &self.options
     }
 
-    /// Rewinds the archive and returns what was cut.
-    fn cut(&mut self, tail: &Tail) -> Result<Recovery> {
+    /// Rewinds the archive and returns what was cut, or only set aside.
+    fn cut(&mut self, tail: &Tail, rest: Rest) -> Result<Recovery> {
         let segments = self.segments()?;
         let path = self.options.segment_path(tail.segment);
         let found = segments
@@ -207,11 +230,18 @@ impl WarcArchive {
         // Last first, so that a crash in between leaves no gap.
         for (number, length) in segments.into_iter().rev() {
             if number > tail.segment || (number == tail.segment && tail.offset == 0) {
-                let path = self.options.segment_path(number);
-                fs::remove_file(&path).map_err(Error::io("remove", &path))?;
-                recovery.bytes_cut += length;
-                recovery.segments_removed += 1;
+                if rest == Rest::Removed {
+                    let path = self.options.segment_path(number);
+                    fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+                } else {
+                    recovery.set_aside.push(self.set_aside(number)?);
+                }
             } else if number == tail.segment && length > tail.offset {
+                if rest == Rest::Kept {
+                    let copy = self.unacknowledged(number)?;
+                    copy_end(&path, tail.offset, &copy)?;
+                    recovery.set_aside.push(copy);
+                }
                 if let Some(segment) = &segment {
                     segment.cut(tail.offset)?;
                 }
@@ -226,23 +256,37 @@ impl WarcArchive {
     }
 
     /// Renames every segment, so that a new archive can begin beside them.
-    fn set_aside(&mut self) -> Result<Recovery> {
+    fn set_all_aside(&mut self) -> Result<Recovery> {
         let mut recovery = Recovery::default();
         for (number, _) in self.segments()? {
-            let from = self.options.segment_path(number);
-            let name = |nth: u32| match nth {
-                0 => format!("{}.unacknowledged", self.options.segment_name(number)),
-                _ => format!("{}.unacknowledged-{nth}", self.options.segment_name(number)),
-            };
-            let to = (0..=u32::MAX)
-                .map(|nth| self.options.directory.join(name(nth)))
-                .find(|path| !path.exists())
-                .unwrap_or_else(|| from.clone());
-            fs::rename(&from, &to).map_err(Error::io("set aside", &from))?;
-            recovery.set_aside.push(to);
+            recovery.set_aside.push(self.set_aside(number)?);
         }
         self.entry_unsynced = true;
         Ok(recovery)
+    }
+
+    /// Renames a segment, and returns its new path.
+    fn set_aside(&self, number: u32) -> Result<PathBuf> {
+        let from = self.options.segment_path(number);
+        let to = self.unacknowledged(number)?;
+        fs::rename(&from, &to).map_err(Error::io("set aside", &from))?;
+        Ok(to)
+    }
+
+    /// Returns a path that is free for what of a segment was not acknowledged.
+    fn unacknowledged(&self, number: u32) -> Result<PathBuf> {
+        let name = |nth: u32| match nth {
+            0 => format!("{}.unacknowledged", self.options.segment_name(number)),
+            _ => format!("{}.unacknowledged-{nth}", self.options.segment_name(number)),
+        };
+        for nth in 0..=u32::MAX {
+            let path = self.options.directory.join(name(nth));
+            if !path.try_exists().map_err(Error::io("examine", &path))? {
+                return Ok(path);
+            }
+        }
+        // Four thousand million such files exist in no directory.
+        Ok(self.options.directory.join(name(u32::MAX)))
     }
 
     /// Returns number and length of every segment, in order.
@@ -423,8 +467,20 @@ impl Archive for WarcArchive {
     }
 
     fn rewind(&mut self, tail: &Tail) -> Result<()> {
-        self.cut(tail).map(drop)
+        self.cut(tail, Rest::Removed).map(drop)
     }
+}
+
+/// Copies what follows `offset` of a file to another, durably.
+fn copy_end(from: &Path, offset: u64, to: &Path) -> Result<()> {
+    let copied: io::Result<()> = (|| {
+        let mut source = File::open(from)?;
+        source.seek(SeekFrom::Start(offset))?;
+        let mut target = File::create_new(to)?;
+        io::copy(&mut source, &mut target)?;
+        target.sync_all()
+    })();
+    copied.map_err(Error::io("copy the end of", from))
 }
 
 #[cfg(test)]
@@ -443,8 +499,8 @@ mod tests {
         Record::metadata(&capture, None, &[("note", "text")])
     }
 
-    fn open(directory: &Path, tail: Option<Tail>) -> WarcArchive {
-        WarcArchive::open(WarcOptions::new(directory), tail)
+    fn open(directory: &Path, start: Start) -> WarcArchive {
+        WarcArchive::open(WarcOptions::new(directory), start)
             .unwrap()
             .0
     }
@@ -471,7 +527,10 @@ mod tests {
         let refused = |change: fn(&mut WarcOptions)| {
             let mut options = WarcOptions::new(directory.path());
             change(&mut options);
-            matches!(WarcArchive::open(options, None), Err(Error::Option { .. }))
+            matches!(
+                WarcArchive::open(options, Start::Empty),
+                Err(Error::Option { .. })
+            )
         };
         assert!(refused(|options| options.prefix.clear()));
         assert!(refused(|options| options.prefix = "../elsewhere".into()));
@@ -485,7 +544,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_reported_and_survived() {
         let directory = tempfile::tempdir().unwrap();
-        let mut archive = open(directory.path(), None);
+        let mut archive = open(directory.path(), Start::Empty);
         archive.append(&[note("http://a.test/")]).unwrap();
         let tail = archive.sync().unwrap();
         let path = archive.options.segment_path(0);
@@ -517,7 +576,7 @@ mod tests {
     #[test]
     fn a_short_write_leaves_no_trace() {
         let directory = tempfile::tempdir().unwrap();
-        let mut archive = open(directory.path(), None);
+        let mut archive = open(directory.path(), Start::Empty);
         archive.append(&[note("http://a.test/")]).unwrap();
         let end = archive.end();
         let segment = archive.segment.as_mut().unwrap();
@@ -532,7 +591,7 @@ mod tests {
     #[test]
     fn doubt_ends_with_a_rewind() {
         let directory = tempfile::tempdir().unwrap();
-        let mut archive = open(directory.path(), None);
+        let mut archive = open(directory.path(), Start::Empty);
         archive.append(&[note("http://a.test/")]).unwrap();
         let tail = archive.sync().unwrap();
         archive.in_doubt = true;

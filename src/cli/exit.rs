@@ -22,6 +22,8 @@ pub(super) enum Exit {
     Unknown = 5,
     /// A crawl came to its end, and some of its seeds gave nothing.
     Lost = 6,
+    /// The store has lost commits. `--repair` goes on as far as that is possible.
+    Damaged = 7,
 }
 
 impl From<Exit> for ExitCode {

@@ -189,6 +189,9 @@ fn report(failure: &Failure) -> Exit {
             | engine::Error::Refingerprint { .. }
             | engine::Error::UrlForm { .. }),
         ) => (output::chain(error), Exit::Directory),
+        Failure::Engine(
+            error @ (engine::Error::StoreBehind { .. } | engine::Error::Forgotten { .. }),
+        ) => (output::chain(error), Exit::Damaged),
         Failure::Engine(error @ engine::Error::Directory(reason)) => {
             if matches!(reason, DirectoryError::InUse { .. }) {
                 hints.push("while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add` or `retry` to control it");

@@ -225,6 +225,7 @@ impl Config {
             disk_reserve: self.state.disk_reserve.0,
             checkpoint_interval: self.state.checkpoint_interval.0,
             expire_after: self.state.expire_after.map(|span| span.0),
+            repair: false,
             failpoint: None,
         })
     }

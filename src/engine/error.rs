@@ -53,6 +53,24 @@ pub enum Error {
         /// What exists.
         found: &'static str,
     },
+    /// The store lost commits.
+    #[error(
+        "the store in {path} has lost commits: {evidence}. Was an older copy of it put back, or is the disk damaged? Put back the newest `store`, or go on with `--repair`: what the store does not know of archive and log is set aside, all stored pages are read again, and what they link to is fetched again as far as it is missing"
+    )]
+    StoreBehind {
+        /// The data directory.
+        path: PathBuf,
+        /// What shows it.
+        evidence: String,
+    },
+    /// Nothing is left to fetch, but URLs are queued.
+    #[error(
+        "nothing is left to fetch, but {forgotten} URLs are queued: the store does not have their rows, or gleaner forgot them; `--repair` queues again what stored pages link to. Please report this"
+    )]
+    Forgotten {
+        /// Number of these URLs.
+        forgotten: u64,
+    },
     /// A given position is not the end of a line of the log.
     #[error(
         "position {position} is not in the log in {path}: {reason}; give the `position` of a line of this crawl, or omit it to start at the beginning"

@@ -69,6 +69,8 @@ pub struct Options {
     pub checkpoint_interval: Duration,
     /// Time after which a document that was not seen leaves the index; `None` for never.
     pub expire_after: Option<Duration>,
+    /// Whether a store that lost commits is repaired as far as that is possible, or refused.
+    pub repair: bool,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,

@@ -80,6 +80,7 @@ pub(crate) fn options() -> Options {
             },
             [],
         ),
+        repair: false,
         failpoint: None,
     }
 }

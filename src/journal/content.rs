@@ -2,9 +2,10 @@
 //! between contents, and whoever asks for a page gets its content.
 
 use bytes::Bytes;
+use jiff::Timestamp;
 
 use crate::archive::MAX_DELTA_CONTENT;
-use crate::fetch::{self, DecodeBounds};
+use crate::fetch::{self, DecodeBounds, Exchange};
 
 /// Bounds of decoding. No settings: a delta must find the same content whatever they are later.
 const BOUNDS: DecodeBounds = DecodeBounds {
@@ -63,6 +64,17 @@ impl Content {
         self.is_coded
     }
 
+    /// Returns the response as if it had been received at this time without content codings; `None`
+    /// if the head has no status.
+    pub fn exchange(&self, started: Timestamp) -> Option<Exchange> {
+        let mut exchange = Exchange::from_archive(self.head(), self.body(), started, None)?;
+        if !self.is_coded {
+            let is_coding = |name: &str| name == "content-encoding";
+            exchange.headers.retain(|(name, _)| !is_coding(name));
+        }
+        Some(exchange)
+    }
+
     /// Returns the first value of a header field.
     pub fn header(&self, name: &'static str) -> Option<String> {
         values(self.head(), name).next().map(str::to_owned)
@@ -98,10 +110,18 @@ mod tests {
         assert_eq!(content.body(), b"words");
         assert_eq!((content.head(), content.is_coded()), (&head[..], false));
         assert_eq!(content.header("content-encoding").as_deref(), Some("gzip"));
+        let exchange = content.exchange(Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!((exchange.status, &exchange.body[..]), (200, &b"words"[..]));
+        assert_eq!(exchange.headers.len(), 1);
         // What is not what it says it is stays as it came.
         let noise = Bytes::from_static(b"\x1f\x8b\x08\x00 no gzip after that");
         let content = Content::of(head, &noise);
         assert_eq!((content.body(), content.is_coded()), (&noise[..], true));
+        assert!(
+            content
+                .exchange(Timestamp::UNIX_EPOCH)
+                .is_some_and(|it| it.body == noise)
+        );
         let large = gzip(&vec![b'x'; MAX_DELTA_CONTENT + 1]);
         let content = Content::of(head, &large);
         assert_eq!((content.body(), content.is_coded()), (&large[..], true));

@@ -86,10 +86,12 @@ impl FetchLog {
         if found > tail.bytes {
             file.set_len(tail.bytes).map_err(fail)?;
         }
-        let tail = LogTail {
-            bytes: found.min(tail.bytes),
-            ..tail
+        // What a power cut took from the end may have ended within a line.
+        let bytes = match found < tail.bytes {
+            true => cut_to_lines(&file, &current).map_err(fail)?,
+            false => tail.bytes,
         };
+        let tail = LogTail { bytes, ..tail };
         let log = Self {
             directory: directory.to_owned(),
             max_bytes,
@@ -100,6 +102,39 @@ impl FetchLog {
         };
         log.tell(true).map_err(fail)?;
         Ok(log)
+    }
+
+    /// Sets aside what the log has beyond its end as a store knows it that lost commits: a copy of
+    /// the file in which it ends, and all files after it, as `….unacknowledged`.
+    pub fn set_rest_aside(directory: &Path, tail: LogTail) -> Result<(), LogError> {
+        let fail = |source| LogError {
+            path: directory.to_owned(),
+            source,
+        };
+        let current = directory.join(CURRENT);
+        let mut number = tail.rotated;
+        let mut files = Vec::new();
+        while let Some(next) = number
+            .checked_add(1)
+            .map(|next| rotated_path(directory, next))
+            && next.try_exists().map_err(fail)?
+        {
+            files.push(next);
+            number += 1;
+        }
+        if current.try_exists().map_err(fail)? {
+            files.push(current.clone());
+        }
+        let Some((first, later)) = files.split_first() else {
+            return Ok(());
+        };
+        for file in later {
+            let aside = free_path(file).map_err(fail)?;
+            fs::rename(file, aside).map_err(fail)?;
+        }
+        let aside = free_path(first).map_err(fail)?;
+        fs::copy(first, aside).map_err(fail)?;
+        fs::rename(first, &current).map_err(fail)
     }
 
     /// Makes what was appended durable.
@@ -149,6 +184,9 @@ impl FetchLog {
             .create(true)
             .append(true)
             .open(&current)?;
+        // Before a commit acknowledges the new file: else a power cut might undo the renaming
+        // alone, and the full file would be cut to the length of the new one.
+        File::open(&self.directory)?.sync_all()?;
         self.tail = LogTail {
             rotated: self.tail.rotated + 1,
             bytes: 0,
@@ -181,6 +219,32 @@ pub fn full_path(directory: &Path, before: u32) -> PathBuf {
 /// Returns the path of the file that is being written.
 pub fn current_path(directory: &Path) -> PathBuf {
     directory.join(CURRENT)
+}
+
+/// Returns a path for what is set aside of a file.
+fn free_path(file: &Path) -> io::Result<PathBuf> {
+    let mut nth = 0_u32;
+    loop {
+        let mut name = file.as_os_str().to_owned();
+        name.push(match nth {
+            0 => ".unacknowledged".to_owned(),
+            _ => format!(".unacknowledged-{nth}"),
+        });
+        let path = PathBuf::from(name);
+        if !path.try_exists()? {
+            return Ok(path);
+        }
+        nth += 1;
+    }
+}
+
+/// Cuts a file behind its last whole line, and returns its length then.
+fn cut_to_lines(file: &File, path: &Path) -> io::Result<u64> {
+    let bytes = fs::read(path)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+    let length = whole.map_or(0, |at| at as u64 + 1);
+    file.set_len(length)?;
+    Ok(length)
 }
 
 fn rotated_path(directory: &Path, number: u32) -> PathBuf {
@@ -252,5 +316,45 @@ mod tests {
             expected.push(line(8).url);
             assert_eq!(found, expected, "after {acknowledged}");
         }
+    }
+
+    #[test]
+    fn what_a_store_has_forgotten_is_set_aside() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let one = serde_json::to_string(&line(0)).unwrap().len() as u64 + 1;
+        let mut log = FetchLog::open(path, 2 * one, LogTail::default()).unwrap();
+        let mut tails = vec![LogTail::default()];
+        tails.extend((0..7).map(|n| log.append(&[line(n)]).unwrap()));
+        drop(log);
+        FetchLog::set_rest_aside(path, tails[3]).unwrap();
+        drop(FetchLog::open(path, 2 * one, tails[3]).unwrap());
+        let kept: Vec<_> = (0..3).map(|n| line(n).url).collect();
+        assert_eq!(lines(path), kept);
+        let aside = fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let aside = aside.filter(|it| it.extension().is_some_and(|it| it == "unacknowledged"));
+        let mut text: Vec<String> = aside.map(|it| fs::read_to_string(it).unwrap()).collect();
+        text.sort();
+        let lost = (2..7).map(|n| serde_json::to_string(&line(n)).unwrap() + "\n");
+        assert_eq!(text.concat(), lost.collect::<String>());
+    }
+
+    #[test]
+    fn a_torn_line_does_not_swallow_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let mut log = FetchLog::open(path, 1 << 20, LogTail::default()).unwrap();
+        let tail = log.append(&[line(1), line(2)]).unwrap();
+        drop(log);
+        let file = OpenOptions::new()
+            .write(true)
+            .open(current_path(path))
+            .unwrap();
+        file.set_len(tail.bytes - 5).unwrap();
+        let mut log = FetchLog::open(path, 1 << 20, tail).unwrap();
+        log.append(&[line(3)]).unwrap();
+        assert_eq!(lines(path), [line(1).url, line(3).url]);
     }
 }

@@ -42,6 +42,8 @@ pub mod meta {
     pub const URL_FORM: &[u8] = b"url-form";
     /// Prefix of the WARC files of earlier crawls that were read; the row says how far.
     pub const KNOWN: &[u8] = b"known/";
+    /// Set from the beginning of a repair to its end; the row is the key of the page to go on with.
+    pub const REPAIR: &[u8] = b"repair";
     /// Prefix of the clusters whose original is gone, by its document (8 bytes); the row says what
     /// is to be done.
     pub const ORPHANED: &[u8] = b"orphaned/";

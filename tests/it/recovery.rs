@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gleaner::engine::DataDirectory;
+use gleaner::store::{self, Batch, Durability, Embedded, Store as _, Table};
+
 use crate::corpus;
 use crate::run::{Place, anchors, numbered, page, run};
 use crate::web::{Answer, Site, Web};
@@ -127,6 +130,142 @@ fn damaged_fingerprints_are_rebuilt() {
         },
         "normalized starts empty and is rebuilt",
     );
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the folder is made");
+    for entry in fs::read_dir(from).expect("the folder is read") {
+        let entry = entry.expect("an entry");
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(&from, &to).expect("the file is copied");
+        }
+    }
+}
+
+/// A list of articles, and behind each of them further ones.
+fn library() -> Web {
+    let site = Site::new()
+        .robots("")
+        .page(
+            "/",
+            Answer::html(page("home", &[]) + &anchors(numbered(40))),
+        )
+        .otherwise(|request| {
+            let text = corpus::text(
+                request
+                    .path
+                    .bytes()
+                    .fold(7, |sum, byte| sum * 31 % 10_007 + u64::from(byte)),
+                60,
+            );
+            let deeper = (0..4).map(|n| format!("{}/{n}", request.path));
+            let links = match request.path.matches('/').count() {
+                1 => anchors(deeper),
+                _ => String::new(),
+            };
+            Answer::html(format!(
+                "<title>{0}</title><p>{text}</p>{links}",
+                request.path
+            ))
+        });
+    Web::start(vec![site])
+}
+
+const ARTICLES: usize = 1 + 40 + 40 * 4;
+
+/// The distinct paths that were asked for.
+fn asked(web: &Web) -> BTreeSet<String> {
+    web.requests()
+        .into_iter()
+        .map(|it| it.path)
+        .filter(|it| it != "/robots.txt")
+        .collect()
+}
+
+/// Bytes of all files in a folder.
+fn bytes_of(folder: &Path) -> u64 {
+    let files = fs::read_dir(folder).expect("it is read");
+    files
+        .map(|it| it.expect("an entry").metadata().expect("its size").len())
+        .sum()
+}
+
+/// The store has lost commits in some way: nothing goes on without a word, and a repair loses no
+/// page.
+fn check_loss(lose: impl Fn(&Path, &mut dyn FnMut()), said: &str) {
+    let web = library();
+    let crawl = Place::new();
+    let settings = "[archive]\nmax_file = \"20KB\"\nmax_log = \"4KB\"\n";
+    let settings = crawl.file("settings.toml", settings);
+    let seed = web.url(0, "/");
+    let part = |more: &str| {
+        let arguments = [&*seed, "--config", &settings, "--max-pages", more];
+        run(crawl.command(&arguments)).expect(0);
+    };
+    part("60");
+    lose(&crawl.data(), &mut || part("50"));
+    let before = bytes_of(&crawl.data().join("warc"));
+    let refused = run(crawl.command(&[&seed, "--config", &settings]));
+    refused.expect(7).says(&["lost commits", said, "--repair"]);
+    assert_eq!(bytes_of(&crawl.data().join("warc")), before);
+    // Killed within the repair, and continued without asking for it again.
+    let killed = ["--repair", "--failpoint", "committed:2"];
+    run(crawl.command(&[&[&seed, "--config", &settings][..], &killed[..]].concat())).expect(137);
+    let output = run(crawl.command(&[&seed, "--config", &settings]));
+    output.expect(0).says(&["the store is repaired"]);
+    assert_eq!(asked(&web).len(), ARTICLES);
+    let told: BTreeSet<String> = crawl
+        .ask(&["pages", "--no-text"])
+        .json_lines()
+        .iter()
+        .map(|line| line["url"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(told.len(), ARTICLES);
+    let counters = crawl.status().counters;
+    assert_eq!((counters.queued, counters.pages), (0, ARTICLES as u64));
+    assert!(bytes_of(&crawl.data().join("warc")) >= before);
+    // From then on it is whole.
+    let again = run(crawl.command(&[&seed, "--config", &settings])).expect(0);
+    assert!(!again.stderr.contains("repaired"), "{again:?}");
+}
+
+#[test]
+fn an_older_store_is_refused_and_repaired_without_a_loss() {
+    check_loss(
+        |data, go_on| {
+            let (store, older) = (data.join("store"), data.with_extension("older"));
+            copy(&store, &older);
+            go_on();
+            fs::remove_dir_all(&store).expect("the store is removed");
+            copy(&older, &store);
+        },
+        "the log was acknowledged up to",
+    );
+}
+
+/// Removes all rows of a table, as damage of its first file does.
+fn empty(data: &Path, table: Table) {
+    let _ours = DataDirectory::take(data).expect("nobody else keeps it");
+    let options = store::Options::default();
+    let store = Embedded::open(&data.join("store"), &options).expect("the store opens");
+    let mut batch = Batch::new();
+    store::for_each(&store, table, &[], &mut |key, _| {
+        batch.delete(table, key);
+        Ok(())
+    })
+    .expect("the table is read");
+    store
+        .commit(batch, Durability::Disk)
+        .expect("the rows are removed");
+}
+
+#[test]
+fn a_lost_queue_is_refused_and_found_again_by_links() {
+    check_loss(|data, _| empty(data, Table::Queue), "the queue is empty");
 }
 
 #[test]

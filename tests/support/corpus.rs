@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gleaner::archive::{Archive as _, Capture, Digest, Record, WarcArchive, WarcOptions};
+use gleaner::archive::{Archive as _, Capture, Digest, Record, Start, WarcArchive, WarcOptions};
 use jiff::Timestamp;
 
 /// `count` words, the same ones for the same seed.
@@ -87,7 +87,7 @@ pub(crate) fn capture(target: &str, at: usize) -> Capture<'_> {
 
 /// Writes an archive with these records into a directory, and gives its file.
 pub(crate) fn archive_of(directory: &Path, records: &[Record]) -> PathBuf {
-    let opened = WarcArchive::open(WarcOptions::new(directory), None);
+    let opened = WarcArchive::open(WarcOptions::new(directory), Start::Empty);
     let (mut archive, _) = opened.expect("an archive");
     archive.append(records).expect("room for it");
     archive.sync().expect("a disk");

@@ -49,6 +49,10 @@ pub(crate) struct Arguments {
     /// Stop this run after receiving this many bytes of bodies, such as 500MB or 10GiB
     #[arg(long, value_name = "SIZE")]
     max_bytes: Option<Size>,
+    /// Go on although the store has lost commits: what it does not know is set aside, and what is
+    /// missing is fetched again as far as stored pages link to it
+    #[arg(long)]
+    repair: bool,
     #[command(flatten)]
     settings: SettingFlags,
     /// Print only errors and hints to standard error, no progress and no messages
@@ -69,6 +73,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let config = arguments.settings.load()?.config;
     let mut options = config.options()?;
     options.failpoint = arguments.failpoint;
+    options.repair = arguments.repair;
     // A run that ends when nothing is left visits each page once.
     options.revisit = RevisitPolicy::off();
     let sources = arguments.seeds.sources()?;

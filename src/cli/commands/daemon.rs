@@ -31,6 +31,10 @@ pub(crate) struct Arguments {
     /// Data directory of the crawl; an existing crawl is resumed
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
+    /// Go on although the store has lost commits: what it does not know is set aside, and what is
+    /// missing is fetched again as far as stored pages link to it
+    #[arg(long)]
+    repair: bool,
     #[command(flatten)]
     settings: SettingFlags,
     /// Print only errors and hints to standard error, no progress and no messages
@@ -43,7 +47,8 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let config = arguments.settings.load()?.config;
-    let options = config.options()?;
+    let mut options = config.options()?;
+    options.repair = arguments.repair;
     let sources = arguments.seeds.sources()?;
     crawl::check_seeds(&sources, &config)?;
     crawl::warn_of_ignored_robots(&config, screen);

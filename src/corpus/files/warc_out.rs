@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::warc_in::{SourceKind, SourceRecord};
 use crate::archive::{
-    self, Archive as _, Original, Record, RecordId, Relation, WarcArchive, WarcOptions,
+    self, Archive as _, Original, Record, RecordId, Relation, Start, WarcArchive, WarcOptions,
 };
 use crate::corpus::{CorpusVerdict, Error, Options};
 
@@ -382,7 +382,7 @@ fn begin(
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    let (archive, _) = WarcArchive::open(warc, None).map_err(Error::Archive)?;
+    let (archive, _) = WarcArchive::open(warc, Start::Empty).map_err(Error::Archive)?;
     Ok(archive)
 }
 

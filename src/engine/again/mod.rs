@@ -14,6 +14,7 @@ mod succession;
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired};
 pub use kept::body_place;
 pub(crate) use page_records::{validators, write_page_record};
+pub(crate) use queue::visit_sitemap_again;
 pub(crate) use requeue::find;
 pub use requeue::{retry, retry_classes};
 pub use restore::{RestoreFilter, Restored, restore};

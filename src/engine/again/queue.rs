@@ -3,7 +3,7 @@
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
 use crate::frontier::{Purpose, QueuedUrl};
-use crate::rows::Fate;
+use crate::rows::{Fate, PageRecord};
 use crate::url::{self, HostKey, UrlId};
 
 /// Rows read and queued in one commit.
@@ -16,6 +16,18 @@ pub(super) enum Asking {
     IfModified,
     /// Without: its body.
     Always,
+}
+
+/// Queues a sitemap to be requested again, unless that is planned anyway.
+pub(crate) fn visit_sitemap_again(
+    id: UrlId,
+    page: &PageRecord,
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    match page.revisit {
+        Some(_) => Ok(()),
+        None => queue_revisit(id, Asking::Always, set),
+    }
 }
 
 /// Queues a page to be visited again.

@@ -20,13 +20,8 @@ pub(super) fn compare<'a>(
     group: &mut Group<'_>,
 ) -> Result<Judged<'a>, Error> {
     let mut judged = Judged {
-        analysed,
-        verdict: Verdict::Ineligible(Ineligible::Status),
-        same_payload: None,
-        keep: None,
-        body: None,
         previous: previous(&analysed.fetched.task.queued, group)?,
-        must_be_whole: false,
+        ..not_judged(analysed)
     };
     let Outcome::Exchange(_) = &analysed.fetched.outcome else {
         return Ok(judged);
@@ -56,6 +51,19 @@ pub(super) fn compare<'a>(
         _ => None,
     };
     Ok(judged)
+}
+
+/// Returns a visit that was compared with nothing.
+pub(crate) fn not_judged(analysed: &Analysed) -> Judged<'_> {
+    Judged {
+        analysed,
+        verdict: Verdict::Ineligible(Ineligible::Status),
+        same_payload: None,
+        keep: None,
+        body: None,
+        previous: None,
+        must_be_whole: false,
+    }
 }
 
 /// Returns the record of a page that is revisited.

@@ -23,6 +23,7 @@ mod write_set;
 pub(crate) use bodies::Bodies;
 pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
 pub(crate) use committer::Committer;
+pub(crate) use compare::not_judged;
 pub(crate) use effects::{Places, TextPlace, VisitEffects};
 pub(crate) use group::Group;
 pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};

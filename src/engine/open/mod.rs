@@ -3,16 +3,19 @@
 //!
 //! [`DataDirectory`] says which process has the directory, `migrate` brings its rows up to date,
 //! `standby` makes store, runs and documents agree (with `rebuild` and `refingerprint`), and
-//! `promote` begins to write. Each of these may be killed and started again.
+//! `promote` begins to write. A store that lost commits is noticed (`lost`), and repaired if the
+//! user wants that (`repair`). Each of these may be killed and started again.
 
 mod directory;
 mod known;
+mod lost;
 mod memory;
 mod migrate;
 mod parts;
 mod promote;
 mod rebuild;
 mod refingerprint;
+mod repair;
 mod standby;
 mod store;
 
@@ -35,5 +38,13 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let rows = open_or_begin(directory, options, &mut failpoint)?;
     let shared = Shared::new(&*rows.0, &rows.1, options)?;
     let standby = Standby::open(path, rows, options, &mut failpoint)?;
-    promote(standby, path, options, failpoint, shared)
+    let whole = standby.whole;
+    if whole.is_behind() {
+        repair::begin(&*standby.store)?;
+    }
+    let mut committer = promote(standby, path, options, failpoint, shared)?;
+    if whole.is_behind() {
+        repair::follow_again(&mut committer, path, options)?;
+    }
+    Ok(committer)
 }

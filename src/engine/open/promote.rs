@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::lost::Whole;
 use super::memory::MemoryPlan;
 use super::standby::Standby;
-use crate::archive::{DuplicateBodies, StorePolicy, Tail, WarcArchive, WarcOptions};
+use crate::archive::{DuplicateBodies, Start, StorePolicy, WarcArchive, WarcOptions};
 use crate::engine::Options;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits};
@@ -65,11 +66,19 @@ pub(super) fn promote(
         disk,
         lookups,
         deltas,
+        whole,
     } = standby;
-    let archive = open_archive(WarcOptions::pages_of(path), disk.archive, options)?;
+    let start = |tail| match whole {
+        Whole::Presumed => Start::At(tail),
+        Whole::Repaired => Start::Behind(tail),
+    };
+    let archive = open_archive(WarcOptions::pages_of(path), start(disk.archive), options)?;
     let texts = WarcOptions::texts_of(path);
-    let texts = open_archive(texts, end_of_texts(&*store)?, options)?;
+    let texts = open_archive(texts, start(end_of_texts(&*store)?), options)?;
     let texts = Shelf::open(Box::new(texts), &*store)?;
+    if whole.is_behind() {
+        FetchLog::set_rest_aside(&path.join("log"), disk.log)?;
+    }
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, disk.log)?;
 
     let mut scope = Scope::new(options.scope);
@@ -122,16 +131,23 @@ pub(super) fn promote(
 }
 
 /// Opens an archive at its acknowledged end.
-fn open_archive(mut warc: WarcOptions, end: Tail, options: &Options) -> Result<WarcArchive, Error> {
+fn open_archive(
+    mut warc: WarcOptions,
+    start: Start,
+    options: &Options,
+) -> Result<WarcArchive, Error> {
     warc.max_segment_bytes = options.archive.max_segment_bytes;
     warc.compression = options.archive.compression;
     warc.info = warcinfo(options);
-    let (archive, recovery) = WarcArchive::open(warc, Some(end))?;
+    let (archive, recovery) = WarcArchive::open(warc, start)?;
     if recovery.bytes_cut > 0 {
         tracing::info!(
             bytes = recovery.bytes_cut,
             "records that were never acknowledged were cut off"
         );
+    }
+    for file in &recovery.set_aside {
+        tracing::warn!(file = %file.display(), "records that the store does not know are set aside");
     }
     Ok(archive)
 }

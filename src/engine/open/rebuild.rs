@@ -162,6 +162,22 @@ fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<Doc
     Ok(last)
 }
 
+/// Removes runs and documents, which know of commits that the store lost. They are rebuilt from it.
+pub(super) fn forget_lookups(path: &Path) -> Result<(), Error> {
+    let runs = path.join("runs");
+    match fs::remove_dir_all(&runs) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::Runs(runs::Error::Io {
+                action: "remove",
+                path: runs,
+                source,
+            }));
+        }
+        _ => {}
+    }
+    forget_documents(path)
+}
+
 /// Removes the documents, whose fingerprints are no longer valid.
 fn forget_documents(path: &Path) -> Result<(), Error> {
     let documents = path.join("documents");

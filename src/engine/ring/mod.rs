@@ -88,7 +88,18 @@ pub(crate) fn run(
     // The lock on the directory is held until everything is written.
     let (ring, _directory) = start(crawl, watch, limits, stop, (clock, cores))?;
     let (committer, ending) = ring.turn(runtime)?;
+    check_drained(ending, &committer)?;
     summary(&committer, ending, &before, clock)
+}
+
+/// What waits when nothing is left to fetch waits at parked hosts; any other URL was forgotten.
+fn check_drained(ending: Ending, committer: &Committer) -> Result<(), Error> {
+    let counters = &committer.state.counters;
+    match counters.queued.checked_sub(counters.parked) {
+        None | Some(0) => Ok(()),
+        Some(forgotten) if ending == Ending::Drained => Err(Error::Forgotten { forgotten }),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Starts the threads of a run and returns the scheduler, which sets everything in motion.
