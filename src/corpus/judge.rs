@@ -254,7 +254,8 @@ impl Corpus {
     /// the end of a chain of small changes. Unknown where nothing that both have can be compared.
     fn has_drifted(&mut self, signed: &Signed, of: u32) -> bool {
         let root = self.root(of);
-        if root == of {
+        // Distances alone are exact: there, clusters do not depend on which text came first.
+        if root == of || matches!(self.options.near, NearMethod::Hamming(_)) {
             return false;
         }
         let kept = self.kept.binary_search_by_key(&root, |it| it.document);
@@ -457,11 +458,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// With an exact measure, the order only decides which document comes first. Short texts
-        /// are left out: where a chain of them ends depends on the first of its cluster.
+        /// With an exact measure, the order only decides which document comes first.
         #[test]
         fn components_do_not_depend_on_the_order(
-            seeds in prop::collection::vec((any::<u64>(), 60..120_usize), 2..24),
+            seeds in prop::collection::vec((any::<u64>(), 30..90_usize), 2..24),
             shuffle: u64,
             distance in 0..=7_u8,
         ) {
