@@ -313,7 +313,7 @@ impl Corpus {
     /// the end of a chain of small changes. Unknown where nothing that both have can be compared.
     fn has_drifted(&mut self, signed: &Signed, of: u32) -> bool {
         let root = self.root(of);
-        // Clusters of fingerprints alone are the same whatever the order.
+        // Distances alone are exact: there, clusters do not depend on which text came first.
         if root == of || matches!(self.options.near, NearMethod::Hamming(_)) {
             return false;
         }

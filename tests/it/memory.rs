@@ -40,6 +40,8 @@ const SMALL: &str = "[state]\nmax_memory = \"64MiB\"\n[crawl]\nexpected_urls = 2
 /// A host whose `/` leads to [`HUBS`] pages, which link to `sets` different sets of URLs.
 fn site(sets: usize) -> Site {
     let home = anchors((0..HUBS).map(|hub| format!("/hub/{hub}")));
+    // What a page links to that says nothing itself goes last.
+    let home = format!("<h1>Where everything begins</h1>{home}");
     let long = "x".repeat(LENGTH);
     Site::new()
         .robots("")

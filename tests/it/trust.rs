@@ -27,6 +27,7 @@ const NOT_YET: &[&str] = &[
     "prefixes",
     "tags",
     "redirects",
+    "calendar",
     "calendar-path",
     "relative",
     "exports",

@@ -13,8 +13,8 @@ pub struct Suspicions {
     pub kinds: u32,
     /// The kinds that are closed, in ascending order.
     pub closed: Vec<KindId>,
-    /// The parameters that closed kinds are about, each set with one such kind, at most
-    /// [`MAX_SLOTS`].
+    /// The parameters that closed kinds are about, each set with one such kind; their number is
+    /// bounded.
     pub slots: Vec<(Slot, KindId)>,
     /// Sets of parameters that were found to change together.
     pub joint: Vec<Vec<String>>,
