@@ -30,6 +30,7 @@ pub use pack::{
 };
 pub use reader::{Limits, ReadRecord, SegmentReader, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
+pub use segment::unacknowledged;
 pub use store_policy::{DuplicateBodies, StorePolicy};
 pub use warc::{Recovery, Start, WarcArchive, WarcOptions};
 

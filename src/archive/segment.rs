@@ -116,6 +116,22 @@ impl Segment {
     }
 }
 
+/// Returns a path that is free for what of a file was not acknowledged, beside it: its name with
+/// `.unacknowledged`, and a number if there are several.
+pub fn unacknowledged(file: &Path) -> io::Result<PathBuf> {
+    let mut ending = ".unacknowledged".to_owned();
+    for nth in 1_u64.. {
+        let mut name = file.as_os_str().to_owned();
+        name.push(&ending);
+        let path = PathBuf::from(name);
+        if !path.try_exists()? {
+            return Ok(path);
+        }
+        ending = format!(".unacknowledged-{nth}");
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
 /// Creates the directory so that it survives a power cut.
 pub(super) fn create_directory(directory: &Path) -> Result<()> {
     if directory.is_dir() {

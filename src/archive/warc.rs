@@ -17,7 +17,7 @@ use super::encode::Encoders;
 use super::id::{Digest, RecordId};
 use super::reader::{self, Limits, SegmentReader};
 use super::record::Record;
-use super::segment::{Segment, create_directory, sync_directory};
+use super::segment::{Segment, create_directory, sync_directory, unacknowledged};
 use super::{Archive, Error, Location, Result, Tail};
 
 /// Upper estimate of what header and gzip framing add to a block, in bytes; used to decide whether
@@ -275,18 +275,8 @@ impl WarcArchive {
 
     /// Returns a path that is free for what of a segment was not acknowledged.
     fn unacknowledged(&self, number: u32) -> Result<PathBuf> {
-        let name = |nth: u32| match nth {
-            0 => format!("{}.unacknowledged", self.options.segment_name(number)),
-            _ => format!("{}.unacknowledged-{nth}", self.options.segment_name(number)),
-        };
-        for nth in 0..=u32::MAX {
-            let path = self.options.directory.join(name(nth));
-            if !path.try_exists().map_err(Error::io("examine", &path))? {
-                return Ok(path);
-            }
-        }
-        // Four thousand million such files exist in no directory.
-        Ok(self.options.directory.join(name(u32::MAX)))
+        let path = self.options.segment_path(number);
+        unacknowledged(&path).map_err(Error::io("examine", &path))
     }
 
     /// Returns number and length of every segment, in order.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::acknowledged::{Acknowledged, AcknowledgedFile};
 use super::page_line::PageLine;
+use crate::archive::unacknowledged;
 use crate::rows::{LogTail, VisitVerdict};
 
 /// One line: one visit.
@@ -129,10 +130,10 @@ impl FetchLog {
             return Ok(());
         };
         for file in later {
-            let aside = free_path(file).map_err(fail)?;
+            let aside = unacknowledged(file).map_err(fail)?;
             fs::rename(file, aside).map_err(fail)?;
         }
-        let aside = free_path(first).map_err(fail)?;
+        let aside = unacknowledged(first).map_err(fail)?;
         fs::copy(first, aside).map_err(fail)?;
         fs::rename(first, &current).map_err(fail)
     }
@@ -219,23 +220,6 @@ pub fn full_path(directory: &Path, before: u32) -> PathBuf {
 /// Returns the path of the file that is being written.
 pub fn current_path(directory: &Path) -> PathBuf {
     directory.join(CURRENT)
-}
-
-/// Returns a path for what is set aside of a file.
-fn free_path(file: &Path) -> io::Result<PathBuf> {
-    let mut nth = 0_u32;
-    loop {
-        let mut name = file.as_os_str().to_owned();
-        name.push(match nth {
-            0 => ".unacknowledged".to_owned(),
-            _ => format!(".unacknowledged-{nth}"),
-        });
-        let path = PathBuf::from(name);
-        if !path.try_exists()? {
-            return Ok(path);
-        }
-        nth += 1;
-    }
 }
 
 /// Cuts a file behind its last whole line, and returns its length then.

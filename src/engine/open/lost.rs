@@ -11,50 +11,49 @@ use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::journal::{Acknowledged, LogError};
 use crate::rows::{CrawlState, DiskState};
-use crate::store::{Store, Table, keys};
+use crate::store::{Batch, Durability, Store, Table, keys};
 
-/// What is known of commits that the store lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whole {
-    /// Nothing shows that any is missing.
-    Presumed,
-    /// Some are missing, and a repair was asked for or has begun.
-    Repaired,
+/// Returns whether the store is to be repaired: an earlier run began that, or it is asked for. From
+/// then on every start goes on with the repair until it is complete.
+///
+/// # Errors
+///
+/// [`Error::StoreBehind`] if the store lost commits, and nobody asked for a repair.
+pub(super) fn is_repairing(
+    path: &Path,
+    store: &dyn Store,
+    states: (&CrawlState, &DiskState),
+    is_asked: bool,
+) -> Result<bool, Error> {
+    if store.get(Table::Meta, keys::meta::REPAIR)?.is_some() {
+        tracing::warn!("repairing the store: an earlier run began it");
+        return Ok(true);
+    }
+    let evidence = evidence(path, store, states)?;
+    if !is_asked {
+        return refuse(path, evidence).map(|()| false);
+    }
+    let reason = evidence.unwrap_or_else(|| "it was asked for".to_owned());
+    tracing::warn!("repairing the store: {reason}");
+    let mut batch = Batch::new();
+    batch.put(Table::Meta, keys::meta::REPAIR, Vec::new());
+    store.commit(batch, Durability::Disk)?;
+    Ok(true)
 }
 
-impl Whole {
-    /// Whether the store lost commits.
-    pub(super) fn is_behind(self) -> bool {
-        self == Self::Repaired
-    }
-
-    /// Takes in what shows that commits are missing, if something does.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::StoreBehind`] unless `repairs`.
-    pub(super) fn and(
-        self,
-        evidence: Option<String>,
-        path: &Path,
-        repairs: bool,
-    ) -> Result<Self, Error> {
-        let Some(evidence) = evidence else {
-            return Ok(self);
-        };
-        if !repairs && self == Self::Presumed {
-            return Err(Error::StoreBehind {
-                path: path.to_owned(),
-                evidence,
-            });
-        }
-        tracing::warn!("the store is repaired: {evidence}");
-        Ok(Self::Repaired)
+/// Refuses a store if something shows that it lost commits.
+fn refuse(path: &Path, evidence: Option<String>) -> Result<(), Error> {
+    match evidence {
+        Some(evidence) => Err(Error::StoreBehind {
+            path: path.to_owned(),
+            evidence,
+        }),
+        None => Ok(()),
     }
 }
 
 /// Returns what beside the store shows that it lost commits.
-pub(super) fn evidence(
+fn evidence(
     path: &Path,
     store: &dyn Store,
     (state, disk): (&CrawlState, &DiskState),
@@ -88,27 +87,22 @@ pub(super) fn evidence(
     Ok(None)
 }
 
-/// Returns what runs show: they never cover commits that the store does not have.
-pub(super) fn evidence_of_runs(sequence: u64, state: &CrawlState) -> Option<String> {
-    (sequence > state.sequence).then(|| {
-        format!(
-            "the files in runs/ cover {sequence} commits, and the store has {}",
-            state.sequence
-        )
-    })
-}
-
-/// Returns what documents show.
-pub(super) fn evidence_of_documents(through: DocumentId, state: &CrawlState) -> Option<String> {
-    (through > state.last_document).then(|| {
-        format!(
-            "{through} documents were written, and the store knows {}",
-            state.last_document
-        )
-    })
-}
-
-/// Returns whether an earlier run began a repair that is not complete.
-pub(super) fn is_under_repair(store: &dyn Store) -> Result<bool, Error> {
-    Ok(store.get(Table::Meta, keys::meta::REPAIR)?.is_some())
+/// Checks that runs and documents, as they were opened, cover no commits that the store does not
+/// have.
+///
+/// # Errors
+///
+/// [`Error::StoreBehind`] if they do.
+pub(super) fn check_lookups(
+    path: &Path,
+    state: &CrawlState,
+    (covered, documents): (u64, DocumentId),
+) -> Result<(), Error> {
+    let known = state.sequence;
+    let runs = (covered > known)
+        .then(|| format!("the files in runs/ cover {covered} commits, and the store has {known}"));
+    let known = state.last_document;
+    let documents = (documents > known)
+        .then(|| format!("{documents} documents were written, and the store knows {known}"));
+    refuse(path, runs.or(documents))
 }

@@ -39,12 +39,9 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let rows = open_or_begin(directory, options, &mut failpoint)?;
     let shared = Shared::new(&*rows.0, &rows.1, options)?;
     let standby = Standby::open(path, rows, options, &mut failpoint)?;
-    let whole = standby.whole;
-    if whole.is_behind() {
-        repair::begin(&*standby.store)?;
-    }
+    let is_repairing = standby.is_repairing;
     let mut committer = promote(standby, path, options, failpoint, shared)?;
-    if whole.is_behind() {
+    if is_repairing {
         repair::follow_again(&mut committer, path, options)?;
     }
     committer.take_up_deferred(Clock::start().now())?;

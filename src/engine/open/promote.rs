@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 
 use tokio::sync::watch;
 
-use super::lost::Whole;
 use super::memory::MemoryPlan;
 use super::standby::Standby;
 use crate::archive::{DuplicateBodies, Start, StorePolicy, WarcArchive, WarcOptions};
@@ -69,17 +68,17 @@ pub(super) fn promote(
         disk,
         lookups,
         deltas,
-        whole,
+        is_repairing,
     } = standby;
-    let start = |tail| match whole {
-        Whole::Presumed => Start::At(tail),
-        Whole::Repaired => Start::Behind(tail),
+    let start = |tail| match is_repairing {
+        false => Start::At(tail),
+        true => Start::Behind(tail),
     };
     let archive = open_archive(WarcOptions::pages_of(path), start(disk.archive), options)?;
     let texts = WarcOptions::texts_of(path);
     let texts = open_archive(texts, start(end_of_texts(&*store)?), options)?;
     let texts = Shelf::open(Box::new(texts), &*store)?;
-    if whole.is_behind() {
+    if is_repairing {
         FetchLog::set_rest_aside(&path.join("log"), disk.log)?;
     }
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, disk.log)?;

@@ -32,13 +32,6 @@ const CHUNK: usize = 256;
 /// Number of pages between progress messages.
 const OFTEN: u64 = 10_000;
 
-/// Records that a repair has begun. From then on it goes on with every start until it is complete.
-pub(super) fn begin(store: &dyn Store) -> Result<(), Error> {
-    let mut batch = Batch::new();
-    batch.put(Table::Meta, keys::meta::REPAIR, Vec::new());
-    Ok(store.commit(batch, Durability::Disk)?)
-}
-
 /// Counts anew what waits at each host: rows of its queue may be lost, and a host that waits for
 /// them would never end.
 fn count_again(committer: &mut Committer, now: Moment) -> Result<(), Error> {
@@ -98,17 +91,18 @@ pub(super) fn follow_again(
         });
         let read = read.map_err(|_| Error::Internal("reading the archive failed".to_owned()))?;
         let mut set = committer.collect(now, |judge, group| {
-            for (key, row) in &rows {
-                let page: PageRecord = decode(Table::Pages, row)?;
-                if let (Fate::Sitemap { .. }, Ok(id)) = (&page.fate, key.as_slice().try_into()) {
-                    visit_sitemap_again(UrlId::from_bytes(id), page, &mut group.set)?;
-                }
-            }
             for part in read {
-                for analysed in part? {
-                    if let Outcome::Exchange(exchange) = &analysed.fetched.outcome {
-                        let judged = not_judged(&analysed);
-                        judge.gate.follow(&judged, exchange, Some(true), group)?;
+                for source in part? {
+                    match source {
+                        Source::Sitemap(id, page) => {
+                            visit_sitemap_again(id, *page, &mut group.set)?;
+                        }
+                        Source::Page(analysed) => {
+                            if let Outcome::Exchange(exchange) = &analysed.fetched.outcome {
+                                let judged = not_judged(&analysed);
+                                judge.gate.follow(&judged, exchange, Some(true), group)?;
+                            }
+                        }
                     }
                 }
             }
@@ -135,20 +129,34 @@ pub(super) fn follow_again(
     Ok(())
 }
 
-/// Reads pages as they were stored.
+/// What names further URLs.
+enum Source {
+    /// A page, read as it was stored.
+    Page(Box<Analysed>),
+    Sitemap(UrlId, Box<PageRecord>),
+}
+
+/// Reads pages as they were stored, and finds the sitemaps among them.
 fn read_again(
     rows: &[(Vec<u8>, Vec<u8>)],
     (store, bodies): (&dyn Store, &Bodies),
     analysts: &Analysts,
     now: Moment,
-) -> Result<Vec<Analysed>, Error> {
+) -> Result<Vec<Source>, Error> {
     let mut read = Vec::new();
     for (key, row) in rows {
         let page: PageRecord = decode(Table::Pages, row)?;
-        let (Ok(id), Fate::Answered { .. }) = (key.as_slice().try_into(), &page.fate) else {
+        let Ok(id) = key.as_slice().try_into().map(UrlId::from_bytes) else {
             continue;
         };
-        let id = UrlId::from_bytes(id);
+        match page.fate {
+            Fate::Answered { .. } => {}
+            Fate::Sitemap { .. } => {
+                read.push(Source::Sitemap(id, Box::new(page)));
+                continue;
+            }
+            _ => continue,
+        }
         let Some(place) = body_place(store, id, &page)? else {
             continue;
         };
@@ -164,7 +172,8 @@ fn read_again(
         let (Some(exchange), Ok(url)) = (exchange, url::parse(&page.url)) else {
             continue;
         };
-        read.push(analysts.analyse(visit(exchange, (id, page, url), now)));
+        let analysed = analysts.analyse(visit(exchange, (id, page, url), now));
+        read.push(Source::Page(Box::new(analysed)));
     }
     Ok(read)
 }

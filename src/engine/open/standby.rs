@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use super::lost::{self, Whole};
+use super::lost;
 use super::memory::MemoryPlan;
 use super::rebuild::{forget_lookups, open_documents, open_runs, repair_runs};
 use super::refingerprint::{self, Refingerprint};
@@ -36,8 +36,8 @@ pub(crate) struct Standby {
     pub(super) lookups: Lookups,
     /// Deltas that no checkpoint covers.
     pub(super) deltas: Deltas,
-    /// Whether the store has all commits.
-    pub(super) whole: Whole,
+    /// Whether the store lost commits, and is repaired.
+    pub(super) is_repairing: bool,
 }
 
 impl Standby {
@@ -48,16 +48,10 @@ impl Standby {
         options: &Options,
         failpoint: &mut Option<Failpoint>,
     ) -> Result<Self, Error> {
-        let is_begun = lost::is_under_repair(&*store)?;
-        let repairs = options.repair || is_begun;
-        let begun = match (is_begun, options.repair) {
-            (true, _) => Some("an earlier run began to repair it"),
-            (false, true) => Some("a repair was asked for"),
-            (false, false) => None,
-        };
-        let begun = begun.map(str::to_owned);
-        let seen = lost::evidence(path, &*store, (&state, &disk))?;
-        let whole = Whole::Presumed.and(begun.or(seen), path, repairs)?;
+        let is_repairing = lost::is_repairing(path, &*store, (&state, &disk), options.repair)?;
+        if is_repairing {
+            forget_lookups(path)?;
+        }
         let remaking = refingerprint::is_due(&*store, options)?;
         let secret = read_secret(&*store)?;
         let crawl = crawl_number(&secret);
@@ -69,35 +63,15 @@ impl Standby {
         let retired = read_retired(&*store)?;
         // Both are read completely when they are opened, which takes seconds if there are ten
         // million.
-        let mut open_both = || {
-            let (documents, opened) = thread::scope(|scope| {
-                let opened = scope.spawn(|| open_runs(path));
-                let states = (&state, &mut disk);
-                let documents = open_documents(&*store, path, options, states, &retired, remaking);
-                (documents, opened.join())
-            });
-            let opened = opened.unwrap_or_else(|panic| resume_unwind(panic))?;
-            Ok::<_, Error>((documents?, opened))
-        };
-        let (whole, (documents, opened)) = match whole {
-            Whole::Repaired => {
-                forget_lookups(path)?;
-                (whole, open_both()?)
-            }
-            Whole::Presumed => {
-                let both = open_both()?;
-                let runs = lost::evidence_of_runs(both.1.0.sequence(), &state);
-                let documents = lost::evidence_of_documents(both.0.through(), &state);
-                let whole = whole.and(runs.or(documents), path, repairs)?;
-                if whole.is_behind() {
-                    drop(both);
-                    forget_lookups(path)?;
-                    (whole, open_both()?)
-                } else {
-                    (whole, both)
-                }
-            }
-        };
+        let (documents, opened) = thread::scope(|scope| {
+            let opened = scope.spawn(|| open_runs(path));
+            let states = (&state, &mut disk);
+            let documents = open_documents(&*store, path, options, states, &retired, remaking);
+            (documents, opened.join())
+        });
+        let documents = documents?;
+        let opened = opened.unwrap_or_else(|panic| resume_unwind(panic))?;
+        lost::check_lookups(path, &state, (opened.0.sequence(), documents.through()))?;
         let features = &options.features;
         let states = (&state, &disk);
         let catalog = repair_runs(&*store, opened, features, states, retired, remaking)?;
@@ -114,7 +88,7 @@ impl Standby {
             state,
             disk,
             deltas: Deltas::default(),
-            whole,
+            is_repairing,
         };
         standby.replay(remaking)?;
         if remaking {

@@ -95,11 +95,11 @@ pub(crate) fn run(
 /// What waits when nothing is left to fetch waits at parked hosts; any other URL was forgotten.
 fn check_drained(ending: Ending, committer: &Committer) -> Result<(), Error> {
     let counters = &committer.state.counters;
-    match counters.queued.checked_sub(counters.parked) {
-        None | Some(0) => Ok(()),
-        Some(forgotten) if ending == Ending::Drained => Err(Error::Forgotten { forgotten }),
-        Some(_) => Ok(()),
+    let forgotten = counters.queued.saturating_sub(counters.parked);
+    if ending == Ending::Drained && forgotten > 0 {
+        return Err(Error::Forgotten { forgotten });
     }
+    Ok(())
 }
 
 /// Starts the threads of a run and returns the scheduler, which sets everything in motion.
