@@ -125,7 +125,7 @@ impl Waiting {
             for page in texts {
                 let (_, lines) = self.row(page.row)?;
                 let sighting = Sighting {
-                    headline: headline(&lines, Seen::new(&template, Some(&change))),
+                    headline: sites::headline(&lines, Seen::new(&template, Some(&change))),
                     layout: lines.layout,
                     units: &units(&lines),
                 };
@@ -211,24 +211,13 @@ impl OwnPart<'_> {
     }
 }
 
-/// The headline by which a page is told from others of its site: the title, if the first `<h1>` is
-/// template.
-fn headline(lines: &Lines, seen: Seen<'_>) -> Option<u32> {
-    let is_own = |hash: &u32| {
-        seen.standing(*hash, lines.layout, false, false) < crate::learn::Standing::Template
-    };
-    let (headline, title) = (lines.headline, lines.title);
-    let own = headline.filter(is_own).or(title.filter(is_own));
-    own.or(headline)
-}
-
 /// The lines of a page as a template counts them.
 fn units(lines: &Lines) -> Vec<Unit> {
     let masked = lines.lines.iter().map(|line| Unit {
         line: line.masked,
         is_said: matches!(
             line.kind,
-            Kind::Headline | Kind::Main | Kind::Image | Kind::Data
+            Kind::Title | Kind::Headline | Kind::Main | Kind::Image | Kind::Data
         ),
     });
     // Another page may have the line as it is.

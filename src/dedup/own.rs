@@ -15,7 +15,7 @@ mod lines;
 
 use align::{Gap, Pairing, pair};
 
-pub use lines::{Kind, Line, Lines, MAX_LINES};
+pub use lines::{Kind, Line, Lines, MAX_LINES, Names};
 
 /// Number of words from which a line that took the place of another is an edit of a text, and not
 /// another value: a price, a colour, a name.
@@ -86,7 +86,7 @@ pub struct OwnLines {
     pub is_settled: bool,
     /// Hash of the headline, digits kept: of the title, if the first `<h1>` is template.
     pub headline: Option<u32>,
-    /// Hash of the title, digits kept; `None` if it is template.
+    /// Hash of what of the title is no template, digits kept.
     pub title: Option<u32>,
     /// The lines, in document order.
     pub lines: Vec<OwnLine>,
@@ -112,16 +112,16 @@ impl OwnLines {
         let (ignored, all): (Vec<_>, Vec<_>) = all.partition(|it| it.standing == Standing::Ignored);
         let frame = ignored.iter().filter(|it| it.line.kind.is_frame());
         let frame: u32 = frame.map(|it| u32::from(it.line.words)).sum();
-        let is_own = |hash: &u32| {
-            let known = all.iter().find(|it| it.line.hash == *hash);
-            known.is_none_or(|it| it.standing != Standing::Template)
-        };
-        let title = lines.title.filter(is_own);
+        let names = lines.names(|hash| {
+            let is_other = |it: &OwnLine| it.line.hash != hash;
+            let is_own = |it: &OwnLine| it.standing != Standing::Template;
+            ignored.iter().all(is_other) && all.iter().all(|it| is_other(it) || is_own(it))
+        });
         Self {
             site,
             is_settled,
-            headline: lines.headline.filter(is_own).or(title).or(lines.headline),
-            title,
+            headline: names.headline,
+            title: names.title,
             lines: all,
             frame: lines.frame.saturating_add(frame),
             rest: (lines.rest, lines.rest_words),
@@ -140,11 +140,6 @@ impl OwnLines {
         let own = self.lines.iter();
         own.filter(|it| it.standing != Standing::Template)
             .map(|it| &it.line)
-    }
-
-    /// Whether a line is the title.
-    fn is_title(&self, line: &Line) -> bool {
-        line.kind == Kind::Headline && Some(line.hash) == self.title
     }
 
     /// Returns the number of words of the page's own text. Images, data and forms do not count.
@@ -239,10 +234,10 @@ fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
         let is_inner = gap.is_inner;
         let mut sides = [a, b].into_iter().zip(&gap.left);
         let is_more = sides.any(|(page, left)| left.iter().any(|it| is_left_out(page, it)));
-        for (page, left) in [a, b].into_iter().zip(&mut gap.left) {
+        for left in &mut gap.left {
             left.retain(|it| {
                 let is_template = it.standing == Standing::Template;
-                let is_around = it.line.kind.is_around() && !is_more || page.is_title(&it.line);
+                let is_around = it.line.kind.is_around() && !is_more || it.line.kind == Kind::Title;
                 // What surrounds a text, if each page has a frame of its own, or one that other
                 // pages have too: a navigation. Extraction may take a price for a part of it.
                 let is_frame = !is_inner
@@ -366,7 +361,7 @@ impl OwnLine {
         match self.line.kind {
             Kind::Frame | Kind::Menu => 0,
             Kind::Image | Kind::Data | Kind::Form => words.max(OBJECT),
-            Kind::Headline | Kind::Main | Kind::Link => words,
+            Kind::Title | Kind::Headline | Kind::Main | Kind::Link => words,
         }
     }
 }

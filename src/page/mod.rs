@@ -35,7 +35,7 @@ pub use content::study;
 pub use facts::links::{Link, LinkKind};
 pub use facts::metadata::Metadata;
 pub use facts::wishes::{Rel, Rels, Wish, Wishes};
-pub use options::{Note, PageOptions};
+pub use options::{LineMask, Note, PageOptions};
 pub use parts::{Line, MAX_LINES, Parts, Role};
 pub use refusal::Refusal;
 
@@ -130,7 +130,13 @@ impl Page {
         let sight = text::sight(&outline);
         let full_text = text::full(&outline, sight, options.max_text_bytes, &mut notes);
         let all_blocks = chosen_blocks(&outline);
-        let (parts, has_data) = parts::of_page(&outline, &all_blocks, sight, url, base.url());
+        let (parts, has_data) = parts::of_page(
+            &outline,
+            &all_blocks,
+            sight,
+            (url, base.url()),
+            &options.line_mask,
+        );
         let blocks: Vec<_> = all_blocks.into_iter().filter(|it| it.is_main).collect();
         let main_text = main_text(&outline, &blocks, full_text.len(), options.max_text_bytes);
         let language = metadata::language(&outline);
@@ -185,7 +191,7 @@ impl Page {
             detected_language: language::detect(&full_text),
             kept_permille: kept_permille(&full_text, &full_text),
             main_text: full_text.clone(),
-            parts: parts::of_text(&full_text, url),
+            parts: parts::of_text(&full_text, url, &options.line_mask),
             full_text,
             notes,
             ..Self::default()

@@ -1,5 +1,8 @@
 //! Bounds on what one page may cost, and the notes of what they cut.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 /// Bounds on what one page may cost. They are counts, never times, so that the same page always
@@ -30,7 +33,45 @@ pub struct PageOptions {
     pub max_text_bytes: usize,
     /// Maximum length of the title in bytes; it is cut at a character boundary.
     pub max_title_bytes: usize,
+    /// Makes equal what lines of two pages may differ in; no setting of its own.
+    #[serde(skip)]
+    pub line_mask: LineMask,
 }
+
+/// What is done to a line before it is compared with others. By default nothing.
+#[derive(Clone, Default)]
+pub struct LineMask(Option<Arc<Mask>>);
+
+type Mask = dyn Fn(&str) -> String + Send + Sync;
+
+impl LineMask {
+    /// A mask that replaces each line by what `mask` makes of it.
+    pub fn new(mask: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(mask)))
+    }
+
+    /// Returns the masked line, if there is a mask.
+    pub(super) fn apply(&self, line: &str) -> Option<String> {
+        self.0.as_ref().map(|mask| mask(line))
+    }
+}
+
+impl fmt::Debug for LineMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LineMask").field(&self.0.is_some()).finish()
+    }
+}
+
+impl PartialEq for LineMask {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+}
+
+impl Eq for LineMask {}
 
 impl Default for PageOptions {
     fn default() -> Self {
@@ -43,6 +84,7 @@ impl Default for PageOptions {
             max_url_bytes: 4096,
             max_text_bytes: 4 * 1024 * 1024,
             max_title_bytes: 1024,
+            line_mask: LineMask::default(),
         }
     }
 }

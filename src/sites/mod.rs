@@ -8,4 +8,4 @@ mod company;
 
 pub(crate) use company::{company, compare_own};
 pub(crate) use name::SiteName;
-pub(crate) use own_lines::{class, is_volatile, lines, own_lines, slots, standings};
+pub(crate) use own_lines::{class, headline, is_volatile, lines, own_lines, slots, standings};

@@ -13,7 +13,6 @@ pub(crate) fn lines(parts: &Parts) -> Lines {
     let short = |hash: u64| hash as u32;
     let mut lines = Lines {
         headline: parts.headline.map(short),
-        title: parts.title.map(short),
         layout: parts.layout,
         is_cut: parts.is_cut,
         ..Lines::default()
@@ -33,6 +32,7 @@ pub(crate) fn lines(parts: &Parts) -> Lines {
 
 fn kind(line: &page::Line) -> Kind {
     match line.role {
+        Role::Title => Kind::Title,
         Role::Headline => Kind::Headline,
         Role::Main => Kind::Main,
         Role::Frame if line.is_link => Kind::Menu,
@@ -56,6 +56,12 @@ pub(crate) fn own_lines(
     OwnLines::new(lines, site, standings(lines, seen, is_counted))
 }
 
+/// Returns by what a page is told from others of its site, before the template has counted it.
+pub(crate) fn headline(lines: &Lines, seen: Seen<'_>) -> Option<u32> {
+    let is_own = |hash| seen.standing(hash, lines.layout, false, false) < learn::Standing::Template;
+    lines.names(is_own).headline
+}
+
 /// Returns what each of a page's lines is on its site, in their order.
 pub(crate) fn standings<'a>(
     lines: &'a Lines,
@@ -63,7 +69,8 @@ pub(crate) fn standings<'a>(
     is_counted: bool,
 ) -> impl Iterator<Item = Standing> + 'a {
     lines.lines.iter().enumerate().map(move |(at, line)| {
-        let is_frame = line.kind.is_frame();
+        // The name of the site is frame of the title.
+        let is_frame = line.kind.is_frame() || line.kind == Kind::Title;
         match seen.standing(line.masked, lines.layout, is_counted, is_frame) {
             learn::Standing::Frame => Standing::Ignored,
             learn::Standing::Template => Standing::Template,

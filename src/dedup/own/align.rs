@@ -111,11 +111,8 @@ fn gaps<'a>(
         });
         let is_text = end.is_some_and(|(at, other)| {
             let kinds = [a.lines[at].line.kind, b.lines[other].line.kind];
-            // The title is first.
-            at.min(other) > 0
-                && kinds
-                    .iter()
-                    .all(|it| matches!(it, Kind::Main | Kind::Headline))
+            let mut kinds = kinds.iter();
+            kinds.all(|it| matches!(it, Kind::Main | Kind::Headline))
         });
         if is_text {
             first_text = first_text.or(Some(gaps.len()));

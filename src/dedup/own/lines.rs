@@ -13,7 +13,7 @@ const NUMBERS: u8 = 0x40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
-    /// The headline or the title.
+    /// The headline.
     Headline,
     /// What the page says.
     Main,
@@ -29,10 +29,12 @@ pub enum Kind {
     Link,
     /// The same outside of what the page says.
     Menu,
+    /// A part of the title.
+    Title,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Headline,
         Self::Main,
         Self::Frame,
@@ -41,6 +43,7 @@ impl Kind {
         Self::Form,
         Self::Link,
         Self::Menu,
+        Self::Title,
     ];
 
     /// Whether it is outside of what a page says.
@@ -60,7 +63,7 @@ impl Kind {
 
     /// Whether it is part of what a page says in words.
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Headline | Self::Main | Self::Link)
+        matches!(self, Self::Title | Self::Headline | Self::Main | Self::Link)
     }
 }
 
@@ -93,8 +96,6 @@ pub struct Lines {
     pub lines: Vec<Line>,
     /// Hash of the headline.
     pub headline: Option<u32>,
-    /// Hash of the title.
-    pub title: Option<u32>,
     /// The layout of the page.
     pub layout: u32,
     /// Sum of the hashes of further lines, and of their words.
@@ -107,11 +108,19 @@ pub struct Lines {
     pub is_cut: bool,
 }
 
+/// What a page is called, as hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Names {
+    /// By what it is told from others of its site.
+    pub headline: Option<u32>,
+    /// What of its title is its own.
+    pub title: Option<u32>,
+}
+
 /// What a row has besides the lines.
 #[derive(Serialize, Deserialize)]
 struct Head {
     headline: Option<u32>,
-    title: Option<u32>,
     layout: u32,
     rest: u64,
     rest_words: u32,
@@ -120,6 +129,26 @@ struct Head {
 }
 
 impl Lines {
+    /// Returns by what the page is told from others of its site: its headline if that is its own,
+    /// else what of its title is, else the headline or the whole title; and its own title. `is_own`
+    /// says whether a line with this hash is no template.
+    pub fn names(&self, is_own: impl Fn(u32) -> bool) -> Names {
+        let title = self.title(&is_own);
+        let headline = self.headline.filter(|hash| is_own(*hash)).or(title);
+        let any = || self.headline.or_else(|| self.title(|_| true));
+        Names {
+            headline: headline.or_else(any),
+            title,
+        }
+    }
+
+    /// Returns a hash of the parts of the title that `is_meant` holds for; `None` if there is none.
+    fn title(&self, is_meant: impl Fn(u32) -> bool) -> Option<u32> {
+        let parts = self.lines.iter().filter(|it| it.kind == Kind::Title);
+        let parts = parts.map(|it| it.hash).filter(|hash| is_meant(*hash));
+        parts.reduce(|all, part| all.rotate_left(7) ^ part)
+    }
+
     /// Adds a line. `full` is its whole hash.
     pub fn push(&mut self, line: Line, full: u64) {
         if self.lines.len() < MAX_LINES {
@@ -134,7 +163,6 @@ impl Lines {
     pub fn encode(&self) -> Vec<u8> {
         let head = Head {
             headline: self.headline,
-            title: self.title,
             layout: self.layout,
             rest: self.rest,
             rest_words: self.rest_words,
@@ -185,7 +213,6 @@ impl Lines {
         rest.is_empty().then_some(Self {
             lines,
             headline: head.headline,
-            title: head.title,
             layout: head.layout,
             rest: head.rest,
             rest_words: head.rest_words,

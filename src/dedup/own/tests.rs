@@ -6,7 +6,8 @@ use super::*;
 
 /// A page of a site whose template is known. Lines are written as text: `|` before what is
 /// template, `~` before what other pages have too, `#` before what is outside of the main text,
-/// `@` before an image, `{` before data, `>` before a link; `=` between a text and what is left of
+/// `@` before an image, `{` before data, `>` before a link, `^` before a part of the title; `=`
+/// between a text and what is left of
 /// it without what repeats the URL.
 fn page(site: u64, headline: &str, lines: &[&str]) -> OwnLines {
     let hash = |text: &str| xxhash_rust::xxh3::xxh3_64(text.as_bytes());
@@ -26,6 +27,7 @@ fn page(site: u64, headline: &str, lines: &[&str]) -> OwnLines {
             ("@", rest) => (Kind::Image, rest),
             ("{", rest) => (Kind::Data, rest),
             (">", rest) => (Kind::Link, rest),
+            ("^", rest) => (Kind::Title, rest),
             _ => (Kind::Main, line),
         };
         let (text, masked) = line.split_once('=').unwrap_or((line, line));
@@ -116,13 +118,7 @@ fn another_headline_is_another_page_of_the_same_site() {
     assert_eq!(compare(&of(1, ""), &of(1, "vabdl_s16")), Equal);
     // Mirrors of much text add their name to the title.
     let text = paragraph(1, 320, "");
-    let of = |site, headline| {
-        let page = page(site, headline, &[&text, &text]);
-        OwnLines {
-            title: page.headline,
-            ..page
-        }
-    };
+    let of = |site, title: &str| page(site, "", &[&format!("^{title}"), &text, &text]);
     assert_eq!(compare(&of(1, "A - one"), &of(2, "A - two")), Equal);
     assert_eq!(
         compare_strictly(&of(1, "A - one"), &of(2, "A - two")),
@@ -232,21 +228,26 @@ fn what_repeats_the_url_differs_between_copies_only() {
 #[test]
 fn a_headline_that_is_template_gives_way_to_the_title() {
     let of = |title: &str| {
-        let page = page(1, "", &["|shop", title, "all about it"]);
-        let lines = Lines {
-            lines: page.lines.iter().map(|it| it.line).collect(),
-            headline: page.lines.first().map(|it| it.line.hash),
-            title: page.lines.get(1).map(|it| it.line.hash),
-            ..Lines::default()
-        };
-        let standings = page.lines.iter().map(|it| it.standing);
-        OwnLines::new(&lines, (1, true), standings)
+        let title = format!("^{title}");
+        page(1, "shop", &["|shop", &title, "|^the shop", "all about it"])
     };
     let (red, blue) = (of("red shirt"), of("blue shirt"));
     assert_eq!((red.headline, red.title), (red.title, red.title));
     assert_ne!(red.headline, blue.headline);
     assert_eq!(compare(&red, &blue), Differ);
     assert_eq!(compare(&red, &of("red shirt")), Equal);
+}
+
+#[test]
+fn the_name_of_the_site_in_the_title_keeps_no_pages_apart() {
+    let text = paragraph(1, 60, "");
+    let of = |site, name: &str, shop: &str| page(site, "", &[&format!("^{name}"), shop, &text]);
+    let one = of(1, "a kettle", "|^the shop");
+    assert_eq!(compare(&one, &of(2, "a kettle", "|^le magasin")), Equal);
+    assert_eq!(compare(&one, &of(2, "a pot", "|^le magasin")), Differ);
+    // A part of the title that only some pages have in common is a value.
+    let small = of(1, "a kettle", "|^small");
+    assert!(is_apart(compare(&small, &of(1, "a kettle", "|^large"))));
 }
 
 #[test]
@@ -304,6 +305,7 @@ fn any_lines(most: usize) -> impl Strategy<Value = Lines> {
             Kind::Data,
             Kind::Form,
             Kind::Link,
+            Kind::Title,
         ];
         // The same text is the same line wherever it stands.
         let kind = kinds[text as usize % kinds.len()];
@@ -325,7 +327,6 @@ fn any_lines(most: usize) -> impl Strategy<Value = Lines> {
         .prop_map(|(lines, headline, is_cut)| {
             let mut all = Lines {
                 headline,
-                title: headline,
                 layout: 7,
                 is_cut,
                 ..Lines::default()

@@ -38,7 +38,7 @@ impl Masks {
     }
 
     /// The text in lower case, with the masked parts replaced.
-    pub(super) fn apply(self, text: &str) -> String {
+    pub(crate) fn apply(self, text: &str) -> String {
         let lower = text.to_lowercase();
         let tokens = tokens(&lower);
         let mut masked = String::with_capacity(lower.len());

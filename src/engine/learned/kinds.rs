@@ -8,7 +8,7 @@ use crate::engine::commit::Group;
 use crate::engine::visit::Judged;
 use crate::frontier::{FetchTask, HostState, Policies, Policy, QueuedUrl};
 use crate::learn::{
-    AliasMode, Expectation, Found, KindId, Ledger, Rows, Suspecting, Visit, may_be_one,
+    AliasMode, Expectation, Found, KindId, Ledger, Rows, Suspecting, TrapMode, Visit, may_be_one,
 };
 use crate::store::{Store, Table, decode, for_each as for_each_row, keys};
 use crate::url::{self, HostKey, Identity, Url, UrlId};
@@ -107,7 +107,9 @@ impl Learning<'_> {
         tell(&task.url, &before, &mut rows)?;
         if said == Some(true) {
             self.credit(judged, group)?;
-            if let Some(expectation) = restless::suspect(judged, group)? {
+            if policy.traps.mode != TrapMode::Off
+                && let Some(expectation) = restless::suspect(judged, group)?
+            {
                 visit_again(task, expectation, group)?;
             }
         }

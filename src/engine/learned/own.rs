@@ -10,13 +10,16 @@ use crate::dedup::{DocumentId, Ineligible, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged, News, Novelty, Own};
-use crate::learn::{Change, Class, Expectation, Seen, Sighting, Standing, Unit};
+use crate::learn::{Change, Class, Expectation, Sighting, Unit};
 use crate::page::{Page, Role};
-use crate::sites::{SiteName, is_volatile, lines, own_lines, slots};
+use crate::sites::{SiteName, headline, is_volatile, lines, own_lines, slots};
 use crate::url;
 
 /// Maximum number of lines that are told one by one; a page with more new ones is new.
 const MAX_NEWS: usize = 8;
+/// Maximum number of words of a line that may follow from the URL, like "results 11 to 20 of 95".
+/// A longer one says something, whatever its numbers are.
+const MAX_COUNTING: u16 = 16;
 
 /// Returns what a visit's page has of its own, by what was seen of its site before.
 pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
@@ -72,10 +75,11 @@ fn novelty(page: &Page, lines: Lines, template: &SiteTemplate<'_>) -> Own {
         own.has_new_pictures |= is_picture;
         if count <= MAX_NEWS {
             let is_steady = class.is_some_and(|class| seen.is_steady(class));
+            let is_counting = line.letters != line.hash && line.words <= MAX_COUNTING;
             own.news.push(News {
                 line: line.hash as u32,
                 letters: line.letters as u32,
-                sum: (line.letters != line.hash && !is_picture).then_some(line.sum),
+                sum: (is_counting && !is_picture).then_some(line.sum),
                 doubtful: slot.filter(|_| !is_steady),
             });
         }
@@ -127,14 +131,14 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), 
     };
     let expectation = judged.analysed.fetched.task.queued.expectation;
     let counts = counts && !matches!(expectation, Expectation::Again { .. });
-    let (Some(page), true) = (page(judged), counts) else {
+    let (Some(page), Some(lines), true) = (page(judged), &judged.own.parts, counts) else {
         return Ok(());
     };
     let site = SiteName::of(&judged.analysed.fetched.task.url);
     let template = group.template(&site)?;
     let seen = template.seen();
     let sighting = Sighting {
-        headline: headline(page, seen),
+        headline: headline(lines, seen),
         layout: page.parts.layout,
         units: &units(page),
     };
@@ -145,17 +149,6 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Returns the headline by which a page is told from others of its site: the title, if the first
-/// `<h1>` is template, such as the name of the site.
-fn headline(page: &Page, seen: Seen<'_>) -> Option<u32> {
-    let (headline, title) = (page.parts.headline, page.parts.title);
-    let layout = page.parts.layout;
-    let is_own =
-        |hash: &u64| seen.standing(*hash as u32, layout, false, false) < Standing::Template;
-    let own = headline.filter(is_own).or(title.filter(is_own));
-    own.or(headline).map(|hash| hash as u32)
-}
-
 /// Returns the lines of a page as a template counts them.
 fn units(page: &Page) -> Vec<Unit> {
     let lines = page.parts.lines.iter();
@@ -163,7 +156,7 @@ fn units(page: &Page) -> Vec<Unit> {
         line: line.masked as u32,
         is_said: matches!(
             line.role,
-            Role::Headline | Role::Main | Role::Image | Role::Data
+            Role::Title | Role::Headline | Role::Main | Role::Image | Role::Data
         ),
     });
     // Another page may have the line as it is.

@@ -102,7 +102,7 @@ fn said_besides(lines: &[Line]) -> u64 {
     let besides = lines.iter().filter(|line| {
         matches!(
             line.role,
-            Role::Headline | Role::Image | Role::Data | Role::Form
+            Role::Title | Role::Headline | Role::Image | Role::Data | Role::Form
         )
     });
     besides.fold(0, |sum: u64, line| sum.wrapping_add(line.masked))

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Text};
 use crate::engine::Options;
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
-use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
+use crate::page::{self, BodyKind, LineMask, Note, Page, PageOptions, charset};
 use crate::robots;
 use crate::url::{self, Identity, Url, UrlId};
 
@@ -53,9 +53,17 @@ impl<'a> Answer<'a> {
 impl Reader {
     /// Creates a reader that reads as a run with these options does.
     pub(crate) fn new(identity: &Identity, options: &Options) -> Self {
+        let masks = options.features.masks;
+        let line_mask = match masks.is_empty() {
+            true => LineMask::default(),
+            false => LineMask::new(move |line| masks.apply(line)),
+        };
         Self {
             identity: identity.clone(),
-            options: options.page.clone(),
+            options: PageOptions {
+                line_mask,
+                ..options.page.clone()
+            },
             decoding: options.fetch.decode_bounds(),
             keeps_other_types: options.archive.other_types,
             large: Arc::default(),

@@ -9,9 +9,13 @@ use super::layout::layout;
 use super::line::{Line, MAX_LINES, Parts, Role};
 use super::media::{Said, said};
 use super::state;
+use crate::page::LineMask;
 use crate::page::content::TextBlock;
 use crate::page::html::{Break, Outline, Sight, Tag};
 use crate::url::Url;
+
+/// What stands between the parts of a title.
+const APART: [&str; 10] = ["|", "-", "–", "—", "·", "•", "::", "»", "«", "/"];
 
 /// The parts of an HTML page. `sight` is what counts as visible; `base` is what references are
 /// relative to. Returns too whether scripts carry content of the page as data.
@@ -19,14 +23,14 @@ pub(crate) fn of_page(
     outline: &Outline<'_>,
     blocks: &[TextBlock],
     sight: Sight,
-    url: &Url,
-    base: &Url,
+    (url, base): (&Url, &Url),
+    mask: &LineMask,
 ) -> (Parts, bool) {
     let echo = Echo::of(url);
     let mut collector = Collector {
         outline,
         sight,
-        writer: LineWriter::new(&echo),
+        writer: LineWriter::new(&echo, mask),
         addresses: Addresses::new(url, base),
         room: Vec::new(),
         parts: Parts {
@@ -60,15 +64,13 @@ pub(crate) fn of_page(
             push(&mut collector.parts, Some(line));
         });
     }
-    let mut parts = collector.parts;
-    parts.headline = parts.headline.or(parts.title);
-    (parts, has_content)
+    (collector.parts, has_content)
 }
 
 /// The parts of a plain text: its rows.
-pub(crate) fn of_text(text: &str, url: Option<&Url>) -> Parts {
+pub(crate) fn of_text(text: &str, url: Option<&Url>, mask: &LineMask) -> Parts {
     let echo = url.map(Echo::of).unwrap_or_default();
-    let mut writer = LineWriter::new(&echo);
+    let mut writer = LineWriter::new(&echo, mask);
     let mut parts = Parts::default();
     for row in text.lines() {
         writer.push(row);
@@ -94,12 +96,20 @@ impl Collector<'_, '_> {
     /// The first `<title>`, which is not among the visible blocks.
     fn title(&mut self) {
         let title = self.outline.declared(Tag::Title).next();
-        if let Some((index, _)) = title {
-            self.texts(index);
-            let line = self.writer.finish(Role::Headline);
-            self.parts.title = line.map(|line| line.hash);
-            self.push(line);
+        let Some((index, _)) = title else { return };
+        let outline = self.outline;
+        let texts = outline.texts_of(index).iter();
+        for word in texts.flat_map(|text| text.characters.split_whitespace()) {
+            if APART.contains(&word) {
+                let part = self.writer.finish(Role::Title);
+                self.push(part);
+            } else {
+                self.writer.separate();
+                self.writer.push(word);
+            }
         }
+        let part = self.writer.finish(Role::Title);
+        self.push(part);
     }
 
     /// Takes the first `<h1>` with text as headline.

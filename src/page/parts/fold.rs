@@ -4,6 +4,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::echo::Echo;
 use super::line::{Line, Role};
+use crate::page::LineMask;
 use crate::page::content::text::is_dropped;
 
 /// What a word of the URL is replaced by.
@@ -15,6 +16,7 @@ const CHUNK: usize = 64;
 /// One line in the making.
 pub(super) struct LineWriter<'e> {
     echo: &'e Echo,
+    mask: &'e LineMask,
     folded: Vec<u8>,
     /// The places of whole words.
     spans: Vec<(usize, usize)>,
@@ -27,9 +29,10 @@ pub(super) struct LineWriter<'e> {
 }
 
 impl<'e> LineWriter<'e> {
-    pub(super) fn new(echo: &'e Echo) -> Self {
+    pub(super) fn new(echo: &'e Echo, mask: &'e LineMask) -> Self {
         Self {
             echo,
+            mask,
             folded: Vec::with_capacity(256),
             spans: Vec::with_capacity(64),
             word: None,
@@ -62,6 +65,11 @@ impl<'e> LineWriter<'e> {
         if self.folded.is_empty() {
             return None;
         }
+        if let Some(masked) = self.mask.apply(&String::from_utf8_lossy(&self.folded)) {
+            self.clear();
+            self.push(&masked);
+            self.end_word();
+        }
         let hash = xxh3_64(&self.folded);
         let masked = self.masked_hash().unwrap_or(hash);
         let digits = self.folded.iter().map(u8::is_ascii_digit);
@@ -73,9 +81,7 @@ impl<'e> LineWriter<'e> {
             false => (hash, 0),
         };
         let words = self.words;
-        self.folded.clear();
-        self.spans.clear();
-        self.words = 0;
+        self.clear();
         Some(Line {
             hash,
             masked,
@@ -85,6 +91,12 @@ impl<'e> LineWriter<'e> {
             is_link: false,
             role,
         })
+    }
+
+    fn clear(&mut self) {
+        self.folded.clear();
+        self.spans.clear();
+        self.words = 0;
     }
 
     /// The hash of the line without the words of the URL, if it has any of them.

@@ -9,10 +9,8 @@ pub const MAX_LINES: usize = 4_096;
 pub struct Parts {
     /// The units in document order, first the title and last the data; at most [`MAX_LINES`].
     pub lines: Vec<Line>,
-    /// Hash of the first `<h1>`, else of the title, with its digits.
+    /// Hash of the first `<h1>`, with its digits.
     pub headline: Option<u64>,
-    /// Hash of the title, with its digits.
-    pub title: Option<u64>,
     /// Pages of one layout of a site have the same value (`layout.rs`).
     pub layout: u32,
     /// Whether lines were left out.
@@ -51,7 +49,10 @@ pub struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Role {
-    /// The title, or text of an `<h1>`.
+    /// A part of the title: many sites write their name and that of a section beside that of the
+    /// page, apart from it by a dash or the like.
+    Title,
+    /// Text of an `<h1>`.
     Headline,
     /// Text of the main text.
     Main,

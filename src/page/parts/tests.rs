@@ -179,12 +179,19 @@ fn roles_and_headlines() {
         <img src=/a.png><input value=x>";
     let parts = parts_of(URL, html);
     let roles: Vec<Role> = parts.lines.iter().map(|line| line.role).collect();
-    assert_eq!(roles, [Headline, Frame, Headline, Main, Main, Image, Form]);
-    assert_eq!(parts.title, parts.lines.first().map(|line| line.hash));
+    assert_eq!(
+        roles,
+        [Role::Title, Frame, Headline, Main, Main, Image, Form]
+    );
     assert_eq!(parts.headline, parts.lines.get(2).map(|line| line.hash));
     assert!(parts.lines.iter().all(|line| line.words > 0), "{parts:?}");
-    let untitled = parts_of(URL, "<title>T 1</title><p>a");
-    assert_eq!(untitled.headline, parts.title);
+    let parted = parts_of(
+        URL,
+        "<title>Head-on 2 | Site — All of it</title><h1>Site</h1>",
+    );
+    let roles: Vec<Role> = parted.lines.iter().map(|line| line.role).collect();
+    assert_eq!(roles, [Role::Title, Role::Title, Role::Title, Headline]);
+    assert_eq!(parted.headline, parted.lines.get(1).map(|line| line.hash));
     assert_eq!(parts_of(URL, "").lines, []);
 }
 
