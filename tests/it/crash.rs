@@ -254,8 +254,8 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
             .or_default() += 1;
     }
     assert!(visits.keys().eq(&left_by_kills.answered));
-    // What was acknowledged is asked for again only to be judged again, or to see which of its lines
-    // change, and has a line for each visit then.
+    // What was acknowledged is asked for again only to be judged again, or to see which of its
+    // lines change, and has a line for each visit then.
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for line in crate::run::log(&data) {
         *lines.entry(canonical(&line.url)).or_default() += 1;

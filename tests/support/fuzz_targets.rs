@@ -141,6 +141,7 @@ pub(crate) fn page(bytes: &[u8]) {
         max_url_bytes: 200,
         max_text_bytes: 3_000,
         max_title_bytes: 50,
+        ..PageOptions::default()
     };
     let read = || {
         let text = charset::to_text(bytes, None);

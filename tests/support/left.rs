@@ -24,9 +24,9 @@ pub(crate) fn log(data: &Path) -> Vec<LogLine> {
         .collect()
 }
 
-/// The lines of a fetch log that are about pages that were answered, by URL. A page that was visited
-/// again, to see which of its lines change, or because the template of its site is known by now, has
-/// two lines; the last one counts.
+/// The lines of a fetch log that are about pages that were answered, by URL. A page that was
+/// visited again, to see which of its lines change, or because the template of its site is known by
+/// now, has two lines. The last one counts, unless it only says that nothing has changed.
 #[track_caller]
 pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
     let mut pages = BTreeMap::new();
@@ -44,7 +44,9 @@ pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
             let url = line.url.clone();
             *visits.entry(url.clone()).or_insert(0) += 1;
             assert!(visits[&url] <= 2, "{url} has more than two lines");
-            pages.insert(url, line);
+            if line.verdict.name() != "unchanged" || !pages.contains_key(&url) {
+                pages.insert(url, line);
+            }
         }
     }
     pages
