@@ -31,6 +31,11 @@ const PAYLOAD: &str = "payload";
 /// that a million pages begin with.
 const SAME_KEY: usize = 256;
 
+/// Maximum number of documents considered because their fingerprints are near the page's: the
+/// nearest, of equally near ones the oldest. It bounds the cost of a page of a site whose pages
+/// resemble one another by the thousand.
+const MOST_NEAR: usize = 64;
+
 /// Maximum number of documents considered because they share bands of the page's sketch: those that
 /// share most. It bounds the cost of a page of a site whose template is half of each of its pages.
 const MOST_BY_BANDS: usize = 32;
@@ -117,6 +122,7 @@ impl Index {
         method.keys(signature, &self.features, &mut keys);
         let mut candidates: Vec<DocumentId> = Vec::new();
         let mut by_bands: Vec<DocumentId> = Vec::new();
+        let mut near = Nearest::default();
         // Ranges around one value are searched together.
         for keys in keys.chunk_by(|a, b| a.structure == b.structure && a.value == b.value) {
             let Some((key, at)) = keys
@@ -130,27 +136,31 @@ impl Index {
                 continue;
             }
             if key.low == key.high {
-                let stored = runs.pairs(key.low, key.high).map(|(_, document)| document);
+                let stored = runs.pairs(key.low, key.high);
                 let pending = page.pending.find(at, |it| it == key.low);
                 let into = match key.structure {
                     SKETCHES => &mut by_bands,
                     _ => &mut candidates,
                 };
-                into.extend(stored.chain(pending).take(SAME_KEY));
+                let found = stored.chain(pending).map(|(_, document)| document);
+                into.extend(found.take(SAME_KEY));
                 continue;
             }
             let ranges: Vec<_> = keys.iter().map(|key| (key.low, key.high)).collect();
             let reach = u32::from(method.reach());
-            runs.near(&ranges, key.value, reach, |_, document| {
-                candidates.push(document);
+            let distance = |it: u64| (it ^ key.value).count_ones();
+            runs.near(&ranges, key.value, reach, |it, document| {
+                near.push(distance(it), document);
             });
-            candidates.extend(page.pending.find(at, |it| {
-                let is_in_range = ranges
-                    .iter()
-                    .any(|(low, high)| (*low..=*high).contains(&it));
-                is_in_range && (it ^ key.value).count_ones() <= reach
-            }));
+            let pending = page.pending.find(at, |it| {
+                let mut ranges = ranges.iter();
+                ranges.any(|(low, high)| (*low..=*high).contains(&it)) && distance(it) <= reach
+            });
+            for (it, document) in pending {
+                near.push(distance(it), document);
+            }
         }
+        candidates.extend(near.into_documents());
         candidates.extend(most_frequent(by_bands, MOST_BY_BANDS));
         candidates.sort_unstable();
         candidates.dedup();
@@ -213,6 +223,37 @@ pub fn postings(document: &Document, features: &Features) -> Vec<Posting> {
         }
     }
     postings
+}
+
+/// The nearest [`MOST_NEAR`] of any number of documents.
+#[derive(Default)]
+struct Nearest(Vec<(u32, DocumentId)>);
+
+impl Nearest {
+    /// A document is found at most once by each of the four tables of fingerprints.
+    const KEPT: usize = 4 * MOST_NEAR;
+
+    fn push(&mut self, distance: u32, document: DocumentId) {
+        if self.0.len() >= 16 * Self::KEPT {
+            self.shrink();
+        }
+        self.0.push((distance, document));
+    }
+
+    fn shrink(&mut self) {
+        if self.0.len() > Self::KEPT {
+            self.0.select_nth_unstable(Self::KEPT);
+            self.0.truncate(Self::KEPT);
+        }
+    }
+
+    fn into_documents(mut self) -> impl Iterator<Item = DocumentId> {
+        self.shrink();
+        self.0.sort_unstable();
+        self.0.dedup();
+        let nearest = self.0.into_iter().take(MOST_NEAR);
+        nearest.map(|(_, document)| document)
+    }
 }
 
 /// The documents that occur most often, each once; of equally frequent ones the oldest.
@@ -387,6 +428,19 @@ mod tests {
         );
         // Now read from the witness column.
         check(&world.see("<g>", &edited, &edited), Some((Tier::Near, 1)));
+    }
+
+    #[test]
+    fn of_many_near_documents_the_nearest_are_considered() {
+        let mut near = Nearest::default();
+        for document in 0..100_000 {
+            near.push(3 + (document % 7) as u32, document);
+            near.push(3 + (document % 7) as u32, document);
+        }
+        near.push(1, 100_000);
+        let documents: Vec<DocumentId> = near.into_documents().collect();
+        assert_eq!(documents.len(), MOST_NEAR);
+        assert_eq!(documents[..3], [100_000, 0, 7]);
     }
 
     #[test]

@@ -54,15 +54,15 @@ impl Pending {
         (documents.collect(), self.postings)
     }
 
-    /// The documents with a key of one structure that `is_wanted` accepts, oldest first.
+    /// The keys of one structure that `is_wanted` accepts, each with its document, oldest first.
     pub(super) fn find(
         &self,
         structure: usize,
         is_wanted: impl Fn(u64) -> bool,
-    ) -> impl Iterator<Item = DocumentId> {
+    ) -> impl Iterator<Item = (u64, DocumentId)> {
         self.postings
             .iter()
             .filter(move |it| usize::from(it.structure) == structure && is_wanted(it.key))
-            .map(|it| it.document)
+            .map(|it| (it.key, it.document))
     }
 }

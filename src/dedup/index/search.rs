@@ -16,7 +16,7 @@ use crate::url::UrlId;
 
 /// Maximum number of documents whose own parts a page is compared with in vain. It bounds the cost
 /// of a page among thousands that differ from it in a word.
-const MAX_REFUSED: usize = 48;
+const MAX_REFUSED: usize = 24;
 
 /// A page to be judged, and the data to judge it by.
 #[derive(Debug, Clone, Copy)]
@@ -157,6 +157,9 @@ impl<'a, O> Search<'a, O> {
         let tier = method.tier();
         let mut matches: Vec<(Match, Arc<Document>)> = Vec::new();
         for id in self.index.candidates(method, signature, &self.rule, page) {
+            if self.refused.len() >= MAX_REFUSED {
+                break;
+            }
             let documents = &self.index.documents;
             // Most candidates of the near tier are refused by their sketches, without reading the
             // whole document.
