@@ -302,10 +302,7 @@ fn push_path_slots(url: &Url, kinds: &mut Vec<Kind>) {
         let text = format!("drawn segment {}", at + 1);
         kinds.push(Kind::new(text, Some(Slot::Segment(at)), Rule::Values(2)));
     }
-    if let Some(tree) = Pattern::tree_of(url) {
-        let text = format!("copies at {}", tree.text);
-        kinds.push(Kind::new(text, Some(Slot::Prefix), Rule::Visits(2)));
-    }
+    kinds.extend(copies_at(url));
     let file = path.rsplit('/').next().unwrap_or_default();
     let mut push = |name: &str, slot| {
         kinds.push(Kind::new(name.to_owned(), Some(slot), Rule::Visits(2)));
@@ -319,6 +316,13 @@ fn push_path_slots(url: &Url, kinds: &mut Vec<Kind>) {
     if path.bytes().any(|byte| byte.is_ascii_alphabetic()) {
         push("case of the path", Slot::PathCase);
     }
+}
+
+/// The kind of URLs below the first directory of one, if the site is found again there.
+pub(super) fn copies_at(url: &Url) -> Option<Kind> {
+    let tree = Pattern::tree_of(url)?;
+    let text = format!("copies at {}", tree.text);
+    Some(Kind::new(text, Some(Slot::Prefix), Rule::Visits(2)))
 }
 
 /// The part of a host in which a URL lies, for what is brought back when one of a kind said

@@ -14,16 +14,25 @@ const MAX_VALUES: usize = 16;
 const WINDOW: u8 = 64;
 /// Visits that said nothing up to which all URLs of a kind are visited.
 const ENOUGH: u32 = 300;
-/// Samples that said nothing after which a stratum is finished: of a share of 2 % none is missed
-/// but once in a hundred times, [`EARLY_SAMPLES`] aside, which are no uniform draw.
-const ENOUGH_DRAWN: u32 = 228 + EARLY_SAMPLES;
-/// The same for the second stratum, if the first one is finished: 5 % at most, with a confidence of
-/// 95 %.
-const ENOUGH_POOR: u32 = 60;
+/// Samples that said nothing after which a kind is finished: of a share of 2 % none is missed but
+/// once in a hundred times, [`EARLY_SAMPLES`] aside, which are no uniform draw. Each stratum has
+/// its part of them, so that this holds wherever in the kind that share is.
+pub(super) const ENOUGH_DRAWN: u32 = 228 + EARLY_SAMPLES;
+/// The same at least for the first stratum, however large the second one is: of a share of 5 % none
+/// is missed but once in twenty times.
+const ENOUGH_GOOD: u32 = 60;
 /// Number of pages that must have been compared where each was the one of another URL byte for
 /// byte and nothing offers the two as a choice, and how many of them must be samples at least.
 const ENOUGH_CARRIED: u32 = 48;
 const CARRIED_SAMPLES: u32 = 24;
+/// The same for the second one, if the first is finished, of pages that are no copies.
+const ENOUGH_POOR: u32 = 60;
+/// Number of samples over which it is counted how many further URLs a kind gets, and the number for
+/// each sample from which it may have no end.
+const MEMORY: f32 = 32.0;
+const GROWING: f32 = 0.25;
+/// Number of URLs that are left of a kind up to which it is visited whole if it has an end.
+const MAX_FINITE: u64 = 5_000;
 /// Number of samples taken while other URLs of the host wait, since one last said something.
 const EARLY_SAMPLES: u32 = 8;
 /// Number of lines with numbers that are remembered for a kind.
@@ -51,7 +60,7 @@ impl Stratum {
 }
 
 /// What is known of one kind of a host's URLs: its row in `Learned`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     /// The name of the kind.
     pub name: String,
@@ -84,6 +93,10 @@ pub struct Ledger {
     pub found: u64,
     /// Number of samples, by stratum, since one last said something.
     pub quiet: [u32; 2],
+    /// Number of these samples that were pages, and no copies of others.
+    pages: u32,
+    /// Number of URLs that were deferred of late, the older ones counting less with each sample.
+    growth: f32,
     /// Number of visits that said nothing and were no samples, since one last said something.
     passed: u32,
     /// Samples taken early since one last said something.
@@ -259,7 +272,7 @@ impl Ledger {
     }
 
     fn forget_samples(&mut self) {
-        self.quiet = [0, 0];
+        (self.quiet, self.pages) = ([0, 0], 0);
         self.early = 0;
         self.opened = None;
         (self.part, self.is_mixed) = (None, false);
@@ -281,12 +294,14 @@ impl Ledger {
     }
 
     /// Takes in a sample that said nothing.
-    pub fn sample_said_nothing(&mut self, stratum: Stratum) {
+    pub fn sample_said_nothing(&mut self, stratum: Stratum, is_page: bool) {
         self.sampled += 1;
+        self.pages += u32::from(is_page);
+        self.growth *= 1.0 - 1.0 / MEMORY;
         self.stay_quiet(stratum);
     }
 
-    /// Counts a sample of this kind, or of one that shares its samples.
+    /// Counts a sample of this kind, or of a wider one that is of this kind too.
     pub fn stay_quiet(&mut self, stratum: Stratum) {
         self.quiet[stratum.index()] += 1;
     }
@@ -300,7 +315,7 @@ impl Ledger {
             return Change::None;
         }
         self.found += 1;
-        self.quiet = [0, 0];
+        (self.quiet, self.pages) = ([0, 0], 0);
         self.passed = 0;
         self.early = 0;
         match &mut self.opened {
@@ -335,6 +350,7 @@ impl Ledger {
     /// Counts a URL of the kind that is suspected, and says what becomes of it.
     pub fn defer(&mut self, stratum: Stratum, part: u32, url: &str) -> Deferral {
         self.deferred += 1;
+        self.growth += 1.0;
         self.is_mixed |= *self.part.get_or_insert(part) != part;
         if self.example.is_empty() {
             url.clone_into(&mut self.example);
@@ -353,23 +369,52 @@ impl Ledger {
         (self.times % 128) as u8
     }
 
+    /// Number of samples since one last said something.
+    pub fn quiet_samples(&self) -> u32 {
+        self.quiet.iter().sum()
+    }
+
+    /// Number of its deferred URLs, and of those that were drawn since one last said something.
+    pub fn known(&self) -> u64 {
+        let quiet = self.quiet.iter().map(|it| u64::from(*it));
+        self.left.iter().copied().chain(quiet).sum()
+    }
+
     /// The stratum from which the next sample is drawn, and how many may be drawn; `None` if the
-    /// kind is finished.
-    pub fn next_stratum(&self) -> Option<(Stratum, u32)> {
+    /// kind is finished. It has this share of the samples of kinds that share them, and so many at
+    /// least.
+    pub fn next_stratum(&self, (share, at_least): (f64, u32)) -> Option<(Stratum, u32)> {
         let [good, poor] = self.left;
         let [quiet_good, quiet_poor] = self.quiet;
         let quiet = quiet_good.saturating_add(quiet_poor);
-        let (enough, drawn, least) = match self.is_carried() {
+        let part = |of: u32| ((f64::from(of) * share).ceil() as u32).max(at_least.min(of));
+        let (enough, drawn) = match self.is_carried() {
             true => {
                 let enough = (ENOUGH_CARRIED + quiet).saturating_sub(self.compared);
-                (quiet, enough.max(CARRIED_SAMPLES), 0)
+                (quiet, enough.max(CARRIED_SAMPLES))
             }
-            false => (ENOUGH, ENOUGH_DRAWN, ENOUGH_POOR),
+            false => (part(ENOUGH), part(ENOUGH_DRAWN)),
         };
         let rest = enough.saturating_sub(quiet.saturating_add(self.passed));
-        let of_good = drawn.saturating_sub(quiet_good);
-        let of_poor = of_good.max(least).saturating_sub(quiet_poor);
-        let [of_good, of_poor] = match good + poor <= u64::from(rest) {
+        let of_good = (good + u64::from(quiet_good)) as f64 / self.known().max(1) as f64;
+        let of_good = (f64::from(drawn) * of_good).ceil() as u32;
+        let (of_good, of_poor) = match self.pages * 2 > quiet {
+            // Nobody has proved yet that they repeat one another.
+            true => {
+                let of_good = drawn.saturating_sub(quiet_good);
+                (of_good, of_good.max(part(ENOUGH_POOR)))
+            }
+            false => {
+                let of_poor = drawn - of_good.min(drawn);
+                let of_good = of_good.max(part(ENOUGH_GOOD));
+                (of_good.saturating_sub(quiet_good), of_poor)
+            }
+        };
+        let of_poor = of_poor.saturating_sub(quiet_poor);
+        // What is no copy and leads nowhere has an end: it is visited, last of all.
+        let is_finite =
+            self.pages * 2 > quiet && self.growth < MEMORY * GROWING && good + poor <= MAX_FINITE;
+        let [of_good, of_poor] = match good + poor <= u64::from(rest) || is_finite {
             true => self.left,
             false => [of_good, of_poor].map(u64::from),
         };
@@ -391,12 +436,13 @@ impl Ledger {
     /// own, with a confidence of 95 %; `None` if nothing is deferred.
     pub fn bound(&self) -> Option<f64> {
         let left = |stratum: Stratum| self.left[stratum.index()] as f64;
+        // If they are in one stratum alone, the most of them can be missed.
         let share = |stratum: Stratum| {
             let quiet = f64::from(self.quiet[stratum.index()]);
-            (3.0 / quiet.max(3.0)).min(1.0) * left(stratum)
+            3.0 / quiet.max(3.0) * left(stratum)
         };
         let all: f64 = Stratum::ALL.map(left).iter().sum();
-        let missed: f64 = Stratum::ALL.map(share).iter().sum();
+        let missed = Stratum::ALL.map(share).into_iter().fold(0.0, f64::max);
         (all > 0.0).then(|| missed / all)
     }
 
@@ -423,6 +469,47 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A closed kind with so many URLs in each stratum.
+    fn closed(good: u64, poor: u64) -> Ledger {
+        Ledger {
+            is_closed: true,
+            left: [good, poor],
+            ..Ledger::default()
+        }
+    }
+
+    /// Draws samples that say nothing until the kind is finished; `grow` says how many URLs each of
+    /// them adds. Returns how many were drawn of each stratum.
+    fn draw(mut ledger: Ledger, is_page: bool, grow: u64) -> [u64; 2] {
+        let mut drawn = [0, 0];
+        while let Some((stratum, _)) = ledger.next_stratum((1.0, 0)) {
+            ledger.drawn(stratum, 1);
+            ledger.sample_said_nothing(stratum, is_page);
+            drawn[stratum.index()] += 1;
+            for _ in 0..grow {
+                ledger.deferred = 3;
+                ledger.defer(Stratum::Poor, 0, "u");
+            }
+        }
+        drawn
+    }
+
+    #[test]
+    fn each_stratum_has_its_part_of_the_samples() {
+        assert_eq!(draw(closed(10_000, 0), false, 0), [236, 0]);
+        assert_eq!(draw(closed(10_000, 10_000), false, 0), [118, 118]);
+        assert_eq!(draw(closed(1_000, 99_000), false, 0), [60, 233]);
+        assert_eq!(draw(closed(280, 20), false, 0), [280, 20]);
+    }
+
+    #[test]
+    fn pages_that_lead_nowhere_are_visited_and_endless_ones_sampled() {
+        assert_eq!(draw(closed(4_000, 900), true, 0), [4_000, 900]);
+        let [good, poor] = draw(closed(4_000, 900), true, 1);
+        assert_eq!((good, poor), (236, 60));
+        assert_eq!(draw(closed(40_000, 0), true, 0), [236, 0]);
+    }
 
     #[test]
     fn numbers_that_follow_from_the_url_are_told_from_others() {

@@ -19,7 +19,6 @@ use super::traps::{TrapMode, TrapPolicy, by_form};
 use crate::url::Url;
 pub use changes::open_all;
 use changes::{apply, close};
-use draws::closed_among;
 pub use draws::{Draw, next_draw};
 pub use state::{Return, Rows, Suspicions, Sweep};
 use variants::{Compared, HOLDER, hold, is_variant, salt_of_visited};
@@ -49,6 +48,9 @@ pub struct Visit<'a> {
     pub found: Found,
     /// Whether its page said something of its own; `None` if that is not known.
     pub said: Option<bool>,
+    /// Whether it was no copy of a page and nothing in place of one: what it said may have been in
+    /// how it put together what others say.
+    pub is_page: bool,
     /// A URL of the same host whose page is the same.
     pub same: Option<&'a Url>,
     /// The page that led to it and not to `same`, if both are the same byte for byte.
@@ -201,25 +203,23 @@ impl Suspecting<'_> {
     ) -> Result<(), R::Error> {
         let known = rows.suspicions()?.clone();
         let kinds = self.kinds(visit.url, visit.found, &known);
-        let at = kinds.iter().position(|kind| kind.id() == sampled);
         let mut is_evidence = true;
-        let mut shared = Vec::new();
+        let mut is_of_kind = false;
+        let mut others = Vec::new();
         let mut compared = Compared::default();
-        for (other, kind) in kinds.iter().enumerate() {
+        for kind in &kinds {
             let is_compared = compared.of(visit.url, kind, rows)?;
-            if at == Some(other) {
-                is_evidence = is_compared;
-            } else if is_compared && (kind.slot.is_some() || at.is_some_and(|at| at < other)) {
-                // What is narrower, or about a slot, is sampled with it.
-                shared.push(kind.id());
+            let id = kind.id();
+            if id == sampled {
+                (is_of_kind, is_evidence) = (true, is_compared);
+            } else if is_compared && known.closed.binary_search(&id).is_ok() {
+                others.push(id);
             }
         }
         let Some(mut ledger) = rows.ledger(sampled)? else {
             return Ok(());
         };
-        if at.is_none()
-            && let Some(slot) = &ledger.slot
-        {
+        if !is_of_kind && let Some(slot) = &ledger.slot {
             // A URL without the parameters, of which a longer form was admitted.
             is_evidence = rows.is_marked(visit.url, salt_of_visited(slot));
         }
@@ -231,13 +231,15 @@ impl Suspecting<'_> {
                 let is_carried = visit.is_carried(slot);
                 ledger.compare(is_carried);
             }
-            ledger.sample_said_nothing(stratum);
-            shared.extend(&ledger.wider);
+            ledger.sample_said_nothing(stratum, visit.is_page);
             rows.write(sampled, &ledger);
-            for id in closed_among(&shared, &known) {
-                if let Some(mut shared) = rows.ledger(id)? {
-                    shared.stay_quiet(stratum);
-                    rows.write(id, &shared);
+            // It was drawn from among the URLs of narrower kinds too.
+            for id in others {
+                if let Some(mut narrower) = rows.ledger(id)?
+                    && narrower.wider.contains(&sampled)
+                {
+                    narrower.stay_quiet(stratum);
+                    rows.write(id, &narrower);
                 }
             }
             return Ok(());
@@ -325,7 +327,7 @@ impl Suspecting<'_> {
                 let asked = held.iter().find(|(asked, _)| asked == slot);
                 let is_variant = match asked {
                     Some((_, is_variant)) => *is_variant,
-                    None => !is_holder && is_variant(url, slot, rows),
+                    None => !is_holder && is_variant(url, slot, rows)?,
                 };
                 held.push((slot.clone(), is_variant));
                 if !is_variant {
@@ -371,7 +373,7 @@ impl Suspecting<'_> {
         }
         for (slot, kind) in &known.slots {
             let is_bare = slot.reduced(url).is_some_and(|reduced| reduced == *url);
-            if !is_bare || !is_variant(url, slot, rows) {
+            if !is_bare || !is_variant(url, slot, rows)? {
                 continue;
             }
             let Some(ledger) = rows.ledger(*kind)? else {
@@ -419,7 +421,7 @@ impl Suspect {
 }
 
 /// The kinds with which a kind shares its samples while they are closed: wider ones about the same
-/// slot, or about none.
+/// slot, or about none if it is about none.
 fn wider<'k>(kind: &Kind, others: impl Iterator<Item = &'k Kind>) -> Vec<KindId> {
     let halves = |rule| match rule {
         Rule::Visits(halves) | Rule::Values(halves) => halves,
@@ -427,10 +429,8 @@ fn wider<'k>(kind: &Kind, others: impl Iterator<Item = &'k Kind>) -> Vec<KindId>
     };
     let is_wider = |other: &&Kind| {
         other.rule != Rule::Form
-            && match kind.slot == other.slot {
-                true => halves(other.rule) > halves(kind.rule),
-                false => other.slot.is_none(),
-            }
+            && kind.slot == other.slot
+            && halves(other.rule) > halves(kind.rule)
     };
     others.filter(is_wider).map(Kind::id).collect()
 }

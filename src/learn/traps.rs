@@ -194,13 +194,15 @@ impl Trail {
 /// Whether the form of a URL and its trail alone mark it as part of a trap.
 pub fn by_form(url: &Url, trail: Trail, policy: &TrapPolicy) -> Option<Trap> {
     let segments = || url.path().split('/').filter(|segment| !segment.is_empty());
-    if segments().count() > usize::from(policy.max_segments) {
-        return Some(Trap::Segments);
-    }
-    // There are at most `max_segments` segments here, so comparing all pairs is cheap.
-    let most = segments().map(|one| segments().filter(|other| *other == one).count());
+    // All pairs of a bounded number are compared, which is cheap. What repeats itself until it is
+    // long is one trap and not two.
+    let first = || segments().take(usize::from(policy.max_segments));
+    let most = first().map(|one| first().filter(|other| *other == one).count());
     if most.max().unwrap_or(0) > usize::from(policy.max_repeats) {
         return Some(Trap::Repeats);
+    }
+    if segments().count() > usize::from(policy.max_segments) {
+        return Some(Trap::Segments);
     }
     if parameters(url) > usize::from(policy.max_parameters) {
         return Some(Trap::Parameters);

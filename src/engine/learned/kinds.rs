@@ -80,6 +80,7 @@ impl Learning<'_> {
             found: found(&task.queued),
             said,
             same: same.as_ref(),
+            is_page: judged.verdict == Verdict::Unique,
             carried_from: carried_from.as_ref(),
         };
         let mut rows = HostRows {

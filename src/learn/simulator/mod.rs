@@ -267,6 +267,7 @@ impl Simulator<'_> {
             found: row.found(),
             said: Some(said),
             same: same.as_ref(),
+            is_page: same.is_none(),
             carried_from: carried_from.as_ref(),
         };
         let suspecting = Self::suspecting(&self.policy, self.learn);

@@ -1,55 +1,64 @@
 //! Draws: from which kind the next samples are taken, and how many.
 
-use super::state::{Rows, Suspicions};
+use super::state::Rows;
 use crate::learn::kinds::KindId;
-use crate::learn::ledger::Stratum;
+use crate::learn::ledger::{ENOUGH_DRAWN, Stratum};
 
 /// Maximum number of samples that are drawn at once.
 const MAX_DRAWN: u32 = 16;
 
+/// Samples for each of several kinds that share them, at least.
+const AT_LEAST: u32 = 12;
+/// The least part of its samples that such a kind must have when all have enough together.
+const LEAST_PART: f64 = 0.6;
+
 /// Returns the kind from which samples are drawn next, its generation, the stratum and how many are
-/// drawn at most; `None` if all are finished. The kind with the fewest samples so far is the next
-/// one, so that every finite kind is served before the second part of an endless one.
+/// drawn at most; `None` if all are finished. The kind with the fewest samples so far, by its part,
+/// is the next one, so that every finite kind is served before the second part of an endless one.
+///
+/// A URL may be of several closed kinds and is deferred for one of them. Such kinds share their
+/// samples: each has its part, by the number of its URLs, so that together these are a uniform draw
+/// from all.
 pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
-    let known = rows.suspicions()?.clone();
+    let closed = rows.suspicions()?.closed.clone();
+    let mut ledgers = Vec::with_capacity(closed.len());
+    for id in closed {
+        ledgers.extend(rows.ledger(id)?.map(|ledger| (id, ledger)));
+    }
     let mut best: Option<((u64, u64), Draw)> = None;
-    for id in &known.closed {
-        let Some(ledger) = rows.ledger(*id)? else {
-            continue;
-        };
-        let Some((stratum, mut most)) = ledger.next_stratum() else {
-            continue;
-        };
-        let mut order = ledger.sampled;
-        let left: u64 = ledger.left.iter().sum();
-        for wider in closed_among(&ledger.wider, &known) {
-            if let Some(shared) = rows.ledger(wider)? {
-                // What shares samples is drawn from in proportion to what is left of it.
-                let all: u64 = left + shared.left.iter().sum::<u64>();
-                let share = u64::from(ENOUGH_SHARED) * left / all.max(1);
-                let own = u64::from(ledger.quiet.iter().sum::<u32>());
-                let rest = share.max(AT_LEAST).saturating_sub(own);
-                most = most.min(u32::try_from(rest).unwrap_or(u32::MAX));
-                order = order.max(shared.sampled.min(ledger.sampled + 1));
-            }
+    for (id, ledger) in &ledgers {
+        let own = ledger.known();
+        let others = ledgers.iter().filter(|(other, of)| {
+            other != id && (ledger.wider.contains(other) || of.wider.contains(id))
+        });
+        let (mut all, mut quiet) = (own, ledger.quiet_samples());
+        for (_, other) in others {
+            all += other.known();
+            quiet += other.quiet_samples();
         }
-        let order = (order, *id);
-        if most > 0 && best.as_ref().is_none_or(|(least, _)| order < *least) {
+        let share = own as f64 / all.max(1) as f64;
+        // Parts change while URLs are found. What had too many samples makes up for some of those
+        // that others have too few of.
+        let due = match quiet < ENOUGH_DRAWN || quiet == ledger.quiet_samples() {
+            true => share,
+            false => share * LEAST_PART,
+        };
+        let Some((stratum, most)) = ledger.next_stratum((due, AT_LEAST)) else {
+            continue;
+        };
+        let order = ((ledger.sampled as f64 / share) as u64, *id);
+        if best.as_ref().is_none_or(|(least, _)| order < *least) {
             let draw = Draw {
                 kind: *id,
                 generation: ledger.generation(),
                 stratum,
-                most: most.min(MAX_DRAWN),
+                most: most.min((f64::from(MAX_DRAWN) * share).ceil() as u32),
             };
             best = Some((order, draw));
         }
     }
     Ok(best.map(|(_, draw)| draw))
 }
-
-/// Samples of kinds that share them with a wider one, at most and at least for each.
-const ENOUGH_SHARED: u32 = 236;
-const AT_LEAST: u64 = 12;
 
 /// Samples to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +71,4 @@ pub struct Draw {
     pub stratum: Stratum,
     /// Maximum number of samples.
     pub most: u32,
-}
-
-pub(super) fn closed_among(kinds: &[KindId], known: &Suspicions) -> impl Iterator<Item = KindId> {
-    let closed = kinds
-        .iter()
-        .filter(|id| known.closed.binary_search(id).is_ok());
-    closed.copied()
 }

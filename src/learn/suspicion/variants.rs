@@ -2,7 +2,7 @@
 //! matter.
 
 use super::state::Rows;
-use crate::learn::kinds::{Kind, Slot};
+use crate::learn::kinds::{Kind, Slot, copies_at};
 use crate::url::Url;
 
 /// The mark of reduced forms of which a URL was visited.
@@ -23,16 +23,41 @@ pub(super) const HOLDER: u32 = 0x486f_6c64;
 ///
 /// What is held is never deferred for a slot, and reduced forms are shorter, so two URLs are never
 /// deferred for each other.
-pub(super) fn is_variant<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> bool {
+pub(super) fn is_variant<R: Rows>(url: &Url, slot: &Slot, rows: &mut R) -> Result<bool, R::Error> {
     let Some(reduced) = slot.reduced(url) else {
-        return false;
+        return Ok(false);
     };
-    if reduced != *url && rows.is_admitted(&reduced) {
-        return true;
+    if *slot == Slot::Prefix {
+        return any_above(reduced, rows, |url, rows| Ok(rows.is_admitted(url)));
     }
-    !slot.is_compared_with_urls()
+    if reduced != *url && rows.is_admitted(&reduced) {
+        return Ok(true);
+    }
+    Ok(!slot.is_compared_with_urls()
         && (rows.is_marked(&reduced, salt_of_visited(slot))
-            || rows.is_marked(&reduced, salt_of_held(slot)))
+            || rows.is_marked(&reduced, salt_of_held(slot))))
+}
+
+/// Returns `true` if `is_meant` holds for a URL, or for what it is a copy of by directories below
+/// which the site was found again: it may be a copy within copies.
+fn any_above<R: Rows>(
+    mut url: Url,
+    rows: &mut R,
+    is_meant: impl Fn(&Url, &mut R) -> Result<bool, R::Error>,
+) -> Result<bool, R::Error> {
+    let closed = rows.suspicions()?.closed.clone();
+    loop {
+        if is_meant(&url, rows)? {
+            return Ok(true);
+        }
+        let kind = copies_at(&url).map(|kind| kind.id());
+        let is_closed = kind.is_some_and(|id| closed.binary_search(&id).is_ok());
+        let reduced = Slot::Prefix.reduced(&url).filter(|_| is_closed);
+        let Some(reduced) = reduced else {
+            return Ok(false);
+        };
+        url = reduced;
+    }
 }
 
 /// Takes a URL that is admitted for the one of its reduced form. Returns `true` if there is none
@@ -73,6 +98,9 @@ impl Compared {
         let is_compared = match slot.reduced(url) {
             None => false,
             Some(reduced) if reduced == *url => rows.is_marked(&reduced, salt_of_visited(slot)),
+            Some(reduced) if *slot == Slot::Prefix => {
+                any_above(reduced, rows, |url, rows| rows.was_visited(url))?
+            }
             Some(reduced) if slot.is_compared_with_urls() => rows.was_visited(&reduced)?,
             Some(reduced) => {
                 let was_visited = rows.was_visited(&reduced)?;
