@@ -243,8 +243,9 @@ fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
                 let is_frame = !is_inner
                     && (is_around && have_two_frames
                         || it.line.kind.is_navigation() && is_template);
-                // The template of another site.
-                let is_strange = is_template && !company.is_one;
+                // The template of another site. Of one business, the logos of two sites differ.
+                let is_worn = a.site != b.site && !it.line.kind.is_text();
+                let is_strange = is_template && (!company.is_one || is_worn);
                 // What only programs read.
                 let is_aside = is_much
                     && (are_settled || !company.is_one)

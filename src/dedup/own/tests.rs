@@ -259,6 +259,11 @@ fn shops_of_four_countries_differ_where_their_paths_agree() {
         &of(2, "~17.50 £")
     )));
     assert!(is_apart(compare(&of(1, "~19.99 €"), &of(2, "~17.50 £"))));
+    let with_logo = |site, logo| page(site, "kettle", &[logo, &text, "~19.99 €"]);
+    let logos = [with_logo(1, "|@one.png"), with_logo(2, "|@two.png")];
+    assert_eq!(compare_strictly(&logos[0], &logos[1]), Equal);
+    let photos = [with_logo(1, "@one.png"), with_logo(2, "@two.png")];
+    assert!(is_apart(compare_strictly(&photos[0], &photos[1])));
     let both = [of(1, "|19.99 €"), of(2, "|17.50 £")];
     assert!(is_apart(compare_strictly(&both[0], &both[1])));
     assert_eq!(

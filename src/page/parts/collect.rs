@@ -8,6 +8,7 @@ use super::fold::{LineWriter, without_digits};
 use super::layout::layout;
 use super::line::{Line, MAX_LINES, Parts, Role};
 use super::media::{Said, said};
+use super::site_name::SiteName;
 use super::state;
 use crate::page::LineMask;
 use crate::page::content::TextBlock;
@@ -32,6 +33,7 @@ pub(crate) fn of_page(
         sight,
         writer: LineWriter::new(&echo, mask),
         addresses: Addresses::new(url, base),
+        name: SiteName::of(url),
         room: Vec::new(),
         parts: Parts {
             layout: layout(outline),
@@ -84,41 +86,49 @@ struct Collector<'a, 'p> {
     sight: Sight,
     writer: LineWriter<'a>,
     addresses: Addresses<'a>,
+    name: SiteName,
     room: Vec<u8>,
     parts: Parts,
 }
 
-impl Collector<'_, '_> {
+impl<'a> Collector<'a, '_> {
     fn push(&mut self, line: Option<Line>) {
         push(&mut self.parts, line);
     }
 
-    /// The first `<title>`, which is not among the visible blocks.
+    /// The first `<title>`, which is not among the visible blocks, without the part that names the
+    /// site, if that is known by the name of the host.
     fn title(&mut self) {
         let title = self.outline.declared(Tag::Title).next();
         let Some((index, _)) = title else { return };
-        let outline = self.outline;
-        let texts = outline.texts_of(index).iter();
-        for word in texts.flat_map(|text| text.characters.split_whitespace()) {
-            if APART.contains(&word) {
-                let part = self.writer.finish(Role::Title);
-                self.push(part);
-            } else {
+        let words = self.words(index);
+        for part in words.split(|word| APART.contains(word)) {
+            if self.name.is(part) {
+                continue;
+            }
+            for word in part {
                 self.writer.separate();
                 self.writer.push(word);
             }
+            let part = self.writer.finish(Role::Title);
+            self.push(part);
         }
-        let part = self.writer.finish(Role::Title);
-        self.push(part);
     }
 
-    /// Takes the first `<h1>` with text as headline.
+    /// Takes the first `<h1>` with text as headline, unless it names the site.
     fn headline(&mut self, index: usize) {
-        if self.parts.headline.is_none() {
+        if self.parts.headline.is_none() && !self.name.is(&self.words(index)) {
             self.texts(index);
             let line = self.writer.finish(Role::Headline);
             self.parts.headline = line.map(|line| line.hash);
         }
+    }
+
+    /// The words of an element.
+    fn words(&self, index: usize) -> Vec<&'a str> {
+        let texts = self.outline.texts_of(index).iter();
+        let words = texts.flat_map(|text| text.characters.split_whitespace());
+        words.collect()
     }
 
     /// Writes all texts of an element.
@@ -141,7 +151,7 @@ impl Collector<'_, '_> {
         let sight = least.max(self.sight);
         let owner = outline.elements.get(block.owner);
         let role = match owner.map(|item| item.tag) {
-            Some(Tag::H1) => Role::Headline,
+            Some(Tag::H1) if !self.name.is(&self.words(block.owner)) => Role::Headline,
             _ if block.is_main && block.is_link() => Role::Link,
             _ if block.is_main => Role::Main,
             _ => Role::Frame,
@@ -213,7 +223,11 @@ impl Collector<'_, '_> {
     }
 
     fn image(&mut self, address: &str, alternative: &str) {
-        self.writer.push(alternative);
+        // Of a logo, the name of the site says nothing.
+        let words = alternative.split_whitespace().collect::<Vec<_>>();
+        if !self.name.is(&words) {
+            self.writer.push(alternative);
+        }
         let text = self.writer.finish(Role::Image);
         let Some((key, written)) = self.addresses.key(address) else {
             return;

@@ -11,6 +11,7 @@ mod echo;
 mod fold;
 mod layout;
 mod media;
+mod site_name;
 mod state;
 
 mod collect;

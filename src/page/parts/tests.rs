@@ -185,6 +185,29 @@ fn roles_and_headlines() {
     );
     assert_eq!(parts.headline, parts.lines.get(2).map(|line| line.hash));
     assert!(parts.lines.iter().all(|line| line.words > 0), "{parts:?}");
+    let named = |url, title: &str| {
+        parts_of(url, &format!("<title>{title}</title>"))
+            .lines
+            .len()
+    };
+    assert_eq!(named("https://www.the-herald.co.uk/", "A day - Herald"), 2);
+    assert_eq!(
+        named("https://www.the-herald.co.uk/", "A day - The Herald"),
+        1
+    );
+    assert_eq!(named("https://herald.example/", "A day - The Herald"), 1);
+    assert_eq!(named("https://herald.example/", "The Herald"), 0);
+    let html = "<h1>The Herald</h1><h1>A day</h1>";
+    let headed = parts_of("https://herald.example/", html);
+    assert_eq!(headed.headline, headed.lines.last().map(|line| line.hash));
+    assert_eq!(
+        named("https://herald.example/", "A day - A herald in the fog"),
+        2
+    );
+    assert_eq!(
+        named("https://shop.example/", "A kettle - Shop in Berlin"),
+        2
+    );
     let parted = parts_of(
         URL,
         "<title>Head-on 2 | Site — All of it</title><h1>Site</h1>",
