@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::url::Url;
+use crate::url::{MONTHS, Url};
 
 /// The pattern of a URL: its path with numbers, dates and the page's name masked, and the names of
 /// its parameters.
@@ -245,21 +245,6 @@ fn year(text: &str) -> Option<u32> {
     let year = text.parse().ok().filter(|_| text.len() == 4)?;
     (1_000..=9_999).contains(&year).then_some(year)
 }
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 
 /// A month by its number or its English name, whole or abbreviated to three letters.
 fn month_or_name(text: &str) -> Option<u32> {

@@ -36,6 +36,22 @@ use encoding_rs::{EncoderResult, Encoding, UTF_8};
 /// stay below that, and no server is known to accept a request line of more than 16 KiB by default.
 pub const MAX_LEN: usize = 16 * 1024;
 
+/// The months by their English names, as dates in URLs and on pages have them.
+pub(crate) const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
 /// The error returned for a text that is not a URL that can be crawled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

@@ -3,23 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::url::Url;
-
-/// The months by their English names; a page of a month names it, and seldom by its number.
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
+use crate::url::{MONTHS, Url};
 
 /// Maximum number of words of a URL.
 const MAX_WORDS: usize = 64;
@@ -53,6 +37,7 @@ impl Echo {
         if !self.words.iter().any(is_year) {
             return;
         }
+        // A page of a month names it, and seldom by its number.
         for (at, month) in MONTHS.iter().enumerate() {
             if self.has((at + 1).to_string().as_bytes()) {
                 self.add(month.as_bytes());
