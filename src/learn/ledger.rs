@@ -21,12 +21,12 @@ pub(super) const ENOUGH_DRAWN: u32 = 228 + EARLY_SAMPLES;
 /// The same at least for the first stratum, however large the second one is: of a share of 5 % none
 /// is missed but once in twenty times.
 const ENOUGH_GOOD: u32 = 60;
+/// The same for the second one, if the samples are pages and no copies.
+const ENOUGH_POOR: u32 = 60;
 /// Number of pages that must have been compared where each was the one of another URL byte for
 /// byte and nothing offers the two as a choice, and how many of them must be samples at least.
 const ENOUGH_CARRIED: u32 = 48;
 const CARRIED_SAMPLES: u32 = 24;
-/// The same for the second one, if the first is finished, of pages that are no copies.
-const ENOUGH_POOR: u32 = 60;
 /// Number of samples over which it is counted how many further URLs a kind gets, and the number for
 /// each sample from which it may have no end.
 const MEMORY: f32 = 32.0;
@@ -355,7 +355,7 @@ impl Ledger {
         if self.example.is_empty() {
             url.clone_into(&mut self.example);
         }
-        let has_room = self.early < EARLY_SAMPLES && self.quiet.iter().sum::<u32>() < ENOUGH;
+        let has_room = self.early < EARLY_SAMPLES && self.quiet_samples() < ENOUGH;
         if has_room && self.deferred.is_power_of_two() {
             self.early += 1;
             return Deferral::Sample;
@@ -386,7 +386,9 @@ impl Ledger {
     pub fn next_stratum(&self, (share, at_least): (f64, u32)) -> Option<(Stratum, u32)> {
         let [good, poor] = self.left;
         let [quiet_good, quiet_poor] = self.quiet;
-        let quiet = quiet_good.saturating_add(quiet_poor);
+        let quiet = self.quiet_samples();
+        // Nobody has proved yet that they repeat one another.
+        let are_pages = self.pages * 2 > quiet;
         let part = |of: u32| ((f64::from(of) * share).ceil() as u32).max(at_least.min(of));
         let (enough, drawn) = match self.is_carried() {
             true => {
@@ -396,24 +398,22 @@ impl Ledger {
             false => (part(ENOUGH), part(ENOUGH_DRAWN)),
         };
         let rest = enough.saturating_sub(quiet.saturating_add(self.passed));
-        let of_good = (good + u64::from(quiet_good)) as f64 / self.known().max(1) as f64;
-        let of_good = (f64::from(drawn) * of_good).ceil() as u32;
-        let (of_good, of_poor) = match self.pages * 2 > quiet {
-            // Nobody has proved yet that they repeat one another.
+        let (enough_good, enough_poor) = match are_pages {
             true => {
-                let of_good = drawn.saturating_sub(quiet_good);
-                (of_good, of_good.max(part(ENOUGH_POOR)))
+                let due = drawn.saturating_sub(quiet_good);
+                (drawn, due.max(part(ENOUGH_POOR)))
             }
             false => {
-                let of_poor = drawn - of_good.min(drawn);
-                let of_good = of_good.max(part(ENOUGH_GOOD));
-                (of_good.saturating_sub(quiet_good), of_poor)
+                let share = (good + u64::from(quiet_good)) as f64 / self.known().max(1) as f64;
+                let of_good = (f64::from(drawn) * share).ceil() as u32;
+                let of_poor = drawn.saturating_sub(of_good);
+                (of_good.max(part(ENOUGH_GOOD)), of_poor)
             }
         };
-        let of_poor = of_poor.saturating_sub(quiet_poor);
+        let of_good = enough_good.saturating_sub(quiet_good);
+        let of_poor = enough_poor.saturating_sub(quiet_poor);
         // What is no copy and leads nowhere has an end: it is visited, last of all.
-        let is_finite =
-            self.pages * 2 > quiet && self.growth < MEMORY * GROWING && good + poor <= MAX_FINITE;
+        let is_finite = are_pages && self.growth < MEMORY * GROWING && good + poor <= MAX_FINITE;
         let [of_good, of_poor] = match good + poor <= u64::from(rest) || is_finite {
             true => self.left,
             false => [of_good, of_poor].map(u64::from),

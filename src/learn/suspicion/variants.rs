@@ -45,12 +45,12 @@ fn any_above<R: Rows>(
     rows: &mut R,
     is_meant: impl Fn(&Url, &mut R) -> Result<bool, R::Error>,
 ) -> Result<bool, R::Error> {
-    let closed = rows.suspicions()?.closed.clone();
     loop {
         if is_meant(&url, rows)? {
             return Ok(true);
         }
         let kind = copies_at(&url).map(|kind| kind.id());
+        let closed = &rows.suspicions()?.closed;
         let is_closed = kind.is_some_and(|id| closed.binary_search(&id).is_ok());
         let reduced = Slot::Prefix.reduced(&url).filter(|_| is_closed);
         let Some(reduced) = reduced else {

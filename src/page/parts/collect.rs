@@ -3,12 +3,12 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::address::Addresses;
+use super::domain_label::DomainLabel;
 use super::echo::Echo;
 use super::fold::{LineWriter, without_digits};
 use super::layout::layout;
 use super::line::{Line, MAX_LINES, Parts, Role};
 use super::media::{Said, said};
-use super::site_name::SiteName;
 use super::state;
 use crate::page::LineMask;
 use crate::page::content::TextBlock;
@@ -33,7 +33,7 @@ pub(crate) fn of_page(
         sight,
         writer: LineWriter::new(&echo, mask),
         addresses: Addresses::new(url, base),
-        name: SiteName::of(url),
+        label: DomainLabel::of(url),
         room: Vec::new(),
         parts: Parts {
             layout: layout(outline),
@@ -86,7 +86,7 @@ struct Collector<'a, 'p> {
     sight: Sight,
     writer: LineWriter<'a>,
     addresses: Addresses<'a>,
-    name: SiteName,
+    label: DomainLabel,
     room: Vec<u8>,
     parts: Parts,
 }
@@ -103,7 +103,7 @@ impl<'a> Collector<'a, '_> {
         let Some((index, _)) = title else { return };
         let words = self.words(index);
         for part in words.split(|word| APART.contains(word)) {
-            if self.name.is(part) {
+            if self.label.is_name(part) {
                 continue;
             }
             for word in part {
@@ -117,7 +117,7 @@ impl<'a> Collector<'a, '_> {
 
     /// Takes the first `<h1>` with text as headline, unless it names the site.
     fn headline(&mut self, index: usize) {
-        if self.parts.headline.is_none() && !self.name.is(&self.words(index)) {
+        if self.parts.headline.is_none() && !self.label.is_name(&self.words(index)) {
             self.texts(index);
             let line = self.writer.finish(Role::Headline);
             self.parts.headline = line.map(|line| line.hash);
@@ -151,7 +151,7 @@ impl<'a> Collector<'a, '_> {
         let sight = least.max(self.sight);
         let owner = outline.elements.get(block.owner);
         let role = match owner.map(|item| item.tag) {
-            Some(Tag::H1) if !self.name.is(&self.words(block.owner)) => Role::Headline,
+            Some(Tag::H1) if !self.label.is_name(&self.words(block.owner)) => Role::Headline,
             _ if block.is_main && block.is_link() => Role::Link,
             _ if block.is_main => Role::Main,
             _ => Role::Frame,
@@ -225,7 +225,7 @@ impl<'a> Collector<'a, '_> {
     fn image(&mut self, address: &str, alternative: &str) {
         // Of a logo, the name of the site says nothing.
         let words = alternative.split_whitespace().collect::<Vec<_>>();
-        if !self.name.is(&words) {
+        if !self.label.is_name(&words) {
             self.writer.push(alternative);
         }
         let text = self.writer.finish(Role::Image);

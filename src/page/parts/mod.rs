@@ -7,11 +7,11 @@
 mod line;
 
 mod address;
+mod domain_label;
 mod echo;
 mod fold;
 mod layout;
 mod media;
-mod site_name;
 mod state;
 
 mod collect;

@@ -8,9 +8,9 @@ const MAX_WORDS: usize = 3;
 const MIN_LETTERS: usize = 4;
 
 /// What the domain of a page is called, without the public suffix.
-pub(super) struct SiteName(Option<String>);
+pub(super) struct DomainLabel(Option<String>);
 
-impl SiteName {
+impl DomainLabel {
     pub(super) fn of(url: &Url) -> Self {
         let site = url.domain().map(|_| Site::of(url));
         let label = site.and_then(|site| Some(letters(site.as_str().split('.').next()?)));
@@ -18,7 +18,7 @@ impl SiteName {
     }
 
     /// Whether words are the name of the site: hardly more than what its domain is called.
-    pub(super) fn is(&self, words: &[&str]) -> bool {
+    pub(super) fn is_name(&self, words: &[&str]) -> bool {
         let Some(label) = self.0.as_ref().filter(|_| words.len() <= MAX_WORDS) else {
             return false;
         };
