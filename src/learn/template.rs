@@ -409,16 +409,19 @@ impl<'a> Seen<'a> {
 
     /// Returns `true` if the lines of a class did not change between two fetches of one URL.
     pub fn is_steady(&self, class: Class) -> bool {
-        let examined = &self.head().examined;
-        let known = examined.iter().find(|known| known.class == class);
+        let known = self.examined(class);
         known.is_some_and(|known| known.came > 0 && known.changed == 0)
     }
 
     /// Returns `true` if the lines of a class are known to change between two fetches of one URL.
     pub fn is_volatile(&self, class: Class) -> bool {
-        let examined = &self.head().examined;
-        let known = examined.iter().find(|known| known.class == class);
+        let known = self.examined(class);
         known.is_some_and(|known| known.changed >= CHANGES)
+    }
+
+    fn examined(&self, class: Class) -> Option<&Examined> {
+        let mut examined = self.head().examined.iter();
+        examined.find(|known| known.class == class)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
     HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
-use crate::learn::{Change, Spent};
+use crate::learn::{Change, Spent, Template};
 use crate::rows::{
     CrawlState, Delta, DiskState, Fate, LostSeed, PAGES, PageRecord, Reason, RefusedUrl,
 };
@@ -207,6 +207,12 @@ impl WriteSet {
             parked: Parked::default(),
             new_hosts: 0,
         }
+    }
+
+    /// Returns what the group changes of the template of a site, which is this as committed.
+    pub(crate) fn template_change(&mut self, site: SiteName, base: &Template) -> &mut Change {
+        let change = self.templates.entry(site);
+        change.or_insert_with(|| Change::of(base))
     }
 
     /// Closes the receipt of the visit, or the seeds, that were judged.

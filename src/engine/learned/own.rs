@@ -10,7 +10,7 @@ use crate::dedup::{DocumentId, Ineligible, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged, News, Novelty, Own};
-use crate::learn::{Change, Class, Expectation, Sighting, Unit};
+use crate::learn::{Class, Expectation, Sighting, Unit};
 use crate::page::{Page, Role};
 use crate::sites::{SiteName, headline, is_volatile, lines, own_lines, slots};
 use crate::url;
@@ -143,8 +143,7 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), 
         units: &units(page),
     };
     let base = template.base;
-    let change = group.set.templates.entry(site);
-    let change = change.or_insert_with(|| Change::of(&base));
+    let change = group.set.template_change(site, &base);
     change.take_in(&base, &sighting);
     Ok(())
 }

@@ -145,6 +145,7 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<Vec<
 /// Suspects a page that a few lines alone made new, if of none of them it is known that it stays
 /// the same: a line that changes with each fetch makes every page new, so that a trap would never
 /// end.
+///
 /// Returns what is expected of another visit, if the page is to be visited again.
 pub(crate) fn suspect(
     judged: &Judged<'_>,
@@ -196,6 +197,5 @@ pub(crate) fn compare_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Resul
 /// Returns what a group changes of the template of a site.
 fn change<'g>(site: SiteName, group: &'g mut Group<'_>) -> Result<&'g mut Change, Error> {
     let base = group.template(&site)?.base;
-    let change = group.set.templates.entry(site);
-    Ok(change.or_insert_with(|| Change::of(&base)))
+    Ok(group.set.template_change(site, &base))
 }
