@@ -101,8 +101,20 @@ pub(super) fn refusal(asked: &Asked<'_, '_>) -> Option<Refusal> {
     if asked.visible.len() > MAX_BYTES || !may_be_refusal(asked) {
         return None;
     }
-    let said = Said::of(asked);
-    if said.is_challenge(asked) {
+    let headlines: Vec<String> = (asked.headlines.iter().flatten())
+        .map(|it| plain(it))
+        .collect();
+    // Most short pages are told by that they have none of the phrases.
+    let is_short = asked.visible.chars().count() <= MAX_TEST;
+    let text = plain(asked.visible);
+    let says_test =
+        is_short && (headlines.iter().any(|it| has_any(it, TEST)) || has_any(&text, TEST));
+    let begins_so = |list| headlines.iter().any(|it| begins(it, list));
+    if !says_test && !begins_so(DENIED) && !begins_so(CONSENT) {
+        return None;
+    }
+    let said = Said::of(asked, headlines, text);
+    if says_test && said.is_challenge(asked) {
         Some(Refusal::Challenge)
     } else if said.is_denial(asked) {
         Some(Refusal::Denied)
@@ -138,13 +150,7 @@ struct Said {
 }
 
 impl Said {
-    fn of(asked: &Asked<'_, '_>) -> Self {
-        let headlines: Vec<String> = asked
-            .headlines
-            .iter()
-            .flatten()
-            .map(|it| plain(it))
-            .collect();
+    fn of(asked: &Asked<'_, '_>, headlines: Vec<String>, text: String) -> Self {
         let host = asked.url.host_str().unwrap_or_default().to_lowercase();
         let lines = asked.visible.lines().map(plain).filter(|line| {
             !line.is_empty() && *line != host && !headlines.iter().any(|it| it == line)
@@ -166,7 +172,7 @@ impl Said {
         Self {
             headlines,
             lines,
-            text: plain(asked.visible),
+            text,
             length: asked.visible.chars().count(),
             links,
             own_links,
@@ -175,12 +181,10 @@ impl Said {
         }
     }
 
+    /// Whether a page that is short, and has a phrase of a test, is one.
     fn is_challenge(&self, asked: &Asked<'_, '_>) -> bool {
-        let is_titled = self.headlines.iter().any(|it| has_any(it, TEST));
-        if self.length > MAX_TEST
-            || self.links > MAX_TEST_LINKS
+        if self.links > MAX_TEST_LINKS
             || self.own_links > MAX_OWN_LINKS
-            || !(is_titled || has_any(&self.text, TEST))
             || has_own_form(asked.outline)
         {
             return false;
@@ -354,7 +358,7 @@ fn phrases(list: &str) -> impl Iterator<Item = &str> {
 /// The text in lower case, with one kind of apostrophe and of space.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
+    for c in text.trim_start().chars() {
         match c {
             '’' | 'ʼ' => plain.push('\''),
             c if c.is_whitespace() => {
@@ -362,10 +366,11 @@ fn plain(text: &str) -> String {
                     plain.push(' ');
                 }
             }
-            c => plain.push(c),
+            c if c.is_ascii() => plain.push(c.to_ascii_lowercase()),
+            c => plain.extend(c.to_lowercase()),
         }
     }
-    plain.trim_start().to_owned()
+    plain
 }
 
 /// The beginnings of the page's scripts in lower case, including their tags: where they come from
