@@ -215,8 +215,11 @@ impl Judged {
 }
 
 fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
+    if company.is_one && headlines_differ(a, b) {
+        return Judged::certain(OwnComparison::Differ);
+    }
     let mut pairing = pair(a, b);
-    if have_two_headlines(a, b, pairing.shared, company) {
+    if have_two_headlines(a, b, pairing.shared) {
         return Judged::certain(OwnComparison::Differ);
     }
     let have_two_frames = pairing.shared >= SOME_TEXT && have_two_frames(a, b, &pairing);
@@ -257,17 +260,16 @@ fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
     verdict(a, b, &pairing, company)
 }
 
+fn headlines_differ(a: &OwnLines, b: &OwnLines) -> bool {
+    a.headline.is_some() && b.headline.is_some() && a.headline != b.headline
+}
+
 /// Whether the headlines make them two pages. A title may have the name of its site in it: beside
 /// much text that both have it does not count.
-fn have_two_headlines(a: &OwnLines, b: &OwnLines, shared: u32, company: Company) -> bool {
+fn have_two_headlines(a: &OwnLines, b: &OwnLines, shared: u32) -> bool {
     let is_short = shared < MUCH_TEXT || a.words().min(b.words()) < SHORT_ACROSS;
     let is_title = |page: &OwnLines| page.headline == page.title;
-    match (a.headline, b.headline) {
-        (Some(one), Some(other)) if one != other => {
-            company.is_one || is_short || !is_title(a) && !is_title(b)
-        }
-        _ => false,
-    }
+    headlines_differ(a, b) && (is_short || !is_title(a) && !is_title(b))
 }
 
 /// Whether the pages have two frames: two sites, two languages of one, a view for print. They have

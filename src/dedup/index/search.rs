@@ -227,24 +227,33 @@ impl<'a, O> Search<'a, O> {
         if !may_be && (self.like.is_some() || !own.may_be_alike(other)) {
             return Ok(None);
         }
-        if self.refused.len() >= MAX_REFUSED || !self.originals.is_live(&original)? {
+        if self.refused.len() >= MAX_REFUSED {
             return Ok(None);
         }
-        let is_proved = may_be && {
-            let compared = match tier {
-                Tier::Raw => OwnComparison::Unknown,
-                _ => self.originals.compare_own(&original, found.similarity)?,
-            };
-            let is_shown = match compared {
-                OwnComparison::Unknown => self.page.is_shown(&original, tier, &self.rule, &found),
-                _ => true,
-            };
-            let is_one_site = own.is_one_site(other);
-            if self.doubt.is_none() && burden::may_be_borne_out(tier, compared, is_one_site) {
-                self.doubt = Some(Arc::clone(&original));
-            }
-            is_shown && burden::is_borne_out(tier, compared, is_one_site)
+        let compared = match tier {
+            _ if !may_be => None,
+            Tier::Raw => Some(OwnComparison::Unknown),
+            _ => Some(self.originals.compare_own(&original, found.similarity)?),
         };
+        let is_shown = match compared {
+            Some(OwnComparison::Unknown) => self.page.is_shown(&original, tier, &self.rule, &found),
+            _ => true,
+        };
+        let is_one_site = own.is_one_site(other);
+        let is_doubtful = self.doubt.is_none()
+            && compared.is_some_and(|it| burden::may_be_borne_out(tier, it, is_one_site));
+        let is_proved =
+            is_shown && compared.is_some_and(|it| burden::is_borne_out(tier, it, is_one_site));
+        // Most of many candidates are refused by what they say; only what follows asks for their
+        // pages.
+        if (is_proved || is_doubtful || self.like.is_none())
+            && !self.originals.is_live(&original)?
+        {
+            return Ok(None);
+        }
+        if is_doubtful {
+            self.doubt = Some(Arc::clone(&original));
+        }
         let (id, repeat) = (original.id, |tier| Repeat {
             original,
             tier,

@@ -1,8 +1,6 @@
 //! Puts the lines of two pages side by side: what both have, and what only one of them has in each
 //! gap between.
 
-use std::collections::HashMap;
-
 use super::{Kind, Line, OwnLine, OwnLines, Standing};
 
 /// What two pages have in common, and what not.
@@ -48,21 +46,24 @@ fn pair_in_order<'a>(a: &'a OwnLines, b: &'a OwnLines) -> Pairing<'a> {
             true => line.masked,
             false => line.hash,
         };
-        let mut waiting: HashMap<u32, Vec<usize>> = HashMap::new();
-        for (at, it) in b.lines.iter().enumerate().rev() {
-            if !is_paired[at] {
-                waiting.entry(key(&it.line)).or_default().push(at);
-            }
-        }
-        for (it, partner) in a.lines.iter().zip(&mut partners) {
-            if partner.is_some() {
-                continue;
-            }
-            let Some(at) = waiting.get_mut(&key(&it.line)).and_then(Vec::pop) else {
+        // Equal lines of both pages come together, each page's in document order.
+        let by_key = |page: &OwnLines, is_free: &dyn Fn(usize) -> bool| {
+            let lines = page.lines.iter().enumerate();
+            let free = lines.filter(|(at, _)| is_free(*at));
+            let mut lines: Vec<(u32, usize)> = free.map(|(at, it)| (key(&it.line), at)).collect();
+            lines.sort_unstable();
+            lines
+        };
+        let asking = by_key(a, &|at| partners[at].is_none());
+        let waiting = by_key(b, &|at| !is_paired[at]);
+        let mut waiting = waiting.into_iter().peekable();
+        for (key, of_a) in asking {
+            while waiting.next_if(|(other, _)| *other < key).is_some() {}
+            let Some((_, of_b)) = waiting.next_if(|(other, _)| *other == key) else {
                 continue;
             };
-            (*partner, is_paired[at]) = (Some(at), true);
-            pairing.count(it, &b.lines[at], masked);
+            (partners[of_a], is_paired[of_b]) = (Some(of_b), true);
+            pairing.count(&a.lines[of_a], &b.lines[of_b], masked);
         }
     }
     let pairs = partners.iter().enumerate();
