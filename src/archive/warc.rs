@@ -37,9 +37,9 @@ pub struct WarcOptions {
     /// Size in bytes after which a new segment begins. Only an append that is larger by itself
     /// makes a larger segment. Default: 1 GB, as annex C of the standard recommends.
     pub max_segment_bytes: u64,
-    /// gzip level, 0 to 9. Default: 6. Measured with zlib-rs on documentation pages cut at 21 kB:
-    /// level 1 takes half of the CPU time of level 6 and a third more space (and makes compressed
-    /// payloads 7 % larger than they were); level 4 saves less than a tenth of the time.
+    /// gzip level, 0 to 9. Default: 6. Measured on 5,703 documentation pages of 20 kB: beside level
+    /// 6, level 1 takes 40 % of its CPU time and 7 % more space, level 4 three quarters and 2 %, level
+    /// 9 more than twice its time and 1 % less space.
     pub compression: u32,
     /// Fields of the warcinfo record that opens each segment, as name and value. `software`,
     /// `format` and `conformsTo` are added if missing.

@@ -114,7 +114,8 @@ fn web_with_a_trap(good: usize) -> Web {
 #[test]
 fn killed_and_resumed_with_a_trap_that_is_deferred() {
     let kills = kills();
-    let good = 40 + kills;
+    // A run between two kills gets some pages of each kind on.
+    let good = 40 + 3 * kills;
     let web = web_with_a_trap(good);
     let place = Place::new();
     let data = place.data();

@@ -86,7 +86,7 @@ pub enum Kind {
     Copy,
     /// The same visible text and title in another markup.
     Markup,
-    /// The same article in another frame.
+    /// The same article in the frames of several hosts, each with a note of its own beside it.
     Frame,
     /// Nearly the same article: one to three words differ from the first member's.
     Near,
@@ -303,14 +303,15 @@ fn publish(
     let mut texts = BTreeMap::new();
     let mut bodies = BTreeSet::new();
     let usual: Vec<Frame> = (0..hosts).map(|_| frame(random)).collect();
+    let asides: Vec<String> = (0..hosts).map(|_| random.phrase(12)).collect();
     for (number, cluster) in clusters.iter().enumerate() {
         let title = random.phrase(4);
         for (version, (place, article)) in cluster.members.iter().zip(&cluster.articles).enumerate()
         {
             let mut frame = match cluster.kind {
                 Kind::Frame => Frame {
-                    aside: Some(random.phrase(12)),
-                    ..frame(random)
+                    aside: Some(asides[place.0].clone()),
+                    ..usual[place.0].clone()
                 },
                 Kind::Copy | Kind::Markup => usual[cluster.members[0].0].clone(),
                 Kind::Single | Kind::Near => usual[place.0].clone(),
