@@ -119,6 +119,11 @@ impl Trouble {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Whether it means that there was no whole answer.
+    pub fn is_silence(self) -> bool {
+        !matches!(self, Self::Overloaded | Self::ServerError)
+    }
 }
 
 /// A set of classes of failure. In a configuration file it is a list of their names.
@@ -301,6 +306,17 @@ impl Politeness {
     /// The time from the end of one visit to an address to the start of the next.
     pub fn address_delay(&self) -> Duration {
         self.address_delay.0.min(self.delay.0)
+    }
+
+    /// The longest time that a host may have to wait, whatever it answers.
+    pub fn longest_wait(&self) -> Duration {
+        let waits = [
+            self.delay,
+            self.max_crawl_delay,
+            self.max_backoff,
+            self.max_park,
+        ];
+        waits.into_iter().map(|it| it.0).max().unwrap_or_default()
     }
 
     /// The wait caused by an answer that took so long. Zero if the delay is zero.

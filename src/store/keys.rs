@@ -32,6 +32,8 @@ pub mod meta {
     pub const FORMAT: &[u8] = b"format";
     /// Counters and sequences; rewritten by every commit.
     pub const STATE: &[u8] = b"state";
+    /// Time of the last commit (ms since 1970), to notice a clock that was ahead.
+    pub const TIME: &[u8] = b"time";
     /// Ends of archive and log, and checkpoints; rewritten by every commit.
     pub const DISK: &[u8] = b"disk";
     /// End of the archive of texts; rewritten by every commit that appends to it.

@@ -31,12 +31,12 @@ use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
 use crate::engine::ring::observe::MemoryUse;
-use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds};
+use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
 use crate::fetch::Guard;
-use crate::frontier::{Moment, Scope};
+use crate::frontier::{Moment, Scope, Spender};
 use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, DiskState, deferred_urls};
-use crate::store::{Durability, Store, Table, for_each, keys};
+use crate::store::{Durability, Store, Table, encode, for_each, keys};
 use crate::url::HostKey;
 
 /// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
@@ -66,10 +66,24 @@ pub(crate) struct Committer {
     pub(crate) expiry: Expiry,
     pub(crate) guard: Arc<Guard>,
     pub(crate) failpoint: Option<Failpoint>,
+    pub(crate) reclaiming: Reclaiming,
+    /// When the last commit before this run was made, if that is known.
+    pub(crate) last_commit: Option<Moment>,
     pub(crate) counters: watch::Sender<Counters>,
     /// Number of URLs that are deferred.
     pub(crate) deferred: watch::Sender<u64>,
     pub(crate) memory: watch::Sender<MemoryUse>,
+}
+
+/// Whether the space of queues is being reclaimed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reclaiming {
+    /// It is not.
+    No,
+    /// It is, of so many URLs that have left.
+    Begun { left: u64 },
+    /// It failed in this run.
+    Failed,
 }
 
 /// The result of collecting the changes of a group.
@@ -245,7 +259,7 @@ impl Committer {
     }
 
     /// Creates a write set on top of what is committed.
-    fn write_set(&self, now: Moment) -> WriteSet {
+    pub(crate) fn write_set(&self, now: Moment) -> WriteSet {
         let store = Arc::clone(&self.store);
         WriteSet::new(store, self.state.clone(), self.disk.clone(), now)
     }
@@ -345,7 +359,8 @@ impl Committer {
             return Ok(Vec::new());
         }
         let mut set = self.write_set(now);
-        self.revisits.advance(&mut set)?;
+        let policies = self.gate.policies.load();
+        self.revisits.advance(&policies, &mut set)?;
         if set.batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -407,12 +422,18 @@ impl Committer {
         let templates = std::mem::take(&mut set.templates);
         let sequence = set.state.sequence;
         let written = (self.lookups.templates).write(&templates, sequence, &mut set.batch);
+        set.batch
+            .put(Table::Meta, keys::meta::TIME, encode(&set.now));
         let prepared = set.prepare()?;
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
         self.log.acknowledge()?;
+        receipts
+            .iter()
+            .flat_map(|it| &it.spent)
+            .for_each(warn_of_budget);
         if prepared.delta_bytes > 0 {
             let (delta, bytes) = (&prepared.delta, prepared.delta_bytes);
             self.checkpoints.add(self.state.sequence, delta, bytes);
@@ -492,14 +513,44 @@ impl Committer {
         (&mut self.checkpoints, site)
     }
 
-    /// Reclaims the space of queues if most of what they ever held has left.
+    /// Reclaims the space of queues if most of what they ever held has left. What is to be reclaimed
+    /// stays counted until that has ended well, so that the next start does what was cut off.
     fn reclaim_if_due(&mut self) {
+        if let Reclaiming::Begun { left } = self.reclaiming {
+            match self.store.reclaimed() {
+                None => return,
+                Some(true) => {
+                    self.disk.left_queues = self.disk.left_queues.saturating_sub(left);
+                    self.reclaiming = Reclaiming::No;
+                }
+                // It would fail again: the next run tries.
+                Some(false) => self.reclaiming = Reclaiming::Failed,
+            }
+        }
         let waiting = self.state.counters.queued;
+        let left = self.disk.left_queues;
         let enough = MIN_RECLAIMED.max(waiting.saturating_mul(LEFT_PER_REWRITTEN));
-        if self.disk.left_queues >= enough {
-            self.disk.left_queues = 0;
+        if left >= enough && matches!(self.reclaiming, Reclaiming::No) {
+            self.reclaiming = Reclaiming::Begun { left };
             self.store.reclaim(Table::Queue);
         }
+    }
+}
+
+/// Says that what is left of a host or a domain is given up.
+fn warn_of_budget(used_up: &UsedUp) {
+    let setting = used_up.setting;
+    match &used_up.by {
+        Spender::Host(host) => tracing::warn!(
+            %host,
+            setting,
+            "the budget of a host is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
+        ),
+        Spender::Domain(domain) => tracing::warn!(
+            domain = domain.as_str(),
+            setting,
+            "the budget of a domain is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
+        ),
     }
 }
 

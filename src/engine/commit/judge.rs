@@ -4,8 +4,6 @@
 //! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
 //! write set changes here.
 
-use std::time::Duration;
-
 use super::bodies::Bodies;
 use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
@@ -24,13 +22,10 @@ use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::answer;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
+use crate::frontier::{Purpose, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
-
-/// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
-const ROBOTS_TTL: Duration = Duration::from_hours(24);
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]
@@ -69,6 +64,7 @@ impl Judge<'_> {
                 &not_judged(analysed),
                 VisitEffects::default(),
                 End::Done,
+                self.gate,
                 group,
             );
         }
@@ -76,7 +72,7 @@ impl Judge<'_> {
         let expectation = analysed.fetched.task.queued.expectation;
         if matches!(expectation, Expectation::Again { .. }) && self.retry(&judged).is_none() {
             let effects = check_again(&judged, group)?;
-            return acknowledge(&judged, effects, End::Done, group);
+            return acknowledge(&judged, effects, End::Done, self.gate, group);
         }
         self.bodies.settle(&mut judged, self.keep);
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
@@ -84,7 +80,7 @@ impl Judge<'_> {
             (_, Some(retry)) => (try_again(&judged, retry, group)?, End::Again),
             (_, None) => (self.page(&judged, group)?, End::Done),
         };
-        acknowledge(&judged, effects, end, group)
+        acknowledge(&judged, effects, end, self.gate, group)
     }
 
     /// Judges a page, or a sitemap, whose entries were queued before.
@@ -324,6 +320,7 @@ fn acknowledge(
     judged: &Judged<'_>,
     mut effects: VisitEffects,
     end: End,
+    gate: &Gate,
     group: &mut Group<'_>,
 ) -> Result<(), Error> {
     let fetched = &judged.analysed.fetched;
@@ -343,9 +340,10 @@ fn acknowledge(
     }
     if let Outcome::Exchange(exchange) = &fetched.outcome {
         host.visits += 1;
-        host.bytes += exchange.body.len() as u64;
-        host.millis += u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
-        count_spent(&task.host, exchange, set)?;
+        if !task.queued.revisit && task.queued.purpose != Purpose::Robots {
+            let policy = gate.policies.load().of(&task.host).traps;
+            count_spent(&task.host, exchange, &policy, set)?;
+        }
     }
     if let Some(place) = task.place {
         set.leave_queue(&task.host, place)?;

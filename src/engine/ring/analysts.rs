@@ -14,7 +14,7 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
-use super::observe::Waiting;
+use super::observe::{LeftUndone, Waiting};
 use super::reading::{Answer, Reader};
 use crate::dedup::{Fingerprints, Ineligible};
 use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
@@ -42,6 +42,8 @@ pub(crate) struct Analysts {
     pub(crate) waiting: Waiting,
     /// Time at which the run ends, whatever is left.
     pub(crate) curfew: Curfew,
+    /// Notes visits that are left to the next run.
+    pub(crate) left_undone: LeftUndone,
 }
 
 /// An instant after which nothing more is read. Visits that wait then are left to the next run,
@@ -70,6 +72,7 @@ impl Analysts {
             policies,
             waiting: Waiting::default(),
             curfew: Curfew::default(),
+            left_undone: LeftUndone::default(),
         }
     }
 
@@ -96,6 +99,7 @@ impl Analysts {
                                 .blocking_recv();
                             let Some(visit) = next else { return };
                             if analyst.curfew.has_passed() {
+                                analyst.left_undone.note();
                                 continue;
                             }
                             let visit = Box::new(analyst.analyse(visit));

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -191,6 +191,22 @@ impl Waiting {
     }
 }
 
+/// Whether a run made visits of which no commit knows; shared by those who may do so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeftUndone(Arc<AtomicBool>);
+
+impl LeftUndone {
+    /// Notes such a visit.
+    pub(crate) fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if there was none.
+    pub(crate) fn is_nothing(&self) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Observes a crawl while it runs, at no cost to the crawl.
 #[derive(Debug, Clone)]
 pub struct Watch {
@@ -232,6 +248,9 @@ impl Watch {
 pub struct Status {
     /// Set while a process is crawling.
     pub running: bool,
+    /// Set if the run has ended, and no visit of it is unknown to its commits.
+    #[serde(default)]
+    pub complete: bool,
     /// Time at which this was written (RFC 3339).
     pub time: String,
     /// Seconds since this run began; 0 if none is running.
