@@ -55,7 +55,8 @@ impl Crawl {
         }
         options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
-        let directory = DataDirectory::take(path.as_ref())?;
+        let opening = &options.opening;
+        let directory = DataDirectory::take_in_turn(path.as_ref(), || opening.step().is_ok())?;
         let unknown_until = Status::unknown_until(path.as_ref(), Clock::start().now());
         let mut committer = open::open(&directory, &options)?;
         open::mend_times(&mut committer, Clock::start().now())?;
@@ -95,6 +96,7 @@ impl Crawl {
             deferred: self.committer.deferred.subscribe(),
             gauges: self.gauges.subscribe(),
             memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
+            pulse: self.committer.pulse.clone(),
         }
     }
 

@@ -109,6 +109,9 @@ pub enum Error {
         "state.max_memory is too small: {0}; increase it with --max-memory, or lower one of the settings named"
     )]
     Memory(MemoryPlan),
+    /// The crawl was stopped before it was open.
+    #[error("stopped before the crawl was open; the same command goes on from there")]
+    Stopped,
     /// A bug in gleaner.
     #[error("internal error: {0}; committed data is safe. Please report this as a bug")]
     Internal(String),

@@ -1,7 +1,12 @@
 //! Messages between a run and those who started it or send it commands.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+
+use super::error::Error;
 
 /// Asks a run to stop: it starts no new fetches, gives those in progress a moment to end, and
 /// commits everything that arrived. Cheap to clone.
@@ -35,6 +40,47 @@ impl StopHandle {
 impl Default for StopHandle {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The opening of a crawl as others see it: that it goes on, and that it is to stop. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    stop: StopHandle,
+    steps: Arc<AtomicU64>,
+}
+
+impl Opening {
+    /// Creates the handle of an opening that ends early when `stop` is asked for.
+    pub fn new(stop: StopHandle) -> Self {
+        Self {
+            stop,
+            steps: Arc::default(),
+        }
+    }
+
+    /// Returns the number of steps so far. It rises while what takes long makes progress.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// Returns `true` if the opening is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_stopped()
+    }
+
+    /// Counts a step.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Stopped`] if the opening is to end. Whoever is asked to stop leaves nothing half
+    /// done.
+    pub(crate) fn step(&self) -> Result<(), Error> {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        match self.is_stopped() {
+            true => Err(Error::Stopped),
+            false => Ok(()),
+        }
     }
 }
 

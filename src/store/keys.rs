@@ -46,6 +46,8 @@ pub mod meta {
     pub const REVISITS: &[u8] = b"revisits";
     /// What the fingerprints of this crawl are made of.
     pub const FEATURES: &[u8] = b"features";
+    /// How far the fingerprints were made again, while that is going on.
+    pub const REFINGERPRINT: &[u8] = b"refingerprint";
     /// What the canonical form of URLs depends on in this crawl, as text.
     pub const URL_FORM: &[u8] = b"url-form";
     /// Prefix of the WARC files of earlier crawls that were read; the row says how far.

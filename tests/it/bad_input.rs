@@ -187,7 +187,9 @@ fn a_directory_in_use_is_refused_and_its_crawl_goes_on() {
     let pid = first.pid().as_raw_nonzero().to_string();
     let data = place.data().display().to_string();
     let says = [&*data, "in use", &*pid, "hint: ", "gleaner status"];
-    refused(&place, &web, &[&seed], DIRECTORY, &says);
+    // A supervisor tries again later, which it does not for a directory that cannot be used.
+    const IN_USE: i32 = 8;
+    refused(&place, &web, &[&seed], IN_USE, &says);
     assert!(place.status().running);
     web.release();
     first.end().expect(0);

@@ -30,7 +30,7 @@ use crate::engine::event::Event;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
-use crate::engine::ring::observe::MemoryUse;
+use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
 use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope, Spender};
@@ -66,6 +66,7 @@ pub(crate) struct Committer {
     pub(crate) expiry: Expiry,
     pub(crate) guard: Arc<Guard>,
     pub(crate) failpoint: Option<Failpoint>,
+    pub(crate) pulse: Pulse,
     pub(crate) reclaiming: Reclaiming,
     /// When the last commit before this run was made, if that is known.
     pub(crate) last_commit: Option<Moment>,
@@ -108,7 +109,10 @@ impl Committer {
                 .until()
                 .min(self.revisits.until(now))
                 .min(self.expiry.until(now));
-            match entries.recv_timeout(patience) {
+            self.pulse.rest();
+            let received = entries.recv_timeout(patience);
+            self.pulse.beat();
+            match received {
                 Ok(first) => {
                     let mut group = vec![first];
                     group.extend(entries.try_iter().take(MAX_GROUP - 1));
@@ -128,6 +132,8 @@ impl Committer {
                 let _ = events.blocking_send(Event::Committed(queued));
             }
             self.expire(clock.now())?;
+            // It may wait long for what is written in the background.
+            self.pulse.rest();
             self.checkpoint_if_due()?;
         }
     }
@@ -210,10 +216,12 @@ impl Committer {
         self.bodies.begin();
         // Each turn but the last withdraws a verdict, for all turns that follow.
         loop {
+            let pulse = self.pulse.clone();
             let judged = self.guarded(now, |judge, group| {
                 judge.gate.sweep(visits, group)?;
                 for visit in visits {
                     judge.visit(visit, group)?;
+                    pulse.beat();
                 }
                 judge.gate.take_up_after(visits, group)
             })?;
@@ -396,6 +404,7 @@ impl Committer {
 
     fn write_with(&mut self, mut set: WriteSet, packs_all: bool) -> Result<Vec<Receipt>, Error> {
         Failpoint::reach(&mut self.failpoint, Step::Judged);
+        self.pulse.beat();
         let records = std::mem::take(&mut set.records);
         let locations = if records.is_empty() {
             Vec::new()
@@ -427,6 +436,7 @@ impl Committer {
         let prepared = set.prepare()?;
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
+        self.pulse.beat();
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
         self.log.acknowledge()?;
@@ -565,4 +575,33 @@ fn deferred_host(store: &dyn Store, from: &[u8]) -> Result<Option<String>, Error
 fn latest(visits: &[Analysed]) -> Moment {
     let finished = visits.iter().map(|visit| visit.fetched.finished);
     finished.max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::World;
+
+    #[test]
+    fn space_counts_as_given_back_when_that_has_ended_well() {
+        let mut world = World::new();
+        let committer = world.committer();
+        let beats = committer.pulse.beats();
+        committer.disk.left_queues = MIN_RECLAIMED;
+        committer.checkpoint_if_due().unwrap();
+        assert_eq!(committer.disk.left_queues, MIN_RECLAIMED);
+        while committer.disk.left_queues > 0 {
+            std::thread::yield_now();
+            committer.checkpoint_if_due().unwrap();
+        }
+        // What failed is tried by the next run, and not again and again by this one.
+        committer.disk.left_queues = MIN_RECLAIMED;
+        committer.reclaiming = Reclaiming::Failed;
+        committer.checkpoint_if_due().unwrap();
+        assert!(matches!(committer.reclaiming, Reclaiming::Failed));
+        assert_eq!(committer.disk.left_queues, MIN_RECLAIMED);
+        // A commit is seen by whoever watches the committer.
+        world.seed(&["http://a.example/"]);
+        assert!(world.committer().pulse.beats() > beats);
+    }
 }

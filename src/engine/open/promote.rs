@@ -18,7 +18,7 @@ use crate::engine::commit::{
 };
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
-use crate::engine::ring::observe::MemoryUse;
+use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};
 use crate::journal::FetchLog;
@@ -136,6 +136,7 @@ pub(super) fn promote(
         state,
         disk,
         failpoint,
+        pulse: Pulse::default(),
         reclaiming: Reclaiming::No,
         last_commit,
     })
