@@ -204,7 +204,7 @@ fn report(failure: &Failure) -> Exit {
         Failure::Engine(error @ engine::Error::Directory(_)) => {
             (output::chain(error), Exit::Directory)
         }
-        Failure::Engine(engine::Error::Stopped) => {
+        Failure::Engine(engine::Error::Stopped(_)) => {
             output::say("stopped before the crawl was open; the same command goes on from there");
             return Exit::Done;
         }

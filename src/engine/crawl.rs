@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::commit::Committer;
 use super::ring::Open;
 use super::ring::control::Command;
+use super::ring::suspects::Suspects;
 use super::visit::{Entry, Seeds};
 use super::{
     Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Omissions,
@@ -60,6 +61,7 @@ impl Crawl {
         let unknown_until = Status::unknown_until(path.as_ref(), Clock::start().now());
         let mut committer = open::open(&directory, &options)?;
         open::mend_times(&mut committer, Clock::start().now())?;
+        committer.suspects = Arc::new(Suspects::open(path.as_ref(), &*committer.store)?);
         let resumed = committer.state.queue_sequence > 0;
         let (control, commands) = Control::new(
             Arc::clone(&committer.guard),

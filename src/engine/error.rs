@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::messages::Over;
+use super::messages::{Over, Stopped};
 use super::open::{DirectoryError, MemoryPlan};
 use crate::journal::{LogError, Position};
 use crate::{archive, dedup, fetch, runs, store};
@@ -110,8 +110,8 @@ pub enum Error {
     )]
     Memory(MemoryPlan),
     /// The crawl was stopped before it was open.
-    #[error("stopped before the crawl was open; the same command goes on from there")]
-    Stopped,
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A bug in gleaner.
     #[error("internal error: {0}; committed data is safe. Please report this as a bug")]
     Internal(String),

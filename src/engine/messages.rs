@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use super::error::Error;
-
 /// Asks a run to stop: it starts no new fetches, gives those in progress a moment to end, and
 /// commits everything that arrived. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -43,7 +41,8 @@ impl Default for StopHandle {
     }
 }
 
-/// The opening of a crawl as others see it: that it goes on, and that it is to stop. Cheap to clone.
+/// The opening of a crawl as others see it: that it goes on, and that it is to stop. Cheap to
+/// clone.
 #[derive(Debug, Clone, Default)]
 pub struct Opening {
     stop: StopHandle,
@@ -73,16 +72,20 @@ impl Opening {
     ///
     /// # Errors
     ///
-    /// [`Error::Stopped`] if the opening is to end. Whoever is asked to stop leaves nothing half
-    /// done.
-    pub(crate) fn step(&self) -> Result<(), Error> {
+    /// [`Stopped`] if the opening is to end. Whoever is asked to stop leaves nothing half done.
+    pub(crate) fn step(&self) -> Result<(), Stopped> {
         self.steps.fetch_add(1, Ordering::Relaxed);
         match self.is_stopped() {
-            true => Err(Error::Stopped),
+            true => Err(Stopped),
             false => Ok(()),
         }
     }
 }
+
+/// The crawl was stopped before it was open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("stopped before the crawl was open; the same command goes on from there")]
+pub struct Stopped;
 
 /// How many of the given seeds were new.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -47,7 +47,7 @@ pub use learned::shells::{ShellHosts, hosts_with_shells};
 pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };
-pub use messages::{Opening, Over, SeedsAdded, StopHandle};
+pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
 pub(crate) use open::open_store;
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};

@@ -64,6 +64,9 @@ pub mod meta {
     pub const RETIRED: &[u8] = b"retired/";
     /// Number of URLs that are deferred.
     pub const DEFERRED: &[u8] = b"deferred";
+    /// Prefix of the pages that were being read when a process died, by URL id (16 bytes); the row
+    /// says how often.
+    pub const DEATHS: &[u8] = b"deaths/";
     /// Prefix of what was left out, by reason.
     pub const LEFT_OUT: &[u8] = b"left-out/";
     /// Prefix of the URLs that were refused, by URL id (16 bytes).
@@ -82,6 +85,11 @@ pub fn by_document(prefix: &[u8], document: u64) -> Vec<u8> {
 /// Returns the key of a body that no record has yet.
 pub fn unpacked(id: &[u8; 16]) -> Vec<u8> {
     [meta::UNPACKED, id].concat()
+}
+
+/// Returns the key of the number of times that a process died while a page was read.
+pub fn deaths(id: &[u8; 16]) -> Vec<u8> {
+    [meta::DEATHS, id].concat()
 }
 
 /// Returns the document of a key made by [`by_document`], or `None` if it is not one.

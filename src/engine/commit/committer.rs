@@ -31,6 +31,7 @@ use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
+use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
 use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope, Spender};
@@ -67,6 +68,7 @@ pub(crate) struct Committer {
     pub(crate) guard: Arc<Guard>,
     pub(crate) failpoint: Option<Failpoint>,
     pub(crate) pulse: Pulse,
+    pub(crate) suspects: Arc<Suspects>,
     pub(crate) reclaiming: Reclaiming,
     /// When the last commit before this run was made, if that is known.
     pub(crate) last_commit: Option<Moment>,
@@ -287,6 +289,7 @@ impl Committer {
             bodies: &self.bodies,
             revisits: &self.revisits,
             expiry: &self.expiry,
+            suspects: &self.suspects,
         };
         let mut group = Group::new(set, &mut self.lookups);
         // Nothing that outlives the panic is half changed: judging writes only to the set, and to
@@ -523,8 +526,9 @@ impl Committer {
         (&mut self.checkpoints, site)
     }
 
-    /// Reclaims the space of queues if most of what they ever held has left. What is to be reclaimed
-    /// stays counted until that has ended well, so that the next start does what was cut off.
+    /// Reclaims the space of queues if most of what they ever held has left. What is to be
+    /// reclaimed stays counted until that has ended well, so that the next start does what was cut
+    /// off.
     fn reclaim_if_due(&mut self) {
         if let Reclaiming::Begun { left } = self.reclaiming {
             match self.store.reclaimed() {

@@ -22,12 +22,14 @@ use crate::engine::again::{Expiry, Revisits, early, validators, write_page_recor
 use crate::engine::learned::budgets::count_spent;
 use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::answer;
+use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{self, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
+use crate::store::{Table, keys};
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]
@@ -38,6 +40,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) bodies: &'a Bodies,
     pub(crate) revisits: &'a Revisits,
     pub(crate) expiry: &'a Expiry,
+    pub(crate) suspects: &'a Suspects,
 }
 
 /// Why a URL is fetched once more before its visit counts.
@@ -61,6 +64,12 @@ impl Judge<'_> {
     pub(crate) fn visit(&self, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
         #[cfg(test)]
         poison::meet(analysed);
+        let id = analysed.fetched.task.queued.id;
+        if self.suspects.contains(id) {
+            // It was read this time, or given up.
+            let key = keys::deaths(id.as_bytes());
+            group.set.batch.delete(Table::Meta, key);
+        }
         if was_visited_meanwhile(analysed, group)? {
             return acknowledge(
                 &not_judged(analysed),

@@ -57,8 +57,9 @@ impl DataDirectory {
         Self::lock(path, false)
     }
 
-    /// Takes a directory to crawl in it. A process that only reads it, or changes a few rows, has it
-    /// for a while: it is waited for, as long as `goes_on` says so. A process that crawls is not.
+    /// Takes a directory to crawl in it. A process that only reads it, or changes a few rows, has
+    /// it for a while: it is waited for, as long as `goes_on` says so. A process that crawls is
+    /// not.
     pub fn take_in_turn(
         path: &Path,
         mut goes_on: impl FnMut() -> bool,

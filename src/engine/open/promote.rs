@@ -137,6 +137,7 @@ pub(super) fn promote(
         disk,
         failpoint,
         pulse: Pulse::default(),
+        suspects: Arc::default(),
         reclaiming: Reclaiming::No,
         last_commit,
     })

@@ -136,7 +136,11 @@ fn for_each_document(
     let mut failed = None;
     let mut guarded = |document: Option<Document>| {
         if let (Some(document), None) = (document, &failed) {
-            failed = opening.step().and_then(|()| visit(document)).err();
+            failed = opening
+                .step()
+                .map_err(Error::from)
+                .and_then(|()| visit(document))
+                .err();
         }
     };
     for_each(store, Table::Pages, &[], &mut |_, row| {
@@ -251,7 +255,7 @@ fn rebuild_runs(
             Ok(())
         })?;
         if let Some(stopped) = stopped {
-            return Err(stopped);
+            return Err(Error::from(stopped));
         }
         if let Some(error) = failed {
             return Err(error.into());

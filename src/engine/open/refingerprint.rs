@@ -2,10 +2,10 @@
 //! are made of, or with a gleaner that makes them differently. Old and new ones would never match.
 //!
 //! The row that says what the fingerprints are made of is removed before the first is recomputed,
-//! and written when the last is in place. Another row says how far that is, so a run that is stopped
-//! or killed in between is continued by the next one with the same settings. A page
-//! that cannot be read again, because its record is damaged or in the archive of an earlier crawl,
-//! keeps the signatures of its bytes and its visible text, which depend on no setting.
+//! and written when the last is in place. Another row says how far that is, so a run that is
+//! stopped or killed in between is continued by the next one with the same settings. A page that
+//! cannot be read again, because its record is damaged or in the archive of an earlier crawl, keeps
+//! the signatures of its bytes and its visible text, which depend on no setting.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -293,7 +293,7 @@ mod tests {
         // Nothing is left to do, and a run that is to stop says so.
         assert_eq!(stopped(&options).run().unwrap(), 0);
         options.opening = Opening::new(stop);
-        assert!(matches!(stopped(&options).run(), Err(Error::Stopped)));
+        assert!(matches!(stopped(&options).run(), Err(Error::Stopped(_))));
         // Other settings begin anew.
         options.features.seed = 8;
         options.opening = Opening::default();

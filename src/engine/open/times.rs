@@ -1,7 +1,7 @@
 //! Times in rows that no clock which is right can have written. A clock that was ahead once (a
 //! computer without a battery, a wrong zone) leaves hosts and revisits due in years, and the crawl
-//! would wait for them. They are looked for when the last commit was later than now, or nothing says
-//! when it was.
+//! would wait for them. They are looked for when the last commit was later than now, or nothing
+//! says when it was.
 
 use std::time::Duration;
 

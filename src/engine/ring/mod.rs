@@ -11,6 +11,7 @@ pub(crate) mod fetchers;
 pub(crate) mod observe;
 pub(crate) mod reading;
 pub(crate) mod scheduler;
+pub(crate) mod suspects;
 
 use std::io;
 use std::num::NonZeroU32;
@@ -125,7 +126,8 @@ fn start(
     let (analysed, analysed_queue) = sync_channel(ENTRIES_WAITING);
 
     let reader = Reader::new(&committer.gate.identity, &options);
-    let analysts = Analysts::new(reader, Arc::clone(&committer.gate.policies));
+    let mut analysts = Analysts::new(reader, Arc::clone(&committer.gate.policies));
+    analysts.suspects = Arc::clone(&committer.suspects);
     let waiting = analysts.waiting.clone();
     let curfew = analysts.curfew.clone();
     let left_undone = analysts.left_undone.clone();

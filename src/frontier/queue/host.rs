@@ -141,8 +141,8 @@ impl HostState {
             .retain(|it| it.class != class || it.last != last);
     }
 
-    /// Makes the times of the row such as a clock that says `now` can have written; a clock that was
-    /// ahead once may have written others, and nobody would visit the host until then. Returns
+    /// Makes the times of the row such as a clock that says `now` can have written; a clock that
+    /// was ahead once may have written others, and nobody would visit the host until then. Returns
     /// `false` if they are.
     pub fn mend_times(&mut self, politeness: &Politeness, now: Moment) -> bool {
         let longest = politeness.longest_wait();

@@ -459,7 +459,7 @@ impl Schedule {
             return Some(RefillRequest {
                 limit,
                 // Of an odd number, the one more is for those whose turn it is.
-                again: (limit + usize::from(!active.was_again)) / 2,
+                again: limit / 2 + usize::from(limit % 2 == 1 && !active.was_again),
                 cursors: active.cursors,
                 host,
             });
@@ -505,7 +505,8 @@ impl Schedule {
 }
 
 /// The server that an address counts as. A network of 64 bits is the least that anybody gets of
-/// IPv6, so all of its addresses are one server; an address that stands for one of IPv4 is that one.
+/// IPv6, so all of its addresses are one server; an address that stands for one of IPv4 is that
+/// one.
 fn server_of(address: IpAddr) -> IpAddr {
     /// The prefix under which IPv6-only networks reach IPv4 (RFC 6052, section 2.1).
     const TRANSLATED: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];

@@ -148,7 +148,8 @@ impl Shares {
         Some(lane)
     }
 
-    /// The domain whose turn it is, its share, and whether the turn is for hosts that do not answer.
+    /// The domain whose turn it is, its share, and whether the turn is for hosts that do not
+    /// answer.
     fn turn(&self) -> Option<(u64, &Site, usize)> {
         // Those that are passed over hold a quarter of all slots each.
         let first = |kind: usize| {
