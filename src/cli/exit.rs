@@ -13,8 +13,8 @@ pub(super) enum Exit {
     Failed = 1,
     /// Invalid arguments, configuration or seeds. clap uses the same code.
     Usage = 2,
-    /// The data directory cannot be used: it is in use, of another version, or not a crawl, or no
-    /// crawl is running in it.
+    /// The data directory cannot be used: it is of another version, or not a crawl, or no crawl is
+    /// running in it.
     Directory = 3,
     /// The disk is full. The same command resumes the crawl when there is space.
     DiskFull = 4,
@@ -24,6 +24,8 @@ pub(super) enum Exit {
     Lost = 6,
     /// The store has lost commits. `--repair` goes on as far as that is possible.
     Damaged = 7,
+    /// Another process has the data directory.
+    InUse = 8,
 }
 
 impl From<Exit> for ExitCode {

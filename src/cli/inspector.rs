@@ -28,9 +28,9 @@ impl Inspector {
                 view: crawl.view(config::kept(&crawl.settings()?).options()?),
                 _held: crawl,
             }),
-            Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
-                Ok(Self::Running(Client::connect(data_dir)?))
-            }
+            Err(engine::Error::Directory(DirectoryError::InUse {
+                for_a_while: false, ..
+            })) => Ok(Self::Running(Client::connect(data_dir)?)),
             Err(error) => Err(error.into()),
         }
     }

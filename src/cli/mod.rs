@@ -192,11 +192,21 @@ fn report(failure: &Failure) -> Exit {
         Failure::Engine(
             error @ (engine::Error::StoreBehind { .. } | engine::Error::Forgotten { .. }),
         ) => (output::chain(error), Exit::Damaged),
-        Failure::Engine(error @ engine::Error::Directory(reason)) => {
-            if matches!(reason, DirectoryError::InUse { .. }) {
-                hints.push("while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add` or `retry` to control it");
-            }
+        Failure::Engine(
+            error @ engine::Error::Directory(DirectoryError::InUse { for_a_while, .. }),
+        ) => {
+            hints.push(match for_a_while {
+                true => "it only reads the directory or puts URLs back; wait until it has ended",
+                false => "while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add` or `retry` to control it",
+            });
+            (output::chain(error), Exit::InUse)
+        }
+        Failure::Engine(error @ engine::Error::Directory(_)) => {
             (output::chain(error), Exit::Directory)
+        }
+        Failure::Engine(engine::Error::Stopped(_)) => {
+            output::say("stopped before the crawl was open; the same command goes on from there");
+            return Exit::Done;
         }
         Failure::Control(error @ client::Error::NotRunning(_)) => {
             hints.push("start one with `gleaner crawl` or `gleaner daemon`");

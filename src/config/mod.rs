@@ -31,7 +31,7 @@ pub use urls::{UrlRuleSettings, UrlSettings};
 pub use crate::units::{Size, Span};
 
 use crate::dedup::Rule;
-use crate::engine::{ArchiveOptions, DuplicateBodies, Options, StorePolicy};
+use crate::engine::{ArchiveOptions, DuplicateBodies, Opening, Options, StorePolicy};
 use crate::fetch::{FetchOptions, FetchOverrides};
 use crate::frontier::{
     CrawlPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, SeenOptions,
@@ -227,6 +227,7 @@ impl Config {
             checkpoint_interval: self.state.checkpoint_interval.0,
             expire_after: self.state.expire_after.map(|span| span.0),
             repair: false,
+            opening: Opening::default(),
             failpoint: None,
         })
     }

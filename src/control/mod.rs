@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use crate::engine::{Control, StopHandle, Watch};
 
 pub use protocol::{Request, Response};
-pub use systemd::reloading;
+pub use systemd::{Starting, reloading};
 
 /// Which of its services a [`ControlServer`] offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,11 +12,13 @@ use super::clock::Clock;
 use super::commit::Committer;
 use super::ring::Open;
 use super::ring::control::Command;
+use super::ring::suspects::Suspects;
 use super::visit::{Entry, Seeds};
 use super::{
     Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Omissions,
-    Options, RunLimits, StopHandle, Summary, Watch, open, ring,
+    Options, RunLimits, Status, StopHandle, Summary, Watch, open, ring,
 };
+use crate::frontier::Moment;
 use crate::store::{self, Batch, Durability, Table, keys};
 use crate::units::Size;
 use crate::url::Url;
@@ -33,6 +35,8 @@ pub struct Crawl {
     pub(super) gauges: watch::Sender<Gauges>,
     pub(super) memory: watch::Sender<MemoryUse>,
     pub(super) resumed: bool,
+    /// Until when the previous run may have made visits of which nothing is known.
+    pub(super) unknown_until: Option<Moment>,
     pub(super) control: Control,
     pub(super) commands: mpsc::Receiver<Command>,
 }
@@ -52,8 +56,12 @@ impl Crawl {
         }
         options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
-        let directory = DataDirectory::take(path.as_ref())?;
-        let committer = open::open(&directory, &options)?;
+        let opening = &options.opening;
+        let directory = DataDirectory::take_in_turn(path.as_ref(), || opening.step().is_ok())?;
+        let unknown_until = Status::unknown_until(path.as_ref(), Clock::start().now());
+        let mut committer = open::open(&directory, &options)?;
+        open::mend_times(&mut committer, Clock::start().now())?;
+        committer.suspects = Arc::new(Suspects::open(path.as_ref(), &*committer.store)?);
         let resumed = committer.state.queue_sequence > 0;
         let (control, commands) = Control::new(
             Arc::clone(&committer.guard),
@@ -67,6 +75,7 @@ impl Crawl {
             gauges: watch::Sender::new(Gauges::default()),
             memory: watch::Sender::new(MemoryUse::default()),
             resumed,
+            unknown_until,
             control,
             commands,
         })
@@ -89,6 +98,7 @@ impl Crawl {
             deferred: self.committer.deferred.subscribe(),
             gauges: self.gauges.subscribe(),
             memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
+            pulse: self.committer.pulse.clone(),
         }
     }
 
@@ -207,7 +217,7 @@ impl Crawl {
             committer: self.committer,
             gauges: self.gauges,
             memory: self.memory,
-            resumed: self.resumed,
+            unknown_until: self.unknown_until.filter(|_| self.resumed),
             commands: self.commands,
         };
         ring::run(open, watch, limits, stop)

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::messages::Over;
+use super::messages::{Over, Stopped};
 use super::open::{DirectoryError, MemoryPlan};
 use crate::journal::{LogError, Position};
 use crate::{archive, dedup, fetch, runs, store};
@@ -109,6 +109,9 @@ pub enum Error {
         "state.max_memory is too small: {0}; increase it with --max-memory, or lower one of the settings named"
     )]
     Memory(MemoryPlan),
+    /// The crawl was stopped before it was open.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A bug in gleaner.
     #[error("internal error: {0}; committed data is safe. Please report this as a bug")]
     Internal(String),

@@ -11,7 +11,11 @@ use crate::url::HostKey;
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A fetch ended.
-    Visited(Box<Visited>),
+    Visited {
+        visit: Box<Visited>,
+        /// Bytes of the body that was received.
+        bytes: u64,
+    },
     /// The address of a host was looked up.
     Resolved(HostKey, Option<IpAddr>),
     /// A group was committed.

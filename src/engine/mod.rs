@@ -47,13 +47,13 @@ pub use learned::shells::{ShellHosts, hosts_with_shells};
 pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };
-pub use messages::{Over, SeedsAdded, StopHandle};
+pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
 pub(crate) use open::open_store;
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;
-pub use ring::observe::{Gauges, Limit, MemoryUse, Status, Watch};
+pub use ring::observe::{Gauges, Limit, MemoryUse, Pulse, Status, Watch};
 pub use ring::scheduler::Ending;
 pub use summary::{HostFigures, Summary};
 pub use view::{StoppedCrawl, View};

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::failpoint::Failpoint;
+use super::messages::Opening;
 use crate::archive::{DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
 use crate::fetch::FetchOptions;
@@ -71,6 +72,8 @@ pub struct Options {
     pub expire_after: Option<Duration>,
     /// Whether a store that lost commits is repaired as far as that is possible, or refused.
     pub repair: bool,
+    /// How far the opening of the crawl is, and whether it goes on.
+    pub opening: Opening,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,

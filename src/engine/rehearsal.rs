@@ -138,6 +138,7 @@ impl Rehearsal {
             host: host.clone(),
             cursors: [0; crate::frontier::CLASSES as usize],
             limit,
+            again: limit / 2,
         };
         let store = &*self.committer.store;
         let refilled = refill(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::clock::Clock;
 use super::{Error, Status, Watch};
+use crate::frontier::Moment;
 
 impl Status {
     /// Reads the state of a crawl that another process runs, as that process last wrote it.
@@ -18,6 +19,23 @@ impl Status {
             running: true,
             ..Self::default()
         }))
+    }
+
+    /// Returns until when the last run in a directory may have made visits of which no commit
+    /// knows; `None` if there were none.
+    pub(crate) fn unknown_until(path: &Path, now: Moment) -> Option<Moment> {
+        /// The file is written once a second; that may have come late.
+        const LATE: Duration = Duration::from_secs(10);
+        let last = Self::read(path).ok().flatten();
+        let Some(last) = last else {
+            return Some(now);
+        };
+        if last.complete && !last.running {
+            return None;
+        }
+        let written = last.time.parse::<jiff::Timestamp>();
+        let written = written.map(|time| Moment::of_micros(time.as_microsecond()));
+        Some(written.map_or(now, |written| written.plus(LATE).min(now)))
     }
 }
 
@@ -44,16 +62,22 @@ impl Observer {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         loop {
             ticks.tick().await;
-            if let Err(error) = self.write(true) {
+            if let Err(error) = self.write(true, false) {
                 tracing::warn!(%error, "cannot write the status");
             }
         }
     }
 
-    /// Writes the file now.
-    pub(crate) fn write(&self, running: bool) -> Result<(), Error> {
+    /// Writes the file at the end of a run. `complete` says that no visit of it is unknown to its
+    /// commits.
+    pub(crate) fn write_end(&self, complete: bool) -> Result<(), Error> {
+        self.write(false, complete)
+    }
+
+    fn write(&self, running: bool, complete: bool) -> Result<(), Error> {
         let status = Status {
             running,
+            complete,
             time: format!("{:.0}", jiff::Timestamp::now()),
             seconds: self.clock.elapsed().as_secs(),
             counters: self.watch.counters(),
@@ -67,5 +91,44 @@ impl Observer {
                 path: self.directory.clone(),
                 source,
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_last_run_left_undone_keeps_hosts_waiting() {
+        let place = tempfile::tempdir().unwrap();
+        let now = Moment(2_000_000_000_000);
+        let check = |expected: Option<Moment>| {
+            assert_eq!(Status::unknown_until(place.path(), now), expected);
+        };
+        let write = |running, complete, second: i64| {
+            let time = jiff::Timestamp::from_second(second).unwrap();
+            let status = Status {
+                running,
+                complete,
+                time: format!("{time:.0}"),
+                ..Status::default()
+            };
+            status.write(place.path()).unwrap();
+        };
+        // Nothing is known of the last run.
+        check(Some(now));
+        write(false, true, 1_999_999_999);
+        check(None);
+        // It was killed an hour ago, or just now.
+        write(true, false, 2_000_000_000 - 3_600);
+        check(Some(Moment(now.0 - 3_590_000)));
+        write(true, false, 2_000_000_000 - 1);
+        check(Some(now));
+        // It ended, and visits were in progress.
+        write(false, false, 2_000_000_000 - 60);
+        check(Some(Moment(now.0 - 50_000)));
+        // The clock was ahead then.
+        write(true, false, 2_100_000_000);
+        check(Some(now));
     }
 }

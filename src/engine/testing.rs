@@ -11,6 +11,7 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::commit::Committer;
+use super::messages::Opening;
 use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
 use super::ring::analysts::Analysts;
@@ -82,6 +83,7 @@ pub(crate) fn options() -> Options {
             [],
         ),
         repair: false,
+        opening: Opening::default(),
         failpoint: None,
     }
 }

@@ -16,7 +16,8 @@ use crate::archive::PackedBody;
 use crate::dedup::own::{Lines, OwnLines, Restless};
 use crate::dedup::{Document, Fingerprints, Ineligible, Repeat, Signature, Stored, Tier, Verdict};
 use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
-use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict};
+use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict, Spender};
+use crate::learn::{Spent, TrapPolicy};
 use crate::page::sitemap::EntryKind;
 use crate::page::{Page, Wishes};
 use crate::url::{HostKey, Url, UrlId};
@@ -319,6 +320,30 @@ pub struct Receipt {
     pub queued: Vec<(HostKey, Moment)>,
     /// A host whose queue has changed otherwise, so that what was read of it may be stale.
     pub reread: Option<HostKey>,
+    /// Budgets that the visit has used up.
+    pub spent: Vec<UsedUp>,
+}
+
+/// A budget that is used up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsedUp {
+    /// Whose budget it is.
+    pub by: Spender,
+    /// What was spent.
+    pub spent: Spent,
+    /// The name of the setting.
+    pub setting: &'static str,
+}
+
+impl UsedUp {
+    /// Returns the setting by which the URLs of a host are given up for that, if they are: a host
+    /// may have a budget of its own.
+    pub(crate) fn ends(&self, policy: &TrapPolicy) -> Option<&'static str> {
+        match self.by {
+            Spender::Host(_) => self.spent.by_host(policy),
+            Spender::Domain(_) => self.spent.by_domain(policy),
+        }
+    }
 }
 
 /// A visit that is over.

@@ -14,7 +14,7 @@ use std::io::Read;
 use bytes::Bytes;
 
 /// Note on a body whose coding breaks off.
-const BROKEN: &str = "broken-content-coding";
+pub const BROKEN_CODING: &str = "broken-content-coding";
 /// Note on a body that is not in the coding it declares.
 const NOT_CODED: &str = "no-content-coding";
 /// Note on a body in an unknown coding.
@@ -78,7 +78,7 @@ pub fn decode<'a>(
     }
     while let Some(coding) = codings.pop() {
         let (bytes, note) = match undo(&coding, &decoded.bytes, limit) {
-            None | Some((_, Some(BROKEN))) if is_text(&decoded.bytes) => {
+            None | Some((_, Some(BROKEN_CODING))) if is_text(&decoded.bytes) => {
                 decoded.note = decoded.note.or(Some(NOT_CODED));
                 continue;
             }
@@ -134,7 +134,7 @@ fn gunzip(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
         let read = decoder.by_ref().take(room).read_to_end(&mut bytes);
         let rest = *decoder.get_ref();
         match read {
-            Err(_) => return (bytes, Some(BROKEN)),
+            Err(_) => return (bytes, Some(BROKEN_CODING)),
             Ok(_) if bytes.len() <= limit && rest.starts_with(b"\x1f\x8b") => {
                 decoder.reset(rest);
             }
@@ -162,7 +162,7 @@ fn unpack_zstd(body: &[u8], limit: usize) -> (Vec<u8>, Option<&'static str>) {
     });
     match decoder {
         Ok(decoder) => read(decoder, limit),
-        Err(_) => (Vec::new(), Some(BROKEN)),
+        Err(_) => (Vec::new(), Some(BROKEN_CODING)),
     }
 }
 
@@ -171,7 +171,7 @@ fn read(decoder: impl Read, limit: usize) -> (Vec<u8>, Option<&'static str>) {
     // Reading one byte more than allowed tells a body that fits from one that does not.
     let note = match decoder.take(limit as u64 + 1).read_to_end(&mut bytes) {
         Ok(_) => None,
-        Err(_) => Some(BROKEN),
+        Err(_) => Some(BROKEN_CODING),
     };
     (bytes, note)
 }

@@ -21,7 +21,7 @@ mod resolver;
 mod secret;
 mod tls;
 
-pub use body::{DECODED_LENGTH, DecodeBounds, Decoded, decode};
+pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
 pub use client::Fetcher;
 pub use guard::{Authority, Guard, Refused};

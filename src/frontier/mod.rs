@@ -30,8 +30,8 @@ pub use policy::{
 };
 pub use politeness::{Answer, Pace, Politeness, PolitenessOverrides, Trouble, Troubles};
 pub use queue::block::{BLOCK, Block};
-pub use queue::host::{HostState, Leave, RobotsRow, RobotsState, RobotsVerdict};
-pub use queue::place::{CLASSES, InBlock, Opened, Place, class_of};
+pub use queue::host::{HostState, Leave, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict};
+pub use queue::place::{AGAIN, CLASSES, InBlock, Opened, Place, class_of, first_visit};
 pub use queue::refill::{
     LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, SkipReason, Waiting,
     domain_spent, load, path_and_query, refill,
@@ -40,6 +40,6 @@ pub use queue::task::{FetchTask, Purpose, QueuedUrl, RobotsRedirect, Validators,
 pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};
 pub use queue::write::{QueuedRow, file_by_due_time, put_queued};
 pub use revisit_interval::{Finding, RevisitMode, RevisitPolicy};
-pub use schedule::{Action, Schedule, ScheduleOptions};
+pub use schedule::{Action, Schedule, ScheduleOptions, Spender};
 pub use scope::{Scope, ScopeKind, admits_by_entries};
 pub use seen::{SEEN, SeenOptions, SeenSet};

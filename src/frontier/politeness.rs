@@ -48,8 +48,8 @@ pub struct Politeness {
     pub park_after: u32,
     /// How long a host is parked at first; doubled by each further failure.
     pub park: Span,
-    /// Longest time that a host is parked, and the longest Retry-After that is obeyed; a longer one
-    /// is ignored.
+    /// Longest time that a host is parked, and the longest wait that Retry-After can ask for; a
+    /// longer one is cut to this.
     pub max_park: Span,
     /// Requests per second across the whole crawl; `None` for no limit but the hosts' delays.
     #[patch(skip)]
@@ -119,6 +119,11 @@ impl Trouble {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Whether it means that there was no whole answer.
+    pub fn is_silence(self) -> bool {
+        !matches!(self, Self::Overloaded | Self::ServerError)
+    }
 }
 
 /// A set of classes of failure. In a configuration file it is a list of their names.
@@ -142,6 +147,7 @@ impl Default for Troubles {
             Trouble::Timeout,
             Trouble::Disconnect,
             Trouble::Overloaded,
+            Trouble::ServerError,
         ])
     }
 }
@@ -249,17 +255,20 @@ impl Politeness {
     fn after_with(&self, patience: u32, pace: &Pace, answer: Answer, finished: Moment) -> Pace {
         let delay = self.delay(pace.crawl_delay);
         let failures = pace.failures.saturating_add(1);
+        let backoff = doubled(self.backoff.0, failures - 1).min(self.max_backoff.0);
         let wait = match answer {
             Answer::NotAsked => return *pace,
             Answer::Fine(took) => return self.recovered(pace, took, finished),
-            Answer::Overloaded(Some(asked)) if asked <= self.max_park.0 => asked,
+            // It is not asked before the time that it names, but for a `Retry-After` of years. One
+            // of no time, or in the past, is no reason to wait less than without it.
+            Answer::Overloaded(asked) => {
+                let asked = asked.unwrap_or_default();
+                asked.min(self.max_park.0).max(backoff)
+            }
             Answer::Failed(Trouble::ServerError) => {
                 doubled(delay, failures.min(MAX_DOUBLINGS)).min(self.max_backoff.0)
             }
-            // A `Retry-After` of years is a mistake, and is ignored.
-            Answer::Overloaded(_) | Answer::Failed(_) => {
-                doubled(self.backoff.0, failures - 1).min(self.max_backoff.0)
-            }
+            Answer::Failed(_) => backoff,
         };
         let is_error = matches!(answer, Answer::Failed(Trouble::ServerError));
         let gives_up = failures >= patience && !is_error;
@@ -301,6 +310,17 @@ impl Politeness {
     /// The time from the end of one visit to an address to the start of the next.
     pub fn address_delay(&self) -> Duration {
         self.address_delay.0.min(self.delay.0)
+    }
+
+    /// The longest time that a host may have to wait, whatever it answers.
+    pub fn longest_wait(&self) -> Duration {
+        let waits = [
+            self.delay,
+            self.max_crawl_delay,
+            self.max_backoff,
+            self.max_park,
+        ];
+        waits.into_iter().map(|it| it.0).max().unwrap_or_default()
     }
 
     /// The wait caused by an answer that took so long. Zero if the delay is zero.
@@ -404,13 +424,17 @@ mod tests {
     fn retry_after_is_obeyed_within_reason() {
         let asked = |seconds| Answer::Overloaded(Some(Duration::from_secs(seconds)));
         check(asked(77), 0, None, (77, 1, false));
-        check(asked(0), 0, Some(3), (3, 1, false));
+        // No time, or a date that has passed, is no less than the back-off.
+        check(asked(0), 0, None, (5, 1, false));
+        check(asked(0), 2, Some(3), (20, 3, false));
+        check(asked(7), 2, None, (20, 3, false));
         check(asked(3_600), 0, None, (3_600, 1, false));
         // The crawl does not wait for that.
         check(asked(4_000), 0, None, (4_000, 1, true));
         check(asked(86_400), 0, None, (86_400, 1, true));
-        // A `Retry-After` that is too long is ignored.
-        check(asked(90_000), 0, None, (5, 1, false));
+        // One that is too long counts as the longest.
+        check(asked(90_000), 0, None, (86_400, 1, true));
+        check(asked(u64::MAX), 3, None, (86_400, 4, true));
         check(Answer::Overloaded(None), 1, None, (10, 2, false));
     }
 

@@ -41,7 +41,7 @@ pub struct Embedded {
     /// Bytes in memtables beyond which a commit waits for the worker.
     max_buffered: u64,
     /// The thread that reclaims the space of deleted rows, if one is running.
-    reclaiming: Mutex<Option<JoinHandle<()>>>,
+    reclaiming: Mutex<Option<JoinHandle<bool>>>,
 }
 
 /// Size of the journals, in bytes, beyond which rarely written tables are flushed, so that their
@@ -166,7 +166,8 @@ fn explain(error: fjall::Error) -> (String, Option<io::Error>) {
 
 /// Rewrites a table without its deleted rows. The engine compacts what grows; a table that shrinks
 /// would keep its dead rows until something is written over them.
-fn rewrite(keyspace: &Keyspace) {
+/// Returns `false` if that failed.
+fn rewrite(keyspace: &Keyspace) -> bool {
     /// Interval and maximum number of polls of whether the worker has flushed the memtable: where
     /// writing fails, it never does.
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -181,7 +182,9 @@ fn rewrite(keyspace: &Keyspace) {
     if let Err(error) = rotated.and_then(|_| keyspace.major_compact()) {
         let (reason, _) = explain(error);
         tracing::warn!(reason, "cannot reclaim space in the store");
+        return false;
     }
+    true
 }
 
 impl Drop for Embedded {
@@ -256,5 +259,13 @@ impl Store for Embedded {
                 }
             }
         }
+    }
+
+    fn reclaimed(&self) -> Option<bool> {
+        let lock = self.reclaiming.lock();
+        let mut reclaiming = lock.unwrap_or_else(PoisonError::into_inner);
+        let thread = reclaiming.take_if(|thread| thread.is_finished())?;
+        // A panic was reported when it happened.
+        Some(thread.join().unwrap_or(false))
     }
 }

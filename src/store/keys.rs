@@ -32,6 +32,8 @@ pub mod meta {
     pub const FORMAT: &[u8] = b"format";
     /// Counters and sequences; rewritten by every commit.
     pub const STATE: &[u8] = b"state";
+    /// Time of the last commit (ms since 1970), to notice a clock that was ahead.
+    pub const TIME: &[u8] = b"time";
     /// Ends of archive and log, and checkpoints; rewritten by every commit.
     pub const DISK: &[u8] = b"disk";
     /// End of the archive of texts; rewritten by every commit that appends to it.
@@ -44,6 +46,8 @@ pub mod meta {
     pub const REVISITS: &[u8] = b"revisits";
     /// What the fingerprints of this crawl are made of.
     pub const FEATURES: &[u8] = b"features";
+    /// How far the fingerprints were made again, while that is going on.
+    pub const REFINGERPRINT: &[u8] = b"refingerprint";
     /// What the canonical form of URLs depends on in this crawl, as text.
     pub const URL_FORM: &[u8] = b"url-form";
     /// Prefix of the WARC files of earlier crawls that were read; the row says how far.
@@ -60,6 +64,9 @@ pub mod meta {
     pub const RETIRED: &[u8] = b"retired/";
     /// Number of URLs that are deferred.
     pub const DEFERRED: &[u8] = b"deferred";
+    /// Prefix of the pages that were being read when a process died, by URL id (16 bytes); the row
+    /// says how often.
+    pub const DEATHS: &[u8] = b"deaths/";
     /// Prefix of what was left out, by reason.
     pub const LEFT_OUT: &[u8] = b"left-out/";
     /// Prefix of the URLs that were refused, by URL id (16 bytes).
@@ -78,6 +85,11 @@ pub fn by_document(prefix: &[u8], document: u64) -> Vec<u8> {
 /// Returns the key of a body that no record has yet.
 pub fn unpacked(id: &[u8; 16]) -> Vec<u8> {
     [meta::UNPACKED, id].concat()
+}
+
+/// Returns the key of the number of times that a process died while a page was read.
+pub fn deaths(id: &[u8; 16]) -> Vec<u8> {
+    [meta::DEATHS, id].concat()
 }
 
 /// Returns the document of a key made by [`by_document`], or `None` if it is not one.

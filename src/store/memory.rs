@@ -52,4 +52,8 @@ impl Store for Memory {
     }
 
     fn reclaim(&self, _: Table) {}
+
+    fn reclaimed(&self) -> Option<bool> {
+        Some(true)
+    }
 }

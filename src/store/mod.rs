@@ -150,6 +150,10 @@ pub trait Store: Send + Sync {
     /// ever had are gone.
     fn reclaim(&self, table: Table);
 
+    /// Returns whether the reclaiming that was started last has ended well; `None` while it runs,
+    /// if none was started, or if that was told before.
+    fn reclaimed(&self) -> Option<bool>;
+
     /// Returns the value of `key`, or `None` if there is no row.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.get_many(table, &[key])?.pop().flatten())

@@ -10,6 +10,8 @@ use crate::web::Web;
 /// Exit codes, as they are documented.
 const USAGE: i32 = 2;
 const DIRECTORY: i32 = 3;
+/// The directory is in use. A supervisor tries again later, which it does not after the code above.
+const IN_USE: i32 = 8;
 
 fn web() -> Web {
     Web::start(vec![linking(&["/1", "/2", "/3"])])
@@ -187,7 +189,7 @@ fn a_directory_in_use_is_refused_and_its_crawl_goes_on() {
     let pid = first.pid().as_raw_nonzero().to_string();
     let data = place.data().display().to_string();
     let says = [&*data, "in use", &*pid, "hint: ", "gleaner status"];
-    refused(&place, &web, &[&seed], DIRECTORY, &says);
+    refused(&place, &web, &[&seed], IN_USE, &says);
     assert!(place.status().running);
     web.release();
     first.end().expect(0);

@@ -1,10 +1,12 @@
 //! A crawl that is left running: what it takes while it runs, what it is told, when it comes back
 //! to a page, and how it ends. Judged from the servers' side wherever they can tell.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -231,6 +233,38 @@ fn pages_are_visited_again_and_compared() {
     crawl.records();
 }
 
+/// Pages that change at every look and are due more often than their host may be asked.
+#[test]
+fn new_pages_do_not_wait_for_those_that_always_change() {
+    const PAGES: usize = 20;
+    let paths: Vec<String> = (0..PAGES).map(|number| format!("/a/{number}")).collect();
+    let links: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let looks = AtomicUsize::new(0);
+    let site = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &links)))
+        .otherwise(move |request| {
+            let look = looks.fetch_add(1, Ordering::Relaxed);
+            let next = request.path.replace("/a/", "/b/");
+            Answer::html(page(&format!("{} {look}", request.path), &[&next]))
+        });
+    let crawl = Place::new();
+    let web = Web::start(vec![site]);
+    let config =
+        "[politeness]\ndelay = \"10ms\"\n[revisit]\nmode = \"fixed\"\ninterval = \"20ms\"\n";
+    let running = crawl.daemon_by(config, &[&web.url(0, "/")]);
+    assert!(web.wait_for_requests(150, PATIENCE));
+    stop(&crawl, running);
+    let mut requests = web.requests();
+    requests.truncate(150);
+    let new: BTreeSet<&str> = requests
+        .iter()
+        .map(|it| it.path.as_str())
+        .filter(|path| path.starts_with("/b/"))
+        .collect();
+    assert_eq!(new.len(), PAGES);
+}
+
 /// A server in trouble takes nothing away from what is known.
 #[test]
 fn a_visit_that_finds_nothing_leaves_what_is_known() {
@@ -239,7 +273,7 @@ fn a_visit_that_finds_nothing_leaves_what_is_known() {
         "/",
         vec![
             Answer::html(page("home", &[])),
-            Answer::status(500),
+            Answer::status(501),
             Answer::html(page("home", &[])),
         ],
     );

@@ -236,7 +236,7 @@ fn a_page_that_is_visited_again_is_told_again() {
     let answers = vec![
         Answer::html(home.clone()),
         Answer::html(home.replace("<p>", "<p class=other>")),
-        Answer::status(500),
+        Answer::status(501),
         Answer::html(home),
     ];
     let web = Web::start(vec![leaves().robots("").page_in_turn("/", answers)]);

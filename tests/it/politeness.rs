@@ -179,7 +179,9 @@ fn a_host_that_asks_for_time_gets_it() {
     let web = Web::start(vec![jittery(2, &["/busy"]).page_in_turn("/busy", busy)]);
     let seed = web.url(0, "/");
     let crawl = Place::new();
-    crawl.crawl(&[&seed, "--delay", "20ms"]);
+    // Without a back-off, which is longer.
+    let text = "[politeness]\nbackoff = \"1ms\"\n";
+    crawl.crawl_by(text, &[&seed, "--delay", "20ms"]);
     check_gaps(&web, Duration::from_millis(20), 1);
     let requests = web.requests();
     let busy: Vec<usize> = (0..requests.len())

@@ -104,6 +104,68 @@ fn a_parked_host_is_asked_again_at_once() {
 }
 
 #[test]
+fn errors_that_pass_cost_no_page() {
+    let challenge = "<title>Just a moment...</title><h1>Just a moment...</h1>\
+                     <p>Checking your browser before accessing the site. Enable JavaScript and \
+                     cookies to continue.</p><script src=/cdn-cgi/challenge-platform/x.js></script>";
+    let whole = |name: &str| Answer::html(page(name, &[]));
+    // A gzip stream that ends after its header.
+    let cut = Answer::with_type(
+        200,
+        "text/html",
+        vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b],
+    );
+    let cut = cut.header("Content-Encoding", "gzip");
+    let passing = [
+        ("/500", Answer::status(500)),
+        ("/502", Answer::status(502)),
+        ("/504", Answer::status(504)),
+        ("/cut", cut),
+        ("/challenge", Answer::html(challenge)),
+    ];
+    let links: Vec<&str> = passing.iter().map(|it| it.0).collect();
+    let links = [&links[..], &["/never", "/always"]].concat();
+    let mut site = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &links)))
+        .page("/never", Answer::status(501))
+        .page("/always", Answer::status(500));
+    for (path, answer) in passing {
+        site = site.page_in_turn(path, vec![answer, whole(path)]);
+    }
+    let web = Web::start(vec![site]);
+    let place = Place::new();
+    let text = "[politeness]\ndelay = \"0s\"\nbackoff = \"1ms\"\n";
+    place.crawl_by(text, &[&web.url(0, "/")]);
+    let log = place.log();
+    for path in ["/500", "/502", "/504", "/cut", "/challenge"] {
+        let of = log.iter().filter(|line| line.url == web.url(0, path));
+        let verdicts: Vec<_> = of.map(|line| line.verdict.name()).collect();
+        assert_eq!(verdicts, ["retry", "unique"], "{path}");
+    }
+    // What never answers otherwise is asked as often as is said, and no longer.
+    assert_eq!((times(&web, "/never"), times(&web, "/always")), (1, 3));
+}
+
+/// From cron, beside hosts that fail: the queue does not grow.
+#[test]
+fn a_page_that_was_answered_is_put_back_once() {
+    let site = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &["/down"])))
+        .page("/down", Answer::status(500));
+    let web = Web::start(vec![site]);
+    let place = Place::new();
+    place.crawl_by(ONE_ATTEMPT, &[&web.url(0, "/")]);
+    for _ in 0..3 {
+        retry(&place, &["--class", "server-error"]).expect(0);
+    }
+    assert_eq!(place.status().counters.queued, 1);
+    place.crawl_by(ONE_ATTEMPT, &[]);
+    assert_eq!(times(&web, "/down"), 2);
+}
+
+#[test]
 fn a_class_that_does_not_exist_is_refused() {
     let place = Place::new();
     let refused = retry(&place, &["--class", "dsn"]).expect(2);

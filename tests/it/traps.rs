@@ -253,10 +253,12 @@ fn many() -> Web {
 fn a_host_that_sent_its_share_is_left_and_goes_on_when_that_is_raised() {
     let web = many();
     let place = Place::new();
-    let settings = |bytes: u64| {
-        format!("[state]\nurls_in_memory = 1\n[traps]\nmax_bytes_per_host = {bytes}\n")
-    };
-    place.crawl_by(&settings(5_000), &[&web.url(0, "/")]);
+    let settings = |bytes: u64| format!("[traps]\nmax_bytes_per_host = {bytes}\n");
+    // What is in memory when the budget is used up is given up too.
+    let arguments = [&*web.url(0, "/"), "--delay", "50ms"];
+    let output = place.crawl_by(&settings(5_000), &arguments);
+    let said = output.stderr.matches("the budget of a host is used up");
+    assert_eq!(said.count(), 1, "{}", output.stderr);
     let counters = place.status().counters;
     let given_up = counters.failures.get("budget").copied().unwrap_or(0);
     assert!(

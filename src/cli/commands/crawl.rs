@@ -14,7 +14,7 @@ use crate::cli::progress::{self, Progress};
 use crate::cli::{Failure, left_out, signals};
 use crate::config::{self, Config, Size, Span};
 use crate::control::{ControlServer, ServeMode};
-use crate::engine::{self, Crawl, Ending, Failpoint, RunLimits, StopHandle, Summary};
+use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
 use crate::fetch::{FetchOptions, Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode};
 use crate::seeds::{self, Source};
@@ -86,6 +86,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
 
+    options.opening = Opening::new(stop.clone());
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     if !crawl.is_resumed() && given == 0 {
         return Err(no_seeds(arguments));

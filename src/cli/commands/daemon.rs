@@ -13,8 +13,8 @@ use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
 use crate::cli::signals::{self, Hangups};
 use crate::config::{self, Config};
-use crate::control::{ControlServer, ServeMode, reloading};
-use crate::engine::{Control, Crawl, LiveOptions, RunLimits, StopHandle};
+use crate::control::{ControlServer, ServeMode, Starting, reloading};
+use crate::engine::{Control, Crawl, LiveOptions, Opening, RunLimits, StopHandle};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -57,7 +57,10 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     // Must come before systemd is told that the daemon is ready to be reloaded.
     let hangups = Hangups::listen()?;
 
+    options.opening = Opening::new(stop.clone());
+    let starting = Starting::begin(&options.opening).map_err(anyhow::Error::from)?;
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
+    drop(starting);
     crawl::say_resumed(&mut crawl, &config, screen)?;
     // Seeds and commands are accepted from here on; they wait while the given lists are read.
     let server = ControlServer::start(

@@ -13,7 +13,7 @@ use crate::engine::learned::deferred::{Deferred, leave, put, shelf, take};
 use crate::engine::learned::kinds::{canonical, found, suspecting};
 use crate::engine::learned::rows::HostRows;
 use crate::engine::visit::Analysed;
-use crate::frontier::{CLASSES, Policy, QueuedUrl, class_of};
+use crate::frontier::{Policy, QueuedUrl};
 use crate::learn::{
     Deferral, Draw, Expectation, Return, Rows, Stratum, TrapMode, by_form, next_draw, open_all,
 };
@@ -301,8 +301,7 @@ fn queue_deferred(
         count_admitted(host, &mut group.set)?;
     }
     queued.expectation = expectation;
-    let class = expectation.class(class_of(queued.depth), CLASSES - 1);
-    group.set.queue_in(class, queued, host.clone())
+    group.set.queue(queued, host.clone())
 }
 
 #[cfg(test)]

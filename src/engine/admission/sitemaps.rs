@@ -11,7 +11,9 @@ use crate::engine::Error;
 use crate::engine::again::Revisits;
 use crate::engine::commit::Group;
 use crate::engine::visit::Listed;
-use crate::frontier::{Admission, CLASSES, FetchTask, Purpose, QueuedUrl, SitemapMode, class_of};
+use crate::frontier::{
+    Admission, FetchTask, Purpose, QueuedUrl, SitemapMode, class_of, first_visit,
+};
 use crate::page::sitemap::EntryKind;
 use crate::url::{self, HostKey, Url};
 
@@ -138,7 +140,7 @@ impl Gate {
             EntryKind::Page => {
                 let queued = queued(depth.saturating_add(1), Purpose::Page);
                 let class = class_of(queued.depth) + u8::from(listed.is_minor);
-                let class = class.min(CLASSES - 1);
+                let class = first_visit(class);
                 self.admit_in(class, queued, Origin::Link, None, group)?;
             }
         }

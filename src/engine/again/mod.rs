@@ -19,4 +19,4 @@ pub(crate) use queue::visit_sitemap_again;
 pub(crate) use requeue::find;
 pub use requeue::{retry, retry_classes};
 pub use restore::{RestoreFilter, Restored, restore};
-pub(crate) use revisit::Revisits;
+pub(crate) use revisit::{Revisits, bound_revisits};

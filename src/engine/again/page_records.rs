@@ -110,7 +110,9 @@ fn next_revisit(
         return None;
     }
     let last = judged.previous.as_deref().and_then(|page| page.revisit);
-    let interval = last.map(|last| Duration::from_millis(last.interval));
+    // No interval was chosen for a page that a person put back.
+    let interval = last.filter(|last| last.interval > 0);
+    let interval = interval.map(|last| Duration::from_millis(last.interval));
     let interval = revisits.policy.next(interval, finding)?;
     let due = judged.analysed.fetched.finished.plus(interval);
     Some(Revisit {

@@ -62,9 +62,9 @@ pub(super) fn queue_page(
         validators: page.validators.filter(|_| asking == Asking::IfModified),
         ..QueuedUrl::new(page.url, id)
     };
-    let class = match asking {
-        Asking::Now => 0,
-        Asking::IfModified | Asking::Always => queued.class(),
-    };
-    set.queue_in(class, queued, HostKey::of(&url))
+    let host = HostKey::of(&url);
+    match asking {
+        Asking::Now => set.queue_in(0, queued, host),
+        Asking::IfModified | Asking::Always => set.queue(queued, host),
+    }
 }

@@ -18,7 +18,7 @@ use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::fetch::FailureClass;
 use crate::frontier::{HostState, Policies, QueuedUrl, Trouble};
 use crate::learn::Expectation;
-use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord};
+use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord, Revisit};
 use crate::store::{Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, HostMap, UrlId};
 
@@ -214,7 +214,7 @@ impl PutBack {
         };
         let is_answered = matches!(page.fate, Fate::Answered { .. });
         if is_answered && page.revisit.is_some_and(|revisit| revisit.due <= now) {
-            // A daemon has queued it, or is about to.
+            // It is queued, or a daemon is about to do that.
             return Ok(None);
         }
         let queued = QueuedUrl {
@@ -223,7 +223,16 @@ impl PutBack {
             revisit: is_answered,
             ..QueuedUrl::new(page.url.clone(), id)
         };
-        let revisit = page.revisit.take();
+        let revisit = page.revisit;
+        if is_answered {
+            // Says that it is queued, as for a page whose time has come.
+            let (interval, mark) = revisit.map_or((0, 0), |it| (it.interval, it.mark));
+            page.revisit = Some(Revisit {
+                due: now,
+                interval,
+                mark,
+            });
+        }
         if let Fate::Failed { next, message, .. } = &mut page.fate {
             *next = Some(now);
             let reason = retry_classes()
@@ -382,6 +391,39 @@ mod tests {
             Some("dns"),
         );
         check(&one, "http://b.example/x", failed("dns", None), None);
+    }
+
+    #[test]
+    fn a_page_that_was_answered_is_queued_once_however_often_it_is_put_back() {
+        use crate::engine::testing::{Answer, World, options};
+        use crate::engine::visit::Entry;
+        use crate::frontier::RevisitPolicy;
+
+        const PAGE: &str = "http://a.example/";
+        let mut options = options();
+        options.revisit = RevisitPolicy::off();
+        let mut world = World::with(options);
+        world.visit(PAGE, &Answer::Status(500));
+        let again = filter(&["server-error"], None);
+        let put_back = |world: &mut World| {
+            for _ in 0..3 {
+                let part = find(&*world.store(), &again, None).unwrap();
+                world.commit(vec![Entry::PutBack(Box::new(part))]);
+            }
+        };
+        put_back(&mut world);
+        assert_eq!(world.waiting().len(), 1);
+        world.restart();
+        put_back(&mut world);
+        assert_eq!(world.waiting().len(), 1);
+        // Once it was visited it may be put back again.
+        world.revisit(PAGE, &Answer::Status(500));
+        assert!(world.waiting().is_empty());
+        put_back(&mut world);
+        assert_eq!(world.waiting().len(), 1);
+        world.revisit(PAGE, &Answer::Silence);
+        put_back(&mut world);
+        assert_eq!(world.waiting().len(), 1);
     }
 
     #[test]

@@ -11,10 +11,11 @@ use super::queue::{Asking, ROWS_PER_COMMIT, queue_revisit};
 use super::succession;
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
-use crate::frontier::{Finding, Moment, RevisitMode, RevisitPolicy};
+use crate::engine::learned::budgets::is_spent;
+use crate::frontier::{Finding, Moment, Policies, RevisitMode, RevisitPolicy};
 use crate::rows::{Fate, PAGES, Revisit};
 use crate::store::{Batch, Durability, Store, Table, encode, keys};
-use crate::url::UrlId;
+use crate::url::{self, HostKey, UrlId};
 
 /// What a run knows of revisits besides its store.
 #[derive(Debug)]
@@ -75,6 +76,11 @@ impl Revisits {
         self.policy.mode != RevisitMode::Off
     }
 
+    /// Looks for rows that are due, whatever was known before.
+    pub(crate) fn look_again(&mut self, now: Moment) {
+        self.next = self.next.map(|next| next.min(now));
+    }
+
     /// Returns the time until there is something to do.
     pub(crate) fn until(&self, now: Moment) -> Duration {
         if !self.is_on() {
@@ -98,7 +104,7 @@ impl Revisits {
 
     /// Does what is due at `set.now`: successors of lost originals first, then pages without a row,
     /// then due revisits.
-    pub(crate) fn advance(&mut self, set: &mut WriteSet) -> Result<(), Error> {
+    pub(crate) fn advance(&mut self, policies: &Policies, set: &mut WriteSet) -> Result<(), Error> {
         if self.has_orphans {
             self.has_orphans = succession::advance(set)?;
             if !set.batch.is_empty() {
@@ -125,7 +131,10 @@ impl Revisits {
             }
             set.state.revisits_from = Moment(due);
             set.batch.delete(Table::Revisits, key);
-            queue_revisit(UrlId::from_bytes(id), Asking::IfModified, set)?;
+            let id = UrlId::from_bytes(id);
+            if !self.put_off(id, policies, set)? {
+                queue_revisit(id, Asking::IfModified, set)?;
+            }
         }
         if whole && self.next.is_none() {
             self.next = Some(now);
@@ -134,6 +143,31 @@ impl Revisits {
             set.end_receipt();
         }
         Ok(())
+    }
+
+    /// Puts the revisit of a page off if the budget of its host is used up: it would be given up,
+    /// each time it is due, until the setting is raised. Returns `false` if it is not.
+    fn put_off(&self, id: UrlId, policies: &Policies, set: &mut WriteSet) -> Result<bool, Error> {
+        let Some(page) = set.committed_page(id)? else {
+            return Ok(false);
+        };
+        let Ok(url) = url::parse(&page.url) else {
+            return Ok(false);
+        };
+        let host = HostKey::of(&url);
+        if !is_spent(&host, &policies.of(&host).traps, set)? {
+            return Ok(false);
+        }
+        let now = set.now;
+        if let Some(page) = set.page(id)?
+            && let Some(revisit) = &mut page.revisit
+        {
+            let interval = Duration::from_millis(revisit.interval);
+            let due = now.plus(interval.max(self.policy.interval));
+            revisit.due = due;
+            set.schedule_revisit(id, due);
+        }
+        Ok(true)
     }
 
     /// Records that a site says a page was modified after its last visit: its revisit is due, but
@@ -152,7 +186,7 @@ impl Revisits {
         let Some(page) = set.page(id)? else {
             return Ok(());
         };
-        let visited = Moment::of_micros(page.time);
+        let visited = Moment::of_micros(page.time).min(now);
         let Some(revisit) = &mut page.revisit else {
             return Ok(());
         };
@@ -185,7 +219,7 @@ impl Revisits {
                 true => Finding::Gone,
                 false => Finding::First,
             };
-            let visited = Moment::of_micros(page.time);
+            let visited = Moment::of_micros(page.time).min(set.now);
             let Some(interval) = self.policy.next(None, finding) else {
                 continue;
             };
@@ -207,6 +241,48 @@ impl Revisits {
         }
         Ok(())
     }
+}
+
+/// Brings forward some revisits, from a key on, that are due later than the policy can have asked
+/// for. Returns how many, and where to continue.
+pub(crate) fn bound_revisits(
+    policy: &RevisitPolicy,
+    after: &[u8],
+    set: &mut WriteSet,
+) -> Result<(u64, Option<Vec<u8>>), Error> {
+    let now = set.now;
+    set.state.revisits_from = set.state.revisits_from.min(now);
+    if policy.mode == RevisitMode::Off {
+        return Ok((0, None));
+    }
+    let longest = now.plus(policy.max_interval.max(policy.interval));
+    let first = keys::revisit(longest.0.saturating_add(1), &[0; 16]);
+    let from = first.as_slice().max(after);
+    let rows = set
+        .store
+        .range(Table::Revisits, &[], from, ROWS_PER_COMMIT)?;
+    let last = rows.last().filter(|_| rows.len() == ROWS_PER_COMMIT);
+    let next = last.map(|(key, _)| [key, &[0][..]].concat());
+    let mut mended = 0;
+    for (key, _) in rows {
+        let Some((due, id)) = keys::parse_revisit(&key) else {
+            continue;
+        };
+        let id = UrlId::from_bytes(id);
+        set.batch.delete(Table::Revisits, key);
+        let page = set.page(id)?;
+        let revisit = page.and_then(|page| page.revisit.as_mut());
+        let Some(revisit) = revisit.filter(|it| it.due == Moment(due)) else {
+            continue;
+        };
+        let due = now
+            .plus(Duration::from_millis(revisit.interval))
+            .min(longest);
+        revisit.due = due;
+        set.schedule_revisit(id, due);
+        mended += 1;
+    }
+    Ok((mended, next))
 }
 
 impl WriteSet {

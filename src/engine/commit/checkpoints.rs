@@ -94,10 +94,10 @@ impl Checkpoints {
 
     /// Returns the time until there is something to do.
     pub(super) fn until(&self) -> Duration {
-        let until = self.limits.interval.saturating_sub(self.last.elapsed());
         match self.begun {
-            Some(_) => until.min(POLL),
-            None => until,
+            // The next one begins when this one is written, however long that takes.
+            Some(_) => POLL,
+            None => self.limits.interval.saturating_sub(self.last.elapsed()),
         }
     }
 
@@ -164,5 +164,27 @@ impl Checkpoints {
         seen.save_if_due(&catalog[SEEN_RUNS], site.state.sequence);
         tracing::debug!(sequence = begun.through, "checkpoint");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_that_takes_longer_than_the_interval_is_polled_and_not_spun_on() {
+        let limits = CheckpointLimits {
+            interval: Duration::ZERO,
+            keys: 1,
+            delta_bytes: 1,
+        };
+        let mut checkpoints = Checkpoints::new(limits, Deltas::default());
+        assert_eq!(checkpoints.until(), Duration::ZERO);
+        checkpoints.begun = Some(Begun {
+            first: 1,
+            through: 1,
+            documents: 0,
+        });
+        assert_eq!(checkpoints.until(), POLL);
     }
 }

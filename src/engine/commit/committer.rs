@@ -30,13 +30,14 @@ use crate::engine::event::Event;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
-use crate::engine::ring::observe::MemoryUse;
-use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds};
+use crate::engine::ring::observe::{MemoryUse, Pulse};
+use crate::engine::ring::suspects::Suspects;
+use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
 use crate::fetch::Guard;
-use crate::frontier::{Moment, Scope};
+use crate::frontier::{Moment, Scope, Spender};
 use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, DiskState, deferred_urls};
-use crate::store::{Durability, Store, Table, for_each, keys};
+use crate::store::{Durability, Store, Table, encode, for_each, keys};
 use crate::url::HostKey;
 
 /// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
@@ -66,10 +67,26 @@ pub(crate) struct Committer {
     pub(crate) expiry: Expiry,
     pub(crate) guard: Arc<Guard>,
     pub(crate) failpoint: Option<Failpoint>,
+    pub(crate) pulse: Pulse,
+    pub(crate) suspects: Arc<Suspects>,
+    pub(crate) reclaiming: Reclaiming,
+    /// When the last commit before this run was made, if that is known.
+    pub(crate) last_commit: Option<Moment>,
     pub(crate) counters: watch::Sender<Counters>,
     /// Number of URLs that are deferred.
     pub(crate) deferred: watch::Sender<u64>,
     pub(crate) memory: watch::Sender<MemoryUse>,
+}
+
+/// Whether the space of queues is being reclaimed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reclaiming {
+    /// It is not.
+    No,
+    /// It is, of so many URLs that have left.
+    Begun { left: u64 },
+    /// It failed in this run.
+    Failed,
 }
 
 /// The result of collecting the changes of a group.
@@ -94,7 +111,10 @@ impl Committer {
                 .until()
                 .min(self.revisits.until(now))
                 .min(self.expiry.until(now));
-            match entries.recv_timeout(patience) {
+            self.pulse.rest();
+            let received = entries.recv_timeout(patience);
+            self.pulse.beat();
+            match received {
                 Ok(first) => {
                     let mut group = vec![first];
                     group.extend(entries.try_iter().take(MAX_GROUP - 1));
@@ -114,6 +134,8 @@ impl Committer {
                 let _ = events.blocking_send(Event::Committed(queued));
             }
             self.expire(clock.now())?;
+            // It may wait long for what is written in the background.
+            self.pulse.rest();
             self.checkpoint_if_due()?;
         }
     }
@@ -196,10 +218,12 @@ impl Committer {
         self.bodies.begin();
         // Each turn but the last withdraws a verdict, for all turns that follow.
         loop {
+            let pulse = self.pulse.clone();
             let judged = self.guarded(now, |judge, group| {
                 judge.gate.sweep(visits, group)?;
                 for visit in visits {
                     judge.visit(visit, group)?;
+                    pulse.beat();
                 }
                 judge.gate.take_up_after(visits, group)
             })?;
@@ -245,7 +269,7 @@ impl Committer {
     }
 
     /// Creates a write set on top of what is committed.
-    fn write_set(&self, now: Moment) -> WriteSet {
+    pub(crate) fn write_set(&self, now: Moment) -> WriteSet {
         let store = Arc::clone(&self.store);
         WriteSet::new(store, self.state.clone(), self.disk.clone(), now)
     }
@@ -265,6 +289,7 @@ impl Committer {
             bodies: &self.bodies,
             revisits: &self.revisits,
             expiry: &self.expiry,
+            suspects: &self.suspects,
         };
         let mut group = Group::new(set, &mut self.lookups);
         // Nothing that outlives the panic is half changed: judging writes only to the set, and to
@@ -345,7 +370,8 @@ impl Committer {
             return Ok(Vec::new());
         }
         let mut set = self.write_set(now);
-        self.revisits.advance(&mut set)?;
+        let policies = self.gate.policies.load();
+        self.revisits.advance(&policies, &mut set)?;
         if set.batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -381,6 +407,7 @@ impl Committer {
 
     fn write_with(&mut self, mut set: WriteSet, packs_all: bool) -> Result<Vec<Receipt>, Error> {
         Failpoint::reach(&mut self.failpoint, Step::Judged);
+        self.pulse.beat();
         let records = std::mem::take(&mut set.records);
         let locations = if records.is_empty() {
             Vec::new()
@@ -407,12 +434,19 @@ impl Committer {
         let templates = std::mem::take(&mut set.templates);
         let sequence = set.state.sequence;
         let written = (self.lookups.templates).write(&templates, sequence, &mut set.batch);
+        set.batch
+            .put(Table::Meta, keys::meta::TIME, encode(&set.now));
         let prepared = set.prepare()?;
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
+        self.pulse.beat();
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
         self.log.acknowledge()?;
+        receipts
+            .iter()
+            .flat_map(|it| &it.spent)
+            .for_each(warn_of_budget);
         if prepared.delta_bytes > 0 {
             let (delta, bytes) = (&prepared.delta, prepared.delta_bytes);
             self.checkpoints.add(self.state.sequence, delta, bytes);
@@ -492,14 +526,45 @@ impl Committer {
         (&mut self.checkpoints, site)
     }
 
-    /// Reclaims the space of queues if most of what they ever held has left.
+    /// Reclaims the space of queues if most of what they ever held has left. What is to be
+    /// reclaimed stays counted until that has ended well, so that the next start does what was cut
+    /// off.
     fn reclaim_if_due(&mut self) {
+        if let Reclaiming::Begun { left } = self.reclaiming {
+            match self.store.reclaimed() {
+                None => return,
+                Some(true) => {
+                    self.disk.left_queues = self.disk.left_queues.saturating_sub(left);
+                    self.reclaiming = Reclaiming::No;
+                }
+                // It would fail again: the next run tries.
+                Some(false) => self.reclaiming = Reclaiming::Failed,
+            }
+        }
         let waiting = self.state.counters.queued;
+        let left = self.disk.left_queues;
         let enough = MIN_RECLAIMED.max(waiting.saturating_mul(LEFT_PER_REWRITTEN));
-        if self.disk.left_queues >= enough {
-            self.disk.left_queues = 0;
+        if left >= enough && matches!(self.reclaiming, Reclaiming::No) {
+            self.reclaiming = Reclaiming::Begun { left };
             self.store.reclaim(Table::Queue);
         }
+    }
+}
+
+/// Says that what is left of a host or a domain is given up.
+fn warn_of_budget(used_up: &UsedUp) {
+    let setting = used_up.setting;
+    match &used_up.by {
+        Spender::Host(host) => tracing::warn!(
+            %host,
+            setting,
+            "the budget of a host is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
+        ),
+        Spender::Domain(domain) => tracing::warn!(
+            domain = domain.as_str(),
+            setting,
+            "the budget of a domain is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
+        ),
     }
 }
 
@@ -514,4 +579,33 @@ fn deferred_host(store: &dyn Store, from: &[u8]) -> Result<Option<String>, Error
 fn latest(visits: &[Analysed]) -> Moment {
     let finished = visits.iter().map(|visit| visit.fetched.finished);
     finished.max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::World;
+
+    #[test]
+    fn space_counts_as_given_back_when_that_has_ended_well() {
+        let mut world = World::new();
+        let committer = world.committer();
+        let beats = committer.pulse.beats();
+        committer.disk.left_queues = MIN_RECLAIMED;
+        committer.checkpoint_if_due().unwrap();
+        assert_eq!(committer.disk.left_queues, MIN_RECLAIMED);
+        while committer.disk.left_queues > 0 {
+            std::thread::yield_now();
+            committer.checkpoint_if_due().unwrap();
+        }
+        // What failed is tried by the next run, and not again and again by this one.
+        committer.disk.left_queues = MIN_RECLAIMED;
+        committer.reclaiming = Reclaiming::Failed;
+        committer.checkpoint_if_due().unwrap();
+        assert!(matches!(committer.reclaiming, Reclaiming::Failed));
+        assert_eq!(committer.disk.left_queues, MIN_RECLAIMED);
+        // A commit is seen by whoever watches the committer.
+        world.seed(&["http://a.example/"]);
+        assert!(world.committer().pulse.beats() > beats);
+    }
 }

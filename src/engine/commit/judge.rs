@@ -4,8 +4,6 @@
 //! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
 //! write set changes here.
 
-use std::time::Duration;
-
 use super::bodies::Bodies;
 use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
@@ -15,22 +13,23 @@ use super::lines::{log_line, page_group, page_line};
 use super::losses;
 use super::records::{self, Records};
 use crate::archive::StorePolicy;
-use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
+use crate::dedup::{
+    Document, DocumentId, Fingerprints, Ineligible, Rules, Stored, StoredFor, Verdict,
+};
 use crate::engine::Error;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits, early, validators, write_page_record};
 use crate::engine::learned::budgets::count_spent;
 use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::answer;
+use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
-use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{Purpose, RobotsRow, RobotsState, RobotsVerdict, Trouble};
+use crate::fetch::{self, Exchange, Failure, FailureClass, Outcome};
+use crate::frontier::{Purpose, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
-
-/// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
-const ROBOTS_TTL: Duration = Duration::from_hours(24);
+use crate::store::{Table, keys};
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]
@@ -41,6 +40,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) bodies: &'a Bodies,
     pub(crate) revisits: &'a Revisits,
     pub(crate) expiry: &'a Expiry,
+    pub(crate) suspects: &'a Suspects,
 }
 
 /// Why a URL is fetched once more before its visit counts.
@@ -64,11 +64,18 @@ impl Judge<'_> {
     pub(crate) fn visit(&self, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
         #[cfg(test)]
         poison::meet(analysed);
+        let id = analysed.fetched.task.queued.id;
+        if self.suspects.contains(id) {
+            // It was read this time, or given up.
+            let key = keys::deaths(id.as_bytes());
+            group.set.batch.delete(Table::Meta, key);
+        }
         if was_visited_meanwhile(analysed, group)? {
             return acknowledge(
                 &not_judged(analysed),
                 VisitEffects::default(),
                 End::Done,
+                self.gate,
                 group,
             );
         }
@@ -76,7 +83,7 @@ impl Judge<'_> {
         let expectation = analysed.fetched.task.queued.expectation;
         if matches!(expectation, Expectation::Again { .. }) && self.retry(&judged).is_none() {
             let effects = check_again(&judged, group)?;
-            return acknowledge(&judged, effects, End::Done, group);
+            return acknowledge(&judged, effects, End::Done, self.gate, group);
         }
         self.bodies.settle(&mut judged, self.keep);
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
@@ -84,7 +91,7 @@ impl Judge<'_> {
             (_, Some(retry)) => (try_again(&judged, retry, group)?, End::Again),
             (_, None) => (self.page(&judged, group)?, End::Done),
         };
-        acknowledge(&judged, effects, end, group)
+        acknowledge(&judged, effects, end, self.gate, group)
     }
 
     /// Judges a page, or a sitemap, whose entries were queued before.
@@ -252,7 +259,7 @@ impl Judge<'_> {
         let fetched = &judged.analysed.fetched;
         let politeness = self.gate.policies.load().of(&fetched.task.host).politeness;
         if attempts(judged) < politeness.attempts
-            && let Some((trouble, message)) = trouble(&fetched.outcome)
+            && let Some((trouble, message)) = trouble(&fetched.outcome).or_else(|| misread(judged))
             && politeness.retry.has(trouble)
         {
             return Some(Retry::Failed(trouble, message));
@@ -324,6 +331,7 @@ fn acknowledge(
     judged: &Judged<'_>,
     mut effects: VisitEffects,
     end: End,
+    gate: &Gate,
     group: &mut Group<'_>,
 ) -> Result<(), Error> {
     let fetched = &judged.analysed.fetched;
@@ -343,9 +351,10 @@ fn acknowledge(
     }
     if let Outcome::Exchange(exchange) = &fetched.outcome {
         host.visits += 1;
-        host.bytes += exchange.body.len() as u64;
-        host.millis += u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
-        count_spent(&task.host, exchange, set)?;
+        if !task.queued.revisit && task.queued.purpose != Purpose::Robots {
+            let policy = gate.policies.load().of(&task.host).traps;
+            count_spent(&task.host, exchange, &policy, set)?;
+        }
     }
     if let Some(place) = task.place {
         set.leave_queue(&task.host, place)?;
@@ -533,9 +542,29 @@ fn trouble(outcome: &Outcome) -> Option<(Trouble, String)> {
         Outcome::Failed(failure) => Some((trouble, failure.message.clone())),
         Outcome::Exchange(exchange) => match trouble {
             Trouble::Timeout => None,
+            // It says that it never will.
+            Trouble::ServerError if matches!(exchange.status, 501 | 505) => None,
             Trouble::Disconnect => Some((trouble, "the answer broke off".to_owned())),
             _ => Some((trouble, format!("status {}", exchange.status))),
         },
+    }
+}
+
+/// Returns the reason for another attempt at a response that came, if it may be another one next
+/// time: a compressed body that ends too early, or a challenge in place of the page.
+fn misread(judged: &Judged<'_>) -> Option<(Trouble, String)> {
+    let is_broken = |note: &String| note == fetch::BROKEN_CODING;
+    match &judged.analysed.fetched.outcome {
+        Outcome::Exchange(exchange) if exchange.cut.is_some() => None,
+        _ if judged.analysed.notes.iter().any(is_broken) => Some((
+            Trouble::Disconnect,
+            "the compressed body is broken".to_owned(),
+        )),
+        _ if matches!(judged.verdict, Verdict::Ineligible(Ineligible::Challenge)) => Some((
+            Trouble::Overloaded,
+            "a challenge in place of the page".to_owned(),
+        )),
+        _ => None,
     }
 }
 

@@ -25,7 +25,7 @@ mod write_set;
 
 pub(crate) use bodies::Bodies;
 pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
-pub(crate) use committer::Committer;
+pub(crate) use committer::{Committer, Reclaiming};
 pub(crate) use compare::not_judged;
 pub(crate) use effects::{Places, TextPlace, VisitEffects};
 pub(crate) use group::Group;

@@ -3,8 +3,9 @@
 
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
+use crate::engine::visit::UsedUp;
 use crate::fetch::Exchange;
-use crate::frontier::{HostState, domain_spent};
+use crate::frontier::{HostState, Spender, domain_spent};
 use crate::learn::{Spent, Trap, TrapPolicy};
 use crate::store::Store;
 use crate::url::{HostKey, Site};
@@ -45,14 +46,136 @@ pub(crate) fn count_admitted(host: &HostKey, set: &mut WriteSet) -> Result<(), E
     Ok(())
 }
 
-/// Adds the cost of a visit to what was spent on the domain.
+/// Counts the cost of a first visit for its host and domain. What is visited again costs as much
+/// as its host answers, for ever; that is bounded by the time between two visits of a page, and no
+/// trap.
 pub(crate) fn count_spent(
     host: &HostKey,
     exchange: &Exchange,
+    policy: &TrapPolicy,
     set: &mut WriteSet,
 ) -> Result<(), Error> {
-    let spent = set.spend(host)?;
-    spent.bytes += exchange.body.len() as u64;
-    spent.millis += u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
+    let bytes = exchange.body.len() as u64;
+    let millis = u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
+    let state = set.host(host)?;
+    let before = state.spent();
+    state.bytes += bytes;
+    state.millis += millis;
+    let after = state.spent();
+    let of_domain = set.spend(host)?;
+    let domain_before = *of_domain;
+    of_domain.bytes += bytes;
+    of_domain.millis += millis;
+    let domain_after = *of_domain;
+    if let (None, Some(setting)) = (before.by_host(policy), after.by_host(policy)) {
+        set.receipt.spent.push(UsedUp {
+            by: Spender::Host(host.clone()),
+            spent: after,
+            setting,
+        });
+    }
+    if let (None, Some(setting)) = (
+        domain_before.by_domain(policy),
+        domain_after.by_domain(policy),
+    ) {
+        set.receipt.spent.push(UsedUp {
+            by: Spender::Domain(Site::of(&host.url())),
+            spent: domain_after,
+            setting,
+        });
+    }
     Ok(())
+}
+
+/// Returns `true` if so many bytes or so much time was spent on a host or its domain that its
+/// remaining URLs are given up.
+pub(crate) fn is_spent(
+    host: &HostKey,
+    policy: &TrapPolicy,
+    set: &mut WriteSet,
+) -> Result<bool, Error> {
+    let spent = set.known_host(host)?.map(HostState::spent);
+    let by_host = spent.unwrap_or_default().by_host(policy);
+    Ok(by_host.or(set.spent(host)?.by_domain(policy)).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::{Answer, World, html, options, words};
+    use crate::engine::visit::Entry;
+    use crate::frontier::{Moment, Policies, Policy, Politeness, RobotsMode};
+    use crate::store::{Table, decode};
+    use crate::url::parse;
+
+    const PAGES: [&str; 3] = [
+        "http://a.example/1",
+        "http://a.example/2",
+        "http://a.example/3",
+    ];
+
+    /// A crawl in which a host may send so many bytes.
+    fn world(max_bytes_per_host: u64) -> World {
+        let mut policy = Policy::new(Politeness::none());
+        policy.crawl.robots = RobotsMode::Ignore;
+        policy.traps.max_bytes_per_host = max_bytes_per_host;
+        let mut options = options();
+        options.policies = Policies::new(policy, []);
+        World::with(options)
+    }
+
+    fn bytes(world: &World) -> u64 {
+        let host = HostKey::of(&parse(PAGES[0]).unwrap());
+        let row = world.store().get(Table::Hosts, host.as_str().as_bytes());
+        let state: HostState = decode(Table::Hosts, &row.unwrap().unwrap()).unwrap();
+        state.bytes
+    }
+
+    #[test]
+    fn revisits_use_up_no_budget() {
+        let mut world = world(100_000);
+        world.visit(PAGES[0], &html("", &words(1)));
+        let first = bytes(&world);
+        assert!(first > 0);
+        for visit in 0..20 {
+            world.wait(1_001);
+            world.revisit(PAGES[0], &html("", &words(visit)));
+        }
+        assert_eq!(bytes(&world), first);
+    }
+
+    #[test]
+    fn a_budget_that_is_used_up_is_told_once_and_ends_revisits() {
+        let mut world = world(10);
+        let mut told = Vec::new();
+        for (number, url) in (1_u64..).zip(PAGES) {
+            let visit = world.analysed(url, None, None, &html("", &words(number)));
+            let now = Moment(world.now);
+            let entry = vec![Entry::Visit(Box::new(visit))];
+            let receipts = world.committer().commit(entry, now).unwrap();
+            told.extend(receipts.into_iter().flat_map(|receipt| receipt.spent));
+        }
+        let [used_up] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert_eq!(used_up.setting, "traps.max_bytes_per_host");
+        // Their time comes, and nothing is queued to be given up.
+        world.wait(30);
+        assert!(world.queued().is_empty());
+        let due = world.page(PAGES[0]).revisit.unwrap().due;
+        assert!(due > Moment(world.now));
+        // With a larger budget they are visited again.
+        world.options.policies = Policies::new(
+            {
+                let mut policy = Policy::new(Politeness::none());
+                policy.crawl.robots = RobotsMode::Ignore;
+                policy
+            },
+            [],
+        );
+        world.restart();
+        world.wait(30);
+        assert_eq!(world.queued().len(), 3);
+        world.revisit(PAGES[0], &Answer::Same);
+    }
 }

@@ -17,6 +17,9 @@ pub(super) const FORMAT: u32 = 13;
 /// Name of the file that says which versions of gleaner may open the directory.
 const VERSION_FILE: &str = "version";
 
+/// Second line of `lock` if its process does not crawl; the first is the number of the process.
+const FOR_A_WHILE: &str = "for a while";
+
 /// Text of that file before the number of the format.
 const VERSION: &str = "gleaner data directory, format ";
 
@@ -54,6 +57,34 @@ impl DataDirectory {
         Self::lock(path, false)
     }
 
+    /// Takes a directory to crawl in it. A process that only reads it, or changes a few rows, has
+    /// it for a while: it is waited for, as long as `goes_on` says so. A process that crawls is
+    /// not.
+    pub fn take_in_turn(
+        path: &Path,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<Self, DirectoryError> {
+        let mut is_told = false;
+        loop {
+            match Self::take(path) {
+                Err(DirectoryError::InUse {
+                    holder,
+                    for_a_while: true,
+                    ..
+                }) if goes_on() => {
+                    if !is_told {
+                        is_told = true;
+                        tracing::warn!(
+                            process = holder,
+                            "another command reads the data directory; the crawl starts when it has ended"
+                        );
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+
     fn lock(path: &Path, create: bool) -> Result<Self, DirectoryError> {
         let failed = |source| DirectoryError::Io {
             path: path.to_owned(),
@@ -83,11 +114,13 @@ impl DataDirectory {
         match try_lock_for(&lock, patience) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = lock.read_to_string(&mut holder);
+                let mut text = String::new();
+                let _ = lock.read_to_string(&mut text);
+                let mut lines = text.lines();
                 return Err(DirectoryError::InUse {
                     path: path.to_owned(),
-                    holder: holder.trim().to_owned(),
+                    holder: lines.next().unwrap_or_default().trim().to_owned(),
+                    for_a_while: lines.next() == Some(FOR_A_WHILE),
                 });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -100,7 +133,12 @@ impl DataDirectory {
         }
         lock.set_len(0).map_err(failed)?;
         lock.rewind().map_err(failed)?;
-        writeln!(lock, "{}", std::process::id()).map_err(failed)?;
+        let mut text = format!("{}\n", std::process::id());
+        if !create {
+            text.push_str(FOR_A_WHILE);
+            text.push('\n');
+        }
+        lock.write_all(text.as_bytes()).map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
             _lock: lock,
@@ -216,6 +254,8 @@ pub enum DirectoryError {
         path: PathBuf,
         /// The process.
         holder: String,
+        /// Whether it does not crawl, and ends by itself.
+        for_a_while: bool,
     },
     /// Another version wrote it.
     #[error(
@@ -257,6 +297,40 @@ mod tests {
         );
         drop(first);
         assert!(DataDirectory::take_existing(&path).is_ok());
+    }
+
+    #[test]
+    fn a_start_waits_for_those_who_read_and_not_for_those_who_crawl() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("crawl");
+        drop(DataDirectory::take(&path).unwrap());
+        let mut reader = Some(DataDirectory::take_existing(&path).unwrap());
+        let asked = DataDirectory::take_existing(&path);
+        assert!(matches!(
+            asked,
+            Err(DirectoryError::InUse {
+                for_a_while: true,
+                ..
+            })
+        ));
+        // It is stopped while it waits.
+        let stopped = DataDirectory::take_in_turn(&path, || false);
+        assert!(matches!(stopped, Err(DirectoryError::InUse { .. })));
+        // The reader ends while it waits.
+        let crawling = DataDirectory::take_in_turn(&path, || {
+            reader = None;
+            true
+        });
+        let crawling = crawling.unwrap();
+        let refused = DataDirectory::take_in_turn(&path, || true);
+        assert!(matches!(
+            refused,
+            Err(DirectoryError::InUse {
+                for_a_while: false,
+                ..
+            })
+        ));
+        drop(crawling);
     }
 
     #[test]

@@ -18,11 +18,13 @@ mod refingerprint;
 mod repair;
 mod standby;
 mod store;
+mod times;
 
 pub use directory::{DataDirectory, DirectoryError};
 pub use known::known_files;
 pub use memory::MemoryPlan;
 pub(crate) use store::{open_store, read_secret};
+pub(super) use times::mend as mend_times;
 
 use super::Options;
 use super::clock::Clock;

@@ -14,16 +14,16 @@ use crate::engine::Options;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits};
 use crate::engine::commit::{
-    Bodies, CheckpointLimits, Checkpoints, Committer, Shelf, end_of_texts,
+    Bodies, CheckpointLimits, Checkpoints, Committer, Reclaiming, Shelf, end_of_texts,
 };
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
-use crate::engine::ring::observe::MemoryUse;
+use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};
 use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, deferred_urls};
-use crate::store::{Store, Table, for_each, keys};
+use crate::store::{Store, Table, decode, for_each, keys};
 
 /// What the rest of the engine shares with a committer; it stays the same when the committer is
 /// reopened while a crawl runs.
@@ -102,6 +102,10 @@ pub(super) fn promote(
         keys: plan.keys,
         delta_bytes: plan.delta_bytes,
     };
+    let last_commit = match store.get(Table::Meta, keys::meta::TIME)? {
+        Some(row) => Some(decode(Table::Meta, &row)?),
+        None => None,
+    };
     let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
     Ok(Committer {
         counters,
@@ -132,6 +136,10 @@ pub(super) fn promote(
         state,
         disk,
         failpoint,
+        pulse: Pulse::default(),
+        suspects: Arc::default(),
+        reclaiming: Reclaiming::No,
+        last_commit,
     })
 }
 

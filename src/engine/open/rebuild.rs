@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::memory::MemoryPlan;
-use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage, Features};
+use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage};
 use crate::engine::Options;
 use crate::engine::again::is_mostly_dead;
 use crate::engine::commit::{DEDUP_RUNS, SEEN_RUNS};
 use crate::engine::error::Error;
 use crate::engine::learned::deferred;
+use crate::engine::messages::Opening;
 use crate::frontier::{Block, RobotsRow, SEEN};
 use crate::rows::{CrawlState, DiskState, PageRecord};
 use crate::runs::{self, Catalog, Damage, Retired, Runs};
@@ -32,6 +33,7 @@ pub(super) fn open_documents(
     retired: &Retired,
     remaking: bool,
 ) -> Result<Documents, Error> {
+    let opening = &options.opening;
     let folder = path.join("documents");
     if remaking {
         forget_documents(path)?;
@@ -67,13 +69,15 @@ pub(super) fn open_documents(
         None => false,
     };
     if is_lost || remaking || documents.through() < disk.documents_checkpointed {
-        let last = rebuild_documents(store, &mut documents)?;
+        let last = rebuild_documents(store, opening, &mut documents)?;
         match remaking {
             true => disk.documents_checkpointed = last,
             false => disk.dead_rows = 0,
         }
     } else if lost.is_some() {
-        for_each_document(store, &mut |document| Ok(documents.put_witness(&document)?))?;
+        for_each_document(store, opening, &mut |document| {
+            Ok(documents.put_witness(&document)?)
+        })?;
     } else {
         return Ok(documents);
     }
@@ -94,7 +98,7 @@ pub(super) fn open_runs(path: &Path) -> Result<(Catalog, Vec<Damage>), Error> {
 pub(super) fn repair_runs(
     store: &dyn Store,
     (mut catalog, damages): (Catalog, Vec<Damage>),
-    features: &Features,
+    options: &Options,
     (state, disk): (&CrawlState, &DiskState),
     retired: Retired,
     remaking: bool,
@@ -118,19 +122,25 @@ pub(super) fn repair_runs(
         damages.retain(|damage| *damage < DEDUP_RUNS);
         damages.extend(DEDUP_RUNS..catalog.len());
     }
-    rebuild_runs(store, &mut catalog, &damages, features, state.sequence)?;
+    rebuild_runs(store, &mut catalog, &damages, options, state.sequence)?;
     Ok(catalog)
 }
 
-/// Visits every document that the store knows, of pages and of robots.txt files.
+/// Visits every document that the store knows, of pages and of robots.txt files. Each is a step of
+/// the opening.
 fn for_each_document(
     store: &dyn Store,
+    opening: &Opening,
     visit: &mut dyn FnMut(Document) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut failed = None;
     let mut guarded = |document: Option<Document>| {
         if let (Some(document), None) = (document, &failed) {
-            failed = visit(document).err();
+            failed = opening
+                .step()
+                .map_err(Error::from)
+                .and_then(|()| visit(document))
+                .err();
         }
     };
     for_each(store, Table::Pages, &[], &mut |_, row| {
@@ -149,9 +159,13 @@ fn for_each_document(
 }
 
 /// Rebuilds the documents and returns the highest number.
-fn rebuild_documents(store: &dyn Store, documents: &mut Documents) -> Result<DocumentId, Error> {
+fn rebuild_documents(
+    store: &dyn Store,
+    opening: &Opening,
+    documents: &mut Documents,
+) -> Result<DocumentId, Error> {
     let mut last = 0;
-    for_each_document(store, &mut |document| {
+    for_each_document(store, opening, &mut |document| {
         last = document.id.max(last);
         documents.insert(Arc::new(document));
         if documents.recent() >= REBUILD_CHUNK {
@@ -199,19 +213,24 @@ fn rebuild_runs(
     store: &dyn Store,
     catalog: &mut Catalog,
     damages: &[usize],
-    features: &Features,
+    options: &Options,
     sequence: u64,
 ) -> Result<(), Error> {
     if damages.is_empty() {
         return Ok(());
     }
+    let opening = &options.opening;
     let covered = catalog.sequence().max(sequence);
     let mut waiting = 0;
     if damages.contains(&SEEN_RUNS) {
-        let mut failed = None;
+        let (mut failed, mut stopped) = (None, None);
         let mut add = |key: u64| {
             catalog[SEEN_RUNS].insert(key, 0);
             waiting += 1;
+            if let Err(error) = opening.step() {
+                stopped.get_or_insert(error);
+                return;
+            }
             if waiting >= REBUILD_CHUNK {
                 waiting = 0;
                 if let Err(error) = catalog.checkpoint(covered) {
@@ -235,6 +254,9 @@ fn rebuild_runs(
             add(deferred::id_of(row)?.key());
             Ok(())
         })?;
+        if let Some(stopped) = stopped {
+            return Err(Error::from(stopped));
+        }
         if let Some(error) = failed {
             return Err(error.into());
         }
@@ -244,8 +266,8 @@ fn rebuild_runs(
         .filter_map(|structure| structure.checked_sub(DEDUP_RUNS))
         .collect();
     if !lost.is_empty() {
-        for_each_document(store, &mut |document| {
-            for posting in dedup::postings(&document, features) {
+        for_each_document(store, opening, &mut |document| {
+            for posting in dedup::postings(&document, &options.features) {
                 if lost.contains(&usize::from(posting.structure)) {
                     catalog[DEDUP_RUNS + usize::from(posting.structure)]
                         .insert(posting.key, posting.document);

@@ -2,20 +2,23 @@
 //! are made of, or with a gleaner that makes them differently. Old and new ones would never match.
 //!
 //! The row that says what the fingerprints are made of is removed before the first is recomputed,
-//! and written when the last is in place, so a run that is killed in between begins again. A page
-//! that cannot be read again, because its record is damaged or in the archive of an earlier crawl,
-//! keeps the signatures of its bytes and its visible text, which depend on no setting.
+//! and written when the last is in place. Another row says how far that is, so a run that is
+//! stopped or killed in between is continued by the next one with the same settings. A page that
+//! cannot be read again, because its record is damaged or in the archive of an earlier crawl, keeps
+//! the signatures of its bytes and its visible text, which depend on no setting.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use super::parts::in_parts;
 use crate::archive::{self, Limits, Location, ReadRecord, RecordKind, SegmentReader, WarcOptions};
 use crate::dedup::{Document, Fingerprints};
 use crate::engine::Options;
 use crate::engine::error::Error;
+use crate::engine::messages::Opening;
 use crate::engine::ring::reading::{Answer, Reader};
 use crate::rows::PageRecord;
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
@@ -33,11 +36,24 @@ pub(super) fn is_due(store: &dyn Store, options: &Options) -> Result<bool, Error
     Ok(found.unwrap_or_default() != options.features.line().as_bytes())
 }
 
+/// How far the fingerprints are recomputed.
+#[derive(Debug, Serialize, Deserialize)]
+struct Progress {
+    /// What they will be made of.
+    line: String,
+    /// The key of the page to continue with.
+    after: Vec<u8>,
+}
+
 /// Recomputes fingerprints.
 pub(super) struct Refingerprint<'a> {
     store: &'a dyn Store,
     directory: PathBuf,
     reader: Reader,
+    line: String,
+    opening: Opening,
+    /// Number of pages that are read and written at a time.
+    chunk: usize,
 }
 
 impl<'a> Refingerprint<'a> {
@@ -52,25 +68,27 @@ impl<'a> Refingerprint<'a> {
             store,
             directory,
             reader: Reader::new(identity, options),
+            line: options.features.line(),
+            opening: options.opening.clone(),
+            chunk: CHUNK,
         }
     }
 
     /// Recomputes the fingerprints of all originals. What was in runs and documents is invalid
-    /// then.
-    pub(super) fn run(&self) -> Result<(), Error> {
-        tracing::warn!(
-            "the settings of fingerprints have changed; fingerprints are recomputed from the archive"
-        );
+    /// then. Returns the number of those that this run recomputed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Stopped`] if the opening is to end; the next run continues.
+    pub(super) fn run(&self) -> Result<u64, Error> {
         self.check()?;
-        let mut batch = Batch::new();
-        batch.delete(Table::Meta, keys::meta::FEATURES);
-        self.store.commit(batch, Durability::Disk)?;
-        let (mut after, mut count, mut said) = (Vec::new(), 0, 0);
+        let mut after = self.begin()?;
+        let (mut count, mut said) = (0, 0);
         loop {
-            let rows = self.store.range(Table::Pages, &[], &after, CHUNK)?;
+            self.opening.step()?;
+            let rows = self.store.range(Table::Pages, &[], &after, self.chunk)?;
             let Some((last, _)) = rows.last() else { break };
             after = [last, &[0][..]].concat();
-            let is_last = rows.len() < CHUNK;
             let made = in_parts(&rows, |rows| self.again(rows));
             let made =
                 made.map_err(|_| Error::Internal("reading the archive failed".to_owned()))?;
@@ -81,19 +99,43 @@ impl<'a> Refingerprint<'a> {
                     count += 1;
                 }
             }
-            if !batch.is_empty() {
-                self.store.commit(batch, Durability::Disk)?;
-            }
+            self.note(&after, &mut batch);
+            self.store.commit(batch, Durability::Disk)?;
             if count >= said + OFTEN {
                 said = count;
                 tracing::info!(pages = count, "fingerprints recomputed");
             }
-            if is_last {
-                break;
-            }
         }
         tracing::info!(pages = count, "all fingerprints are recomputed");
-        Ok(())
+        Ok(count)
+    }
+
+    /// Returns the page to continue with, or to begin with.
+    fn begin(&self) -> Result<Vec<u8>, Error> {
+        let progress = match self.store.get(Table::Meta, keys::meta::REFINGERPRINT)? {
+            Some(row) => Some(decode::<Progress>(Table::Meta, &row)?),
+            None => None,
+        };
+        if let Some(progress) = progress.filter(|it| it.line == self.line) {
+            tracing::warn!("recomputing the fingerprints from the archive goes on");
+            return Ok(progress.after);
+        }
+        tracing::warn!(
+            "the settings of fingerprints have changed; fingerprints are recomputed from the archive"
+        );
+        let mut batch = Batch::new();
+        batch.delete(Table::Meta, keys::meta::FEATURES);
+        self.note(&[], &mut batch);
+        self.store.commit(batch, Durability::Disk)?;
+        Ok(Vec::new())
+    }
+
+    fn note(&self, after: &[u8], batch: &mut Batch) {
+        let progress = Progress {
+            line: self.line.clone(),
+            after: after.to_vec(),
+        };
+        batch.put(Table::Meta, keys::meta::REFINGERPRINT, encode(&progress));
     }
 
     /// Refuses an archive with a missing file, before anything is changed.
@@ -200,6 +242,64 @@ fn headers(head: &[u8]) -> Vec<(String, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dedup::Features;
+    use crate::engine::messages::StopHandle;
+    use crate::engine::testing::{World, html, words};
+
+    /// Each run is stopped after one part, or killed there.
+    #[test]
+    fn what_is_stopped_goes_on_where_it_was() {
+        let mut world = World::new();
+        for page in 0..9 {
+            let url = format!("http://a.example/{page}");
+            world.visit(&url, &html("", &words(page)));
+        }
+        let identity = world.committer().gate.identity.clone();
+        let directory = world.place.path().join("data").join("warc");
+        let (store, mut options) = (world.store(), world.options.clone());
+        options.features = Features {
+            seed: 7,
+            ..options.features
+        };
+        let stop = StopHandle::new();
+        stop.stop();
+        let stopped = |options: &Options| {
+            let mut run = Refingerprint::new(&*store, directory.clone(), &identity, options);
+            run.chunk = 2;
+            run
+        };
+        let mut parts = 0;
+        let mut made = 0;
+        loop {
+            let run = stopped(&options);
+            // The step before a part is the one that stops it: this one is let through.
+            let before = run.begin().unwrap();
+            let rows = run
+                .store
+                .range(Table::Pages, &[], &before, run.chunk)
+                .unwrap();
+            let Some((last, _)) = rows.last() else { break };
+            let after = [last, &[0][..]].concat();
+            let mut batch = Batch::new();
+            for (key, page) in run.again(&rows).unwrap() {
+                batch.put(Table::Pages, key, encode(&page));
+                made += 1;
+            }
+            run.note(&after, &mut batch);
+            run.store.commit(batch, Durability::Disk).unwrap();
+            parts += 1;
+        }
+        assert_eq!((parts, made), (5, 9));
+        // Nothing is left to do, and a run that is to stop says so.
+        assert_eq!(stopped(&options).run().unwrap(), 0);
+        options.opening = Opening::new(stop);
+        assert!(matches!(stopped(&options).run(), Err(Error::Stopped(_))));
+        // Other settings begin anew.
+        options.features.seed = 8;
+        options.opening = Opening::default();
+        assert_eq!(stopped(&options).run().unwrap(), 9);
+        assert_eq!(options.opening.steps(), 6);
+    }
 
     #[test]
     fn a_stored_head_is_read_as_it_was_received() {

@@ -74,7 +74,7 @@ impl Standby {
         lost::check_lookups(path, &state, (opened.0.sequence(), documents.through()))?;
         let features = &options.features;
         let states = (&state, &disk);
-        let catalog = repair_runs(&*store, opened, features, states, retired, remaking)?;
+        let catalog = repair_runs(&*store, opened, options, states, retired, remaking)?;
         let filter = path.join("runs").join("seen.filter");
         let mut standby = Self {
             lookups: Lookups {
@@ -139,5 +139,6 @@ fn finish_remaking(store: &dyn Store, disk: &DiskState, line: &str) -> Result<()
     })?;
     batch.put(Table::Meta, keys::meta::DISK, encode(disk));
     batch.put(Table::Meta, keys::meta::FEATURES, line);
+    batch.delete(Table::Meta, keys::meta::REFINGERPRINT);
     Ok(store.commit(batch, Durability::Disk)?)
 }

@@ -14,8 +14,9 @@ use std::time::Instant;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
-use super::observe::Waiting;
+use super::observe::{LeftUndone, Waiting};
 use super::reading::{Answer, Reader};
+use super::suspects::Suspects;
 use crate::dedup::{Fingerprints, Ineligible};
 use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::fetch::{
@@ -42,6 +43,10 @@ pub(crate) struct Analysts {
     pub(crate) waiting: Waiting,
     /// Time at which the run ends, whatever is left.
     pub(crate) curfew: Curfew,
+    /// Notes visits that are left to the next run.
+    pub(crate) left_undone: LeftUndone,
+    /// Pages that may kill the process.
+    pub(crate) suspects: Arc<Suspects>,
 }
 
 /// An instant after which nothing more is read. Visits that wait then are left to the next run,
@@ -70,6 +75,8 @@ impl Analysts {
             policies,
             waiting: Waiting::default(),
             curfew: Curfew::default(),
+            left_undone: LeftUndone::default(),
+            suspects: Arc::default(),
         }
     }
 
@@ -96,9 +103,10 @@ impl Analysts {
                                 .blocking_recv();
                             let Some(visit) = next else { return };
                             if analyst.curfew.has_passed() {
+                                analyst.left_undone.note();
                                 continue;
                             }
-                            let visit = Box::new(analyst.analyse(visit));
+                            let visit = Box::new(analyst.analyse_as(n, visit));
                             let sent = analyst
                                 .waiting
                                 .during(|| analysed.send(Entry::Visit(visit)));
@@ -109,6 +117,18 @@ impl Analysts {
                     })
             })
             .collect()
+    }
+
+    /// As [`analyse`](Self::analyse), as the analyst of this number; a page of which the process
+    /// has died too often is not read.
+    fn analyse_as(&self, number: usize, mut fetched: Fetched) -> Analysed {
+        let id = fetched.task.queued.id;
+        if let Some(deaths) = self.suspects.died_too_often(id) {
+            let why = format!("gleaner died {deaths} times while this page was read");
+            tracing::error!(url = %fetched.task.url, why, "the page is not read any more");
+            fetched.outcome = Outcome::Failed(Failure::new(FailureClass::Internal, why));
+        }
+        self.suspects.during(number, id, || self.analyse(fetched))
     }
 
     pub(crate) fn analyse(&self, mut fetched: Fetched) -> Analysed {

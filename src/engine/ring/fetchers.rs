@@ -12,6 +12,7 @@ use governor::DefaultDirectRateLimiter;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::answer::answer;
+use super::observe::LeftUndone;
 use crate::engine::clock::Clock;
 use crate::engine::event::Event;
 use crate::engine::visit::Fetched;
@@ -33,6 +34,8 @@ pub(crate) struct Fetchers {
     pub(crate) guard: Arc<Guard>,
     /// Limits the crawl-wide rate, if it is limited.
     pub(crate) limiter: Option<Arc<DefaultDirectRateLimiter>>,
+    /// Notes visits of which no commit will know.
+    pub(crate) left_undone: LeftUndone,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) fetched: mpsc::Sender<Fetched>,
 }
@@ -58,6 +61,7 @@ impl Fetchers {
         let (host, before) = task.visiting();
         let mut visited = Visited {
             pace: after(host, before),
+            has_answered: matches!(outcome, Outcome::Exchange(_)),
             address: match &outcome {
                 Outcome::Exchange(exchange) => exchange.remote.map(|remote| remote.ip()),
                 Outcome::Failed(_) => None,
@@ -67,22 +71,28 @@ impl Fetchers {
             for_host: None,
             next_hop: None,
         };
+        let bytes = match &outcome {
+            Outcome::Exchange(exchange) => exchange.body.len() as u64,
+            Outcome::Failed(_) => 0,
+        };
         let mut pace = visited.pace;
         if let Outcome::Exchange(exchange) = &outcome
             && is_robots
             && let Some(next_hop) = self.next_hop(&task, exchange, &pace)
         {
             visited.next_hop = Some(next_hop);
+            // This visit becomes part of that one, and no commit knows of it by itself.
+            self.left_undone.note();
             // The scheduler no longer listens if the run is ending. At this point the visit is as
             // if it had not happened; from here on it counts.
-            let _ = self.events.send(Event::Visited(Box::new(visited))).await;
+            self.tell(visited, bytes).await;
             return;
         }
         if task.robots_redirect.is_some() {
             pace = after(&task.host, &task.pace);
             visited.for_host = Some((task.host.clone(), pace));
         }
-        let _ = self.events.send(Event::Visited(Box::new(visited))).await;
+        self.tell(visited, bytes).await;
         let fetched = Fetched {
             task,
             outcome,
@@ -92,6 +102,11 @@ impl Fetchers {
         };
         let _ = self.fetched.send(fetched).await;
         drop(permit);
+    }
+
+    async fn tell(&self, visited: Visited, bytes: u64) {
+        let visit = Box::new(visited);
+        let _ = self.events.send(Event::Visited { visit, bytes }).await;
     }
 
     /// Sends on a visit that is not made. Its host may be visited at the same time, so its pace is

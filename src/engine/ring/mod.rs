@@ -11,6 +11,7 @@ pub(crate) mod fetchers;
 pub(crate) mod observe;
 pub(crate) mod reading;
 pub(crate) mod scheduler;
+pub(crate) mod suspects;
 
 use std::io;
 use std::num::NonZeroU32;
@@ -42,7 +43,7 @@ use analysts::Analysts;
 use control::Command;
 use disk::Disk;
 use fetchers::Fetchers;
-use observe::{Gauges, MemoryUse, Watch};
+use observe::{Gauges, LeftUndone, MemoryUse, Watch};
 use reading::Reader;
 use scheduler::{Ending, Scheduler};
 
@@ -60,6 +61,7 @@ struct Ring {
     analysts: Vec<JoinHandle<()>>,
     committing: JoinHandle<(Committer, Result<(), Error>)>,
     observer: Observer,
+    left_undone: LeftUndone,
 }
 
 /// An open crawl as a run takes it over.
@@ -69,8 +71,8 @@ pub(crate) struct Open {
     pub(crate) committer: Committer,
     pub(crate) gauges: watch::Sender<Gauges>,
     pub(crate) memory: watch::Sender<MemoryUse>,
-    /// There was a crawl in the directory already.
-    pub(crate) resumed: bool,
+    /// Until when the previous run may have made visits of which nothing is known, if it may have.
+    pub(crate) unknown_until: Option<Moment>,
     pub(crate) commands: mpsc::Receiver<Command>,
 }
 
@@ -116,7 +118,7 @@ fn start(
         committer,
         gauges,
         memory,
-        resumed,
+        unknown_until,
         commands,
     } = crawl;
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
@@ -124,18 +126,19 @@ fn start(
     let (analysed, analysed_queue) = sync_channel(ENTRIES_WAITING);
 
     let reader = Reader::new(&committer.gate.identity, &options);
-    let analysts = Analysts::new(reader, Arc::clone(&committer.gate.policies));
+    let mut analysts = Analysts::new(reader, Arc::clone(&committer.gate.policies));
+    analysts.suspects = Arc::clone(&committer.suspects);
     let waiting = analysts.waiting.clone();
     let curfew = analysts.curfew.clone();
+    let left_undone = analysts.left_undone.clone();
     let analysts = analysts
         .start(cores, fetched_queue, &analysed)
         .map_err(Error::Threads)?;
 
     let observer = Observer::new(directory.path(), watch.clone(), clock);
-    let already = committer.state.counters.bytes;
     let scheduler = Scheduler {
         schedule: Schedule::new(
-            schedule_options(&options, limits, resumed.then(|| clock.now())),
+            schedule_options(&options, limits, unknown_until),
             committer.gate.identity.clone(),
         ),
         fetchers: Fetchers {
@@ -144,6 +147,7 @@ fn start(
             clock,
             guard: Arc::clone(&committer.guard),
             limiter: options.max_rate.map(limiter),
+            left_undone: left_undone.clone(),
             events: events.clone(),
             fetched,
         },
@@ -151,7 +155,8 @@ fn start(
         product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
         concurrency: options.concurrency,
         max_duration: limits.max_duration,
-        max_bytes: limits.max_bytes.map(|max| max.saturating_add(already)),
+        max_bytes: limits.max_bytes,
+        received: 0,
         wait_for_more: limits.wait_for_more,
         commands,
         entries: analysed,
@@ -176,6 +181,7 @@ fn start(
         analysts,
         committing,
         observer,
+        left_undone,
     };
     Ok((ring, directory))
 }
@@ -202,7 +208,7 @@ impl Ring {
             .map_err(|_| Error::Internal("the committer died".to_owned()))?;
         committed?;
         let ending = scheduled?;
-        self.observer.write(false)?;
+        self.observer.write_end(self.left_undone.is_nothing())?;
         Ok((committer, ending))
     }
 }
@@ -231,13 +237,14 @@ fn summary(
 fn schedule_options(
     options: &Options,
     limits: &RunLimits,
-    resumed: Option<Moment>,
+    unknown_until: Option<Moment>,
 ) -> ScheduleOptions {
     ScheduleOptions {
         window: options.window,
         buffer: options.buffer,
+        slots: options.concurrency,
         max_pages: limits.max_pages,
-        resumed,
+        unknown_until,
     }
 }
 /// Creates the reactor, which moves bytes between network and analysts: a fraction of the work of

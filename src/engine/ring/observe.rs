@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
@@ -191,6 +191,52 @@ impl Waiting {
     }
 }
 
+/// Whether a run made visits of which no commit knows; shared by those who may do so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LeftUndone(Arc<AtomicBool>);
+
+impl LeftUndone {
+    /// Notes such a visit.
+    pub(crate) fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if there was none.
+    pub(crate) fn is_nothing(&self) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The pulse of the committer: it beats with each step of its work, and rests while there is none.
+#[derive(Debug, Clone, Default)]
+pub struct Pulse {
+    beats: Arc<AtomicU64>,
+    works: Arc<AtomicBool>,
+}
+
+impl Pulse {
+    /// Number of steps so far.
+    pub fn beats(&self) -> u64 {
+        self.beats.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is nothing to do.
+    pub fn rests(&self) -> bool {
+        !self.works.load(Ordering::Relaxed)
+    }
+
+    /// Notes a step of work.
+    pub(crate) fn beat(&self) {
+        self.works.store(true, Ordering::Relaxed);
+        self.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that there is nothing to do.
+    pub(crate) fn rest(&self) {
+        self.works.store(false, Ordering::Relaxed);
+    }
+}
+
 /// Observes a crawl while it runs, at no cost to the crawl.
 #[derive(Debug, Clone)]
 pub struct Watch {
@@ -199,6 +245,7 @@ pub struct Watch {
     pub(crate) gauges: watch::Receiver<Gauges>,
     /// Memory use of the scheduler and of the committer.
     pub(crate) memory: [watch::Receiver<MemoryUse>; 2],
+    pub(crate) pulse: Pulse,
 }
 
 impl Watch {
@@ -210,6 +257,11 @@ impl Watch {
     /// Number of URLs that are deferred.
     pub fn deferred(&self) -> u64 {
         *self.deferred.borrow()
+    }
+
+    /// The pulse of the committer.
+    pub fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// The gauges.
@@ -232,6 +284,9 @@ impl Watch {
 pub struct Status {
     /// Set while a process is crawling.
     pub running: bool,
+    /// Set if the run has ended, and no visit of it is unknown to its commits.
+    #[serde(default)]
+    pub complete: bool,
     /// Time at which this was written (RFC 3339).
     pub time: String,
     /// Seconds since this run began; 0 if none is running.

@@ -23,7 +23,7 @@ use crate::engine::Error;
 use crate::engine::event::Event;
 use crate::engine::messages::StopHandle;
 use crate::engine::visit::{Entry, Seeds};
-use crate::frontier::{Action, RobotsPolicy, Schedule, load, refill};
+use crate::frontier::{Action, RobotsPolicy, Schedule, SkipReason, load, refill};
 use crate::rows::Counters;
 use crate::store::Store;
 
@@ -57,8 +57,10 @@ pub(crate) struct Scheduler {
     pub(crate) product_token: String,
     pub(crate) concurrency: usize,
     pub(crate) max_duration: Option<Duration>,
-    /// Number of bytes received since the crawl began at which this run ends.
+    /// Number of bytes of bodies received by this run at which it ends.
     pub(crate) max_bytes: Option<u64>,
+    /// Number of these bytes so far.
+    pub(crate) received: u64,
     /// Keeps the run going with an empty frontier.
     pub(crate) wait_for_more: bool,
     pub(crate) stop: StopHandle,
@@ -110,10 +112,7 @@ impl Scheduler {
             {
                 break Ending::MaxDuration;
             }
-            if self
-                .max_bytes
-                .is_some_and(|max| self.counters.borrow().bytes >= max)
-            {
+            if self.max_bytes.is_some_and(|max| self.received >= max) {
                 break Ending::MaxBytes;
             }
             let wake = match self.act(&permits, &mut permit, &mut fetches) {
@@ -166,10 +165,12 @@ impl Scheduler {
         }
         // Nobody receives any more: fetches and the committer go on unheard.
         drop(events);
-        let _ = tokio::time::timeout(GRACE, async {
+        let ended = tokio::time::timeout(GRACE, async {
             while fetches.join_next().await.is_some() {}
-        })
-        .await;
+        });
+        if ended.await.is_err() {
+            self.fetchers.left_undone.note();
+        }
         fetches.shutdown().await;
         Ok(ending)
     }
@@ -339,7 +340,10 @@ impl Scheduler {
     /// Passes an event to the schedule. Returns `false` if the run cannot continue.
     fn learn(&mut self, event: Event) -> Result<bool, Error> {
         match event {
-            Event::Visited(visit) => self.schedule.visited(*visit),
+            Event::Visited { visit, bytes } => {
+                self.received += bytes;
+                self.schedule.visited(*visit);
+            }
             Event::Resolved(host, address) => self.schedule.resolved(&host, address),
             Event::Refilled(refilled) => {
                 self.reads = self.reads.saturating_sub(1);
@@ -356,6 +360,13 @@ impl Scheduler {
                 for receipt in receipts {
                     if let Some(host) = receipt.reread {
                         self.schedule.reread(&host);
+                    }
+                    for used_up in receipt.spent {
+                        let policies = self.fetchers.policies.load();
+                        self.schedule.spent(&used_up.by, |host| {
+                            let setting = used_up.ends(&policies.of(host).traps)?;
+                            Some(SkipReason::Budget(setting))
+                        });
                     }
                     // New URLs first: a host whose last URL is done may have others by now.
                     for (host, due) in receipt.queued {

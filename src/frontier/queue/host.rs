@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::place::{CLASSES, InBlock, Opened, Place, bit};
-use crate::frontier::{Moment, Pace, Trouble};
+use crate::frontier::{Moment, Pace, Politeness, Trouble};
 use crate::learn::{Repeats, Spent, Suspicions};
 use crate::robots::Rules;
 
@@ -72,6 +72,9 @@ pub enum Leave {
     Last,
 }
 
+/// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
+pub const ROBOTS_TTL: Duration = Duration::from_hours(24);
+
 /// Whether a host's robots.txt is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RobotsState {
@@ -136,6 +139,30 @@ impl HostState {
     pub fn forget(&mut self, class: u8, last: u64) {
         self.opened
             .retain(|it| it.class != class || it.last != last);
+    }
+
+    /// Makes the times of the row such as a clock that says `now` can have written; a clock that
+    /// was ahead once may have written others, and nobody would visit the host until then. Returns
+    /// `false` if they are.
+    pub fn mend_times(&mut self, politeness: &Politeness, now: Moment) -> bool {
+        let longest = politeness.longest_wait();
+        let was_ahead = self.last_visit > now;
+        if !was_ahead && self.due <= now.plus(longest) && self.last_visit != Moment(0) {
+            return false;
+        }
+        let due = if was_ahead {
+            // How long it was to wait then still holds.
+            now.plus(self.last_visit.until(self.due).min(longest))
+        } else if self.last_visit == Moment(0) {
+            // It was never visited, so it waits for nothing.
+            now
+        } else {
+            now.plus(politeness.delay(self.pace().crawl_delay))
+        };
+        self.last_visit = self.last_visit.min(now);
+        let is_other = was_ahead || due < self.due;
+        self.due = self.due.min(due);
+        is_other
     }
 
     /// What was spent on the host.
@@ -216,6 +243,41 @@ impl RobotsVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_ahead_keeps_no_host_waiting() {
+        const HOUR: u64 = 3_600_000;
+        const YEARS: u64 = 10 * 365 * 24 * HOUR;
+        let now = Moment(1_000 * HOUR);
+        let politeness = Politeness::default();
+        let check = |last_visit: u64, due: u64, expected: (bool, u64)| {
+            let mut state = HostState {
+                last_visit: Moment(last_visit),
+                due: Moment(due),
+                ..HostState::default()
+            };
+            let mended = state.mend_times(&politeness, now);
+            assert_eq!((mended, state.due.0), expected, "{last_visit} {due}");
+            assert!(state.last_visit <= now);
+        };
+        // What can be right stays, a day of parking included.
+        check(now.0 - 5, now.0 + 995, (false, now.0 + 995));
+        check(
+            now.0 - 5,
+            now.0 + 24 * HOUR - 5,
+            (false, now.0 + 24 * HOUR - 5),
+        );
+        check(now.0 - 9 * HOUR, now.0 - HOUR, (false, now.0 - HOUR));
+        // The clock was ahead: it waits as long as it was to wait then.
+        check(now.0 + YEARS, now.0 + YEARS + 700, (true, now.0 + 700));
+        check(now.0 + HOUR, now.0 + 3 * HOUR, (true, now.0 + 2 * HOUR));
+        check(now.0 + HOUR, now.0 + YEARS, (true, now.0 + 24 * HOUR));
+        // Nothing says since when it waits.
+        check(now.0 - HOUR, now.0 + YEARS, (true, now.0 + 1_000));
+        // It was queued while the clock was ahead, and never visited.
+        check(0, now.0 + HOUR, (true, now.0));
+        check(0, now.0 - HOUR, (false, now.0 - HOUR));
+    }
 
     #[test]
     fn the_last_url_takes_its_block_with_it() {

@@ -3,8 +3,8 @@
 //! This runs off the reactor and sees committed rows only. The cursors of the schedule keep a URL
 //! that is in progress from being read twice.
 
-use super::host::{HostState, RobotsRow, RobotsState};
-use super::place::{CLASSES, InBlock};
+use super::host::{HostState, ROBOTS_TTL, RobotsRow, RobotsState};
+use super::place::{AGAIN, CLASSES, InBlock};
 use super::task::QueuedUrl;
 use super::walk::walk;
 use crate::frontier::{Moment, Pace, RobotsMode};
@@ -41,6 +41,8 @@ pub struct RefillRequest {
     pub cursors: [u64; CLASSES as usize],
     /// Maximum number of URLs.
     pub limit: usize,
+    /// How many of these are for pages to be visited again while new ones wait too.
+    pub again: usize,
 }
 
 /// Why URLs of a queue are given up without a visit.
@@ -59,9 +61,11 @@ pub struct Refilled {
     pub host: HostKey,
     /// Its pace as committed.
     pub pace: Pace,
+    /// Whether the host ever answered.
+    pub has_answered: bool,
     /// Whether its robots.txt must be fetched before anything else. If so, no URLs were read.
     pub needs_robots: bool,
-    /// URLs to fetch, in order.
+    /// URLs to fetch: the new ones in order, those to be visited again in order.
     pub allowed: Vec<Waiting>,
     /// URLs to give up without a visit.
     pub forbidden: Vec<Waiting>,
@@ -104,6 +108,7 @@ pub fn refill(
     let mut refilled = Refilled {
         host: request.host.clone(),
         pace: state.pace(),
+        has_answered: state.visits > 0,
         needs_robots: false,
         allowed: Vec::new(),
         forbidden: Vec::new(),
@@ -138,80 +143,121 @@ pub fn refill(
     if let Some(by) = spent_by {
         refilled.forbidden_because = SkipReason::Budget(by);
     }
-    let mut left = request.limit;
-    // No block above the highest class that was ever read or completed was deleted. There are no
-    // tombstones there, so all of these classes are read in one go.
-    let untouched = (0..CLASSES)
-        .rposition(|class| state.head(class) > 0 || request.cursors[usize::from(class)] > 0)
-        .map_or(0, |class| class as u8 + 1);
-    for class in 0..=untouched.min(CLASSES - 1) {
-        if left == 0 {
-            return Ok(refilled);
-        }
-        let cursor = refilled.cursors[usize::from(class)].max(state.head(class));
-        let from = keys::queue(request.host.as_str(), class, cursor);
-        let prefix = if class < untouched {
-            keys::queue_class(request.host.as_str(), class)
-        } else {
-            keys::queue_host(request.host.as_str())
+    let mut queue = Queue {
+        store,
+        host: &request.host,
+        state: &state,
+        cursors: request.cursors,
+    };
+    let mut taken = queue.take_class(AGAIN, request.again.min(request.limit))?;
+    taken.extend(queue.take_new(request.limit - taken.len())?);
+    // What new URLs leave free is for further pages to be visited again.
+    taken.extend(queue.take_class(AGAIN, request.limit - taken.len())?);
+    refilled.cursors = queue.cursors;
+    refilled.more = taken.len() == request.limit;
+    for (class, sequence, block, queued) in taken {
+        let Ok(url) = url::parse(&queued.url) else {
+            tracing::warn!(url = queued.url, "a queued URL no longer parses; skipped");
+            continue;
         };
-        let taken = take(store, &state, (&prefix, from), cursor, left)?;
-        left -= taken.len();
-        for (class, sequence, block, queued) in taken {
-            if let Some(cursor) = refilled.cursors.get_mut(usize::from(class)) {
-                *cursor = sequence + 1;
-            }
-            let Ok(url) = url::parse(&queued.url) else {
-                tracing::warn!(url = queued.url, "a queued URL no longer parses; skipped");
-                continue;
-            };
-            let allowed = spent_by.is_none() && rules.allows(&path_and_query(&url));
-            let waiting = Waiting {
-                class,
-                sequence,
-                block,
-                url,
-                queued,
-            };
-            if allowed {
-                refilled.allowed.push(waiting);
-            } else {
-                refilled.forbidden.push(waiting);
-            }
+        let allowed = spent_by.is_none() && rules.allows(&path_and_query(&url));
+        let waiting = Waiting {
+            class,
+            sequence,
+            block,
+            url,
+            queued,
+        };
+        if allowed {
+            refilled.allowed.push(waiting);
+        } else {
+            refilled.forbidden.push(waiting);
         }
     }
-    refilled.more = left == 0;
     Ok(refilled)
+}
+
+/// The queue of a host, read on from where the last read ended.
+struct Queue<'a> {
+    store: &'a dyn Store,
+    host: &'a HostKey,
+    state: &'a HostState,
+    cursors: [u64; CLASSES as usize],
+}
+
+impl Queue<'_> {
+    /// Takes up to `limit` URLs that were not visited, class after class.
+    fn take_new(&mut self, limit: usize) -> Result<Vec<TakenUrl>> {
+        // No block above the highest class that was ever read or completed was deleted. There are
+        // no tombstones there, so all of these classes are read in one go.
+        let is_touched = |class| self.state.head(class) > 0 || self.cursor(class) > 0;
+        let untouched = (0..CLASSES)
+            .rev()
+            .find(|class| is_touched(*class))
+            .map_or(0, |class| class + 1);
+        let mut taken = Vec::new();
+        for class in (0..untouched).filter(|class| *class != AGAIN) {
+            taken.extend(self.take_class(class, limit - taken.len())?);
+        }
+        if untouched < CLASSES {
+            let prefix = keys::queue_host(self.host.as_str());
+            let limit = limit - taken.len();
+            taken.extend(self.take(untouched, &prefix, |class| class != AGAIN, limit)?);
+        }
+        Ok(taken)
+    }
+
+    /// Takes up to `limit` URLs of one class.
+    fn take_class(&mut self, class: u8, limit: usize) -> Result<Vec<TakenUrl>> {
+        let prefix = keys::queue_class(self.host.as_str(), class);
+        self.take(class, &prefix, |_| true, limit)
+    }
+
+    /// Takes up to `limit` URLs under a prefix in order, from the cursor of a class on: those of
+    /// the classes that are meant.
+    fn take(
+        &mut self,
+        class: u8,
+        prefix: &[u8],
+        is_meant: impl Fn(u8) -> bool,
+        limit: usize,
+    ) -> Result<Vec<TakenUrl>> {
+        /// Number of blocks read at once. Most contain several URLs, some only one.
+        const BLOCKS: usize = 8;
+        let mut taken: Vec<TakenUrl> = Vec::new();
+        if limit == 0 {
+            return Ok(taken);
+        }
+        let cursor = self.cursor(class);
+        let from = keys::queue(self.host.as_str(), class, cursor);
+        walk(
+            self.store,
+            self.state,
+            (prefix, from),
+            BLOCKS,
+            &mut |class, sequence, place, queued| {
+                if sequence >= cursor && is_meant(class) {
+                    taken.push((class, sequence, place, queued));
+                }
+                Ok(taken.len() < limit)
+            },
+        )?;
+        for (class, sequence, ..) in &taken {
+            if let Some(cursor) = self.cursors.get_mut(usize::from(*class)) {
+                *cursor = sequence + 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The lowest sequence of a class that can be waiting and was not read.
+    fn cursor(&self, class: u8) -> u64 {
+        self.cursors[usize::from(class)].max(self.state.head(class))
+    }
 }
 
 /// A URL taken from its block: class, sequence, position, row.
 type TakenUrl = (u8, u64, InBlock, QueuedUrl);
-
-/// Takes up to `limit` URLs of a queue in order, starting at a key and at the sequence `cursor`.
-fn take(
-    store: &dyn Store,
-    state: &HostState,
-    start: (&[u8], Vec<u8>),
-    cursor: u64,
-    limit: usize,
-) -> Result<Vec<TakenUrl>> {
-    /// Number of blocks read at once. Most contain several URLs, some only one.
-    const BLOCKS: usize = 8;
-    let mut taken: Vec<TakenUrl> = Vec::new();
-    walk(
-        store,
-        state,
-        start,
-        BLOCKS,
-        &mut |class, sequence, place, queued| {
-            if sequence >= cursor {
-                taken.push((class, sequence, place, queued));
-            }
-            Ok(taken.len() < limit)
-        },
-    )?;
-    Ok(taken)
-}
 
 /// What was spent on a domain.
 pub fn domain_spent(store: &dyn Store, domain: &Site) -> Result<Spent> {
@@ -230,7 +276,8 @@ fn known_rules(
     now: Moment,
 ) -> Result<Option<(Rules, String)>> {
     match state.robots {
-        RobotsState::Until(until) if now < until => {}
+        // A clock that was ahead may have written a time that is further away.
+        RobotsState::Until(until) if now < until && until <= now.plus(ROBOTS_TTL) => {}
         _ => return Ok(None),
     }
     let Some(row) = store.get(Table::Robots, name)? else {
@@ -338,7 +385,7 @@ mod tests {
             for other in ["http://a.exampl", "http://a.example:81", "http://b.example"] {
                 put(other, 3, &[3], &mut batch);
             }
-            let mut expected = Vec::new();
+            let (mut expected, mut again) = (Vec::new(), Vec::new());
             let mut state = HostState { heads: heads.clone(), ..HostState::default() };
             for class in 0..CLASSES {
                 let of_class: Vec<u64> = rows.iter().filter(|row| row.0 == class).map(|row| row.1).collect();
@@ -355,25 +402,36 @@ mod tests {
                     let waiting = sequences.iter().enumerate().filter(|(index, sequence)| {
                         **sequence >= head(class) && gone >> index & 1 == 0
                     });
-                    expected.extend(waiting.map(|(_, sequence)| (class, *sequence)));
+                    let waiting = waiting.map(|(_, sequence)| (class, *sequence));
+                    if class == AGAIN { again.extend(waiting) } else { expected.extend(waiting) }
                 }
             }
             batch.put(Table::Hosts, host.as_str(), encode(&state));
             store.commit(batch, Durability::Process).unwrap();
 
-            let mut found = Vec::new();
+            let (mut found, mut found_again) = (Vec::new(), Vec::new());
             let mut cursors = [0; CLASSES as usize];
             for limit in reads {
-                let request = RefillRequest { host: host.clone(), cursors, limit };
+                let share = limit / 2;
+                let request = RefillRequest { host: host.clone(), cursors, limit, again: share };
                 let now = Moment(0);
                 let refilled = refill(&store, &request, &RobotsPolicy::Ignore, &TrapPolicy::default(), now).unwrap();
                 prop_assert!(refilled.allowed.len() <= limit);
+                let left = (expected.len() - found.len(), again.len() - found_again.len());
                 let read = refilled.allowed.iter().map(|it| (it.class, it.sequence));
-                found.extend(read);
-                prop_assert!(refilled.more || found.len() == expected.len());
+                let (second, first): (Vec<_>, Vec<_>) = read.partition(|(class, _)| *class == AGAIN);
+                // Neither keeps the other out of its share.
+                prop_assert!(second.len() >= share.min(left.1));
+                prop_assert!(first.len() >= (limit - share).min(left.0));
+                prop_assert_eq!(first.len() + second.len(), limit.min(left.0 + left.1));
+                found.extend(first);
+                found_again.extend(second);
+                let is_all = found.len() == expected.len() && found_again.len() == again.len();
+                prop_assert!(refilled.more || is_all);
                 cursors = refilled.cursors;
             }
             prop_assert_eq!(&found[..], &expected[..found.len()]);
+            prop_assert_eq!(&found_again[..], &again[..found_again.len()]);
         }
     }
 }

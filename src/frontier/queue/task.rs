@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{CLASSES, Place, class_of};
+use super::place::{AGAIN, CLASSES, Place, class_of, first_visit};
 use crate::frontier::{Moment, Pace};
 use crate::learn::{Expectation, Trail};
 use crate::url::{HostKey, Url, UrlId};
@@ -71,9 +71,12 @@ impl QueuedUrl {
         }
     }
 
-    /// Its priority class: by depth and expectation.
+    /// Its priority class: by depth and expectation, unless it was visited before.
     pub fn class(&self) -> u8 {
-        self.expectation.class(class_of(self.depth), CLASSES - 1)
+        if self.revisit {
+            return AGAIN;
+        }
+        first_visit(self.expectation.class(class_of(self.depth), CLASSES - 1))
     }
 }
 
@@ -145,7 +148,9 @@ pub struct Visited {
     pub host: HostKey,
     /// Its pace from now on.
     pub pace: Pace,
-    /// The address that answered; `None` if none did.
+    /// Whether the host answered.
+    pub has_answered: bool,
+    /// The address that answered; `None` if none did, or it is not known.
     pub address: Option<IpAddr>,
     /// The earliest time of the next visit to that address.
     pub address_free_from: Moment,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use crate::frontier::{CLASSES, FetchTask, Moment, Pace, Waiting};
+use super::lanes::Standing;
+use crate::frontier::{AGAIN, CLASSES, FetchTask, Moment, Pace, Waiting};
 
 /// A host in the working set.
 #[expect(
@@ -21,7 +22,12 @@ pub(super) struct ActiveHost {
     pub(super) reading: ReadState,
     pub(super) robots: Robots,
     pub(super) address: AddressState,
+    /// Whether it can be expected to answer.
+    pub(super) standing: Standing,
+    /// URLs that were read: those of each class in order.
     pub(super) buffer: VecDeque<Waiting>,
+    /// Whether the last URL that was handed out was visited before.
+    pub(super) was_again: bool,
     pub(super) cursors: [u64; CLASSES as usize],
     /// Tasks that were handed out and are not yet committed: class and sequence.
     pub(super) in_progress: BTreeSet<(u8, u64)>,
@@ -50,6 +56,8 @@ pub(super) enum ReadState {
     InProgress,
     /// A read is in progress, and URLs were queued since that it may have missed.
     Outdated,
+    /// A read is in progress, and what it finds no longer holds.
+    Void,
 }
 
 /// What is known of a host's robots.txt.
@@ -87,7 +95,10 @@ impl ActiveHost {
             reading: ReadState::No,
             robots: Robots::Known,
             address: AddressState::Unknown,
+            standing: Standing::New,
             buffer: VecDeque::new(),
+            // A new one comes first.
+            was_again: true,
             cursors: [0; CLASSES as usize],
             in_progress: BTreeSet::new(),
             known: false,
@@ -109,6 +120,16 @@ impl ActiveHost {
             Robots::Wanted => true,
             Robots::InProgress => false,
         }
+    }
+
+    /// Takes out the URL to visit next: in turn a new one and one that was visited before, while
+    /// both wait.
+    pub(super) fn next_waiting(&mut self) -> Option<Waiting> {
+        let mut buffer = self.buffer.iter();
+        let in_turn = buffer.position(|it| (it.class == AGAIN) != self.was_again);
+        let waiting = self.buffer.remove(in_turn.unwrap_or(0))?;
+        self.was_again = waiting.class == AGAIN;
+        Some(waiting)
     }
 
     /// Whether nothing is waiting, in progress or being read.

@@ -4,14 +4,22 @@
 //!
 //! Hosts that share an address share a lane; a host whose address does not matter has its own. A
 //! lane waits until its first host and its address may be visited. It then takes its place among
-//! the due lanes by start-time fair queueing (Goyal, Vin, Cheng: Start-time Fair Queueing, 1996):
-//! each place of a domain comes one share after its last one, and none comes before the share being
-//! served. A domain with a thousand hosts therefore does not keep a domain with one host waiting.
-//! Each step takes O(log n).
+//! those of its domain, and domains are served by start-time fair queueing (Goyal, Vin, Cheng:
+//! Start-time Fair Queueing, 1996): each turn of a domain comes as much after its last one as that
+//! visit took, and none comes before the turn being served. A domain with a thousand hosts, or with
+//! hosts that take long, therefore does not keep a domain with one host waiting.
+//!
+//! Fairness between those that wait is not enough: visits that hang hold what others will need in
+//! a moment. So while there are others, a domain holds at most a quarter of all slots, and hosts
+//! that do not answer at most half. Each step takes O(log n).
+
+mod shares;
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
+
+use shares::Shares;
 
 use crate::frontier::Moment;
 use crate::url::{HostKey, Site};
@@ -24,22 +32,38 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const SLACK: usize = 1_024;
 
 /// The idle hosts with something to fetch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lanes {
     /// Lanes that may not be served yet, by when they may.
     later: BTreeSet<(Moment, Lane)>,
-    /// Lanes that may be served, by share and by when they became due.
-    due: BTreeSet<(u64, Moment, Lane)>,
-    /// The position of each lane in `later` or `due`.
+    /// Lanes that may be served, by domain.
+    shares: Shares,
+    /// The position of each lane in `later` or `shares`.
     places: HashMap<Lane, LanePlace>,
     hosts: HashMap<HostKey, Idle>,
+    /// Hosts that are being visited, and since when.
+    visiting: HashMap<HostKey, (Party, Moment)>,
     addresses: HashMap<IpAddr, Address>,
-    /// The share that was served last.
-    share: u64,
-    /// The next share of each domain that is ahead of `share`.
-    domains: HashMap<Site, u64>,
-    /// Numbers of addresses and domains at which those out of date are dropped.
-    look_through: (usize, usize),
+    /// Number of addresses at which those out of date are dropped.
+    look_through: usize,
+}
+
+/// Whether a host can be expected to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Standing {
+    /// It answered when it was last asked.
+    Answers,
+    /// It never answered, and did not fail either.
+    New,
+    /// It did not answer when it was last asked.
+    Fails,
+}
+
+/// For whom a slot is taken: a domain, and what can be expected of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Party {
+    domain: Site,
+    standing: Standing,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,17 +72,18 @@ enum Lane {
     Address(IpAddr),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum LanePlace {
     Later(Moment),
-    Due(u64, Moment),
+    Due(Party, Moment),
 }
 
 /// A host that waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Idle {
     due: Moment,
     address: Option<IpAddr>,
+    party: Party,
 }
 
 /// An address, and the hosts that wait for it.
@@ -79,14 +104,45 @@ impl Address {
 }
 
 impl Lanes {
+    /// No hosts, and this many visits at a time.
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            later: BTreeSet::new(),
+            shares: Shares::new(slots),
+            places: HashMap::new(),
+            hosts: HashMap::new(),
+            visiting: HashMap::new(),
+            addresses: HashMap::new(),
+            look_through: 0,
+        }
+    }
+
     /// Adds a host that may be visited from `due` on, at this address if it matters. Replaces the
     /// entry of a host that waits already.
-    pub(super) fn insert(&mut self, host: &HostKey, due: Moment, address: Option<IpAddr>) {
-        let idle = Idle { due, address };
-        if self.hosts.get(host) == Some(&idle) {
+    pub(super) fn insert(
+        &mut self,
+        host: &HostKey,
+        due: Moment,
+        address: Option<IpAddr>,
+        standing: Standing,
+    ) {
+        let is_same =
+            |idle: &Idle| (idle.due, idle.address, idle.party.standing) == (due, address, standing);
+        if self.hosts.get(host).is_some_and(is_same) {
             return;
         }
-        self.remove(host);
+        let before = self.take_out(host);
+        let domain = match before {
+            Some(idle) => idle.party.domain,
+            None => Site::of(&host.url()),
+        };
+        let party = Party { domain, standing };
+        self.shares.join(&party);
+        let idle = Idle {
+            due,
+            address,
+            party,
+        };
         self.hosts.insert(host.clone(), idle);
         match address {
             None => self.place(Lane::Host(host.clone())),
@@ -100,9 +156,12 @@ impl Lanes {
 
     /// Removes a host that no longer waits.
     pub(super) fn remove(&mut self, host: &HostKey) {
-        let Some(idle) = self.hosts.remove(host) else {
-            return;
-        };
+        self.take_out(host);
+    }
+
+    fn take_out(&mut self, host: &HostKey) -> Option<Idle> {
+        let idle = self.hosts.remove(host)?;
+        self.shares.part(&idle.party);
         match idle.address {
             None => self.place(Lane::Host(host.clone())),
             Some(ip) => {
@@ -112,14 +171,15 @@ impl Lanes {
                 self.place(Lane::Address(ip));
             }
         }
+        Some(idle)
     }
 
     /// Takes out the host to visit now, if there is one, and marks its address as being visited.
+    /// [`ended`](Self::ended) reports the end of the visit.
     pub(super) fn pop(&mut self, now: Moment) -> Option<HostKey> {
         self.promote(now);
-        let (share, _, lane) = self.due.pop_first()?;
+        let lane = self.shares.pop()?;
         self.places.remove(&lane);
-        self.share = share.max(self.share);
         let host = match lane {
             Lane::Host(host) => host,
             Lane::Address(ip) => {
@@ -130,16 +190,28 @@ impl Lanes {
                 host
             }
         };
-        self.hosts.remove(&host);
+        let idle = self.hosts.remove(&host)?;
+        self.shares.begin(&idle.party);
+        self.visiting.insert(host.clone(), (idle.party, now));
         Some(host)
     }
 
-    /// When the next host may be visited; a time in the past if one may be visited now.
-    pub(super) fn next(&self) -> Option<Moment> {
-        if self.due.is_empty() {
-            self.later.first().map(|(moment, _)| *moment)
-        } else {
+    /// Records that a visit ended, and charges its domain for it.
+    pub(super) fn ended(&mut self, host: &HostKey, now: Moment) {
+        if let Some((party, since)) = self.visiting.remove(host) {
+            self.shares.end(&party, since.until(now));
+            self.shares.part(&party);
+        }
+    }
+
+    /// When the next host may be visited; a time in the past if one may be visited now, and `None`
+    /// if that depends on the end of a visit.
+    pub(super) fn next(&mut self, now: Moment) -> Option<Moment> {
+        self.promote(now);
+        if self.shares.has_turn() {
             Some(Moment::default())
+        } else {
+            self.later.first().map(|(moment, _)| *moment)
         }
     }
 
@@ -164,11 +236,11 @@ impl Lanes {
             address.visitor.take_if(|(visitor, _)| visitor == host);
             self.place(Lane::Address(ip));
         }
-        if self.addresses.len() > self.look_through.0 {
+        if self.addresses.len() > self.look_through {
             let is_wanted =
                 |it: &Address| !it.hosts.is_empty() || it.free_from > now || it.held_until() > now;
             self.addresses.retain(|_, it| is_wanted(it));
-            self.look_through.0 = 2 * self.addresses.len() + SLACK;
+            self.look_through = 2 * self.addresses.len() + SLACK;
         }
     }
 
@@ -214,17 +286,33 @@ impl Lanes {
         }
     }
 
+    /// The host of a lane whose turn comes first.
+    fn first_host<'a>(&'a self, lane: &'a Lane) -> Option<&'a HostKey> {
+        match lane {
+            Lane::Host(host) => Some(host),
+            Lane::Address(ip) => {
+                let hosts = self.addresses.get(ip).map(|address| &address.hosts)?;
+                hosts.first().map(|(_, host)| host)
+            }
+        }
+    }
+
     /// Moves a lane to its position after a change.
     fn place(&mut self, lane: Lane) {
         let wanted = self.wanted(&lane);
+        let first = self.first_host(&lane).and_then(|host| self.hosts.get(host));
         match (self.places.get(&lane), wanted) {
-            (Some(LanePlace::Due(_, noticed)), Some(moment)) if moment <= *noticed => return,
+            (Some(LanePlace::Due(party, noticed)), Some(moment))
+                if moment <= *noticed && first.is_some_and(|idle| idle.party == *party) =>
+            {
+                return;
+            }
             (Some(LanePlace::Later(at)), Some(moment)) if *at == moment => return,
             _ => {}
         }
         match self.places.remove(&lane) {
-            Some(LanePlace::Due(share, noticed)) => {
-                self.due.remove(&(share, noticed, lane.clone()));
+            Some(LanePlace::Due(party, noticed)) => {
+                self.shares.remove(&party, noticed, &lane);
             }
             Some(LanePlace::Later(at)) => {
                 self.later.remove(&(at, lane.clone()));
@@ -237,35 +325,19 @@ impl Lanes {
         }
     }
 
-    /// Moves the lanes that have become due to `due` and assigns their shares.
+    /// Moves the lanes that have become due to the turns of their domains.
     fn promote(&mut self, now: Moment) {
         while self.later.first().is_some_and(|(moment, _)| *moment <= now) {
             let Some((_, lane)) = self.later.pop_first() else {
                 return;
             };
-            let first = match &lane {
-                Lane::Host(host) => Some(host),
-                Lane::Address(ip) => {
-                    let hosts = self.addresses.get(ip).map(|address| &address.hosts);
-                    hosts.and_then(|it| it.first()).map(|(_, host)| host)
-                }
-            };
-            let Some(domain) = first.map(|host| Site::of(&host.url())) else {
+            let first = self.first_host(&lane).and_then(|host| self.hosts.get(host));
+            let Some(party) = first.map(|idle| idle.party.clone()) else {
+                self.places.remove(&lane);
                 continue;
             };
-            let next = self.domains.entry(domain).or_default();
-            let share = self.share.max(*next);
-            *next = share + 1;
-            self.places.insert(lane.clone(), LanePlace::Due(share, now));
-            self.due.insert((share, now, lane));
-        }
-        if self.domains.len() > self.look_through.1 {
-            // Advances even if new domains keep arriving, so that domains with a share get their
-            // turn.
-            self.share += 1;
-            let share = self.share;
-            self.domains.retain(|_, next| *next > share);
-            self.look_through.1 = 2 * self.domains.len() + SLACK;
+            self.shares.insert(&party, now, lane.clone());
+            self.places.insert(lane, LanePlace::Due(party, now));
         }
     }
 }
@@ -282,38 +354,45 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
+    fn insert(lanes: &mut Lanes, host: &HostKey, due: Moment, address: Option<IpAddr>) {
+        lanes.insert(host, due, address, Standing::Answers);
+    }
+
     fn popped(lanes: &mut Lanes, now: u64) -> Option<String> {
-        lanes.pop(Moment(now)).map(|host| host.name().to_owned())
+        let host = lanes.pop(Moment(now))?;
+        // Its slot is free again.
+        lanes.ended(&host, Moment(now));
+        Some(host.name().to_owned())
     }
 
     #[test]
     fn hosts_come_by_their_time() {
-        let mut lanes = Lanes::default();
-        lanes.insert(&host("b.example"), Moment(20), None);
-        lanes.insert(&host("a.example"), Moment(30), None);
-        lanes.insert(&host("c.example"), Moment(5), None);
+        let mut lanes = Lanes::new(64);
+        insert(&mut lanes, &host("b.example"), Moment(20), None);
+        insert(&mut lanes, &host("a.example"), Moment(30), None);
+        insert(&mut lanes, &host("c.example"), Moment(5), None);
         lanes.remove(&host("c.example"));
-        assert_eq!(lanes.next(), Some(Moment(20)));
+        assert_eq!(lanes.next(Moment(0)), Some(Moment(20)));
         assert_eq!(popped(&mut lanes, 19), None);
         assert_eq!(popped(&mut lanes, 25).as_deref(), Some("b.example"));
         assert_eq!(popped(&mut lanes, 25), None);
-        lanes.insert(&host("a.example"), Moment(25), None);
+        insert(&mut lanes, &host("a.example"), Moment(25), None);
         assert_eq!(popped(&mut lanes, 25).as_deref(), Some("a.example"));
-        assert_eq!(lanes.next(), None);
+        assert_eq!(lanes.next(Moment(0)), None);
     }
 
     #[test]
     fn an_address_is_visited_by_one_host_at_a_time_and_then_left_alone() {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes::new(64);
         for name in ["a.example", "b.example", "c.example"] {
-            lanes.insert(&host(name), Moment(1), Some(ip(1)));
+            insert(&mut lanes, &host(name), Moment(1), Some(ip(1)));
         }
-        lanes.insert(&host("d.example"), Moment(2), Some(ip(2)));
+        insert(&mut lanes, &host("d.example"), Moment(2), Some(ip(2)));
         assert_eq!(popped(&mut lanes, 9).as_deref(), Some("a.example"));
         assert_eq!(popped(&mut lanes, 9).as_deref(), Some("d.example"));
         assert_eq!(popped(&mut lanes, 9), None);
         lanes.visited(&host("a.example"), ip(1), Moment(50), Moment(9));
-        assert_eq!(lanes.next(), Some(Moment(50)));
+        assert_eq!(lanes.next(Moment(0)), Some(Moment(50)));
         assert_eq!(popped(&mut lanes, 49), None);
         assert_eq!(popped(&mut lanes, 50).as_deref(), Some("b.example"));
         // The visit went elsewhere: the address is free again.
@@ -323,17 +402,17 @@ mod tests {
 
     #[test]
     fn a_visit_that_drags_on_keeps_nobody_waiting_with_it() {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes::new(64);
         for name in ["a.example", "b.example", "c.example"] {
-            lanes.insert(&host(name), Moment(1), Some(ip(1)));
+            insert(&mut lanes, &host(name), Moment(1), Some(ip(1)));
         }
         assert_eq!(popped(&mut lanes, 10).as_deref(), Some("a.example"));
-        assert_eq!(lanes.next(), Some(Moment(2_010)));
+        assert_eq!(lanes.next(Moment(0)), Some(Moment(2_010)));
         assert_eq!(popped(&mut lanes, 2_009), None);
         assert_eq!(popped(&mut lanes, 2_010).as_deref(), Some("b.example"));
         // The end of an earlier visit does not release the address of the current one.
         lanes.visited(&host("a.example"), ip(1), Moment(2_100), Moment(2_050));
-        assert_eq!(lanes.next(), Some(Moment(4_010)));
+        assert_eq!(lanes.next(Moment(0)), Some(Moment(4_010)));
         lanes.visited(&host("b.example"), ip(1), Moment(2_300), Moment(2_200));
         assert_eq!(popped(&mut lanes, 2_299), None);
         assert_eq!(popped(&mut lanes, 2_300).as_deref(), Some("c.example"));
@@ -341,33 +420,182 @@ mod tests {
 
     #[test]
     fn domains_share_what_is_due_whatever_the_number_of_their_hosts() {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes::new(64);
         for number in 0..100 {
             let name = format!("h{number}.many.example");
-            lanes.insert(&host(&name), Moment(1), None);
+            insert(&mut lanes, &host(&name), Moment(1), None);
         }
-        lanes.insert(&host("one.single.example"), Moment(2), None);
-        lanes.insert(&host("www.other.test"), Moment(3), None);
+        insert(&mut lanes, &host("one.single.example"), Moment(2), None);
+        insert(&mut lanes, &host("www.other.test"), Moment(3), None);
         let first: Vec<String> = (0..4).filter_map(|_| popped(&mut lanes, 5)).collect();
         assert!(first.contains(&"www.other.test".to_owned()), "{first:?}");
         // A host that arrives later does not overtake those with the same share.
-        lanes.insert(&host("late.test"), Moment(4), None);
+        insert(&mut lanes, &host("late.test"), Moment(4), None);
         let next: Vec<String> = (0..3).filter_map(|_| popped(&mut lanes, 6)).collect();
         assert!(next.contains(&"late.test".to_owned()), "{next:?}");
         let rest = std::iter::from_fn(|| popped(&mut lanes, 6)).count();
         assert_eq!(rest + 7, 103);
     }
 
+    /// A site whose hosts are visited again and again.
+    struct Played {
+        host: HostKey,
+        standing: Standing,
+        /// How long a visit takes, and how long the host is left alone then, in milliseconds.
+        takes: u64,
+        rests: u64,
+        visits: usize,
+    }
+
+    impl Played {
+        fn new(name: &str, standing: Standing, takes: u64, rests: u64) -> Self {
+            Self {
+                host: host(name),
+                standing,
+                takes,
+                rests,
+                visits: 0,
+            }
+        }
+    }
+
+    /// Visits hosts with 64 slots for a minute and a half. Returns the most slots that hosts held
+    /// which are not good, at once.
+    fn play(hosts: &mut [Played]) -> usize {
+        let is_good = |host: &Played| host.host.name().starts_with("good");
+        let mut lanes = Lanes::new(64);
+        let places: HashMap<HostKey, usize> = hosts
+            .iter()
+            .enumerate()
+            .map(|(at, it)| (it.host.clone(), at))
+            .collect();
+        for host in hosts.iter() {
+            lanes.insert(&host.host, Moment(0), None, host.standing);
+        }
+        let (mut ends, mut worst) = (BTreeSet::new(), 0);
+        for now in (0..90_000).step_by(10) {
+            while let Some((end, at)) = ends.first().copied().filter(|(end, _)| *end <= now) {
+                ends.pop_first();
+                let Played {
+                    host,
+                    standing,
+                    rests,
+                    visits,
+                    ..
+                } = &mut hosts[at];
+                *visits += 1;
+                if *standing == Standing::New {
+                    *standing = Standing::Fails;
+                }
+                lanes.ended(host, Moment(now));
+                lanes.insert(host, Moment(end + *rests), None, *standing);
+            }
+            while ends.len() < 64
+                && let Some(host) = lanes.pop(Moment(now))
+            {
+                let at = places[&host];
+                ends.insert((now + hosts[at].takes, at));
+            }
+            let others = ends.iter().filter(|(_, at)| !is_good(&hosts[*at]));
+            worst = worst.max(others.count());
+        }
+        worst
+    }
+
+    /// 20 hosts that answer at once and are visited once a second.
+    fn good() -> Vec<Played> {
+        let names = (0..20).map(|number| format!("good{number}.example"));
+        names
+            .map(|name| Played::new(&name, Standing::Answers, 50, 1_000))
+            .collect()
+    }
+
+    fn visits_of_good(hosts: &[Played]) -> usize {
+        hosts.iter().take(20).map(|host| host.visits).sum()
+    }
+
+    #[test]
+    fn hosts_that_hang_leave_slots_to_others() {
+        let mut alone = good();
+        play(&mut alone);
+        let expected = visits_of_good(&alone);
+        for (kind, standing, most) in [
+            ("one domain that never answers", Standing::New, 16),
+            ("one domain that answered once", Standing::Answers, 16),
+            ("domains that never answer", Standing::New, 32),
+            ("domains that no longer answer", Standing::Fails, 32),
+        ] {
+            let mut hosts = good();
+            hosts.extend((0..5_000).map(|number| {
+                let name = match most {
+                    16 => format!("b{number}.evil.example"),
+                    _ => format!("evil{number}.example"),
+                };
+                Played::new(&name, standing, 30_000, 5_000)
+            }));
+            let worst = play(&mut hosts);
+            assert!(worst <= most, "{kind}: {worst} slots");
+            let visits = visits_of_good(&hosts);
+            assert!(
+                visits * 100 >= expected * 95,
+                "{kind}: {visits} of {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_domain_that_is_alone_may_have_all_slots() {
+        for standing in [Standing::Answers, Standing::New, Standing::Fails] {
+            let names = (0..200).map(|number| format!("b{number}.one.example"));
+            let mut hosts: Vec<Played> = names
+                .map(|name| Played::new(&name, standing, 500, 1_000))
+                .collect();
+            assert_eq!(play(&mut hosts), 64, "{standing:?}");
+        }
+    }
+
+    #[test]
+    fn slots_are_shared_by_time_and_not_by_visits() {
+        let mut lanes = Lanes::new(1);
+        let mut taken = HashMap::<String, (u64, u64)>::new();
+        for name in ["fast.test", "slow.example"] {
+            for number in 0..5 {
+                insert(
+                    &mut lanes,
+                    &host(&format!("h{number}.{name}")),
+                    Moment(0),
+                    None,
+                );
+            }
+        }
+        let mut now = 0;
+        while now < 600_000 {
+            let host = lanes.pop(Moment(now)).unwrap();
+            let is_slow = host.name().ends_with("slow.example");
+            let takes = if is_slow { 10_000 } else { 200 };
+            now += takes;
+            lanes.ended(&host, Moment(now));
+            insert(&mut lanes, &host, Moment(now), None);
+            let of = taken.entry(is_slow.to_string()).or_default();
+            (of.0, of.1) = (of.0 + 1, of.1 + takes);
+        }
+        let (fast, slow) = (taken["false"], taken["true"]);
+        assert!(
+            fast.1 * 10 > slow.1 * 8 && slow.1 * 10 > fast.1 * 8,
+            "{fast:?} {slow:?}"
+        );
+    }
+
     #[test]
     fn what_waits_long_is_told() {
-        let mut lanes = Lanes::default();
-        lanes.insert(&host("near.example"), Moment(1), None);
-        lanes.insert(&host("far.example"), Moment(99), None);
+        let mut lanes = Lanes::new(64);
+        insert(&mut lanes, &host("near.example"), Moment(1), None);
+        insert(&mut lanes, &host("far.example"), Moment(99), None);
         for number in 0..5 {
             let name = format!("h{number}.example");
-            lanes.insert(&host(&name), Moment(1), Some(ip(1)));
+            insert(&mut lanes, &host(&name), Moment(1), Some(ip(1)));
         }
-        lanes.insert(&host("late.example"), Moment(99), Some(ip(2)));
+        insert(&mut lanes, &host("late.example"), Moment(99), Some(ip(2)));
         let far = lanes.far(Moment(50), 3, 10);
         let names: Vec<&str> = far.iter().map(HostKey::name).collect();
         assert_eq!(
@@ -379,11 +607,11 @@ mod tests {
 
     #[test]
     fn addresses_and_domains_that_are_over_are_forgotten() {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes::new(64);
         for number in 0..10 * SLACK {
             let name = format!("h{number}.example");
             let ip = IpAddr::from((number as u32).to_be_bytes());
-            lanes.insert(&host(&name), Moment(1), Some(ip));
+            insert(&mut lanes, &host(&name), Moment(1), Some(ip));
             assert_eq!(popped(&mut lanes, 2), Some(name));
             lanes.visited(
                 &host(&format!("h{number}.example")),
@@ -393,6 +621,6 @@ mod tests {
             );
         }
         assert!(lanes.addresses() <= 2 * SLACK + 1, "{}", lanes.addresses());
-        assert!(lanes.domains.len() <= 2 * SLACK + 1);
+        assert!(lanes.shares.domains() <= 2 * SLACK + 1);
     }
 }

@@ -9,14 +9,17 @@
 //! redirected robots.txt that is being followed.
 
 mod active_host;
+mod give_up;
 mod lanes;
 mod window;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 
+pub use give_up::Spender;
+
 use active_host::{ActiveHost, AddressState, ReadState, Robots};
-use lanes::Lanes;
+use lanes::{Lanes, Standing};
 
 use crate::frontier::{
     FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl, RefillRequest,
@@ -31,11 +34,13 @@ pub struct ScheduleOptions {
     pub window: usize,
     /// Maximum number of URLs in memory per host.
     pub buffer: usize,
+    /// Maximum number of visits at a time.
+    pub slots: usize,
     /// Maximum number of pages to hand out; `None` for no limit.
     pub max_pages: Option<u64>,
-    /// When this run began, if it resumes a crawl. Which hosts were being visited when the previous
-    /// run ended is not known, so each is left alone for its delay first.
-    pub resumed: Option<Moment>,
+    /// When the previous run may have made visits last of which nothing is known, if it may have.
+    /// Which hosts they were is not known either, so each is left alone for its delay from then on.
+    pub unknown_until: Option<Moment>,
 }
 
 /// What to do next.
@@ -116,11 +121,11 @@ impl Schedule {
     pub fn new(options: ScheduleOptions, identity: Identity) -> Self {
         Self {
             pages_left: options.max_pages,
+            lanes: Lanes::new(options.slots),
             options,
             identity,
             clock: Moment::default(),
             active_hosts: HashMap::new(),
-            lanes: Lanes::default(),
             needs_refill: VecDeque::new(),
             unresolved: VecDeque::new(),
             resolving: 0,
@@ -166,8 +171,8 @@ impl Schedule {
     }
 
     /// Whether a visit could be handed out now.
-    pub fn has_due(&self, now: Moment) -> bool {
-        !self.forbidden.is_empty() || self.lanes.next().is_some_and(|due| due <= now)
+    pub fn has_due(&mut self, now: Moment) -> bool {
+        !self.forbidden.is_empty() || self.lanes.next(now).is_some_and(|due| due <= now)
     }
 
     /// Number of addresses being resolved.
@@ -217,7 +222,7 @@ impl Schedule {
             };
         }
         let look_outside = self.outside_from.filter(|from| *from > now);
-        match self.lanes.next() {
+        match self.lanes.next(now) {
             Some(due) if due <= now && may_visit => match self.hand_out(now) {
                 Some(task) => Action::Fetch(task),
                 None => Action::Wait(Some(now)),
@@ -245,8 +250,12 @@ impl Schedule {
         let Some(active) = self.active_hosts.get_mut(&host) else {
             return;
         };
-        let outdated = active.reading == ReadState::Outdated;
-        active.reading = ReadState::No;
+        let reading = std::mem::replace(&mut active.reading, ReadState::No);
+        if reading == ReadState::Void {
+            self.settle(&host);
+            return;
+        }
+        let outdated = reading == ReadState::Outdated;
         active.known = true;
         // The due time and the failures of a host in memory are newer than the committed ones.
         active.pace.due = active.pace.due.max(refilled.pace.due);
@@ -264,8 +273,13 @@ impl Schedule {
                 crawl_delay: before,
                 ..refilled.pace
             };
-            if let Some(resumed) = self.options.resumed {
-                active.pace.due = active.pace.due.max(resumed.plus(delay));
+            active.standing = match refilled.pace.trouble {
+                Some(trouble) if trouble.is_silence() => Standing::Fails,
+                _ if refilled.has_answered => Standing::Answers,
+                _ => Standing::New,
+            };
+            if let Some(until) = self.options.unknown_until {
+                active.pace.due = active.pace.due.max(until.plus(delay));
             }
         }
         active.pace.crawl_delay = refilled.pace.crawl_delay;
@@ -289,6 +303,7 @@ impl Schedule {
     /// Reports the address of a host; `None` if it has none or it does not matter.
     pub fn resolved(&mut self, host: &HostKey, address: Option<IpAddr>) {
         self.resolving = self.resolving.saturating_sub(1);
+        let address = address.map(server_of);
         if let Some(active) = self.active_hosts.get_mut(host) {
             active.address = AddressState::Known(address);
         }
@@ -298,12 +313,18 @@ impl Schedule {
     /// Reports that a visit ended.
     pub fn visited(&mut self, visit: Visited) {
         let host = visit.host;
+        self.lanes.ended(&host, self.clock);
         if let Some(active) = self.active_hosts.get_mut(&host) {
             active.busy = false;
             active.set_pace(&visit.pace);
+            if visit.has_answered {
+                active.standing = Standing::Answers;
+            } else if visit.pace.failures > 0 {
+                active.standing = Standing::Fails;
+            }
             if let AddressState::Known(Some(planned)) = active.address {
                 let from = visit.address_free_from;
-                match visit.address {
+                match visit.address.map(server_of) {
                     Some(ip) if ip != planned => {
                         self.lanes.release(&host, planned, self.clock);
                         self.lanes.leave_alone(ip, from);
@@ -387,30 +408,6 @@ impl Schedule {
         }
     }
 
-    /// Reports that rows of a host's queue were removed or changed. URLs that were read and not
-    /// handed out are read again if possible; otherwise a few removed URLs may still be visited.
-    pub fn reread(&mut self, host: &HostKey) {
-        let Some(active) = self.active_hosts.get_mut(host) else {
-            return;
-        };
-        let mut cursors = active.cursors;
-        for waiting in &active.buffer {
-            let cursor = &mut cursors[usize::from(waiting.class)];
-            *cursor = waiting.sequence.min(*cursor);
-        }
-        // URLs in progress must not be read again, and a read in progress would set the cursors.
-        let is_behind = |(class, sequence): &(u8, u64)| *sequence < cursors[usize::from(*class)];
-        let is_reading = matches!(active.reading, ReadState::InProgress | ReadState::Outdated);
-        if is_reading || !active.in_progress.iter().all(is_behind) {
-            return;
-        }
-        active.cursors = cursors;
-        self.urls -= active.buffer.len();
-        active.buffer.clear();
-        active.more = true;
-        self.settle(host);
-    }
-
     /// Restores the invariants for one host after a change.
     fn settle(&mut self, host: &HostKey) {
         let Some(active) = self.active_hosts.get_mut(host) else {
@@ -434,7 +431,10 @@ impl Schedule {
             return;
         }
         match active.address {
-            AddressState::Known(address) => self.lanes.insert(host, active.pace.due, address),
+            AddressState::Known(address) => {
+                let (due, standing) = (active.pace.due, active.standing);
+                self.lanes.insert(host, due, address, standing);
+            }
             AddressState::Unknown => {
                 active.address = AddressState::Asked;
                 self.unresolved.push_back(host.clone());
@@ -454,12 +454,12 @@ impl Schedule {
             }
             active.reading = ReadState::InProgress;
             self.reads += 1;
+            let room = self.options.buffer.saturating_sub(active.buffer.len());
+            let limit = room.max(1);
             return Some(RefillRequest {
-                limit: self
-                    .options
-                    .buffer
-                    .saturating_sub(active.buffer.len())
-                    .max(1),
+                limit,
+                // Of an odd number, the one more is for those whose turn it is.
+                again: limit / 2 + usize::from(limit % 2 == 1 && !active.was_again),
                 cursors: active.cursors,
                 host,
             });
@@ -482,7 +482,7 @@ impl Schedule {
             active.robots = Robots::InProgress;
             return Some(robots_task(host, active.pace, &self.identity));
         }
-        let waiting = active.buffer.pop_front()?;
+        let waiting = active.next_waiting()?;
         self.urls -= 1;
         let class = waiting.class;
         active.in_progress.insert((class, waiting.sequence));
@@ -501,6 +501,25 @@ impl Schedule {
         }
         self.settle(&host);
         Some(task)
+    }
+}
+
+/// The server that an address counts as. A network of 64 bits is the least that anybody gets of
+/// IPv6, so all of its addresses are one server; an address that stands for one of IPv4 is that
+/// one.
+fn server_of(address: IpAddr) -> IpAddr {
+    /// The prefix under which IPv6-only networks reach IPv4 (RFC 6052, section 2.1).
+    const TRANSLATED: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];
+    let IpAddr::V6(v6) = address.to_canonical() else {
+        return address.to_canonical();
+    };
+    match v6.segments() {
+        [prefix @ .., high, low] if prefix == TRANSLATED => {
+            let [a, b] = high.to_be_bytes();
+            let [c, d] = low.to_be_bytes();
+            IpAddr::from([a, b, c, d])
+        }
+        [a, b, c, d, ..] => IpAddr::from([a, b, c, d, 0, 0, 0, 0]),
     }
 }
 

@@ -79,8 +79,9 @@ impl World {
         let options = ScheduleOptions {
             window,
             buffer,
+            slots: 64,
             max_pages,
-            resumed: None,
+            unknown_until: None,
         };
         Self {
             store: Memory::default(),
@@ -118,6 +119,24 @@ impl World {
             block.encode(self.sequence),
         );
         self.change(host, batch, |state| state.queued += paths.len() as u64);
+    }
+
+    /// Queues a page that was visited before.
+    fn queue_again(&mut self, host: &HostKey, path: &str) {
+        let (sequence, queued) = self.next_url(host, path, 1);
+        let queued = QueuedUrl {
+            revisit: true,
+            ..queued
+        };
+        let mut batch = Batch::new();
+        let key = keys::queue(host.as_str(), queued.class(), sequence);
+        let block = Block {
+            urls: vec![(sequence, queued)],
+            removed: 0,
+        };
+        batch.put(Table::Queue, key, block.encode(sequence));
+        self.change(host, batch, |state| state.queued += 1);
+        self.schedule.queued(host, Moment(0));
     }
 
     fn next_url(&mut self, host: &HostKey, path: &str, depth: u16) -> (u64, QueuedUrl) {
@@ -224,6 +243,7 @@ impl World {
                 self.schedule.visited(Visited {
                     host: task.host.clone(),
                     pace,
+                    has_answered: true,
                     address: address.or(Some([9; 4].into())),
                     address_free_from: free_from,
                     for_host: None,
@@ -406,6 +426,110 @@ fn lower_classes_go_first_within_what_was_read() {
         .map(|url| url.rsplit('/').next().unwrap_or_default())
         .collect();
     assert_eq!(paths, ["seed", "mid", "deep"]);
+}
+
+/// Lets a host be visited `visits` times while each page that was visited before is due again at
+/// once, and `new` new pages wait. Returns how often new ones were visited, and others.
+fn visits_of_a_busy_host(buffer: usize, new: u8, visits: usize) -> (usize, usize) {
+    let mut world = World::new(4, buffer, None, RobotsPolicy::Ignore);
+    let host = host(2);
+    for page in 0..60 {
+        world.queue_again(&host, &format!("/again/{page}"));
+    }
+    for page in 0..new {
+        world.queue(&host, &format!("/new/{page}"), 2);
+    }
+    world.schedule.queued(&host, Moment(0));
+    let mut seen = 0;
+    while world.fetched.len() < visits {
+        world.act(3);
+        for turn in [Turn::Read, Turn::Visit, Turn::Commit, Turn::Wait] {
+            world.turn(turn, 0);
+        }
+        for url in world.fetched.split_off(seen) {
+            if url.contains("/again/") {
+                let path = url.trim_start_matches(host.as_str()).to_owned();
+                world.queue_again(&host, &path);
+            }
+            world.fetched.push(url);
+            seen += 1;
+        }
+    }
+    let new = world.fetched.iter().filter(|url| url.contains("/new/"));
+    let new = new.count();
+    (new, world.fetched.len() - new)
+}
+
+#[test]
+fn new_pages_do_not_wait_for_those_that_are_due_again_nor_these_for_them() {
+    for buffer in [1, 3, 32] {
+        let (new, again) = visits_of_a_busy_host(buffer, 60, 120);
+        assert!(
+            new >= 58 && again >= 58,
+            "{buffer}: {new} new, {again} again"
+        );
+        let (new, again) = visits_of_a_busy_host(buffer, 0, 50);
+        assert_eq!((new, again), (0, 50));
+        // More new ones than can be visited.
+        let (new, again) = visits_of_a_busy_host(buffer, 200, 100);
+        assert!(
+            new >= 48 && again >= 48,
+            "{buffer}: {new} new, {again} again"
+        );
+    }
+}
+
+#[test]
+fn what_was_read_is_given_up_when_a_budget_is_used_up() {
+    let mut world = World::new(4, 32, None, RobotsPolicy::Ignore);
+    for page in 0..40 {
+        world.queue(&host(2), &format!("/{page}"), 0);
+    }
+    while world.visiting.is_empty() {
+        world.act(1);
+        world.turn(Turn::Read, 0);
+    }
+    let spender = Spender::Domain(crate::url::Site::of(&host(2).url()));
+    let reason = SkipReason::Budget("traps.max_bytes_per_domain");
+    world.schedule.spent(&spender, |_| Some(reason.clone()));
+    // What the store would say from here on is not known here: only what was read is given up.
+    world.act(2);
+    assert_eq!((world.visiting.len(), world.ended.len()), (1, 31));
+}
+
+#[test]
+fn a_read_that_was_under_way_when_a_budget_ended_brings_nothing() {
+    let mut world = World::new(4, 4, None, RobotsPolicy::Ignore);
+    world.queue(&host(2), "/a", 0);
+    for _ in 0..10 {
+        world.act(1);
+        if !world.refills.is_empty() {
+            break;
+        }
+        world.turn(Turn::Read, 0);
+    }
+    assert_eq!(world.refills.len(), 1);
+    let reason = SkipReason::Budget("traps.max_bytes_per_host");
+    let host = Spender::Host(host(2));
+    world.schedule.spent(&host, |_| Some(reason.clone()));
+    world.turn(Turn::Read, 0);
+    assert_eq!(world.schedule.urls(), 0);
+    // It is read again.
+    world.settle();
+    assert_eq!(world.fetched, ["http://h2.example/a"]);
+}
+
+#[test]
+fn an_address_counts_as_its_server() {
+    let check = |address: &str, expected: &str| {
+        let server = server_of(address.parse().unwrap());
+        assert_eq!(server, expected.parse::<IpAddr>().unwrap(), "{address}");
+    };
+    check("192.0.2.7", "192.0.2.7");
+    check("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::");
+    check("::ffff:192.0.2.7", "192.0.2.7");
+    check("64:ff9b::192.0.2.7", "192.0.2.7");
+    check("::1", "::");
 }
 
 #[test]
@@ -595,6 +719,7 @@ fn a_robots_redirect_is_followed_at_the_other_host_and_in_its_time() {
                 due: ended.plus(DELAY),
                 ..Pace::default()
             },
+            has_answered: true,
             address: None,
             address_free_from: ended,
             for_host: None,
@@ -618,6 +743,7 @@ fn a_robots_redirect_is_followed_at_the_other_host_and_in_its_time() {
     world.schedule.visited(Visited {
         host: host(5),
         pace: back,
+        has_answered: true,
         address: None,
         address_free_from: ended,
         for_host: Some((host(2), back)),
