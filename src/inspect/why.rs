@@ -13,7 +13,7 @@ use crate::dedup::Similarity;
 use crate::engine::{View, deferred_by, used_up_now};
 use crate::frontier::{
     Admission, HostState, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
-    admits_by_entries, for_each_waiting, path_and_query,
+    admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
 };
 use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
@@ -458,6 +458,16 @@ fn robots_now(view: &View, url: &Url, host: Option<&HostState>) -> Result<Robots
         return Ok(answer(RobotsAnswer::Unknown));
     };
     let row: RobotsRow = decode(Table::Robots, &row)?;
+    if was_never_asked(store, &name, &row)? {
+        let why = match &row.verdict {
+            RobotsVerdict::DisallowAll(why) => why,
+            _ => "the guard may have refused it",
+        };
+        return Ok(RobotsNow {
+            reason: Some(format!("not asked for ({why}); the next run asks first")),
+            ..answer(RobotsAnswer::Unknown)
+        });
+    }
     let token = robots::product_token(&options.fetch.user_agent);
     let path = path_and_query(url);
     let allowed = row.verdict.rules(token).allows(&path);
