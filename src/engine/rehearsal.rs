@@ -205,6 +205,7 @@ impl Rehearsal {
                 ..Pace::default()
             },
             finished: now,
+            was_handed_out: true,
             reservation: Reservation::default(),
         };
         Some(Prepared(Box::new(self.analysts.analyse(fetched))))

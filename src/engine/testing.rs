@@ -238,6 +238,7 @@ impl World {
             outcome,
             pace: Pace::default(),
             finished: now,
+            was_handed_out: true,
             reservation: Reservation::default(),
         };
         let reader = Reader::new(&self.committer().gate.identity.clone(), &self.options);

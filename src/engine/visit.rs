@@ -39,6 +39,8 @@ pub struct Fetched {
     pub pace: Pace,
     /// Time at which the fetch ended.
     pub finished: Moment,
+    /// Set if the task was handed out as a visit, and not given up before.
+    pub was_handed_out: bool,
     /// Memory for the body in the crawl's byte budget; released when the visit is dropped.
     pub reservation: Reservation,
 }
@@ -353,7 +355,7 @@ pub struct Done {
     pub host: HostKey,
     /// The queue entry that is gone; `None` for a robots.txt.
     pub place: Option<Place>,
-    /// Set if the host was contacted (robots.txt did not forbid it).
+    /// Set if the task was handed out as a visit, and not given up before.
     pub handed_out: bool,
     /// Set if the visit counts towards the pages of this run: the server responded.
     pub counted: bool,

@@ -34,7 +34,7 @@ pub use queue::host::{HostState, Leave, ROBOTS_TTL, RobotsRow, RobotsState, Robo
 pub use queue::place::{AGAIN, CLASSES, InBlock, Opened, Place, class_of, first_visit};
 pub use queue::refill::{
     LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, SkipReason, Waiting,
-    domain_spent, load, path_and_query, refill,
+    domain_spent, load, path_and_query, refill, was_never_asked,
 };
 pub use queue::task::{FetchTask, Purpose, QueuedUrl, RobotsRedirect, Validators, Visited};
 pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};

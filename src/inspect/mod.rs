@@ -35,7 +35,7 @@ pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigu
 pub use shown::Shown;
 pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
-pub use why::{AdmissionNow, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
+pub use why::{AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
 
 use crate::engine::{self, Omissions, View};
 use crate::frontier::Moment;

@@ -114,6 +114,39 @@ fn what_members_name_canonical_counts_before_all_else_if_it_belongs_to_them() {
 }
 
 #[test]
+fn copies_at_another_site_do_not_take_the_name_by_their_own_word() {
+    let itself = |url: &str| html(&format!("<link rel=canonical href='{url}'>"), &words(1));
+    let original = "http://victim.example/a/page";
+    let copy = "http://victim-1.example/a/copy";
+    for claims in [false, true] {
+        let mut world = World::new();
+        match claims {
+            true => world.visit(original, &itself(original)),
+            false => world.visit(original, &html("", &words(1))),
+        }
+        for n in 1..6 {
+            world.visit(&format!("{copy}{n}"), &itself(&format!("{copy}1")));
+        }
+        assert_eq!(clusters(&world)[0].canonical, original);
+        // A site that does not speak for itself is heard, unless the original names itself.
+        world.visit("http://m.example/", &itself(&format!("{copy}1")));
+        let expected = if claims {
+            original.to_owned()
+        } else {
+            format!("{copy}1")
+        };
+        assert_eq!(clusters(&world)[0].canonical, expected);
+    }
+    // What the original's site says of its own pages counts as before.
+    let mut world = World::new();
+    let print = "http://victim.example/a/page/print";
+    world.visit(print, &itself(original));
+    world.visit(original, &itself(original));
+    world.visit("http://m.example/", &itself(print));
+    assert_eq!(clusters(&world)[0].canonical, original);
+}
+
+#[test]
 fn the_most_similar_pages_are_ranked() {
     let mut world = three();
     let (near, far) = (edits(&words(1), 0.65, 0.78), edits(&words(1), 0.3, 0.6));

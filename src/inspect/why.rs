@@ -12,14 +12,14 @@ use super::{Error, HostNow, LearnedKind, moment, time_of};
 use crate::dedup::Similarity;
 use crate::engine::{View, deferred_by, used_up_now};
 use crate::frontier::{
-    HostState, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind, admits_by_entries,
-    for_each_waiting, path_and_query,
+    Admission, HostState, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
+    admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
 };
 use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
 use crate::robots::{self, Rules};
 use crate::rows::cluster::Head;
-use crate::rows::{Fate, Judgement, PAGES, PageRecord};
+use crate::rows::{Fate, Judgement, LeftOut, PAGES, PageRecord, Reason, ReasonKind};
 use crate::store::{Store, Table, decode};
 use crate::url::{HostKey, Identity, Url, UrlId};
 
@@ -39,6 +39,10 @@ pub struct Why {
     /// Its first link that was refused, if it was never admitted and the reason was noted.
     #[serde(default)]
     pub refused: Option<RefusedNow>,
+    /// A page with more links than are read, if there is one and the URL was never admitted: such a
+    /// page may link to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links_cut: Option<LinksCut>,
     /// Whether a link to it would be followed now.
     pub admission: AdmissionNow,
     /// Whether robots.txt of its host allows it.
@@ -59,6 +63,29 @@ pub enum UrlState {
     Unknown,
     /// Found, and kept for later.
     Deferred,
+}
+
+/// Pages with more links than are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinksCut {
+    /// Number of such pages.
+    pub pages: u64,
+    /// One of them.
+    pub example: Option<String>,
+}
+
+impl LinksCut {
+    /// Reads how many pages have more links than are read, if any has.
+    fn read(store: &dyn Store) -> Result<Option<Self>, Error> {
+        let (kind, name) = (ReasonKind::Link, Admission::LinksCut.name());
+        let row = store.get(Table::Meta, &Reason { kind, name }.key())?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let LeftOut { count, example } = decode(Table::Meta, &row)?;
+        let pages = count;
+        Ok((pages > 0).then_some(Self { pages, example }))
+    }
 }
 
 /// The last completed visit of a URL.
@@ -215,6 +242,10 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
         canonical: identity.canonical(url).to_string(),
         refused: match (&queued, &visit) {
             (None, None) => refused(store, id)?,
+            _ => None,
+        },
+        links_cut: match (&queued, &visit) {
+            (None, None) => LinksCut::read(store)?,
             _ => None,
         },
         state: match (&queued, &visit) {
@@ -427,6 +458,16 @@ fn robots_now(view: &View, url: &Url, host: Option<&HostState>) -> Result<Robots
         return Ok(answer(RobotsAnswer::Unknown));
     };
     let row: RobotsRow = decode(Table::Robots, &row)?;
+    if was_never_asked(store, &name, &row)? {
+        let why = match &row.verdict {
+            RobotsVerdict::DisallowAll(why) => why,
+            _ => "the guard may have refused it",
+        };
+        return Ok(RobotsNow {
+            reason: Some(format!("not asked for ({why}); the next run asks first")),
+            ..answer(RobotsAnswer::Unknown)
+        });
+    }
     let token = robots::product_token(&options.fetch.user_agent);
     let path = path_and_query(url);
     let allowed = row.verdict.rules(token).allows(&path);

@@ -159,7 +159,7 @@ impl Page {
             detected_language: language::detect(&main_text),
             language,
             canonical: metadata::canonical(&outline, &base, options.max_url_bytes),
-            robots: wishes::of_page(&outline),
+            robots: wishes::of_page(&outline, &options.product_token),
             metadata,
             neighbours: metadata::neighbours(&outline, &base, options.max_url_bytes),
             links,

@@ -24,15 +24,18 @@ pub struct PageOptions {
     /// Maximum number of bytes in one tag or comment, in steps of 16 KiB; the rest of it is
     /// skipped. Comparing attribute names is quadratic in this number.
     pub max_tag_bytes: usize,
-    /// Maximum number of links, after removing duplicates.
+    /// Maximum number of links, after removing duplicates. Lists of 12,000 pages exist.
     pub max_links: usize,
-    /// Maximum length of a link's reference in bytes; longer ones are left out. Servers refuse
-    /// longer URLs anyway.
+    /// Maximum length of a link in bytes; longer ones are left out. Servers refuse longer URLs
+    /// anyway.
     pub max_url_bytes: usize,
     /// Maximum length of the visible text and of the main text in bytes; both are cut there.
     pub max_text_bytes: usize,
     /// Maximum length of the title in bytes; it is cut at a character boundary.
     pub max_title_bytes: usize,
+    /// The name by which a page may address this crawler alone; no setting of its own.
+    #[serde(skip)]
+    pub product_token: String,
     /// Makes equal what lines of two pages may differ in; no setting of its own.
     #[serde(skip)]
     pub line_mask: LineMask,
@@ -80,10 +83,11 @@ impl Default for PageOptions {
             max_depth: 512,
             max_nodes: 150_000,
             max_tag_bytes: 64 * 1024,
-            max_links: 10_000,
+            max_links: 25_000,
             max_url_bytes: 4096,
             max_text_bytes: 4 * 1024 * 1024,
             max_title_bytes: 1024,
+            product_token: "gleaner".to_owned(),
             line_mask: LineMask::default(),
         }
     }
@@ -101,7 +105,7 @@ pub enum Note {
     NodesCut,
     /// `max_tag_bytes`, or too many attributes: part of a tag or comment was skipped.
     TagCut,
-    /// `max_links` or `max_url_bytes`: links were left out.
+    /// `max_links`, `max_url_bytes`, or too many bytes in all links: links were left out.
     LinksCut,
     /// `max_text_bytes`: the text was cut.
     TextCut,

@@ -105,13 +105,29 @@ fn only_the_first_base_counts_and_only_on_the_web() {
 #[test]
 fn links_are_bounded() {
     let mut html = String::new();
-    for n in 0..20_000 {
+    for n in 0..12_000 {
         write!(html, "<a href={n}>n</a>").unwrap();
     }
-    let page = page(&html);
+    let list = page(&html);
+    assert_eq!((list.links.len(), list.notes.len()), (12_000, 0));
+    for n in 12_000..30_000 {
+        write!(html, "<a href={n}>n</a>").unwrap();
+    }
+    let endless = page(&html);
     assert_eq!(
-        (page.links.len(), page.notes.as_slice()),
-        (10_000, [Note::LinksCut].as_slice())
+        (endless.links.len(), endless.notes.as_slice()),
+        (25_000, [Note::LinksCut].as_slice())
+    );
+    // What the base adds counts too.
+    let base = |length| format!("<base href='http://b.example/{}/'>", "x".repeat(length));
+    let amplified = page(&[base(4_000), html.clone()].concat());
+    let bytes: usize = amplified.links.iter().map(|link| link.url.len()).sum();
+    assert!(bytes <= 8 << 20, "{bytes}");
+    assert_eq!(amplified.notes, [Note::LinksCut]);
+    let longer = page(&[base(4_100), html].concat());
+    assert_eq!(
+        (longer.links.len(), &*longer.notes),
+        (0, &[Note::LinksCut][..])
     );
 }
 
@@ -162,6 +178,18 @@ fn metadata_is_read_and_bounded() {
         found.robots.names().collect::<Vec<_>>(),
         ["noindex", "nofollow"]
     );
+    let identity = Identity::new(
+        Canonicalizer::default(),
+        Secret::from_bytes([7; Secret::LEN]),
+    );
+    let options = PageOptions {
+        product_token: "ourbot".to_owned(),
+        ..PageOptions::default()
+    };
+    let url = parse("https://example.org/").unwrap();
+    let html = "<meta name=OurBot content=nofollow><meta name=gleaner content=noindex>";
+    let ours = Page::parse_html(html, &url, &identity, &options);
+    assert_eq!(ours.robots.names().collect::<Vec<_>>(), ["nofollow"]);
     let reserved = page(
         "<meta name=robots content='noai, NoImageAI'><meta name=tdm-reservation content=' 1 '>",
     );

@@ -91,7 +91,8 @@ impl Head {
 
     /// Returns the canonical URL of the cluster: the one that most sites name with `rel=canonical`
     /// on one of their members or more, else the best by rank. Only pages that belong to the
-    /// cluster count.
+    /// cluster count. No site takes the name from the original's by its word for itself, and none
+    /// at all if the original's site names one of its members.
     pub fn canonical(&self, store: &dyn Store, identity: &Identity) -> Result<String> {
         // How many pages of a site name which URL.
         let mut sites: BTreeMap<[u8; 8], BTreeMap<UrlId, usize>> = BTreeMap::new();
@@ -110,42 +111,69 @@ impl Head {
             from = keys::canonical_vote(self.cluster, &named, &site, &[u8::MAX; 16]);
             from.push(0);
         }
-        if self.document().is_some()
-            && let Claim::Another(named) = Claim::of(identity, self.id, &self.page)
-        {
-            let of_site = sites.entry(site_of(&self.page.url)).or_default();
-            *of_site.entry(named).or_default() += 1;
+        let own = site_of(&self.page.url);
+        let claim = match self.document() {
+            Some(_) => Claim::of(identity, self.id, &self.page),
+            None => Claim::Nobody,
+        };
+        if let Claim::Another(named) = claim {
+            *sites.entry(own).or_default().entry(named).or_default() += 1;
         }
+        let mut members: BTreeMap<UrlId, Option<(Rank, String)>> = BTreeMap::new();
+        let mut member = |id| -> Result<Option<(Rank, String)>> {
+            if let Some(known) = members.get(&id) {
+                return Ok(known.clone());
+            }
+            let found = self.member(store, identity, id)?;
+            members.insert(id, found.clone());
+            Ok(found)
+        };
         // The vote of a site is for what most of its pages name.
         let mut votes: BTreeMap<UrlId, usize> = BTreeMap::new();
-        for named in sites.values() {
+        let mut has_own = false;
+        for (site, named) in &sites {
             let most = named.values().max().copied().unwrap_or(0);
             for (named, _) in named.iter().filter(|(_, pages)| **pages == most) {
-                *votes.entry(*named).or_default() += 1;
+                let is_own = *site == own;
+                match member(*named)? {
+                    Some((_, url)) if is_own || site_of(&url) != *site => {
+                        has_own |= is_own;
+                        // What the original's site says is decided by no others.
+                        let weight = if is_own { MAX_CANONICAL_VOTES + 1 } else { 1 };
+                        *votes.entry(*named).or_default() += weight;
+                    }
+                    _ => {}
+                }
             }
         }
+        let is_settled = claim == Claim::Itself && !has_own;
         let mut best: Option<((Reverse<usize>, Rank), String)> = None;
         let mut offer = |votes: usize, (rank, url): (Rank, String)| {
+            let rank = match site_of(&url) == own {
+                true => rank,
+                false if is_settled => return,
+                false => rank.without_claim(),
+            };
             let place = (Reverse(votes), rank);
             if best.as_ref().is_none_or(|(best, _)| place < *best) {
                 best = Some((place, url));
             }
         };
         for (named, votes) in votes {
-            if let Some(member) = self.member(store, identity, named)? {
-                offer(votes, member);
+            if let Some(found) = member(named)? {
+                offer(votes, found);
             }
         }
-        if let Some(original) = self.member(store, identity, self.id)? {
+        if let Some(original) = member(self.id)? {
             offer(0, original);
         }
         // A record may have changed since its row was read.
         let prefix = keys::members(self.cluster);
         for (key, _) in store.range(Table::Clusters, &prefix, &prefix, 4)? {
             if let Some((_, id)) = keys::parse_member(&key)
-                && let Some(member) = self.member(store, identity, UrlId::from_bytes(id))?
+                && let Some(found) = member(UrlId::from_bytes(id))?
             {
-                offer(0, member);
+                offer(0, found);
             }
         }
         Ok(best.map_or_else(|| self.page.url.clone(), |(_, url)| url))

@@ -35,6 +35,8 @@ pub struct Merits<'a> {
     pub first_seen: i64,
 }
 
+/// The first byte of a page that names no page as canonical.
+const NOBODY: u8 = 1;
 /// Index of the byte that says whether the body is stored.
 const KEPT: usize = 8;
 
@@ -50,7 +52,7 @@ impl Rank {
     pub fn of(merits: &Merits<'_>) -> Self {
         let claim = match merits.claim {
             Claim::Itself => 0,
-            Claim::Nobody => 1,
+            Claim::Nobody => NOBODY,
             Claim::Another(_) => 2,
         };
         let is_https = merits.url.starts_with("https:");
@@ -65,6 +67,13 @@ impl Rank {
         // Seven bytes of microseconds last until the year 4253.
         rank[9..].copy_from_slice(&seen[1..]);
         Self(rank)
+    }
+
+    /// Returns the rank of a page whose word for itself does not count.
+    #[must_use]
+    pub(super) fn without_claim(mut self) -> Self {
+        self.0[0] = self.0[0].max(NOBODY);
+        self
     }
 
     /// Returns `true` if the body is stored.

@@ -73,6 +73,12 @@ pub mod meta {
     pub const REFUSED: &[u8] = b"refused/";
     /// Prefix of the seeds that gave nothing, by URL id (16 bytes).
     pub const LOST: &[u8] = b"lost/";
+    /// Prefix of the hosts whose robots.txt was not asked for, or not where it was redirected to,
+    /// because the settings of the run did not allow it, by host.
+    pub const ROBOTS_REFUSED: &[u8] = b"robots-refused/";
+    /// Present once the rows of `Robots` were searched for what versions before wrote of such
+    /// hosts.
+    pub const ROBOTS_SEARCHED: &[u8] = b"robots-searched";
     /// Prefix of the hosts at private addresses that the user gave as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }
@@ -80,6 +86,11 @@ pub mod meta {
 /// Returns the key of a row of `Meta` about a document.
 pub fn by_document(prefix: &[u8], document: u64) -> Vec<u8> {
     [prefix, &document.to_be_bytes()].concat()
+}
+
+/// Returns the key of the row that says that the robots.txt of a host was refused.
+pub fn robots_refused(host: &str) -> Vec<u8> {
+    [meta::ROBOTS_REFUSED, host.as_bytes()].concat()
 }
 
 /// Returns the key of a body that no record has yet.

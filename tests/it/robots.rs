@@ -298,3 +298,29 @@ fn robots_txt_is_asked_for_once_a_host_and_not_again_when_resuming() {
     assert!(asked.values().all(|&times| times == 1), "{asked:?}");
     assert_eq!(asked.len(), 3 + 4);
 }
+
+/// A robots.txt that the guard refused is not one that is not there: with other settings it is the
+/// first thing that its host is asked for, and it is obeyed.
+#[test]
+fn a_robots_txt_that_was_refused_is_asked_for_when_it_may_be() {
+    let home = Answer::html(page("home", &["{host1}/a", "{host1}/private/b"]));
+    let web = Web::start(vec![Site::new().page("/", home), site().robots(FORBIDDING)]);
+    let place = Place::new();
+    let seed = web.url(0, "/");
+    place.crawl(&[&seed, "--scope", "any"]);
+    assert_eq!(paths(&web.requests()), ["/robots.txt", "/"]);
+    let counters = place.status().counters;
+    assert_eq!(counters.failures["guard"], 2);
+    let why = place.ask(&["why", &web.url(1, "/a")]).expect(0).stdout;
+    assert!(why.contains("robots.txt  unknown: not asked for"), "{why}");
+    assert!(why.contains("is not a public address"), "{why}");
+
+    web.clear_log();
+    place.ask(&["retry", "--class", "guard"]).expect(0);
+    place.crawl(&[&seed, "--scope", "any", "--allow-private"]);
+    let asked: Vec<_> = web.requests();
+    assert!(asked.iter().all(|request| request.host == 1), "{asked:?}");
+    assert_eq!(paths(&asked), ["/robots.txt", "/a"]);
+    let why = place.ask(&["why", &web.url(1, "/private/b")]).expect(0);
+    assert!(why.stdout.contains("forbidden by line 2"), "{}", why.stdout);
+}

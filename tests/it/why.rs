@@ -202,3 +202,16 @@ fn a_running_crawl_tells_too() {
     );
     assert!(told(&web, &crawl, &web.url(0, "/other")).contains("\"state\": \"unknown\""));
 }
+
+/// A page of which not all links are read may link to it.
+#[test]
+fn links_that_were_not_read_are_told() {
+    let web = Web::start(vec![linking(&["/a", "/b", "/c"])]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    let output = crawl.crawl_by("page.max_links = 2", &[&seed]);
+    assert!(output.stdout.contains("page.max_links"), "{output:#?}");
+    let why = crawl.ask(&["why", &web.url(0, "/c")]).expect(5).stdout;
+    let told = format!("more links than are read (page.max_links): 1, such as {seed}");
+    assert!(why.contains(&told), "{why}");
+}

@@ -10,7 +10,9 @@ use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::engine::RecordPlace;
 use crate::frontier::{ScopeKind, Trouble};
-use crate::inspect::{Answer, LearnedKind, Question, RobotsAnswer, UrlState, Visited, Why};
+use crate::inspect::{
+    Answer, LearnedKind, LinksCut, Question, RobotsAnswer, UrlState, Visited, Why,
+};
 use crate::url::{self, Site};
 
 #[derive(Debug, Args)]
@@ -290,6 +292,16 @@ fn admission(why: &Why) -> String {
     }
     if why.state == UrlState::Unknown && now.answer == "admitted" && why.refused.is_none() {
         text.push_str(": no page that was fetched is known to link to it");
+        if let Some(LinksCut { pages, example }) = &why.links_cut {
+            let such = match example {
+                Some(example) => format!(", such as {example}"),
+                None => String::new(),
+            };
+            let _ = write!(
+                text,
+                "; pages with more links than are read (page.max_links): {pages}{such}"
+            );
+        }
     }
     text
 }

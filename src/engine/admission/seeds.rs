@@ -2,6 +2,7 @@
 
 use super::{Gate, Origin};
 use crate::engine::Error;
+use crate::engine::again::forget_robots;
 use crate::engine::commit::Group;
 use crate::engine::messages::SeedsAdded;
 use crate::engine::visit::Seeds;
@@ -9,7 +10,7 @@ use crate::fetch::Guard;
 use crate::frontier::QueuedUrl;
 use crate::rows::LostSeed;
 use crate::store::{Table, keys};
-use crate::url::Url;
+use crate::url::{HostKey, Url};
 
 impl Gate {
     /// Admits seeds, whose scope was added before, and returns the reply for whoever waits.
@@ -21,6 +22,11 @@ impl Gate {
             {
                 let key = [keys::meta::CONSENT, authority.as_str().as_bytes()].concat();
                 group.set.batch.put(Table::Meta, key, Vec::new());
+                let host = HostKey::of(seed);
+                let refused = keys::robots_refused(host.as_str());
+                if group.set.store.get(Table::Meta, &refused)?.is_some() {
+                    forget_robots(&host, group)?;
+                }
             }
             let queued = QueuedUrl::new(seed.to_string(), self.identity.id(seed));
             if self.admit(queued, Origin::Seed, group)? {

@@ -10,6 +10,7 @@ mod queue;
 mod requeue;
 mod restore;
 mod revisit;
+mod robots;
 mod succession;
 
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired};
@@ -20,3 +21,4 @@ pub(crate) use requeue::find;
 pub use requeue::{retry, retry_classes};
 pub use restore::{RestoreFilter, Restored, restore};
 pub(crate) use revisit::{Revisits, bound_revisits};
+pub(crate) use robots::forget as forget_robots;

@@ -23,13 +23,17 @@ use crate::engine::learned::budgets::count_spent;
 use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::answer;
 use crate::engine::ring::suspects::Suspects;
-use crate::engine::visit::{Analysed, Done, Findings, Judged};
+use crate::engine::visit::{Analysed, Done, Fetched, Findings, Judged};
 use crate::fetch::{self, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 use crate::store::{Table, keys};
+
+/// How long a robots.txt is not asked for again within a run that may not ask for it: its name may
+/// stand for another address by then.
+const REFUSED_TTL: Duration = Duration::from_hours(1);
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]
@@ -234,14 +238,18 @@ impl Judge<'_> {
         // One that could not be fetched is requested again before anything else, when its host is
         // due again: until then nothing is allowed (RFC 9309, section 2.3.1.4), and nothing is
         // given up.
-        if let Some(verdict) = verdict.clone() {
+        if let Some(verdict) = verdict {
+            let ttl = match note_refused(fetched, verdict, group) {
+                true => REFUSED_TTL,
+                false => ROBOTS_TTL,
+            };
             let row = RobotsRow {
-                verdict,
+                verdict: verdict.clone(),
                 document: None,
             };
             group.set.put_robots(&task.host, row, document);
             let host = group.set.host(&task.host)?;
-            host.robots = RobotsState::Until(fetched.finished.plus(ROBOTS_TTL));
+            host.robots = RobotsState::Until(fetched.finished.plus(ttl));
             host.crawl_delay =
                 crawl_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         }
@@ -266,6 +274,23 @@ impl Judge<'_> {
         }
         judged.must_be_whole.then_some(Retry::Unconditionally)
     }
+}
+
+/// Notes whether a robots.txt, or what it redirects to, was not asked for because the settings do
+/// not allow it: the next run asks, before anything else of the host.
+fn note_refused(fetched: &Fetched, verdict: &RobotsVerdict, group: &mut Group<'_>) -> bool {
+    let is_refused = match &fetched.outcome {
+        Outcome::Failed(failure) => failure.class == FailureClass::Guard,
+        Outcome::Exchange(exchange) => exchange.is_redirect(),
+    };
+    let key = keys::robots_refused(fetched.task.host.as_str());
+    match verdict {
+        _ if is_refused => group.set.batch.put(Table::Meta, key, Vec::new()),
+        // A note of another run would say why.
+        RobotsVerdict::DisallowAll(_) => group.set.batch.delete(Table::Meta, key),
+        _ => {}
+    }
+    is_refused
 }
 
 /// Returns `true` if a URL was in flight when it was deferred, and came back before that visit was
@@ -337,12 +362,9 @@ fn acknowledge(
     let fetched = &judged.analysed.fetched;
     let task = &fetched.task;
     let set = &mut group.set;
-    let (is_answered, was_asked, was_handed_out) = match &fetched.outcome {
-        Outcome::Exchange(_) => (true, true, true),
-        Outcome::Failed(failure) => {
-            let is_refused = matches!(failure.class, FailureClass::Robots | FailureClass::Budget);
-            (false, failure.asked(), !is_refused)
-        }
+    let (is_answered, was_asked) = match &fetched.outcome {
+        Outcome::Exchange(_) => (true, true),
+        Outcome::Failed(failure) => (false, failure.asked()),
     };
     let host = set.host(&task.host)?;
     if was_asked && fetched.finished >= host.last_visit {
@@ -362,7 +384,7 @@ fn acknowledge(
     set.receipt.visit = Some(Done {
         host: task.host.clone(),
         place: task.place,
-        handed_out: was_handed_out,
+        handed_out: fetched.was_handed_out,
         counted: is_answered && end == End::Done && task.queued.purpose == Purpose::Page,
     });
     set.end_receipt();

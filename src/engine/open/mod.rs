@@ -46,6 +46,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     if is_repairing {
         repair::follow_again(&mut committer, path, options)?;
     }
+    committer.ask_robots_again(Clock::start().now())?;
     committer.take_up_deferred(Clock::start().now())?;
     Ok(committer)
 }

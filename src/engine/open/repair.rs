@@ -200,6 +200,7 @@ fn visit(
         outcome: Outcome::Exchange(Box::new(exchange)),
         pace: Pace::default(),
         finished: now,
+        was_handed_out: true,
         reservation: Reservation::default(),
     }
 }

@@ -173,13 +173,14 @@ impl Analysts {
         if let (Purpose::Robots, Outcome::Failed(failure)) =
             (fetched.task.queued.purpose, &fetched.outcome)
         {
+            let is_redirected = fetched.task.robots_redirect.is_some();
             findings = Findings::Robots {
                 verdict: match failure.class {
-                    // A host that the guard refuses is not asked for pages either: each of them
-                    // fails by the guard, which says more than that robots.txt could not be
-                    // fetched.
-                    FailureClass::Guard => Some(RobotsVerdict::AllowAll),
-                    FailureClass::Internal => {
+                    // A redirect that may not be followed leads to no robots.txt (RFC 9309, section
+                    // 2.3.1.2).
+                    FailureClass::Guard if is_redirected => Some(RobotsVerdict::AllowAll),
+                    // A host that the guard refuses is not asked for pages either.
+                    FailureClass::Guard | FailureClass::Internal => {
                         Some(RobotsVerdict::DisallowAll(failure.message.clone()))
                     }
                     _ => None,

@@ -98,6 +98,7 @@ impl Fetchers {
             outcome,
             pace,
             finished,
+            was_handed_out: true,
             reservation,
         };
         let _ = self.fetched.send(fetched).await;
@@ -119,6 +120,7 @@ impl Fetchers {
     ) {
         let failure = match reason {
             SkipReason::Robots(reason) => Failure::new(FailureClass::Robots, reason),
+            SkipReason::Guard(reason) => Failure::new(FailureClass::Guard, reason),
             SkipReason::Budget(by) => {
                 Failure::new(FailureClass::Budget, format!("{by} is reached"))
             }
@@ -127,6 +129,7 @@ impl Fetchers {
             pace: task.pace,
             finished: self.clock.now(),
             outcome: Outcome::Failed(failure),
+            was_handed_out: false,
             reservation: Reservation::default(),
             task,
         };

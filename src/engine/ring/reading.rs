@@ -62,6 +62,7 @@ impl Reader {
             identity: identity.clone(),
             options: PageOptions {
                 line_mask,
+                product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
                 ..options.page.clone()
             },
             decoding: options.fetch.decode_bounds(),

@@ -3,7 +3,7 @@
 //! This runs off the reactor and sees committed rows only. The cursors of the schedule keep a URL
 //! that is in progress from being read twice.
 
-use super::host::{HostState, ROBOTS_TTL, RobotsRow, RobotsState};
+use super::host::{HostState, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict};
 use super::place::{AGAIN, CLASSES, InBlock};
 use super::task::QueuedUrl;
 use super::walk::walk;
@@ -50,6 +50,9 @@ pub struct RefillRequest {
 pub enum SkipReason {
     /// Its robots.txt forbids them; the reason in words.
     Robots(String),
+    /// Its robots.txt was not asked for, because the guard refused it for this reason: nor are
+    /// they.
+    Guard(String),
     /// The budget of its host or domain is exhausted; the name of the setting.
     Budget(&'static str),
 }
@@ -129,7 +132,7 @@ pub fn refill(
         }
         RobotsPolicy::Obey(token) => match known_rules(store, name, &state, token, now)? {
             Some((rules, reason)) => {
-                refilled.forbidden_because = SkipReason::Robots(reason);
+                refilled.forbidden_because = reason;
                 rules
             }
             None => {
@@ -274,7 +277,7 @@ fn known_rules(
     state: &HostState,
     product_token: &str,
     now: Moment,
-) -> Result<Option<(Rules, String)>> {
+) -> Result<Option<(Rules, SkipReason)>> {
     match state.robots {
         // A clock that was ahead may have written a time that is further away.
         RobotsState::Until(until) if now < until && until <= now.plus(ROBOTS_TTL) => {}
@@ -284,10 +287,32 @@ fn known_rules(
         return Ok(None);
     };
     let row: RobotsRow = decode(Table::Robots, &row)?;
-    Ok(Some((
-        row.verdict.rules(product_token),
-        row.verdict.reason(),
-    )))
+    let reason = match &row.verdict {
+        RobotsVerdict::DisallowAll(why) if is_refused(store, name)? => {
+            SkipReason::Guard(why.clone())
+        }
+        verdict => SkipReason::Robots(verdict.reason()),
+    };
+    Ok(Some((row.verdict.rules(product_token), reason)))
+}
+
+/// Whether the robots.txt of a host was refused in the run that wrote its row.
+fn is_refused(store: &dyn Store, name: &[u8]) -> Result<bool> {
+    let key = [keys::meta::ROBOTS_REFUSED, name].concat();
+    Ok(store.get(Table::Meta, &key)?.is_some())
+}
+
+/// Whether a row of `Robots` says nothing about the robots.txt of the host, because that was never
+/// asked for. Versions before kept no note of that, and wrote that there is none.
+pub fn was_never_asked(store: &dyn Store, host: &HostKey, row: &RobotsRow) -> Result<bool> {
+    match &row.verdict {
+        RobotsVerdict::DisallowAll(_) => is_refused(store, host.as_str().as_bytes()),
+        RobotsVerdict::AllowAll if row.document.is_none() => {
+            let is_searched = store.get(Table::Meta, keys::meta::ROBOTS_SEARCHED)?;
+            Ok(is_searched.is_none())
+        }
+        _ => Ok(false),
+    }
 }
 
 /// What robots.txt rules are matched against (RFC 9309, section 2.2.2).

@@ -45,6 +45,10 @@ pub enum LinkKind {
     Related,
 }
 
+/// Maximum size of all links of a page together, in bytes. A page with a long `<base href>` has more
+/// of them than bytes of its own.
+const MAX_BYTES: usize = 8 << 20;
+
 /// Collects all links, each target once, in document order.
 pub(crate) fn collect(
     outline: &Outline<'_>,
@@ -58,6 +62,7 @@ pub(crate) fn collect(
     // Menus repeat themselves; resolving and hashing the same reference twice is the main cost.
     let mut seen = HashSet::new();
     let mut cut = false;
+    let mut room = MAX_BYTES;
     for item in outline
         .pointers
         .iter()
@@ -79,13 +84,19 @@ pub(crate) fn collect(
         let Some(target) = base.join(reference) else {
             continue;
         };
+        let length = target.as_str().len();
+        if length > options.max_url_bytes {
+            cut = true;
+            continue;
+        }
         let id = identity.id(&target);
         if let Some(&place) = places.get(&id) {
             let link: Option<&mut Link> = links.get_mut(place);
             if let Some(link) = link {
                 link.rels.add(rel);
             }
-        } else if links.len() < options.max_links {
+        } else if links.len() < options.max_links && length <= room {
+            room -= length;
             places.insert(id, links.len());
             links.push(Link {
                 url: target.into(),

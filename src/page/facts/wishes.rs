@@ -6,9 +6,6 @@ use serde::{Serialize, Serializer};
 
 use crate::page::html::{Outline, attribute, has_token};
 
-/// The name by which a page may address this crawler alone.
-const PRODUCT_TOKEN: &str = "gleaner";
-
 /// Something that a page asks of robots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -140,15 +137,15 @@ fn has_value(name: &str) -> bool {
     .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// The wishes in the meta tags named `robots` or like this crawler, and in the tag of the
-/// reservation.
-pub(crate) fn of_page(outline: &Outline<'_>) -> Wishes {
+/// The wishes in the meta tags named `robots` or like this crawler, by its product token, and in
+/// the tag of the reservation.
+pub(crate) fn of_page(outline: &Outline<'_>, product_token: &str) -> Wishes {
     let mut wishes = Wishes::default();
     for element in outline.metas() {
         let name = attribute(element, &local_name!("name"));
         let name = name.unwrap_or_default().trim();
         let content = || attribute(element, &local_name!("content")).unwrap_or_default();
-        if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(PRODUCT_TOKEN) {
+        if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(product_token) {
             content()
                 .split([',', ';', ' '])
                 .for_each(|directive| wishes.read(directive.trim()));

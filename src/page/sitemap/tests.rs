@@ -502,3 +502,48 @@ fn sitemaps_are_recognized_by_their_first_element() {
         assert_eq!(super::recognize(text.as_bytes()), expected, "{text}");
     }
 }
+
+/// What a person would read in files that were written by hand, or cut and pasted.
+#[test]
+fn broken_nesting_is_read_as_far_as_it_can_be() {
+    let lists = [
+        // End tags that are missing or swapped.
+        "<urlset><url><loc>A</url><url><loc>B</url></urlset>",
+        "<urlset><url><loc>A</url></loc><url><loc>B</url></loc></urlset>",
+        "<urlset><url><loc>A<url><loc>B</urlset>",
+        "<urlset><url><loc>A</loc><url><loc>B</loc></url></urlset>",
+        // Elements that are missing.
+        "<urlset><url><loc>A</loc><loc>B</loc></url></urlset>",
+        "<urlset><loc>A</loc><loc>B</loc></urlset>",
+        "<urlset><loc>A</loc><url><loc>B</loc></url></urlset>",
+        "<urlset><url>A</url><url>\n B </url></urlset>",
+        "<urlset><loc><url>A</url></loc><loc><url>B</url></loc></urlset>",
+        "<urlset><url <loc>A</loc></url><url <loc>B</loc></url></urlset>",
+        // Capitals.
+        "<URLSET><URL><LOC>A</LOC></URL><URL><LOC>B</LOC></URL></URLSET>",
+        "<UrlSet><Url><Loc>A</loc></url><url><loc>B</Loc></URL></urlset>",
+    ];
+    for text in lists {
+        let body = text.replace('A', A).replace('B', B);
+        check(body.as_bytes(), &[A, B], &[]);
+    }
+    let indexes = [
+        "<sitemapindex><sitemap><loc>A</loc><sitemap><loc>B</loc></sitemap></sitemapindex>",
+        "<sitemapindex><sitemap><loc>A</loc><lastmod>2024</lastmod><loc>B</loc></sitemapindex>",
+        "<sitemapindex><sitemap><loc>A</loc></sitemap><sitemap><loc>B</loc></sitemapindex>",
+        "<sitemapindex><sitemap><loc>A<sitemap><loc>B</sitemap></sitemapindex>",
+        "<sitemapindex><loc>A</loc><loc>B</loc></sitemapindex>",
+        "<SITEMAPINDEX><SITEMAP><LOC>A</LOC></SITEMAP><SITEMAP><LOC>B</LOC></SITEMAP></SITEMAPINDEX>",
+    ];
+    for text in indexes {
+        let body = text
+            .replace("A<", &format!("{A}<"))
+            .replace("B<", &format!("{B}<"));
+        let urls = [A, B].map(|url| format!("-> {url}"));
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        check(body.as_bytes(), &urls, &[]);
+    }
+    // Capitals of feeds.
+    let feed = "<RSS><CHANNEL><ITEM><LINK>http://a.example/a</LINK></ITEM></CHANNEL></RSS>";
+    check(feed.as_bytes(), &[A], &[]);
+}

@@ -1,8 +1,9 @@
 //! Markup to entries: one pass over the events of a forgiving XML reader, with a stack of the open
-//! elements and one entry in progress. Elements are recognized by local name and position: a `loc`
-//! counts as a child of `url` with the same prefix, so that `image:loc` and future extensions are
-//! not pages. Missing end tags are implied by the next tag. Entities declared by a file stay as
-//! they are written.
+//! elements and one entry in progress. Elements are recognized by local name, in any case, and
+//! position: a `loc` counts as a child of `url` with the same prefix, so that `image:loc` and future
+//! extensions are not pages. Missing tags are implied: an entry ends where the next one or a second
+//! address begins, an address without an entry is one, and so is an entry that is nothing but its
+//! address. Entities declared by a file stay as they are written.
 
 use std::borrow::Cow;
 
@@ -93,6 +94,8 @@ pub(super) fn read(input: SitemapText<'_>, sink: &mut Sink<'_>) -> Option<EarlyE
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Address,
+    /// An address without an entry.
+    Bare(EntryKind),
     /// RSS: a URL, unless declared otherwise or another one is given.
     Guid,
     LastModified,
@@ -116,6 +119,8 @@ struct State {
     draft: Option<(EntryKind, usize, Draft)>,
     /// The text of the innermost element, if it is a field.
     text: String,
+    /// The text of the entry in progress outside all other elements.
+    loose: String,
 }
 
 fn prefix(name: &str) -> &str {
@@ -124,6 +129,19 @@ fn prefix(name: &str) -> &str {
 
 fn local(name: &str) -> &str {
     name.split_once(':').map_or(name, |(_, local)| local)
+}
+
+/// The local name in lower case.
+fn lower(name: &str) -> Cow<'_, str> {
+    let local = local(name);
+    match local.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => local.to_ascii_lowercase().into(),
+        false => local.into(),
+    }
+}
+
+fn have_one_prefix(a: &str, b: &str) -> bool {
+    prefix(a).eq_ignore_ascii_case(prefix(b))
 }
 
 impl State {
@@ -150,6 +168,12 @@ impl State {
                 return false;
             }
             self.draft = Some((kind, self.open.len() + 1, Draft::default()));
+            self.loose.clear();
+        } else if self.is_second_address(name) {
+            if !sink.wants_more() {
+                return false;
+            }
+            self.begin_again(sink);
         }
         let field = self.field(name, tag, sink);
         if field.is_some() {
@@ -165,7 +189,7 @@ impl State {
 
     /// Takes the form from the first element that reveals it.
     fn recognize(&mut self, name: &str, sink: &mut Sink<'_>) -> bool {
-        self.form = match local(name).to_ascii_lowercase().as_str() {
+        self.form = match &*lower(name) {
             "urlset" | "url" => Some(SitemapForm::UrlSet),
             "sitemapindex" | "sitemap" => Some(SitemapForm::Index),
             "rss" => Some(SitemapForm::Rss),
@@ -184,25 +208,66 @@ impl State {
     /// Whether this element is an entry: it has the right name and is not an extension within
     /// another entry.
     fn begins_entry(&self, name: &str) -> Option<EntryKind> {
-        let kind = match (self.form?, local(name)) {
+        let kind = match (self.form?, &*lower(name)) {
             (SitemapForm::UrlSet | SitemapForm::Index, "url")
             | (SitemapForm::Rss | SitemapForm::Rdf, "item")
             | (SitemapForm::Atom, "entry") => EntryKind::Page,
             (SitemapForm::UrlSet | SitemapForm::Index, "sitemap") => EntryKind::Sitemap,
             _ => return None,
         };
-        let root = self.open.first().map_or(name, |open| &open.name);
         let is_ours = match self.form? {
             // The items of RDF have no prefix, unlike its root.
             SitemapForm::Rdf => true,
-            _ => prefix(root) == prefix(name),
+            _ => self.has_prefix_of_root(name),
         };
         is_ours.then_some(kind)
+    }
+
+    fn has_prefix_of_root(&self, name: &str) -> bool {
+        let root = self.open.first().map_or(name, |open| &open.name);
+        have_one_prefix(root, name)
+    }
+
+    /// Whether this element is another address of the entry in progress: its end tag, and the begin
+    /// tag of the next one, are missing.
+    fn is_second_address(&self, name: &str) -> bool {
+        let is_list = matches!(self.form, Some(SitemapForm::UrlSet | SitemapForm::Index));
+        let Some((_, depth, draft)) = &self.draft else {
+            return false;
+        };
+        is_list
+            && draft.address.is_some()
+            && self.open.len() == *depth
+            && lower(name) == "loc"
+            && self.has_prefix_of_root(name)
+    }
+
+    /// Passes on the entry in progress, and begins another one in the same element.
+    fn begin_again(&mut self, sink: &mut Sink<'_>) {
+        if let Some((kind, depth, _)) = self.draft {
+            self.entry(sink);
+            self.draft = Some((kind, depth, Draft::default()));
+        }
+    }
+
+    /// The kind of entry that this element is if it is an address without an entry.
+    fn bare_address(&self, name: &str) -> Option<EntryKind> {
+        let kind = match self.form? {
+            SitemapForm::UrlSet => EntryKind::Page,
+            SitemapForm::Index => EntryKind::Sitemap,
+            _ => return None,
+        };
+        let is_child_of_root = self.open.len() == 1;
+        let is_bare = is_child_of_root && lower(name) == "loc" && self.has_prefix_of_root(name);
+        is_bare.then_some(kind)
     }
 
     /// The field of the entry that this element is. Fields that consist of attributes are read
     /// here.
     fn field(&mut self, name: &str, tag: &BytesStart<'_>, sink: &mut Sink<'_>) -> Option<Field> {
+        if self.draft.is_none() {
+            return self.bare_address(name).map(Field::Bare);
+        }
         let (_, depth, draft) = self.draft.as_mut()?;
         if self.open.len() != *depth {
             return None;
@@ -210,9 +275,9 @@ impl State {
         let is_ours = self
             .open
             .last()
-            .is_some_and(|entry| prefix(&entry.name) == prefix(name));
+            .is_some_and(|entry| have_one_prefix(&entry.name, name));
         let form = self.form?;
-        match (form, local(name)) {
+        match (form, &*lower(name)) {
             (SitemapForm::UrlSet | SitemapForm::Index, local) => match local {
                 "loc" if is_ours => Some(Field::Address),
                 "lastmod" if is_ours => Some(Field::LastModified),
@@ -230,7 +295,7 @@ impl State {
                     let is_address = attribute(tag, "isPermaLink").as_deref() != Some("false");
                     is_address.then_some(Field::Guid)
                 }
-                "pubDate" if is_ours => Some(Field::LastModified),
+                "pubdate" if is_ours => Some(Field::LastModified),
                 "date" if draft.last_modified.is_none() => Some(Field::LastModified),
                 _ => None,
             },
@@ -251,11 +316,18 @@ impl State {
 
     fn text(&mut self, text: &str) {
         let is_field = self.open.last().is_some_and(|open| open.field.is_some());
-        if is_field && self.deeper == 0 {
-            let room = MAX_TEXT.saturating_sub(self.text.len());
-            let end = text.floor_char_boundary(room.min(text.len()));
-            self.text.push_str(&text[..end]);
-        }
+        let is_entry = |(_, depth, draft): &(EntryKind, usize, Draft)| {
+            *depth == self.open.len() && draft.address.is_none()
+        };
+        let whole = match &self.draft {
+            _ if self.deeper > 0 => return,
+            _ if is_field => &mut self.text,
+            Some(draft) if is_entry(draft) => &mut self.loose,
+            _ => return,
+        };
+        let room = MAX_TEXT.saturating_sub(whole.len());
+        let end = text.floor_char_boundary(room.min(text.len()));
+        whole.push_str(&text[..end]);
     }
 
     fn end(&mut self, name: &str, sink: &mut Sink<'_>) {
@@ -264,7 +336,8 @@ impl State {
             return;
         }
         let name = name.get(..MAX_HINT).unwrap_or(name);
-        if let Some(at) = self.open.iter().rposition(|open| *open.name == *name) {
+        let mut open = self.open.iter();
+        if let Some(at) = open.rposition(|open| open.name.eq_ignore_ascii_case(name)) {
             self.close(at, sink);
         }
     }
@@ -286,7 +359,22 @@ impl State {
                 }
                 continue;
             };
-            self.set(field);
+            match field {
+                Field::Bare(kind) => self.bare_entry(kind, sink),
+                field => self.set(field),
+            }
+        }
+    }
+
+    /// Passes on the address that is an entry by itself.
+    fn bare_entry(&mut self, kind: EntryKind, sink: &mut Sink<'_>) {
+        let address = Some(self.text.trim().to_owned()).filter(|it| !it.is_empty());
+        if address.is_some() && sink.wants_more() {
+            let draft = Draft {
+                address,
+                ..Draft::default()
+            };
+            sink.entry(kind, draft);
         }
     }
 
@@ -308,6 +396,7 @@ impl State {
             (!text.is_empty()).then(|| text.to_owned())
         };
         match field {
+            Field::Bare(_) => {}
             Field::Address if text.is_empty() => {}
             // The first address counts, and a link is preferred to a mere identifier.
             Field::Address => {
@@ -328,7 +417,11 @@ impl State {
     /// Passes on the entry in progress, if there is one.
     fn entry(&mut self, sink: &mut Sink<'_>) {
         if let Some((kind, _, mut draft)) = self.draft.take() {
-            draft.address = draft.address.or(draft.identifier.take());
+            let is_list = matches!(self.form, Some(SitemapForm::UrlSet | SitemapForm::Index));
+            let loose = self.loose.trim();
+            let loose = (is_list && loose.contains("://")).then(|| loose.to_owned());
+            draft.address = draft.address.or(draft.identifier.take()).or(loose);
+            self.loose.clear();
             sink.entry(kind, draft);
         }
     }
