@@ -4,6 +4,8 @@
 //! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
 //! write set changes here.
 
+use std::time::Duration;
+
 use super::bodies::Bodies;
 use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
