@@ -91,8 +91,9 @@ fn web_with_a_trap(good: usize) -> Web {
         } else if let Some(at) = number("/ware/") {
             let text = corpus::text(0, 80);
             format!(
-                "<title>Ware</title><h1>Ware</h1><p>{text}</p><p>Price {}.{at:02}</p>",
-                7 + at
+                "<title>Ware</title><h1>Ware</h1><p>{text}</p><p>Price {}.99</p>",
+                // No two are equal, and none follows from its number.
+                at * 7_919 % 10_007
             )
         } else if let Some(at) = number("/void/") {
             let next = [2 * at + 1, 2 * at + 2].map(|at| format!("/void/{}", at % 1_000_000_007));

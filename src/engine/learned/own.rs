@@ -110,13 +110,12 @@ pub(crate) fn novelty_by_verdict(judged: &Judged<'_>) -> Novelty {
         Verdict::Ineligible(Ineligible::Challenge | Ineligible::Denied | Ineligible::Consent) => {
             Novelty::Unknown
         }
-        Verdict::Duplicate(repeat)
-            if !judged.own.has_new_pictures
-                && repeat.tier != Tier::Near
-                && is_of_site(&repeat.original.url) =>
-        {
-            Novelty::Nothing
-        }
+        Verdict::Duplicate(repeat) if is_of_site(&repeat.original.url) => match repeat.tier {
+            // The pictures of a large site may have been forgotten.
+            Tier::Raw => Novelty::Nothing,
+            Tier::Normalized | Tier::Content if !judged.own.has_new_pictures => Novelty::Nothing,
+            _ => judged.own.novelty,
+        },
         _ => judged.own.novelty,
     }
 }

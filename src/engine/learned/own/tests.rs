@@ -255,17 +255,32 @@ fn a_repetition_adds_nothing_although_its_frame_says_something_else() {
         if n > 0 {
             let record = world.page("http://www.ms.example/a?s=0");
             let original = Arc::new(record.document.unwrap());
-            let of = |url: &str| {
+            let of = |url: &str, tier| {
                 let original = Document {
                     url: url.to_owned(),
                     ..(*original).clone()
                 };
-                Verdict::Duplicate(Repeat::exact(Arc::new(original), Tier::Content))
+                Verdict::Duplicate(Repeat::exact(Arc::new(original), tier))
             };
-            judged.verdict = of("http://shop.ms.example/");
+            judged.verdict = of("http://shop.ms.example/", Tier::Content);
             assert_eq!(own::novelty_by_verdict(&judged), Novelty::Nothing);
-            judged.verdict = of("http://other.example/");
+            judged.verdict = of("http://other.example/", Tier::Content);
             assert_eq!(own::novelty_by_verdict(&judged), judged.own.novelty);
+            // A picture that is not known: of equal bytes, only that it was forgotten.
+            let forgotten = Own {
+                novelty: Novelty::New,
+                has_new_pictures: true,
+                ..Own::default()
+            };
+            let known = std::mem::replace(&mut judged.own, forgotten);
+            for (tier, novelty) in [
+                (Tier::Raw, Novelty::Nothing),
+                (Tier::Normalized, Novelty::New),
+            ] {
+                judged.verdict = of("http://shop.ms.example/", tier);
+                assert_eq!(own::novelty_by_verdict(&judged), novelty, "{tier:?}");
+            }
+            judged.own = known;
         }
         judged.verdict = Verdict::Ineligible(Ineligible::ScriptShell);
         assert_eq!(own::novelty_by_verdict(&judged), Novelty::Nothing);
