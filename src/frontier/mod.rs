@@ -31,7 +31,7 @@ pub use policy::{
 pub use politeness::{Answer, Pace, Politeness, PolitenessOverrides, Trouble, Troubles};
 pub use queue::block::{BLOCK, Block};
 pub use queue::host::{HostState, Leave, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict};
-pub use queue::place::{AGAIN, CLASSES, InBlock, Opened, Place, class_of, first_visit};
+pub use queue::place::{AGAIN, CLASSES, InBlock, LAST, Opened, Place, class_of};
 pub use queue::refill::{
     LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, SkipReason, Waiting,
     domain_spent, load, path_and_query, refill, was_never_asked,

@@ -289,6 +289,16 @@ fn a_run_ends_after_its_bytes() {
         counters.bytes >= 5_000 && counters.queued > 10,
         "{counters:?}"
     );
+    // A host is visited once at a time, so nothing was on its way when the limit was reached.
+    let mut received = 0;
+    let mut is_beyond = |size: u64| {
+        let is_beyond = received >= 5_000;
+        received += size;
+        is_beyond
+    };
+    for line in place.log() {
+        assert!(!is_beyond(line.size), "{}", line.url);
+    }
     let before = counters.bytes;
     let said = place
         .crawl(&["--delay", "20ms", "--max-bytes", "5kB"])

@@ -11,9 +11,7 @@ use crate::engine::Error;
 use crate::engine::again::Revisits;
 use crate::engine::commit::Group;
 use crate::engine::visit::Listed;
-use crate::frontier::{
-    Admission, FetchTask, Purpose, QueuedUrl, SitemapMode, class_of, first_visit,
-};
+use crate::frontier::{Admission, FetchTask, LAST, Purpose, QueuedUrl, SitemapMode, class_of};
 use crate::page::sitemap::EntryKind;
 use crate::url::{self, HostKey, Url};
 
@@ -140,7 +138,7 @@ impl Gate {
             EntryKind::Page => {
                 let queued = queued(depth.saturating_add(1), Purpose::Page);
                 let class = class_of(queued.depth) + u8::from(listed.is_minor);
-                let class = first_visit(class);
+                let class = class.min(LAST);
                 self.admit_in(class, queued, Origin::Link, None, group)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
-use crate::frontier::{Purpose, QueuedUrl};
+use crate::frontier::{Purpose, QueuedUrl, class_of};
 use crate::rows::{Fate, PageRecord};
 use crate::url::{self, HostKey, UrlId};
 
@@ -65,6 +65,8 @@ pub(super) fn queue_page(
     let host = HostKey::of(&url);
     match asking {
         Asking::Now => set.queue_in(0, queued, host),
-        Asking::IfModified | Asking::Always => set.queue(queued, host),
+        // It is as good as new: what was known of it no longer holds.
+        Asking::Always => set.queue_in(class_of(queued.depth), queued, host),
+        Asking::IfModified => set.queue(queued, host),
     }
 }

@@ -2,25 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Number of priority classes. Class 0 is served first, but for [`AGAIN`].
-pub const CLASSES: u8 = 16;
+/// Number of priority classes.
+pub const CLASSES: u8 = 17;
+
+/// The last class of URLs that were not visited. Class 0 is served first.
+pub const LAST: u8 = 15;
 
 /// The class of pages that are visited again. It has no rank among the others: while both wait, a
 /// host is asked for one of these and one of the others in turn, so that neither keeps the other
 /// waiting for ever.
-pub const AGAIN: u8 = CLASSES - 2;
-
-/// The last class of URLs that were not visited.
-const LAST: u8 = CLASSES - 1;
+pub const AGAIN: u8 = CLASSES - 1;
 
 /// The priority class of a URL at this depth: seeds come first.
 pub fn class_of(depth: u16) -> u8 {
-    first_visit(depth.min(u16::from(LAST)) as u8)
-}
-
-/// The class of a first visit that would be in `class` if [`AGAIN`] were not taken.
-pub fn first_visit(class: u8) -> u8 {
-    if class < AGAIN { class } else { LAST }
+    depth.min(u16::from(LAST)) as u8
 }
 
 /// Where a task waits in its host's queue; its commit removes it from there.

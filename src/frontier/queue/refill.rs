@@ -194,15 +194,15 @@ impl Queue<'_> {
         // No block above the highest class that was ever read or completed was deleted. There are
         // no tombstones there, so all of these classes are read in one go.
         let is_touched = |class| self.state.head(class) > 0 || self.cursor(class) > 0;
-        let untouched = (0..CLASSES)
+        let untouched = (0..AGAIN)
             .rev()
             .find(|class| is_touched(*class))
             .map_or(0, |class| class + 1);
         let mut taken = Vec::new();
-        for class in (0..untouched).filter(|class| *class != AGAIN) {
+        for class in 0..untouched {
             taken.extend(self.take_class(class, limit - taken.len())?);
         }
-        if untouched < CLASSES {
+        if untouched < AGAIN {
             let prefix = keys::queue_host(self.host.as_str());
             let limit = limit - taken.len();
             taken.extend(self.take(untouched, &prefix, |class| class != AGAIN, limit)?);

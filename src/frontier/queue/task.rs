@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{AGAIN, CLASSES, Place, class_of, first_visit};
+use super::place::{AGAIN, LAST, Place, class_of};
 use crate::frontier::{Moment, Pace};
 use crate::learn::{Expectation, Trail};
 use crate::url::{HostKey, Url, UrlId};
@@ -76,7 +76,7 @@ impl QueuedUrl {
         if self.revisit {
             return AGAIN;
         }
-        first_visit(self.expectation.class(class_of(self.depth), CLASSES - 1))
+        self.expectation.class(class_of(self.depth), LAST)
     }
 }
 

@@ -27,12 +27,15 @@ impl Schedule {
             let cursor = &mut cursors[usize::from(waiting.class)];
             *cursor = waiting.sequence.min(*cursor);
         }
-        // URLs in progress must not be read again.
+        // URLs in progress must not be read again, and a read in progress would set the cursors.
         let is_behind = |(class, sequence): &(u8, u64)| *sequence < cursors[usize::from(*class)];
-        if !active.in_progress.iter().all(is_behind) {
+        let is_reading = matches!(
+            active.reading,
+            ReadState::InProgress | ReadState::Outdated | ReadState::Void
+        );
+        if is_reading || !active.in_progress.iter().all(is_behind) {
             return;
         }
-        active.forget_reads();
         active.cursors = cursors;
         self.urls -= active.buffer.len();
         active.buffer.clear();
