@@ -39,7 +39,7 @@ pub struct HostState {
     pub crawl_delay: Option<u64>,
     /// The lowest depth of any of its pages that was queued; `None` if none was.
     pub depth: Option<u16>,
-    /// Number of its sitemaps that were queued.
+    /// Number of sitemaps that it named and that were queued, wherever they are.
     pub sitemaps: u32,
     /// Number of answers received.
     pub visits: u64,
