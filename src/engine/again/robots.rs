@@ -70,13 +70,13 @@ pub(crate) fn never_asked(store: &dyn Store) -> Result<Vec<HostKey>, Error> {
     Ok(hosts.collect())
 }
 
-/// Forgets what is known of the robots.txt of a host.
+/// Forgets what is known of the robots.txt of a host. Its row stays until there is another one: it
+/// may have a document.
 pub(crate) fn forget(host: &HostKey, group: &mut Group<'_>) -> Result<(), Error> {
     let set = &mut group.set;
     if set.known_host(host)?.is_some() {
         set.host(host)?.robots = RobotsState::Unknown;
     }
-    set.batch.delete(Table::Robots, host.as_str());
     let key = keys::robots_refused(host.as_str());
     set.batch.delete(Table::Meta, key);
     Ok(())
