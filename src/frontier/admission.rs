@@ -253,6 +253,30 @@ mod tests {
     }
 
     #[test]
+    fn a_trail_ends_where_another_site_begins() {
+        let gate = Gate::new();
+        let from = url::parse("http://a.example/s?a=1").unwrap();
+        let trail = Trail { growth: 5, walk: 0 };
+        let trail_at = |url: &str| {
+            let candidate = Candidate {
+                url,
+                depth: 1,
+                hops: 0,
+                trail,
+                from: Some(&from),
+                provenance: Provenance::Named,
+            };
+            match admit(&candidate, &gate.scope, &limits(), &gate.policies) {
+                Admission::Admitted(_, _, trail) => trail.growth,
+                answer => panic!("{answer:?}"),
+            }
+        };
+        assert_eq!(trail_at("http://a.example/s?a=1&b=2"), 6);
+        assert_eq!(trail_at("http://www.a.example/s?a=1&b=2"), 6);
+        assert_eq!(trail_at("http://d.example/s?a=1&b=2"), 0);
+    }
+
+    #[test]
     fn depth_scope_redirects_and_form_are_asked_in_turn() {
         let gate = Gate::new();
         assert_eq!(

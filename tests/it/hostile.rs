@@ -330,6 +330,17 @@ fn variants_that_only_others_link_to_end() {
     assert!(rules.contains("from other sites: "), "{rules}");
 }
 
+/// Pages to which only another site leads are pages like any other.
+#[test]
+fn pages_that_only_others_link_to_are_visited() {
+    let items = numbered(ITEMS, |n| format!("{{host1}}/item?id={n}"));
+    let without_list = catalogue().page("/", article("home", &[]));
+    let web = Web::start(vec![seed(&items), without_list]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/"), "--scope", "any", "--allow-private"]);
+    assert_eq!(pages_of(&web, &crawl).len(), ITEMS + 1);
+}
+
 /// Links that lead nowhere do not spend the budget of those that lead to pages.
 #[test]
 fn dead_links_have_a_budget_of_their_own() {
