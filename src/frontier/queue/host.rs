@@ -53,7 +53,7 @@ pub struct HostState {
     pub judged: u64,
     /// Number of these that are duplicates.
     pub duplicates: u64,
-    /// Number of URLs admitted.
+    /// Number of URLs admitted, without those to which only other sites lead.
     pub admitted: u64,
     /// What is known of the kinds of its URLs.
     pub suspicions: Suspicions,
