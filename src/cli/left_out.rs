@@ -94,6 +94,7 @@ fn label(of: &Omission) -> String {
         ("nofollow", _) => "nofollow, by page or link",
         ("links-cut", _) => "more links than are read (page.max_links)",
         ("too-many-sitemaps", _) => "too many sitemaps (crawl.max_sitemaps)",
+        ("too-many-sitemap-hosts", _) => "sitemaps on too many other hosts",
         ("too-many-indexes", _) => "too many sitemap indexes in a row",
         ("deferred", Some(kind)) => return format!("deferred, like {kind}"),
         ("deferred", None) => "deferred, of other kinds",

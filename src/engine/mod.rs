@@ -40,7 +40,7 @@ pub use crawl::Crawl;
 pub use error::Error;
 #[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
-pub(crate) use learned::budgets::used_up_now;
+pub(crate) use learned::budgets::{pages_now, used_up_now};
 pub(crate) use learned::deferred::url_of as deferred_url;
 pub(crate) use learned::kinds::{deferred_by, for_each as for_each_kind};
 pub use learned::shells::{ShellHosts, hosts_with_shells};

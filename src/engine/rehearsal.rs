@@ -12,7 +12,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::DataDirectory;
-use super::admission::Origin;
+use super::admission::{Origin, Source};
 use super::clock::Clock;
 use super::commit::Committer;
 use super::ring::analysts::Analysts;
@@ -111,7 +111,7 @@ impl Rehearsal {
                 let class = class_of(depth);
                 judge
                     .gate
-                    .admit_in(class, queued, Origin::Link, None, group)?;
+                    .admit_in(class, queued, Origin::Link, Source::default(), group)?;
             }
             Ok(())
         })?;

@@ -83,7 +83,7 @@ pub enum Findings {
 }
 
 /// What a sitemap lists.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SitemapList {
     /// Number of entries in the file.
     pub entries: u32,

@@ -2,7 +2,7 @@
 
 use super::{Policies, Scope};
 use crate::learn::{Trail, Trap};
-use crate::url::{self, HostKey, Url};
+use crate::url::{self, HostKey, Site, Url};
 
 /// Limits of the crawl that are the same for all hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Limits {
     /// Maximum length of a URL in bytes; longer ones are not followed (RFC 9110, section 4.1
     /// recommends supporting 8,000).
     pub max_url_length: usize,
-    /// Maximum number of sitemaps read per host.
+    /// Maximum number of sitemaps that a host may name.
     pub max_sitemaps: u32,
     /// Maximum number of URLs that are deferred at a time.
     pub max_deferred: u64,
@@ -74,8 +74,10 @@ pub enum Admission {
     Nofollow,
     /// The page has more links than are kept per page.
     LinksCut,
-    /// The maximum number of sitemaps per host was reached.
+    /// The host that names it has named the maximum number of sitemaps.
     TooManySitemaps,
+    /// The host that names it has named sitemaps on too many hosts of other sites.
+    TooManySitemapHosts,
     /// It is a sitemap behind more indexes than are followed.
     TooManyIndexes,
 }
@@ -97,6 +99,7 @@ impl Admission {
             Admission::Nofollow => "nofollow",
             Admission::LinksCut => "links-cut",
             Admission::TooManySitemaps => "too-many-sitemaps",
+            Admission::TooManySitemapHosts => "too-many-sitemap-hosts",
             Admission::TooManyIndexes => "too-many-indexes",
         }
     }
@@ -143,6 +146,10 @@ pub fn admit(
         return Admission::NotIncluded;
     }
     let trail = match candidate.from {
+        // What grew at another site did not grow here.
+        Some(from) if from.host() != url.host() && Site::of(from) != Site::of(&url) => {
+            Trail::default()
+        }
         Some(from) => candidate.trail.extended(from, &url),
         None => candidate.trail,
     };
@@ -243,6 +250,30 @@ mod tests {
             gate.ask("http://d.example/docs/private/x", |_| {}),
             "admitted"
         );
+    }
+
+    #[test]
+    fn a_trail_ends_where_another_site_begins() {
+        let gate = Gate::new();
+        let from = url::parse("http://a.example/s?a=1").unwrap();
+        let trail = Trail { growth: 5, walk: 0 };
+        let trail_at = |url: &str| {
+            let candidate = Candidate {
+                url,
+                depth: 1,
+                hops: 0,
+                trail,
+                from: Some(&from),
+                provenance: Provenance::Named,
+            };
+            match admit(&candidate, &gate.scope, &limits(), &gate.policies) {
+                Admission::Admitted(_, _, trail) => trail.growth,
+                answer => panic!("{answer:?}"),
+            }
+        };
+        assert_eq!(trail_at("http://a.example/s?a=1&b=2"), 6);
+        assert_eq!(trail_at("http://www.a.example/s?a=1&b=2"), 6);
+        assert_eq!(trail_at("http://d.example/s?a=1&b=2"), 0);
     }
 
     #[test]

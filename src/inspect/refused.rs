@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use crate::engine::pages_now;
 use crate::frontier::{HostState, domain_spent};
 use crate::learn::TrapPolicy;
 use crate::rows::{PAGES, RefusedUrl};
 use crate::store::Store;
-use crate::url::{Site, Url, UrlId};
+use crate::url::{HostKey, Site, Url, UrlId};
 
 /// The first link to a URL that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,23 +57,16 @@ pub(super) fn budget(
 ) -> Result<Option<BudgetNow>, Error> {
     let by_host = host.map(HostState::spent).unwrap_or_default();
     let by_domain = domain_spent(store, &Site::of(url))?;
+    let pages = pages_now(&HostKey::of(url), (by_host, by_domain), store)?;
     let budgets = [
-        (
-            "pages_per_host",
-            by_host.admitted,
-            policy.max_pages_per_host,
-        ),
+        ("pages_per_host", pages.0, policy.max_pages_per_host),
         ("bytes_per_host", by_host.bytes, policy.max_bytes_per_host),
         (
             "seconds_per_host",
             by_host.millis / 1_000,
             policy.max_seconds_per_host,
         ),
-        (
-            "pages_per_domain",
-            by_domain.admitted,
-            policy.max_pages_per_domain,
-        ),
+        ("pages_per_domain", pages.1, policy.max_pages_per_domain),
         (
             "bytes_per_domain",
             by_domain.bytes,

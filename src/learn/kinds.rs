@@ -183,6 +183,17 @@ pub struct Found {
     pub trail: Trail,
     /// Number of pages in a row before it that said nothing.
     pub silent: u8,
+    /// Whether only another site leads to it. Such URLs are of kinds of their own: what others link
+    /// to says nothing about what a site itself leads to.
+    pub is_hearsay: bool,
+}
+
+/// How the names of kinds begin whose URLs only other sites lead to.
+const FROM_ELSEWHERE: &str = "from other sites: ";
+
+/// Returns `true` if only other sites lead to the URLs of a kind with this name.
+pub fn is_from_elsewhere(name: &str) -> bool {
+    name.starts_with(FROM_ELSEWHERE)
 }
 
 /// Number of pages in a row that said nothing behind which a URL is of a kind of its own, whatever
@@ -220,6 +231,11 @@ impl Grammar<'_> {
             ));
         }
         self.push_plain(url, found, &mut kinds);
+        if found.is_hearsay {
+            for kind in &mut kinds {
+                kind.name.insert_str(0, FROM_ELSEWHERE);
+            }
+        }
         kinds
     }
 

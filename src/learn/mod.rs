@@ -25,7 +25,7 @@ mod simulator;
 
 pub use expectation::Expectation;
 pub use host_aliases::{counterpart, may_be_one};
-pub use kinds::{Found, Kind, KindId, Slot};
+pub use kinds::{Found, Kind, KindId, Slot, is_from_elsewhere};
 pub use ledger::{Deferral, Ledger, Stratum};
 pub use pattern::Pattern;
 pub use policy::{AliasMode, LearnOverrides, LearnPolicy};

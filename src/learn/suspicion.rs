@@ -12,7 +12,7 @@ mod variants;
 mod changes;
 mod draws;
 
-use super::kinds::{Found, Grammar, Kind, KindId, Rule, Slot, subtree};
+use super::kinds::{Found, Grammar, Kind, KindId, Rule, Slot, is_from_elsewhere, subtree};
 use super::ledger::{Burden, Change, Deferral, Ledger, Seen, Stratum};
 use super::policy::LearnPolicy;
 use super::traps::{TrapMode, TrapPolicy, by_form};
@@ -157,7 +157,11 @@ impl Suspecting<'_> {
         rows: &mut R,
     ) -> Result<(), R::Error> {
         let ledger = rows.ledger(id)?;
-        if ledger.is_none() && (said || rows.suspicions()?.kinds >= MAX_KINDS) {
+        let max_kinds = match is_from_elsewhere(&kind.name) {
+            true => MAX_KINDS / 2,
+            false => MAX_KINDS,
+        };
+        if ledger.is_none() && (said || rows.suspicions()?.kinds >= max_kinds) {
             return Ok(());
         }
         let mut ledger = match ledger {
@@ -175,7 +179,11 @@ impl Suspecting<'_> {
         if let (Some(slot), false) = (slot, said) {
             ledger.compare(visit.is_carried(slot));
         }
-        let is_full = rows.suspicions()?.closed.len() >= MAX_CLOSED;
+        let max_closed = match is_from_elsewhere(&kind.name) {
+            true => MAX_CLOSED / 2,
+            false => MAX_CLOSED,
+        };
+        let is_full = rows.suspicions()?.closed.len() >= max_closed;
         if is_full && !said {
             return Ok(());
         }
@@ -346,7 +354,7 @@ impl Suspecting<'_> {
             }));
         }
         if !is_holder {
-            let bare = self.suspect_bare(url, &known, rows)?;
+            let bare = self.suspect_bare(url, found, &known, rows)?;
             if bare.is_some() {
                 return Ok(bare);
             }
@@ -365,6 +373,7 @@ impl Suspecting<'_> {
     fn suspect_bare<R: Rows>(
         &self,
         url: &Url,
+        found: Found,
         known: &Suspicions,
         rows: &mut R,
     ) -> Result<Option<Suspect>, R::Error> {
@@ -379,6 +388,9 @@ impl Suspecting<'_> {
             let Some(ledger) = rows.ledger(*kind)? else {
                 continue;
             };
+            if is_from_elsewhere(&ledger.name) != found.is_hearsay {
+                continue;
+            }
             let part = subtree(url, Some(slot));
             if ledger.defers(part) {
                 return Ok(Some(Suspect {

@@ -21,9 +21,10 @@ use struct_patch::Patch;
 pub struct TrapPolicy {
     /// What becomes of URLs that look like part of a trap.
     pub mode: TrapMode,
-    /// Maximum number of URLs admitted per host (scheme, name, port).
+    /// Maximum number of URLs admitted per host (scheme, name, port). URLs that fail, and those to
+    /// which only other sites lead, have as many each.
     pub max_pages_per_host: u64,
-    /// Maximum number of URLs admitted per registrable domain.
+    /// Maximum number of URLs admitted per registrable domain, counted in the same way.
     pub max_pages_per_domain: u64,
     /// Bytes of bodies received from one host after which its remaining URLs are given up.
     pub max_bytes_per_host: u64,
@@ -97,7 +98,7 @@ pub enum TrapMode {
 /// What was spent on a host or a domain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Number of URLs admitted.
+    /// Number of URLs admitted, without those to which only other sites lead.
     pub admitted: u64,
     /// Bytes of bodies received.
     pub bytes: u64,

@@ -213,6 +213,10 @@ pub fn parse_canonical_vote(key: &[u8]) -> Option<([u8; 16], [u8; 8])> {
 pub mod learned {
     /// What is known of a kind of URLs, by its number (8 bytes).
     pub const KIND: u8 = b'k';
+    /// Prefix of what other sites say about a host, and it about others, by host.
+    pub const HEARSAY: &[u8] = b"\0h";
+    /// Prefix of the same of a domain, by domain.
+    pub const HEARSAY_OF_DOMAIN: &[u8] = b"\0d";
     /// Prefix of the number of script shells that a host sent, by host.
     pub const SHELLS: &[u8] = b"\0j";
 }

@@ -21,6 +21,7 @@
 //! - `show`: bodies that are given back, and verdicts that are undone.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `trust`: small versions of the suites of `benches/trust.rs`, whose sites are `made_up`.
+//! - `hostile`: a hostile host beside a good one, whose pages and names stay what they are.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
@@ -76,6 +77,7 @@ mod memory;
 mod clusters;
 mod dedup;
 mod dedup_kept;
+mod hostile;
 mod known;
 mod learn;
 mod left_out;

@@ -193,12 +193,14 @@ fn of_a_broken_sitemap_counts_what_can_be_read() {
     let crawl = Place::new();
     crawl.crawl(&[&web.url(0, "/")]);
     let log = crawl.log();
-    let note = |path: &str| {
+    let line = |path: &str| {
         let line = log.iter().find(|it| it.url == web.url(0, path));
-        let line = line.expect("it was visited");
-        assert_eq!(line.verdict, "sitemap");
-        line.annotation.clone().unwrap_or_default()
+        line.expect("it was visited")
     };
+    let note = |path: &str| line(path).annotation.clone().unwrap_or_default();
+    for path in ["/cut.xml", "/gone.xml", "/list.txt"] {
+        assert_eq!(line(path).verdict, "sitemap");
+    }
     assert!(
         note("/cut.xml").contains("; the file ends inside"),
         "{log:?}"
@@ -207,7 +209,9 @@ fn of_a_broken_sitemap_counts_what_can_be_read() {
     assert_eq!(note("/gone.xml"), "");
     let mut pages: Vec<String> = crawl.pages().into_keys().collect();
     pages.retain(|url| *url != web.url(0, "/"));
-    assert_eq!(pages, [web.url(0, "/from-text"), web.url(0, "/one")]);
+    // What is no sitemap is a page.
+    let expected = ["/from-text", "/none.xml", "/not-a-link", "/one"];
+    assert_eq!(pages, expected.map(|path| web.url(0, path)));
 }
 
 #[test]

@@ -5,17 +5,18 @@ use std::sync::atomic::Ordering;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Gate;
+use super::{Gate, note_given_up};
 use crate::engine::Error;
 use crate::engine::commit::Group;
-use crate::engine::learned::budgets::count_admitted;
+use crate::engine::learned::budgets::count_returned;
 use crate::engine::learned::deferred::{Deferred, leave, put, shelf, take};
 use crate::engine::learned::kinds::{canonical, found, suspecting};
 use crate::engine::learned::rows::HostRows;
 use crate::engine::visit::Analysed;
 use crate::frontier::{Policy, QueuedUrl};
 use crate::learn::{
-    Deferral, Draw, Expectation, Return, Rows, Stratum, TrapMode, by_form, next_draw, open_all,
+    Deferral, Draw, Expectation, Return, Rows, Stratum, TrapMode, by_form, is_from_elsewhere,
+    next_draw, open_all,
 };
 use crate::store::{encode, keys};
 use crate::url::{self, HostKey, Url};
@@ -44,7 +45,7 @@ impl Gate {
         &self,
         url: &Url,
         queued: &QueuedUrl,
-        host: &HostKey,
+        (host, is_hearsay): (&HostKey, bool),
         group: &mut Group<'_>,
     ) -> Result<Suspicion, Error> {
         let policy = self.policies.load().of(host);
@@ -55,14 +56,15 @@ impl Gate {
         if is_off || is_calm && by_form(url, queued.trail, &policy.traps).is_none() {
             return Ok(Suspicion::None);
         }
-        self.defer(url, queued, (host, false), group)
+        self.defer(url, (queued, is_hearsay), (host, false), group)
     }
 
-    /// Defers a URL if it is suspected. The flag says whether it was queued before.
+    /// Defers a URL if it is suspected. The flags say whether only another site leads to it, and
+    /// whether it was queued before.
     pub(super) fn defer(
         &self,
         url: &Url,
-        queued: &QueuedUrl,
+        (queued, is_hearsay): (&QueuedUrl, bool),
         (host, was_queued): (&HostKey, bool),
         group: &mut Group<'_>,
     ) -> Result<Suspicion, Error> {
@@ -73,7 +75,7 @@ impl Gate {
             group,
         };
         let form = canonical(url, &self.identity);
-        let suspect = suspecting(&policy).suspect(&form, found(queued), &mut rows)?;
+        let suspect = suspecting(&policy).suspect(&form, found(queued, is_hearsay), &mut rows)?;
         let Some(mut suspect) = suspect else {
             return Ok(Suspicion::None);
         };
@@ -105,6 +107,9 @@ impl Gate {
         };
         let shelf = shelf(suspect.ledger.generation(), stratum);
         put(&deferred, host, suspect.kind, shelf, &mut group.set)?;
+        if is_hearsay {
+            note_given_up(queued.id, group);
+        }
         Ok(Suspicion::Deferred)
     }
 
@@ -188,6 +193,13 @@ impl Gate {
     ) -> Result<(), Error> {
         let policy = self.policies.load().of(host);
         let known = group.set.host(host)?.suspicions.clone();
+        let ledger = HostRows {
+            host,
+            identity: &self.identity,
+            group,
+        }
+        .ledger(back.kind)?;
+        let is_hearsay = ledger.is_some_and(|ledger| is_from_elsewhere(&ledger.name));
         let mut is_meant = |deferred: &Deferred| {
             let Some(part) = back.part else {
                 return Ok(true);
@@ -195,7 +207,8 @@ impl Gate {
             let queued = &deferred.queued;
             Ok(url::parse(&queued.url).is_ok_and(|url| {
                 let url = canonical(&url, &self.identity);
-                suspecting(&policy).part_of(&url, found(queued), back.kind, &known) == part
+                let found = found(queued, is_hearsay);
+                suspecting(&policy).part_of(&url, found, back.kind, &known) == part
             }))
         };
         let mut from = back.from.clone();
@@ -212,7 +225,10 @@ impl Gate {
             let (taken, next) = take(&prefix, &from, PART, &mut is_meant, &mut group.set)?;
             for deferred in taken {
                 leave(host, back.kind, shelf, &mut group.set)?;
-                let expectation = match (self.defer_again(host, &deferred, group)?, back) {
+                let expectation = match (
+                    self.defer_again((host, is_hearsay), &deferred, group)?,
+                    back,
+                ) {
                     (Suspicion::Deferred, _) => continue,
                     (Suspicion::Sample(sample), _) => sample,
                     (Suspicion::None, Return { is_evidence, .. }) if *is_evidence => {
@@ -241,12 +257,13 @@ impl Gate {
     /// Defers a URL that comes back, if there is another reason for that now.
     fn defer_again(
         &self,
-        host: &HostKey,
+        (host, is_hearsay): (&HostKey, bool),
         deferred: &Deferred,
         group: &mut Group<'_>,
     ) -> Result<Suspicion, Error> {
+        let queued = (&deferred.queued, is_hearsay);
         match url::parse(&deferred.queued.url) {
-            Ok(url) => self.defer(&url, &deferred.queued, (host, deferred.was_queued), group),
+            Ok(url) => self.defer(&url, queued, (host, deferred.was_queued), group),
             Err(_) => Ok(Suspicion::None),
         }
     }
@@ -298,7 +315,7 @@ fn queue_deferred(
             return Ok(());
         }
     } else {
-        count_admitted(host, &mut group.set)?;
+        count_returned(&queued, host, &mut group.set)?;
     }
     queued.expectation = expectation;
     group.set.queue(queued, host.clone())

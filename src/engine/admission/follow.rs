@@ -1,13 +1,14 @@
 //! Follows a visit: admits its redirect, or the links of its page.
 
-use super::{Gate, Origin, extended};
+use super::elsewhere::{is_of_its_own, may_name};
+use super::{Gate, Origin, Source, extended};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Exchange;
 use crate::frontier::{Admission, FetchTask, Purpose, QueuedUrl};
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
-use crate::url;
+use crate::url::{self, Url};
 
 /// Number of redirects in a row after which another form of the same URL is no longer tried.
 const MAX_FORMS: u8 = 4;
@@ -51,13 +52,22 @@ impl Gate {
             let origin = match task.queued.purpose {
                 _ if other_form => Origin::OtherForm,
                 // A sitemap that was moved still belongs to the host that moved it.
+                Purpose::Sitemap { .. } if !may_name(&task.host, &queued, group)? => {
+                    return Ok(false);
+                }
                 Purpose::Sitemap { .. } => Origin::Manifest,
                 _ => Origin::Link,
             };
-            let from = Some(&task.url);
+            let source = Source {
+                page: Some(&task.url),
+                host: Some(&task.host),
+            };
             let class = queued.class();
-            let admitted = self.admit_in(class, queued, origin, from, group)?;
+            let admitted = self.admit_in(class, queued, origin, source, group)?;
             return Ok(admitted && other_form);
+        }
+        if exchange.status >= 400 && !exchange.asks_for_time() {
+            return follow_canonical_form(self, task, group);
         }
         let Findings::Page(page) = &judged.analysed.findings else {
             return Ok(false);
@@ -103,9 +113,13 @@ impl Gate {
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         // Most links are known, so this is checked before anything is copied.
+        let mut origin = Origin::Link;
         if group.is_seen(link.id) {
-            group.set.count_link(&Admission::Known, &link.url);
-            return Ok(());
+            if !is_of_its_own(&task.host, (link.id, &link.url), group)? {
+                group.set.count_link(&Admission::Known, &link.url);
+                return Ok(());
+            }
+            origin = Origin::OwnLink;
         }
         let letter = match link.kind {
             LinkKind::Anchor | LinkKind::Area => 'L',
@@ -120,8 +134,41 @@ impl Gate {
             expectation: task.queued.expectation.of_link(said),
             ..QueuedUrl::new(link.url.clone(), link.id)
         };
-        let (class, from) = (queued.class(), Some(&task.url));
-        self.admit_in(class, queued, Origin::Link, from, group)?;
+        let source = Source {
+            page: Some(&task.url),
+            host: Some(&task.host),
+        };
+        self.admit_in(queued.class(), queued, origin, source, group)?;
         Ok(())
     }
+}
+
+/// Queues the canonical form of a URL that failed, or may not be requested, in the form in which it
+/// was seen first: whoever linked to that may have written it so. Returns `true` if there is such a
+/// form and it is asked for; it is asked for once.
+pub(crate) fn follow_canonical_form(
+    gate: &Gate,
+    task: &FetchTask,
+    group: &mut Group<'_>,
+) -> Result<bool, Error> {
+    let queued = &task.queued;
+    // One form redirected to the other: both were asked for.
+    let is_redirected = queued.via == Some(queued.id);
+    let is_page = queued.purpose == Purpose::Page && !queued.revisit;
+    let canonical = url::parse(gate.identity.canonical(&task.url).as_str()).ok();
+    let is_other = |url: &Url| *url != task.url && gate.identity.id(url) == queued.id;
+    let Some(url) = canonical.filter(is_other) else {
+        return Ok(false);
+    };
+    if !is_page || is_redirected {
+        return Ok(false);
+    }
+    let other = QueuedUrl {
+        url: url.into(),
+        attempts: 0,
+        validators: None,
+        ..queued.clone()
+    };
+    let class = other.class();
+    gate.admit_in(class, other, Origin::OtherForm, Source::default(), group)
 }

@@ -5,6 +5,7 @@
 //! deferred: it is kept, perhaps sampled, and comes back when its kind is opened.
 
 mod deferred;
+mod elsewhere;
 mod follow;
 mod known;
 mod refused;
@@ -12,27 +13,33 @@ mod seeds;
 mod sitemaps;
 mod sweep;
 
+pub(crate) use elsewhere::note_given_up;
+pub(crate) use follow::follow_canonical_form;
 pub(crate) use known::know;
 pub(crate) use refused::{MAX_REFUSED, is_noted};
-pub(crate) use sitemaps::LISTED_PER_COMMIT;
+pub(crate) use sitemaps::{LISTED_PER_COMMIT, queue_listed, settle_sitemap};
 
 use std::sync::atomic::AtomicBool;
 
 use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
 use crate::engine::learned::budgets::{count_admitted, used_up};
+use crate::engine::learned::hearsay::is_hearsay;
 use crate::engine::learned::kinds::Learning;
 use crate::frontier::{
-    Admission, Candidate, HostState, Limits, Policies, Provenance, Purpose, QueuedUrl, Scope,
+    Admission, Candidate, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl, Scope,
     SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
 use crate::rows::{Reason, ReasonKind};
-use crate::url::{HostKey, Identity, Url};
+use crate::url::{HostKey, Identity, Url, UrlId};
 use deferred::Suspicion;
 
 /// Maximum length of a URL's hop path, in letters.
 const MAX_PATH: usize = 50;
+
+/// Priority classes by which a URL is served later if only another site leads to it.
+const HEARSAY: u8 = 4;
 
 /// The checks that URLs must pass to be queued.
 pub(crate) struct Gate {
@@ -51,8 +58,19 @@ pub(crate) enum Origin {
     /// A sitemap named by robots.txt, or by an index of its own host, which makes it in scope.
     Manifest,
     Link,
-    /// A redirect to another form of the URL that was visited.
+    /// A link of its own site to a URL that was given up, or deferred, as others link to it.
+    OwnLink,
+    /// Another form of the URL that was visited: the visited one redirects there, or failed.
     OtherForm,
+}
+
+/// Who leads to a URL.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Source<'a> {
+    /// The page with the link; `None` if the trail belongs to the URL itself.
+    pub(crate) page: Option<&'a Url>,
+    /// The host that says so; `None` if that is the user, or has the word of the URL's own site.
+    pub(crate) host: Option<&'a HostKey>,
 }
 
 impl Origin {
@@ -60,13 +78,13 @@ impl Origin {
         match self {
             Self::Seed => Provenance::Given,
             Self::Manifest => Provenance::Named,
-            Self::Link | Self::OtherForm => Provenance::Linked,
+            Self::Link | Self::OwnLink | Self::OtherForm => Provenance::Linked,
         }
     }
 
     /// Returns `true` if a URL of this source is admitted although it is known.
     fn may_be_known(self) -> bool {
-        self == Self::OtherForm
+        matches!(self, Self::OtherForm | Self::OwnLink)
     }
 }
 
@@ -78,36 +96,44 @@ impl Gate {
         origin: Origin,
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
-        self.admit_in(class_of(queued.depth), queued, origin, None, group)
+        let class = class_of(queued.depth);
+        self.admit_in(class, queued, origin, Source::default(), group)
     }
 
-    /// Queues a URL, found on the page `from`, in the given class if it is admitted. Returns
-    /// whether it is.
+    /// Queues a URL, to which `source` leads, in the given class if it is admitted. Returns whether
+    /// it is.
     pub(crate) fn admit_in(
         &self,
         class: u8,
         mut queued: QueuedUrl,
         origin: Origin,
-        from: Option<&Url>,
+        source: Source<'_>,
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
-        let answer = self.judge(&queued, origin, from, group);
+        let answer = self.judge(&queued, origin, source.page, group);
         let Admission::Admitted(url, host, trail) = &answer else {
             group.set.count_link(&answer, &queued.url);
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
             return Ok(false);
         };
+        let is_hearsay = source.host.is_some_and(|by| is_hearsay(by, host));
         let mut class = class.max(queued.class());
-        if origin == Origin::Link {
+        if is_hearsay && origin == Origin::Link {
+            // What the site itself leads to comes first.
+            class = class_of(queued.depth).saturating_add(HEARSAY).min(LAST);
+        }
+        if matches!(origin, Origin::Link | Origin::OwnLink) {
             queued.trail = *trail;
-            if let Some((trap, name)) = self.used_up(host, group)? {
+            let policy = self.policies.load().of(host);
+            let used_up = used_up((host, is_hearsay), &policy.traps, &mut group.set)?;
+            if let Some((trap, name)) = used_up {
                 group.refuse_for(name, (queued.id, &queued.url), queued.via)?;
                 let answer = Admission::Trapped(trap);
                 group.set.count_link(&answer, &queued.url);
                 return Ok(false);
             }
             let is_page = queued.purpose == Purpose::Page;
-            match is_page.then(|| self.suspicion(url, &queued, host, group)) {
+            match is_page.then(|| self.suspicion(url, &queued, (host, is_hearsay), group)) {
                 None => {}
                 Some(suspicion) => match suspicion? {
                     Suspicion::None => {}
@@ -125,8 +151,8 @@ impl Gate {
         }
         group.set.count_link(&answer, &queued.url);
         group.no_longer_refused(queued.id, &queued.url)?;
-        if group.see(queued.id) {
-            count_admitted(host, &mut group.set)?;
+        if group.see(key_of(&queued)) {
+            count_admitted(host, is_hearsay, &mut group.set)?;
         }
         group.set.queue_in(class, queued, host.clone())?;
         Ok(true)
@@ -141,7 +167,7 @@ impl Gate {
         group: &mut Group<'_>,
     ) -> Admission {
         // The cheapest check first: nine of ten links are known.
-        if !origin.may_be_known() && group.is_seen(queued.id) {
+        if !origin.may_be_known() && group.is_seen(key_of(queued)) {
             return Admission::Known;
         }
         let candidate = Candidate {
@@ -153,18 +179,6 @@ impl Gate {
             provenance: origin.provenance(),
         };
         admit(&candidate, &self.scope, &self.limits, &self.policies.load())
-    }
-
-    /// Returns the budget of a host or its domain that is used up, and its setting.
-    fn used_up(
-        &self,
-        host: &HostKey,
-        group: &mut Group<'_>,
-    ) -> Result<Option<(Trap, &'static str)>, Error> {
-        let policy = self.policies.load().of(host);
-        let spent = group.set.known_host(host)?.map(HostState::spent);
-        let of_domain = group.set.spent(host)?;
-        Ok(used_up(spent.unwrap_or_default(), of_domain, &policy.traps))
     }
 
     /// Returns the part of this that learning needs.
@@ -193,6 +207,23 @@ impl WriteSet {
             let (kind, name) = (ReasonKind::Link, answer.name());
             self.leave_out(Reason { kind, name }, url);
         }
+    }
+}
+
+/// Marks the ids of URLs that were admitted as sitemaps.
+const AS_SITEMAP: u32 = 0x4d61_7073;
+
+/// Returns the id under which sitemaps are known: a URL that is only called a sitemap may be a
+/// page, to which a link may lead as well.
+pub(crate) fn as_sitemap(id: UrlId) -> UrlId {
+    id.salted(AS_SITEMAP)
+}
+
+/// Returns the id under which a URL is known once it is queued.
+pub(crate) fn key_of(queued: &QueuedUrl) -> UrlId {
+    match queued.purpose.is_sitemap() {
+        true => as_sitemap(queued.id),
+        false => queued.id,
     }
 }
 

@@ -1,17 +1,27 @@
 //! Sitemaps in a crawl: which are fetched, and what becomes of the URLs that they list.
 //!
 //! A sitemap is queued like a page and fetched as politely. One that robots.txt names is fetched
-//! wherever it is, because the host itself vouches for it; so is what an index lists on its own
-//! host. Everything else that a sitemap lists, pages and sitemaps of other hosts, is admitted like
-//! links: the scope decides, not who says so. Listed pages are one link away from the host whose
-//! sitemap it is.
+//! wherever it is, because the host itself vouches for it, but on a few hosts of other sites only;
+//! so is what an index lists on its own host. Everything else that a sitemap lists, pages and
+//! sitemaps of other hosts, is admitted like links: the scope decides, not who says so. Listed
+//! pages are one link away from the host whose sitemap it is.
+//!
+//! What a host says about other sites is hearsay (`learned/hearsay.rs`): it is counted for the host
+//! that says it, and a URL that is no sitemap is a page as if it had been linked.
 
-use super::{Gate, Origin, extended};
+use super::elsewhere::{is_of_its_own, may_name};
+use super::{Gate, Origin, Source, as_sitemap, extended};
+use crate::dedup::Ineligible;
 use crate::engine::Error;
 use crate::engine::again::Revisits;
 use crate::engine::commit::Group;
-use crate::engine::visit::Listed;
-use crate::frontier::{Admission, FetchTask, LAST, Purpose, QueuedUrl, SitemapMode, class_of};
+use crate::engine::learned::hearsay;
+use crate::engine::visit::{Analysed, Findings, Listed};
+use crate::fetch::Outcome;
+use crate::frontier::{
+    Admission, Candidate, FetchTask, LAST, Provenance, Purpose, QueuedUrl, SitemapMode, admit,
+    class_of,
+};
 use crate::page::sitemap::EntryKind;
 use crate::url::{self, HostKey, Url};
 
@@ -56,44 +66,42 @@ impl Gate {
                 purpose: Purpose::Sitemap { level: 0 },
                 ..QueuedUrl::new(sitemap.into(), id)
             };
-            self.queue_sitemap(queued, Origin::Manifest, group)?;
+            self.queue_sitemap(queued, Origin::Manifest, &robots.host, group)?;
         }
         Ok(())
     }
 
-    /// Queues a sitemap, unless its host has had the maximum number.
+    /// Queues a sitemap that the host `by` named, unless that has named the maximum number, or
+    /// sitemaps on too many other hosts.
     fn queue_sitemap(
         &self,
         queued: QueuedUrl,
         origin: Origin,
+        by: &HostKey,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
-        let Ok(url) = url::parse(&queued.url) else {
+        if group.is_seen(as_sitemap(queued.id)) {
+            group.set.count_link(&Admission::Known, &queued.url);
             return Ok(());
-        };
-        let host = group.set.host(&HostKey::of(&url))?;
-        if host.sitemaps >= self.limits.max_sitemaps {
+        }
+        if group.set.host(by)?.sitemaps >= self.limits.max_sitemaps {
             group
                 .set
                 .count_link(&Admission::TooManySitemaps, &queued.url);
             return Ok(());
         }
-        self.admit(queued, origin, group)?;
-        Ok(())
-    }
-
-    /// Queues a part of what a sitemap lists.
-    pub(crate) fn queue_listed(
-        &self,
-        sitemap: &FetchTask,
-        listed: &[Listed],
-        revisits: &Revisits,
-        group: &mut Group<'_>,
-    ) -> Result<(), Error> {
-        for listed in listed {
-            self.queue_one(sitemap, listed, revisits, group)?;
+        if !may_name(by, &queued, group)? {
+            return Ok(());
         }
-        group.set.end_receipt();
+        let source = Source {
+            page: None,
+            host: Some(by),
+        };
+        let class = class_of(queued.depth);
+        if self.admit_in(class, queued, origin, source, group)? {
+            let state = group.set.host(by)?;
+            state.sitemaps = state.sitemaps.saturating_add(1);
+        }
         Ok(())
     }
 
@@ -104,9 +112,23 @@ impl Gate {
         revisits: &Revisits,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
-        if group.is_seen(listed.id) {
+        let is_known = match listed.kind {
+            EntryKind::Page => group.is_seen(listed.id),
+            EntryKind::Sitemap => group.is_seen(as_sitemap(listed.id)),
+        };
+        let Ok(url) = url::parse(&listed.url) else {
+            return Ok(());
+        };
+        let host = HostKey::of(&url);
+        let is_own = hearsay::speaks_for(&sitemap.host, &host, &mut group.set)?;
+        let is_own_page = is_own && listed.kind == EntryKind::Page;
+        let origin = match is_known && is_own_page {
+            true if is_of_its_own(&host, (listed.id, &listed.url), group)? => Origin::OwnLink,
+            _ => Origin::Link,
+        };
+        if is_known && origin == Origin::Link {
             group.set.count_link(&Admission::Known, &listed.url);
-            return match listed.modified {
+            return match listed.modified.filter(|_| is_own) {
                 Some(modified) => revisits.changed(listed.id, modified, &mut group.set),
                 None => Ok(()),
             };
@@ -130,18 +152,66 @@ impl Gate {
                     .count_link(&Admission::TooManyIndexes, &listed.url);
             }
             EntryKind::Sitemap => {
-                let own = url::parse(&listed.url).is_ok_and(|it| HostKey::of(&it) == sitemap.host);
-                let origin = if own { Origin::Manifest } else { Origin::Link };
+                let origin = match host == sitemap.host {
+                    true => Origin::Manifest,
+                    false => Origin::Link,
+                };
                 let queued = queued(depth, Purpose::Sitemap { level });
-                self.queue_sitemap(queued, origin, group)?;
+                self.queue_sitemap(queued, origin, &sitemap.host, group)?;
             }
             EntryKind::Page => {
                 let queued = queued(depth.saturating_add(1), Purpose::Page);
-                let class = class_of(queued.depth) + u8::from(listed.is_minor);
+                let class = class_of(queued.depth) + u8::from(listed.is_minor && is_own);
                 let class = class.min(LAST);
-                self.admit_in(class, queued, Origin::Link, None, group)?;
+                let source = Source {
+                    page: None,
+                    host: (!is_own).then_some(&sitemap.host),
+                };
+                self.admit_in(class, queued, origin, source, group)?;
             }
         }
         Ok(())
     }
+}
+
+/// Decides what a body is that was requested as a sitemap and is none: a page, if a link to it
+/// would be followed, as if the host that named it had linked to it.
+pub(crate) fn settle_sitemap(gate: &Gate, visit: &mut Analysed) {
+    let queued = &mut visit.fetched.task.queued;
+    let is_answered = matches!(&visit.fetched.outcome, Outcome::Exchange(it) if it.is_success());
+    let is_list = matches!(visit.findings, Findings::Sitemap(_));
+    if !queued.purpose.is_sitemap() || !is_answered || is_list {
+        return;
+    }
+    let depth = queued.depth.saturating_add(1);
+    let candidate = Candidate {
+        url: &queued.url,
+        depth,
+        hops: queued.hops,
+        trail: queued.trail,
+        from: None,
+        provenance: Provenance::Linked,
+    };
+    let answer = admit(&candidate, &gate.scope, &gate.limits, &gate.policies.load());
+    if matches!(answer, Admission::Admitted(..)) && !queued.revisit {
+        (queued.purpose, queued.depth) = (Purpose::Page, depth);
+    } else {
+        visit.findings = Findings::Sitemap(Box::default());
+        visit.fingerprints = Err(Ineligible::Status);
+    }
+}
+
+/// Queues a part of what a sitemap lists.
+pub(crate) fn queue_listed(
+    gate: &Gate,
+    sitemap: &FetchTask,
+    listed: &[Listed],
+    revisits: &Revisits,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    for listed in listed {
+        gate.queue_one(sitemap, listed, revisits, group)?;
+    }
+    group.set.end_receipt();
+    Ok(())
 }

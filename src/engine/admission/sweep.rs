@@ -5,6 +5,7 @@ use super::Gate;
 use super::deferred::Suspicion;
 use crate::engine::Error;
 use crate::engine::commit::Group;
+use crate::engine::learned::hearsay::was_hearsay;
 use crate::engine::visit::Analysed;
 use crate::frontier::{Admission, Block, CLASSES, Purpose, QueuedUrl};
 use crate::learn::{Expectation, Sweep};
@@ -127,7 +128,8 @@ impl Gate {
         let Ok(url) = url::parse(&queued.url) else {
             return Ok(Suspicion::None);
         };
-        let suspicion = self.defer(&url, queued, (host, true), group)?;
+        let is_hearsay = was_hearsay(queued, host, &group.set)?;
+        let suspicion = self.defer(&url, (queued, is_hearsay), (host, true), group)?;
         if matches!(suspicion, Suspicion::Deferred) {
             let state = group.set.host(host)?;
             state.queued = state.queued.saturating_sub(1);

@@ -21,4 +21,4 @@ pub(crate) use requeue::find;
 pub use requeue::{retry, retry_classes};
 pub use restore::{RestoreFilter, Restored, restore};
 pub(crate) use revisit::{Revisits, bound_revisits};
-pub(crate) use robots::forget as forget_robots;
+pub(crate) use robots::{forget as forget_robots, keep as keep_robots, never_asked};

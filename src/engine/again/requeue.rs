@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::engine::clock::Clock;
 use crate::engine::commit::{WriteSet, left_out_by};
 use crate::engine::error::Error;
-use crate::engine::learned::budgets::count_admitted;
+use crate::engine::learned::budgets::count_returned;
 use crate::engine::learned::deferred::{self, Deferred};
 use crate::engine::open::{DataDirectory, open_store};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
@@ -293,7 +293,7 @@ fn take_back(key: &[u8], set: &mut WriteSet) -> Result<bool, Error> {
         return Ok(false);
     }
     if !deferred.was_queued {
-        count_admitted(&host, set)?;
+        count_returned(&deferred.queued, &host, set)?;
     }
     let queued = QueuedUrl {
         expectation: Expectation::Returned,

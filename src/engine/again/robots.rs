@@ -1,48 +1,82 @@
-//! robots.txt that an earlier run did not ask for, because its settings did not allow that: it is
-//! asked for before anything else of its host, as soon as they may be others.
-//!
-//! Settings of the guard change between runs only, so each such note holds for one run.
+//! robots.txt in its host's state: how long it is valid, and what the settings of a run did not
+//! allow to ask for. That is asked for before anything else of its host, as soon as they may be
+//! others: settings of the guard change between runs only, so each such note holds for one run.
+
+use std::time::Duration;
 
 use super::queue::ROWS_PER_COMMIT;
+use crate::dedup::DocumentId;
 use crate::engine::Error;
-use crate::engine::commit::{Committer, Group};
-use crate::frontier::{Moment, RobotsRow, RobotsState, was_never_asked};
+use crate::engine::commit::{Group, WriteSet};
+use crate::engine::visit::Fetched;
+use crate::fetch::{FailureClass, Outcome};
+use crate::frontier::{RobotsRow, RobotsState, RobotsVerdict, was_never_asked};
 use crate::store::{Batch, Durability, Store, Table, decode, for_each, keys};
 use crate::url::HostKey;
 
-impl Committer {
-    /// Forgets what is known of robots.txt where an earlier run was not allowed to ask.
-    pub(crate) fn ask_robots_again(&mut self, now: Moment) -> Result<(), Error> {
-        search(&*self.store)?;
-        let prefix = keys::meta::ROBOTS_REFUSED;
-        loop {
-            let rows = (self.store).range(Table::Meta, prefix, prefix, ROWS_PER_COMMIT)?;
-            if rows.is_empty() {
-                return Ok(());
-            }
-            let set = self.collect(now, |_, group| {
-                for (key, _) in &rows {
-                    let name = key.get(prefix.len()..).unwrap_or_default();
-                    let host = std::str::from_utf8(name).ok().and_then(HostKey::parse);
-                    match host {
-                        Some(host) => forget(&host, group)?,
-                        None => group.set.batch.delete(Table::Meta, key.clone()),
-                    }
-                }
-                Ok(())
-            })?;
-            self.write(set)?;
+/// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
+const TTL: Duration = Duration::from_hours(24);
+/// How long it is not asked for again within a run that may not ask for it: its name may stand for
+/// another address by then.
+const REFUSED_TTL: Duration = Duration::from_hours(1);
+
+/// Writes what a host's robots.txt means, and the delay that it asks for. If it, or what it
+/// redirects to, was not asked for because the settings do not allow it, that is noted.
+pub(crate) fn keep(
+    fetched: &Fetched,
+    (verdict, crawl_delay): (&RobotsVerdict, Option<Duration>),
+    document: Option<DocumentId>,
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    let host = &fetched.task.host;
+    let (is_noted, is_refused) = match &fetched.outcome {
+        Outcome::Failed(failure) => {
+            let is_refused = failure.class == FailureClass::Guard;
+            (is_refused, is_refused)
         }
+        // It leads to where it may not be followed, perhaps.
+        Outcome::Exchange(exchange) => (exchange.is_redirect(), false),
+    };
+    let key = keys::robots_refused(host.as_str());
+    match verdict {
+        _ if is_noted => set.batch.put(Table::Meta, key, Vec::new()),
+        // A note of another run would say why.
+        RobotsVerdict::DisallowAll(_) => set.batch.delete(Table::Meta, key),
+        _ => {}
     }
+    let row = RobotsRow {
+        verdict: verdict.clone(),
+        document: None,
+    };
+    set.put_robots(host, row, document);
+    let ttl = if is_refused { REFUSED_TTL } else { TTL };
+    let state = set.host(host)?;
+    state.robots = RobotsState::Until(fetched.finished.plus(ttl));
+    let millis = |delay: Duration| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+    state.crawl_delay = crawl_delay.map(millis);
+    Ok(())
 }
 
-/// Forgets what is known of the robots.txt of a host.
+/// Returns some hosts that an earlier run was not allowed to ask; none at the end. Makes sure that
+/// those are among them that versions before took no note of.
+pub(crate) fn never_asked(store: &dyn Store) -> Result<Vec<HostKey>, Error> {
+    search(store)?;
+    let prefix = keys::meta::ROBOTS_REFUSED;
+    let rows = store.range(Table::Meta, prefix, prefix, ROWS_PER_COMMIT)?;
+    let hosts = rows.iter().filter_map(|(key, _)| {
+        let name = std::str::from_utf8(key.get(prefix.len()..)?).ok()?;
+        HostKey::parse(name)
+    });
+    Ok(hosts.collect())
+}
+
+/// Forgets what is known of the robots.txt of a host. Its row stays until there is another one: it
+/// may have a document.
 pub(crate) fn forget(host: &HostKey, group: &mut Group<'_>) -> Result<(), Error> {
     let set = &mut group.set;
     if set.known_host(host)?.is_some() {
         set.host(host)?.robots = RobotsState::Unknown;
     }
-    set.batch.delete(Table::Robots, host.as_str());
     let key = keys::robots_refused(host.as_str());
     set.batch.delete(Table::Meta, key);
     Ok(())
@@ -77,7 +111,7 @@ fn search(store: &dyn Store) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::engine::testing::World;
-    use crate::frontier::{HostState, RobotsVerdict};
+    use crate::frontier::{HostState, Moment};
     use crate::store::encode;
 
     fn put(store: &dyn Store, host: &str, verdict: RobotsVerdict, document: Option<Vec<u8>>) {

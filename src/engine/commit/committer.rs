@@ -22,8 +22,8 @@ use super::shelf::Shelf;
 use super::write_set::WriteSet;
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
-use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know};
-use crate::engine::again::{Expiry, Revisits};
+use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know, queue_listed, settle_sitemap};
+use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
@@ -177,6 +177,7 @@ impl Committer {
     fn commit_visits(&mut self, mut visits: Vec<Analysed>) -> Result<Vec<Receipt>, Error> {
         let mut receipts = Vec::new();
         for visit in &mut visits {
+            settle_sitemap(&self.gate, visit);
             // Done before anything of the group is judged, because what sitemaps list is committed
             // by itself.
             receipts.extend(self.commit_listed(visit)?);
@@ -255,7 +256,7 @@ impl Committer {
         for part in listed.chunks(LISTED_PER_COMMIT) {
             let judged = self.guarded(now, |judge, group| {
                 let revisits = judge.revisits;
-                judge.gate.queue_listed(&task, part, revisits, group)
+                queue_listed(judge.gate, &task, part, revisits, group)
             })?;
             match judged {
                 Collected::Changes(set) => receipts.extend(self.write(*set)?),
@@ -462,6 +463,20 @@ impl Committer {
             ..MemoryUse::default()
         });
         Ok(receipts)
+    }
+
+    /// Forgets what is known of robots.txt where an earlier run was not allowed to ask.
+    pub(crate) fn ask_robots_again(&mut self, now: Moment) -> Result<(), Error> {
+        loop {
+            let hosts = never_asked(&*self.store)?;
+            if hosts.is_empty() {
+                return Ok(());
+            }
+            let set = self.collect(now, |_, group| {
+                hosts.iter().try_for_each(|host| forget_robots(host, group))
+            })?;
+            self.write(set)?;
+        }
     }
 
     /// Takes up the deferred URLs of an earlier run: those that come back, those that settings have

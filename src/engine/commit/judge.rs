@@ -4,8 +4,6 @@
 //! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
 //! write set changes here.
 
-use std::time::Duration;
-
 use super::bodies::Bodies;
 use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
@@ -19,23 +17,18 @@ use crate::dedup::{
     Document, DocumentId, Fingerprints, Ineligible, Rules, Stored, StoredFor, Verdict,
 };
 use crate::engine::Error;
-use crate::engine::admission::Gate;
-use crate::engine::again::{Expiry, Revisits, early, validators, write_page_record};
-use crate::engine::learned::budgets::count_spent;
+use crate::engine::admission::{Gate, as_sitemap, follow_canonical_form, note_given_up};
+use crate::engine::again::{Expiry, Revisits, early, keep_robots, validators, write_page_record};
+use crate::engine::learned::budgets::{count_failed, count_spent};
 use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::answer;
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Done, Fetched, Findings, Judged};
 use crate::fetch::{self, Exchange, Failure, FailureClass, Outcome};
-use crate::frontier::{Purpose, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict, Trouble};
+use crate::frontier::{Purpose, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
-use crate::store::{Table, keys};
-
-/// How long a robots.txt is not asked for again within a run that may not ask for it: its name may
-/// stand for another address by then.
-const REFUSED_TTL: Duration = Duration::from_hours(1);
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]
@@ -106,6 +99,13 @@ impl Judge<'_> {
         let mut line = log_line(judged);
         let mut document = None;
         let fate = match &judged.analysed.fetched.outcome {
+            Outcome::Failed(failure)
+                if failure.class == FailureClass::Robots
+                    && follow_canonical_form(self.gate, &judged.analysed.fetched.task, group)? =>
+            {
+                line.verdict = verdict_of_failure(failure);
+                None
+            }
             Outcome::Failed(failure) => {
                 line.verdict = verdict_of_failure(failure);
                 if judged.previous.is_none() {
@@ -132,6 +132,10 @@ impl Judge<'_> {
             }
         };
         if let Some(fate) = fate {
+            if count_failed(judged, &mut group.set)? {
+                note_given_up(judged.analysed.fetched.task.queued.id, group);
+            }
+            note_sitemap(judged, group);
             losses::note(judged, &effects.places, self.gate, group)?;
             if matches!(fate, Fate::Answered { .. }) {
                 let likeness = likeness::file(judged, document, self.rules.profile(), group)?;
@@ -241,19 +245,7 @@ impl Judge<'_> {
         // due again: until then nothing is allowed (RFC 9309, section 2.3.1.4), and nothing is
         // given up.
         if let Some(verdict) = verdict {
-            let ttl = match note_refused(fetched, verdict, group) {
-                true => REFUSED_TTL,
-                false => ROBOTS_TTL,
-            };
-            let row = RobotsRow {
-                verdict: verdict.clone(),
-                document: None,
-            };
-            group.set.put_robots(&task.host, row, document);
-            let host = group.set.host(&task.host)?;
-            host.robots = RobotsState::Until(fetched.finished.plus(ttl));
-            host.crawl_delay =
-                crawl_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+            keep_robots(fetched, (verdict, *crawl_delay), document, &mut group.set)?;
         }
         if let Some(RobotsVerdict::AllowAll | RobotsVerdict::Text(_)) = verdict {
             self.gate.queue_sitemaps(task, sitemaps, group)?;
@@ -278,31 +270,36 @@ impl Judge<'_> {
     }
 }
 
-/// Notes whether a robots.txt, or what it redirects to, was not asked for because the settings do
-/// not allow it: the next run asks, before anything else of the host.
-fn note_refused(fetched: &Fetched, verdict: &RobotsVerdict, group: &mut Group<'_>) -> bool {
-    let is_refused = match &fetched.outcome {
-        Outcome::Failed(failure) => failure.class == FailureClass::Guard,
-        Outcome::Exchange(exchange) => exchange.is_redirect(),
-    };
-    let key = keys::robots_refused(fetched.task.host.as_str());
-    match verdict {
-        _ if is_refused => group.set.batch.put(Table::Meta, key, Vec::new()),
-        // A note of another run would say why.
-        RobotsVerdict::DisallowAll(_) => group.set.batch.delete(Table::Meta, key),
-        _ => {}
-    }
-    is_refused
-}
-
-/// Returns `true` if a URL was in flight when it was deferred, and came back before that visit was
-/// committed: it has its record already, and the second answer changes nothing.
+/// Returns `true` if a page has its record already, and a second answer changes nothing: it was in
+/// flight when it was deferred, and came back before that visit was committed, or it was asked for
+/// as a sitemap too.
 fn was_visited_meanwhile(analysed: &Analysed, group: &mut Group<'_>) -> Result<bool, Error> {
     let task = &analysed.fetched.task;
-    let is_first = !task.queued.revisit && task.queued.purpose == Purpose::Page;
+    let is_first = !task.queued.revisit && task.queued.purpose != Purpose::Robots;
     let known = group.set.known_host(&task.host)?;
     let was_swept = known.is_some_and(|state| state.suspicions.swept);
-    Ok(is_first && was_swept && group.set.is_answered(task.queued.id)?)
+    let may_be_double = was_swept || group.is_seen(as_sitemap(task.queued.id));
+    if !is_first || !may_be_double {
+        return Ok(false);
+    }
+    // Where one form failed another may not.
+    Ok(match group.set.answer_to(task.queued.id)? {
+        Some((url, status)) => status < 400 || url == task.queued.url,
+        None => false,
+    })
+}
+
+/// Notes what a sitemap turned out to be: a page, to which links lead nowhere new, or a sitemap,
+/// which is no page and is known under both its names.
+fn note_sitemap(judged: &Judged<'_>, group: &mut Group<'_>) {
+    let queued = &judged.analysed.fetched.task.queued;
+    let is_sitemap = judged.analysed.sitemap_entries() > 0;
+    if is_sitemap || !queued.purpose.is_sitemap() && group.is_seen(as_sitemap(queued.id)) {
+        group.see(queued.id);
+    }
+    if is_sitemap {
+        group.see(as_sitemap(queued.id));
+    }
 }
 
 /// Takes in which lines of a page have changed since its last visit. Nothing else becomes of it.

@@ -25,7 +25,6 @@ impl WriteSet {
         self.state.queue_sequence += 1;
         let (now, sequence) = (self.now, self.state.queue_sequence);
         let (depth, purpose) = (queued.depth, queued.purpose);
-        let is_again = queued.attempts > 0 || queued.revisit;
         let state = self.enqueue(&host, (class, sequence, queued))?;
         if state.queued == 0 {
             // Rows in `Due` are filed by rising times, because a pass over them begins behind those
@@ -33,14 +32,8 @@ impl WriteSet {
             state.due = state.due.max(now);
         }
         state.queued += 1;
-        match purpose {
-            Purpose::Page => {
-                state.depth = Some(state.depth.map_or(depth, |it| it.min(depth)));
-            }
-            Purpose::Sitemap { .. } if !is_again => {
-                state.sitemaps = state.sitemaps.saturating_add(1);
-            }
-            _ => {}
+        if purpose == Purpose::Page {
+            state.depth = Some(state.depth.map_or(depth, |it| it.min(depth)));
         }
         let due = state.due;
         self.state.counters.queued += 1;

@@ -366,6 +366,19 @@ impl WriteSet {
         })
     }
 
+    /// Returns the form in which a page was visited, and the status that was answered; `None` if it
+    /// was not answered.
+    pub(crate) fn answer_to(&self, page: UrlId) -> Result<Option<(String, u16)>, Error> {
+        let answer = |page: &PageRecord| match page.fate {
+            Fate::Answered { status, .. } => Some((page.url.clone(), status)),
+            _ => None,
+        };
+        Ok(match self.pages.get(&page) {
+            Some(row) => answer(&row.record),
+            None => self.committed_page(page)?.as_ref().and_then(answer),
+        })
+    }
+
     /// Returns the URL of a visited page, and the page on which that was found.
     pub(crate) fn found_on(&self, page: UrlId) -> Result<Option<(String, Option<UrlId>)>, Error> {
         Ok(match self.pages.get(&page) {

@@ -1,7 +1,7 @@
 //! What a first visit teaches about the kinds of its URL, and what is known of all kinds.
 
 use super::rows::HostRows;
-use super::{deferred, novelty, restless, rows, shells};
+use super::{deferred, hearsay, novelty, restless, rows, shells};
 use crate::dedup::{Repeat, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
@@ -19,11 +19,16 @@ pub(crate) struct Learning<'a> {
     pub(crate) identity: &'a Identity,
 }
 
-/// Returns how a URL was found.
-pub(crate) fn found(queued: &QueuedUrl) -> Found {
+/// Returns how a URL was found; the flag says whether only another site leads to it. What the pages
+/// of that said, or did not say, is no matter here.
+pub(crate) fn found(queued: &QueuedUrl, is_hearsay: bool) -> Found {
     Found {
         trail: queued.trail,
-        silent: queued.expectation.silent(),
+        silent: match is_hearsay {
+            true => 0,
+            false => queued.expectation.silent(),
+        },
+        is_hearsay,
     }
 }
 
@@ -67,17 +72,22 @@ impl Learning<'_> {
         let task = &judged.analysed.fetched.task;
         let policy = self.policies.of(&task.host);
         let suspecting = suspecting(&policy);
+        let is_hearsay = hearsay::was_hearsay(&task.queued, &task.host, &group.set)?;
+        // What another site led to first says nothing about the pages that it is the same as.
+        let is_late = !is_hearsay && repeats_hearsay(judged, group)?;
+        let said = said.filter(|said| *said || !is_late);
         let same = original_of(judged);
         if let Some(same) = &same {
             note_twin(&task.url, &task.host, same, &policy, group)?;
         }
+        let same = same.filter(|_| !is_late);
         let same = same.map(|same| canonical(&same, self.identity));
         let own = canonical(&task.url, self.identity);
         let before = group.set.host(&task.host)?.suspicions.closed.clone();
         let carried_from = self.carried_from(judged, group)?;
         let visit = Visit {
             url: &own,
-            found: found(&task.queued),
+            found: found(&task.queued, is_hearsay),
             said,
             same: same.as_ref(),
             is_page: judged.verdict == Verdict::Unique,
@@ -157,13 +167,17 @@ impl Learning<'_> {
             let host = HostKey::of(&url);
             let url = canonical(&url, self.identity);
             let policy = self.policies.of(&host);
+            // The trail of a page is not kept.
+            let found = Found {
+                is_hearsay: hearsay::is_from_elsewhere(via, &host, &group.set)?,
+                ..Found::default()
+            };
             let mut rows = HostRows {
                 host: &host,
                 identity: self.identity,
                 group,
             };
-            // The trail of a page is not kept.
-            suspecting(&policy).credit(&url, Found::default(), sampled, &mut rows)?;
+            suspecting(&policy).credit(&url, found, sampled, &mut rows)?;
         }
         Ok(())
     }
@@ -230,6 +244,23 @@ fn tell(url: &Url, before: &[KindId], rows: &mut HostRows<'_, '_>) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Returns `true` if a page repeats one of its own site to which only another site leads.
+fn repeats_hearsay(judged: &Judged<'_>, group: &Group<'_>) -> Result<bool, Error> {
+    let Verdict::Duplicate(repeat) = &judged.verdict else {
+        return Ok(false);
+    };
+    let Ok(url) = url::parse(&repeat.original.url) else {
+        return Ok(false);
+    };
+    let host = HostKey::of(&url);
+    if hearsay::is_hearsay(&host, &judged.analysed.fetched.task.host) {
+        return Ok(false);
+    }
+    let found_on = group.set.found_on(repeat.original.url_id)?;
+    let via = found_on.and_then(|(_, via)| via);
+    hearsay::is_from_elsewhere(via, &host, &group.set)
 }
 
 /// Returns the URL of the page that a visited page repeats exactly.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::memory::MemoryPlan;
 use crate::dedup::{self, Document, DocumentId, Documents, DocumentsDamage};
 use crate::engine::Options;
+use crate::engine::admission::key_of;
 use crate::engine::again::is_mostly_dead;
 use crate::engine::commit::{DEDUP_RUNS, SEEN_RUNS};
 use crate::engine::error::Error;
@@ -246,7 +247,7 @@ fn rebuild_runs(
         })?;
         for_each(store, Table::Queue, &[], &mut |key, row| {
             if let Some((_, _, block)) = Block::of_row(key, row)? {
-                block.urls.iter().for_each(|(_, it)| add(it.id.key()));
+                block.urls.iter().for_each(|(_, it)| add(key_of(it).key()));
             }
             Ok(())
         })?;

@@ -156,9 +156,7 @@ impl Analysts {
                         let is_seed = task.queued.depth == 0;
                         self.read_page(exchange, &task.url, is_seed, &mut notes)
                     }
-                    Purpose::Sitemap { .. } => {
-                        (self.read_sitemap(exchange, &task.url, &mut notes), none)
-                    }
+                    Purpose::Sitemap { .. } => self.read_sitemap(exchange, &task.url, &mut notes),
                 };
                 (findings, fingerprints, notes)
             }));
@@ -227,7 +225,7 @@ impl Analysts {
         let mut sitemap = None;
         let is_page = |body: &[u8], notes: &mut Vec<String>| {
             if self.is_sitemap(body, url, is_seed) {
-                sitemap = Some(self.list(body, url, notes));
+                sitemap = Some(Findings::Sitemap(self.list(body, url, notes).0));
             }
             sitemap.is_none()
         };
@@ -249,18 +247,35 @@ impl Analysts {
             }
     }
 
-    fn read_sitemap(&self, exchange: &Exchange, url: &Url, notes: &mut Vec<String>) -> Findings {
-        notes.extend(exchange.cut.map(cut_note));
+    /// Reads what was requested as a sitemap. Whoever called it one may not know: if it is none, it
+    /// is read as a page.
+    fn read_sitemap(&self, exchange: &Exchange, url: &Url, notes: &mut Vec<String>) -> Analysis {
+        let none = Err(Ineligible::Status);
         if !exchange.is_success() {
-            return Findings::Nothing;
+            notes.extend(exchange.cut.map(cut_note));
+            return (Findings::Nothing, none);
         }
+        let mut of_sitemap = Vec::new();
         let encodings = exchange.header_values("content-encoding");
-        let (decoded, _turn) = self.reader.decode(encodings, &exchange.body, notes);
-        self.list(&decoded.bytes, url, notes)
+        let (decoded, turn) = self
+            .reader
+            .decode(encodings, &exchange.body, &mut of_sitemap);
+        let (list, is_sitemap) = self.list(&decoded.bytes, url, &mut of_sitemap);
+        drop((decoded, turn));
+        if is_sitemap {
+            notes.extend(exchange.cut.map(cut_note));
+            notes.append(&mut of_sitemap);
+            return (Findings::Sitemap(list), none);
+        }
+        let analysis = self.read_page(exchange, url, false, notes);
+        of_sitemap.retain(|note| !notes.contains(note));
+        notes.append(&mut of_sitemap);
+        analysis
     }
 
-    /// Lists the URLs of a sitemap. Adds what is wrong with it to `notes`.
-    fn list(&self, body: &[u8], url: &Url, notes: &mut Vec<String>) -> Findings {
+    /// Lists the URLs of a sitemap, and tells whether it is one. Adds what is wrong with it to
+    /// `notes`.
+    fn list(&self, body: &[u8], url: &Url, notes: &mut Vec<String>) -> (Box<SitemapList>, bool) {
         let mut listed: Vec<Listed> = Vec::new();
         // Each language version of a page names all the others.
         let mut places: HashMap<UrlId, usize> = HashMap::new();
@@ -297,10 +312,16 @@ impl Analysts {
         if report.problem_count > 1 {
             notes.push(format!("{} more problems", report.problem_count - 1));
         }
-        Findings::Sitemap(Box::new(SitemapList {
+        let is_sitemap = match report.form {
+            // A text that happens to name a URL in a line of its own lists nothing.
+            Some(SitemapForm::Text) => report.problem_count <= report.entries,
+            form => form.is_some(),
+        };
+        let list = SitemapList {
             entries: u32::try_from(report.entries).unwrap_or(u32::MAX),
             listed,
-        }))
+        };
+        (Box::new(list), is_sitemap)
     }
 
     fn read_robots(&self, exchange: &Exchange, notes: &mut Vec<String>) -> Findings {

@@ -39,7 +39,7 @@ pub struct HostState {
     pub crawl_delay: Option<u64>,
     /// The lowest depth of any of its pages that was queued; `None` if none was.
     pub depth: Option<u16>,
-    /// Number of its sitemaps that were queued.
+    /// Number of sitemaps that it named and that were queued, wherever they are.
     pub sitemaps: u32,
     /// Number of answers received.
     pub visits: u64,
@@ -53,7 +53,7 @@ pub struct HostState {
     pub judged: u64,
     /// Number of these that are duplicates.
     pub duplicates: u64,
-    /// Number of URLs admitted.
+    /// Number of URLs admitted, without those to which only other sites lead.
     pub admitted: u64,
     /// What is known of the kinds of its URLs.
     pub suspicions: Suspicions,

@@ -51,6 +51,7 @@ impl Row {
         Found {
             trail: self.trail,
             silent: self.expectation.silent(),
+            is_hearsay: false,
         }
     }
 }
@@ -294,7 +295,10 @@ impl Simulator<'_> {
                     break;
                 };
                 let (url, trail) = (page.url.clone(), page.trail);
-                let found = Found { trail, silent: 0 };
+                let found = Found {
+                    trail,
+                    ..Found::default()
+                };
                 via = page.via;
                 HostKey::of(&url).as_str().clone_into(&mut self.memory.host);
                 let Ok(()) = suspecting.credit(&url, found, sampled, &mut self.memory);

@@ -1,7 +1,7 @@
 //! Changes of kinds: what the host's row says of one that is closed or opened.
 
 use super::state::{Return, Rows, Sweep};
-use crate::learn::kinds::{KindId, Slot};
+use crate::learn::kinds::{KindId, Slot, is_from_elsewhere};
 use crate::learn::ledger::{Change, Ledger};
 
 /// Maximum number of sets of parameters that are suspected at URLs without them, per host.
@@ -38,6 +38,7 @@ pub(super) fn apply<R: Rows>(
             if let Some(slot @ Slot::Parameters(_)) = &ledger.slot
                 && known.slots.len() < MAX_SLOTS
                 && known.slots.iter().all(|(known, _)| known != slot)
+                && !is_from_elsewhere(&ledger.name)
             {
                 known.slots.push((slot.clone(), id));
             }

@@ -45,8 +45,8 @@ pub enum LinkKind {
     Related,
 }
 
-/// Maximum size of all links of a page together, in bytes. A page with a long `<base href>` has more
-/// of them than bytes of its own.
+/// Maximum size of all links of a page together, in bytes. A page with a long `<base href>` has
+/// more of them than bytes of its own.
 const MAX_BYTES: usize = 8 << 20;
 
 /// Collects all links, each target once, in document order.

@@ -1,9 +1,9 @@
 //! Markup to entries: one pass over the events of a forgiving XML reader, with a stack of the open
 //! elements and one entry in progress. Elements are recognized by local name, in any case, and
-//! position: a `loc` counts as a child of `url` with the same prefix, so that `image:loc` and future
-//! extensions are not pages. Missing tags are implied: an entry ends where the next one or a second
-//! address begins, an address without an entry is one, and so is an entry that is nothing but its
-//! address. Entities declared by a file stay as they are written.
+//! position: a `loc` counts as a child of `url` with the same prefix, so that `image:loc` and
+//! future extensions are not pages. Missing tags are implied: an entry ends where the next one or a
+//! second address begins, an address without an entry is one, and so is an entry that is nothing
+//! but its address. Entities declared by a file stay as they are written.
 
 use std::borrow::Cow;
 
