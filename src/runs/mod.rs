@@ -29,7 +29,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use catalog::{Catalog, Damage};
-pub use error::Error;
+pub use error::{Error, is_bad_disk};
 use file::RunFile;
 pub use keys::KeysSince;
 use merge::{PairSource, Union};

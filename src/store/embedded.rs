@@ -1,7 +1,8 @@
 //! Tables as keyspaces of a fjall database: LSM trees that share one journal, so that a batch over
 //! several tables is one journal entry, applied whole or not at all after a crash.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,6 +127,22 @@ impl Embedded {
         }
     }
 
+    /// The error of a commit that the engine refuses because it failed to write before, in a thread
+    /// of its own: what the disk says now.
+    fn refused(&self) -> Error {
+        let probe = self.path.join("probe");
+        let written = File::create(&probe).and_then(|mut file| {
+            file.write_all(&[0; 64 << 10])?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&probe);
+        let mut error = self.failed("commit", fjall::Error::Poisoned);
+        if let Error::Engine { source, .. } = &mut error {
+            *source = written.and(removed).err();
+        }
+        error
+    }
+
     fn failed(&self, action: &'static str, error: fjall::Error) -> Error {
         let (reason, source) = explain(error);
         Error::Engine {
@@ -236,9 +253,10 @@ impl Store for Embedded {
                 None => write.remove(keyspace, change.key),
             }
         }
-        write
-            .commit()
-            .map_err(|error| self.failed("commit", error))?;
+        write.commit().map_err(|error| match error {
+            fjall::Error::Poisoned => self.refused(),
+            error => self.failed("commit", error),
+        })?;
         self.wait_for_room();
         Ok(())
     }

@@ -7,6 +7,7 @@
 //! and bytes.
 
 mod embedded;
+pub mod journal;
 pub mod keys;
 mod memory;
 mod typed;
