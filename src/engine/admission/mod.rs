@@ -12,7 +12,7 @@ mod seeds;
 mod sitemaps;
 mod sweep;
 
-pub(crate) use known::know;
+pub(crate) use known::{is_without_page, know};
 pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use sitemaps::LISTED_PER_COMMIT;
 
