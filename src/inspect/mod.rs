@@ -20,11 +20,14 @@ mod learned;
 mod feed;
 mod top;
 
+mod check;
+
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use check::{Checked, PartChecked, check};
 pub use clusters::{Cluster, Cursor, Dups, Member};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
 pub use feed::{Feed, Outlook};

@@ -9,8 +9,9 @@
 //! Every commit is synced before the next one begins. Therefore a batch that can be read behind one
 //! that cannot, and a sequence number out of order, are damage, whatever the process died of.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -77,23 +78,67 @@ impl std::fmt::Display for JournalDamage {
     }
 }
 
-/// Reads all journals of the store in `path` and returns what is damaged, in order. Nothing is
-/// written. Of the very first number, and of the very last, only one that is too high, and too low,
-/// is noticed.
-pub fn audit(path: &Path) -> io::Result<Vec<JournalDamage>> {
+/// What is damaged of the files that the engine would cut or delete when it opens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Damage of journals, in order.
+    pub journals: Vec<JournalDamage>,
+    /// Directories of tables that have rows, and have lost the file that says so: the engine would
+    /// take them for tables that were never used.
+    pub tables: Vec<PathBuf>,
+}
+
+/// Reads all journals of the store in `path`. Nothing is written. Of the very first sequence
+/// number, only one that is too high is noticed, of the very last, only one that is too low.
+pub fn audit(path: &Path) -> io::Result<Audit> {
+    let mut used = BTreeSet::new();
+    Ok(Audit {
+        journals: audit_journals(path, &mut used)?,
+        tables: audit_tables(&path.join("keyspaces"), &used)?,
+    })
+}
+
+/// Returns tables that are used and have no `current`, which the engine writes when it creates one.
+fn audit_tables(path: &Path, used: &BTreeSet<u64>) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut lost = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok());
+        if path.join("current").try_exists()? {
+            continue;
+        }
+        let has_files =
+            fs::read_dir(path.join("tables")).is_ok_and(|mut tables| tables.next().is_some());
+        if has_files || number.is_some_and(|number| used.contains(&number)) {
+            lost.push(path);
+        }
+    }
+    lost.sort_unstable();
+    Ok(lost)
+}
+
+fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Vec<JournalDamage>> {
     let journals = journals(path)?;
     let mut damages = Vec::new();
     let mut batches: Vec<Batch> = Vec::new();
     for (journal, path) in journals.iter().enumerate() {
         let mut from = 0;
         loop {
-            let end = read_from(path, from, &mut |offset, number| {
+            let mut input = Input::open(path, from)?;
+            let end = input.read(&mut |offset, number| {
                 batches.push(Batch {
                     journal,
                     offset,
                     number,
                 });
             })?;
+            used.append(&mut input.tables);
             let Some(next) = next_batch(path, end)? else {
                 break;
             };
@@ -127,6 +172,32 @@ pub fn mend(damage: &JournalDamage) -> io::Result<bool> {
     let file = OpenOptions::new().write(true).open(&damage.path)?;
     file.write_all_at(&was.to_le_bytes(), damage.offset + BEFORE_NUMBER)?;
     file.sync_all()?;
+    Ok(true)
+}
+
+/// Writes the file `current` of a table anew, which names the newest list of the table's files.
+/// Returns `true` if there is such a list. One that was not taken into use yet has the same rows.
+pub fn mend_table(table: &Path) -> io::Result<bool> {
+    let mut lists = Vec::new();
+    for entry in fs::read_dir(table)? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix('v'));
+        lists.extend(number.and_then(|number| number.parse::<u64>().ok()));
+    }
+    let Some(number) = lists.into_iter().max() else {
+        return Ok(false);
+    };
+    let list = fs::read(table.join(format!("v{number}")))?;
+    let mut current = number.to_le_bytes().to_vec();
+    current.extend(xxhash_rust::xxh3::xxh3_128(&list).to_le_bytes());
+    // The kind of checksum.
+    current.push(0);
+    let staged = table.join("current.new");
+    let mut file = File::create(&staged)?;
+    file.write_all(&current)?;
+    file.sync_all()?;
+    fs::rename(staged, table.join("current"))?;
+    File::open(table)?.sync_all()?;
     Ok(true)
 }
 
@@ -200,17 +271,6 @@ fn out_of_order(batches: &[Batch]) -> Vec<(Batch, Option<u64>)> {
     found
 }
 
-/// Reads whole batches one after another, and returns where the first thing begins that is none.
-fn read_from(path: &Path, from: u64, visit: &mut dyn FnMut(u64, u64)) -> io::Result<u64> {
-    let mut input = Input::open(path, from)?;
-    let mut end = from;
-    while let Some(number) = input.batch()? {
-        visit(end, number);
-        end = input.position;
-    }
-    Ok(end)
-}
-
 /// Returns where the next batch begins behind one that cannot be read, if there is one.
 fn next_batch(path: &Path, from: u64) -> io::Result<Option<u64>> {
     let mut file = File::open(path)?;
@@ -244,6 +304,8 @@ struct Input {
     file: BufReader<File>,
     position: u64,
     length: u64,
+    /// The tables that have items in what was read.
+    tables: BTreeSet<u64>,
 }
 
 impl Input {
@@ -255,7 +317,19 @@ impl Input {
             file: BufReader::with_capacity(64 << 10, file),
             position: from,
             length,
+            tables: BTreeSet::new(),
         })
+    }
+
+    /// Reads whole batches one after another, and returns where the first thing begins that is
+    /// none.
+    fn read(&mut self, visit: &mut dyn FnMut(u64, u64)) -> io::Result<u64> {
+        let mut end = self.position;
+        while let Some(number) = self.batch()? {
+            visit(end, number);
+            end = self.position;
+        }
+        Ok(end)
     }
 
     /// Reads some bytes, or `None` at the end of the file.
@@ -327,6 +401,7 @@ impl Input {
             self.position += piece.len() as u64;
             left -= piece.len() as u64;
         }
+        self.tables.insert(u64::from_le_bytes(table));
         Ok(true)
     }
 }
@@ -354,7 +429,8 @@ mod tests {
         drop(store);
         let journal = journals(&path).unwrap().pop().unwrap();
         let mut offsets = Vec::new();
-        read_from(&journal, 0, &mut |offset, _| offsets.push(offset)).unwrap();
+        let mut input = Input::open(&journal, 0).unwrap();
+        input.read(&mut |offset, _| offsets.push(offset)).unwrap();
         assert_eq!(offsets.len() as u64, COMMITS);
         // Without most of the room that is reserved behind them.
         let end = offsets.last().unwrap() + 1_000;
@@ -373,17 +449,17 @@ mod tests {
         let (journal, offsets) = written(directory.path());
         let bytes = fs::read(&journal).unwrap();
         let last = *offsets.last().unwrap() as usize;
-        assert_eq!(audit(store_of(&journal)).unwrap(), []);
+        assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
         for torn in [last + 1, last + 14, last + 300] {
             // As after a kill, with and without the room that was reserved.
             fs::write(&journal, &bytes[..torn]).unwrap();
-            assert_eq!(audit(store_of(&journal)).unwrap(), []);
+            assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
             let mut zeros = bytes.clone();
             zeros[torn..].fill(0);
             fs::write(&journal, &zeros).unwrap();
-            assert_eq!(audit(store_of(&journal)).unwrap(), []);
+            assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
         }
-        assert_eq!(audit(directory.path()).unwrap(), [], "no store at all");
+        assert_eq!(audit(directory.path()).unwrap(), Audit::default());
     }
 
     /// Whatever bit of a batch is flipped, it is noticed.
@@ -398,7 +474,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at as usize] ^= 1 << (at % 8);
             fs::write(&journal, &damaged).unwrap();
-            let found = audit(store_of(&journal)).unwrap();
+            let found = audit(store_of(&journal)).unwrap().journals;
             let [damage] = &found[..] else {
                 panic!("byte {at}: {found:?}");
             };
@@ -420,6 +496,29 @@ mod tests {
         let mut damaged = bytes.clone();
         damaged[from as usize..to as usize].fill(0);
         fs::write(&journal, &damaged).unwrap();
-        assert_eq!(audit(store_of(&journal)).unwrap().len(), 1);
+        assert_eq!(audit(store_of(&journal)).unwrap().journals.len(), 1);
+    }
+
+    #[test]
+    fn a_table_that_would_be_deleted_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, _) = written(directory.path());
+        let keyspaces = store_of(&journal).join("keyspaces");
+        let mut lost = 0;
+        for table in fs::read_dir(&keyspaces).unwrap() {
+            let table = table.unwrap().path();
+            let sound = fs::read(table.join("current")).unwrap();
+            fs::remove_file(table.join("current")).unwrap();
+            let found = audit(store_of(&journal)).unwrap().tables;
+            if !found.is_empty() {
+                assert_eq!(found, std::slice::from_ref(&table));
+                assert!(mend_table(&table).unwrap());
+                assert_eq!(fs::read(table.join("current")).unwrap(), sound);
+                lost += 1;
+            }
+            fs::write(table.join("current"), sound).unwrap();
+        }
+        // Those with rows, not those never used.
+        assert!(lost >= 3, "{lost}");
     }
 }

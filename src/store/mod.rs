@@ -229,6 +229,14 @@ pub enum Error {
         /// The underlying I/O error, if there is one.
         source: Option<io::Error>,
     },
+    /// A file holds other bytes than the engine wrote.
+    #[error("{path} is damaged: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A row does not have the form that this version writes.
     #[error(
         "a row of table `{table}` cannot be read: {source}; restore the data directory from a backup"

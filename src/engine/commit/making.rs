@@ -475,7 +475,10 @@ mod tests {
         std::fs::create_dir(&file).unwrap();
         let orders = [order(copy(0), Some(&bases[0])), order(copy(0), None)];
         let made = Makers::default().make(&orders, &warc);
-        assert!(matches!(made, Err(Error::Archive(archive::Error::Io { .. }))));
+        assert!(matches!(
+            made,
+            Err(Error::Archive(archive::Error::Io { .. }))
+        ));
     }
 
     #[test]

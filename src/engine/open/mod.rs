@@ -8,7 +8,7 @@
 
 mod directory;
 mod known;
-mod lost;
+pub(crate) mod lost;
 mod memory;
 mod migrate;
 mod parts;
@@ -22,7 +22,7 @@ mod store;
 pub use directory::{DataDirectory, DirectoryError};
 pub use known::known_files;
 pub use memory::MemoryPlan;
-pub(crate) use store::{open_store, read_secret};
+pub(crate) use store::{open_copy, open_store, read_secret};
 
 use super::Options;
 use super::clock::Clock;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::directory::{DataDirectory, FORMAT};
+use super::lost;
 use super::memory::MemoryPlan;
 use super::migrate::migrate;
 use crate::engine::Options;
@@ -20,9 +21,28 @@ use crate::url::Secret;
 
 /// Opens the store of a data directory for reading.
 pub(crate) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
+    lost::check_files(directory.path(), false)?;
     let store = open_as_it_is(directory, 4 << 20, 8 << 20)?;
     migrate(directory, &*store, &mut None)?;
     Ok(store)
+}
+
+/// Opens the store in a copy of a data directory, to read it.
+pub(crate) fn open_copy(directory: &DataDirectory) -> Result<Arc<Embedded>, Error> {
+    let path = directory.path().join("store");
+    let options = crate::store::Options {
+        cache_bytes: 16 << 20,
+        memtable_bytes: 8 << 20,
+    };
+    let store = Embedded::open_copy(&path, &options)?;
+    let format = store.get(Table::Meta, keys::meta::FORMAT)?;
+    if format.is_some_and(|format| format == encode(&FORMAT)) {
+        return Ok(Arc::new(store));
+    }
+    drop(store);
+    let store = Embedded::open(&path, &options)?;
+    migrate(directory, &store, &mut None)?;
+    Ok(Arc::new(store))
 }
 
 fn open_as_it_is(
@@ -46,6 +66,7 @@ pub(super) fn open_or_begin(
     options: &Options,
     failpoint: &mut Option<Failpoint>,
 ) -> Result<(Arc<dyn Store>, CrawlState, DiskState), Error> {
+    lost::check_files(directory.path(), options.repair)?;
     let store = open_or_create(directory, &MemoryPlan::of(options))?;
     migrate(directory, &*store, failpoint)?;
     let (state, disk) = match CrawlState::read(&*store)? {
