@@ -54,6 +54,7 @@ impl Crawl {
         options.window = plan.hosts;
         let directory = DataDirectory::take(path.as_ref())?;
         let committer = open::open(&directory, &options)?;
+        options.features = committer.lookups.index.features().clone();
         let resumed = committer.state.queue_sequence > 0;
         let (control, commands) = Control::new(
             Arc::clone(&committer.guard),

@@ -48,8 +48,8 @@ pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };
 pub use messages::{Over, SeedsAdded, StopHandle};
-pub(crate) use open::{lost, open_copy, open_store};
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
+pub(crate) use open::{features, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;

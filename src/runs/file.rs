@@ -127,8 +127,8 @@ impl RunFile {
 
     /// Calls `visit` for the pairs whose keys lie in one of the ranges and differ from `value` in
     /// at most `bits` bits: at most [`MOST_OF_KEY`] of each key, those with the lowest values, and
-    /// [`MOST_OF_RANGE`] of each range. A look-up among millions of keys waits for memory, so the beginnings of
-    /// all ranges are prefetched before any is read, and the waits overlap.
+    /// [`MOST_OF_RANGE`] of each range. A look-up among millions of keys waits for memory, so the
+    /// beginnings of all ranges are prefetched before any is read, and the waits overlap.
     pub(super) fn near(
         &self,
         ranges: &[(u64, u64)],

@@ -129,9 +129,9 @@ impl Runs {
     }
 
     /// Calls `visit` for the pairs whose keys lie in one of the ranges (both ends inclusive) and
-    /// differ from `value` in at most `bits` bits: in no particular order, file by file and table by
-    /// table. Of one key, and of one range, only so many of each file and table, so that nobody can
-    /// make searches long.
+    /// differ from `value` in at most `bits` bits: in no particular order, file by file and table
+    /// by table. Of one key, and of one range, only so many of each file and table, so that nobody
+    /// can make searches long.
     pub fn near(
         &self,
         ranges: &[(u64, u64)],

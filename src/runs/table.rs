@@ -99,8 +99,8 @@ impl PairTable {
         }
     }
 
-    /// Calls `visit` for pairs whose keys lie in the range and differ from `value` in at most `bits`
-    /// bits, as [`RunFile::near`] does.
+    /// Calls `visit` for pairs whose keys lie in the range and differ from `value` in at most
+    /// `bits` bits, as [`RunFile::near`] does.
     pub(super) fn near(
         &self,
         (mut low, high): (u64, u64),

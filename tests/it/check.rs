@@ -1,4 +1,5 @@
-//! `gleaner check`: what is sound is said to be sound, any damage is noticed, and nothing is changed.
+//! `gleaner check`: what is sound is said to be sound, any damage is noticed, and nothing is
+//! changed.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -14,7 +14,8 @@
 //!   documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
-//! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for. `check`: what they leave.
+//! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
+//! - `check`: what they leave.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `memory`: what does not grow.

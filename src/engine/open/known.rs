@@ -103,8 +103,8 @@ impl Crawl {
         }
     }
 
-    /// Returns `true` if a record's URL is not known, or only by answers without a page; others need
-    /// not be parsed.
+    /// Returns `true` if a record's URL is not known, or only by answers without a page; others
+    /// need not be parsed.
     fn is_new(&mut self, record: &ReadRecord, analysts: &Analysts) -> Result<bool, Error> {
         let Some(url) = target(record) else {
             return Ok(false);

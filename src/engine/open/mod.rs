@@ -22,7 +22,7 @@ mod store;
 pub use directory::{DataDirectory, DirectoryError};
 pub use known::known_files;
 pub use memory::MemoryPlan;
-pub(crate) use store::{open_copy, open_store, read_secret};
+pub(crate) use store::{features, open_copy, open_store, read_secret};
 
 use super::Options;
 use super::clock::Clock;
@@ -37,6 +37,10 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let path = directory.path();
     let mut failpoint = options.failpoint;
     let rows = open_or_begin(directory, options, &mut failpoint)?;
+    let options = &Options {
+        features: store::features(&*rows.0, options)?,
+        ..options.clone()
+    };
     let shared = Shared::new(&*rows.0, &rows.1, options)?;
     let standby = Standby::open(path, rows, options, &mut failpoint)?;
     let is_repairing = standby.is_repairing;
