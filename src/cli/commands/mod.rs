@@ -23,14 +23,13 @@ mod normalize;
 mod robots;
 mod sitemap;
 
-mod dedup;
-mod features;
-mod fingerprint;
+mod corpus;
 
 use clap::Subcommand;
 
 use super::output::Screen;
 use super::{Failure, packaging};
+use corpus::{dedup, fingerprint};
 
 /// The commands, in the order in which `--help` lists them.
 #[derive(Debug, Subcommand)]
