@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let input = Input {
         files: &files,
         threads: None,
+        skipped: None,
     };
     let keeping = Keeping {
         output: None,

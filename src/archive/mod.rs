@@ -147,6 +147,21 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The record is larger than the reader allows.
+    #[error(
+        "the block of the record at byte {offset} of {} has {length} bytes, and {limit} may be read",
+        path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Offset at which the record begins.
+        offset: u64,
+        /// Length of the block, in bytes.
+        length: u64,
+        /// Maximum that may be read, in bytes.
+        limit: u64,
+    },
 }
 
 impl Error {

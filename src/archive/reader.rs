@@ -133,9 +133,10 @@ impl SegmentReader {
         let block_length = content_length(&headers)?;
         if block_length > self.limits.block_bytes {
             let limit = self.limits.block_bytes;
-            return Err(Wrong::Format(format!(
-                "its block of {block_length} bytes is larger than the {limit} that may be read"
-            )));
+            return Err(Wrong::TooLarge {
+                length: block_length,
+                limit,
+            });
         }
         // Memory grows with what is there, not with what the header promises.
         let mut block = Vec::new();
@@ -182,6 +183,7 @@ impl Iterator for SegmentReader {
 enum Wrong {
     Io(io::Error),
     Format(String),
+    TooLarge { length: u64, limit: u64 },
 }
 
 impl Wrong {
@@ -202,6 +204,12 @@ impl Wrong {
                 path,
                 offset,
                 reason,
+            },
+            Wrong::TooLarge { length, limit } => Error::TooLarge {
+                path,
+                offset,
+                length,
+                limit,
             },
         }
     }

@@ -775,6 +775,7 @@ fn read_text(text: &[u8]) -> std::result::Result<ReadRecord, String> {
     }
     first.map_err(|error| match error {
         Error::Format { reason, .. } => reason,
+        Error::TooLarge { length, limit, .. } => format!("{length} bytes, above {limit}"),
         other => panic!("{other:?}"),
     })
 }
@@ -843,6 +844,6 @@ fn what_is_no_record_is_refused() {
             &fill(b'x', 1_000_000),
         ]
         .concat(),
-        "1000000 bytes is larger than the 1000",
+        "1000000 bytes, above 1000",
     );
 }

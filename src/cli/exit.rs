@@ -16,8 +16,9 @@ pub(super) enum Exit {
     /// The data directory cannot be used: it is of another version, or not a crawl, or no crawl is
     /// running in it.
     Directory = 3,
-    /// The disk is full. The same command resumes the crawl when there is space.
-    DiskFull = 4,
+    /// The disk is full, or fails. The same command resumes the crawl when there is space, or when
+    /// the disk works again.
+    Disk = 4,
     /// The crawl does not know the given URL.
     Unknown = 5,
     /// A crawl came to its end, and some of its seeds gave nothing.

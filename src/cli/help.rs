@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Inspect a crawl, running or not",
         &[
-            "status", "pages", "why", "show", "queue", "dups", "similar", "report",
+            "status", "pages", "why", "show", "queue", "dups", "similar", "report", "check",
         ],
     ),
     (

@@ -178,7 +178,14 @@ fn report(failure: &Failure) -> Exit {
             hints.push("free some space and run the same command again: it resumes where it stopped, and no committed data is lost");
             (
                 format!("the disk is full: {}", output::chain(error)),
-                Exit::DiskFull,
+                Exit::Disk,
+            )
+        }
+        Failure::Engine(error) if error.is_bad_disk() => {
+            hints.push("the same command resumes the crawl once the disk works again, and builds anew what can be built anew; `gleaner check` tells what is damaged");
+            (
+                format!("the disk fails: {}", output::chain(error)),
+                Exit::Disk,
             )
         }
         Failure::Engine(error @ (engine::Error::Position { .. } | engine::Error::Memory(_))) => {
@@ -217,7 +224,7 @@ fn report(failure: &Failure) -> Exit {
         Failure::Io(error) if is_kind(error, io::ErrorKind::BrokenPipe) => return Exit::Done,
         Failure::Answered(exit) => return *exit,
         Failure::Io(error) if is_kind(error, io::ErrorKind::StorageFull) => {
-            (format!("{error:#}"), Exit::DiskFull)
+            (format!("{error:#}"), Exit::Disk)
         }
         Failure::Io(error) => (format!("{error:#}"), Exit::Failed),
     };

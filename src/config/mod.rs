@@ -213,6 +213,7 @@ impl Config {
             max_rate: self.politeness.max_rate,
             page: self.page.clone(),
             features: self.dedup.features(),
+            draws_seed: self.dedup.seed.is_none(),
             rules: dedup::rules(self.dedup, &self.dedup_rules),
             archive: ArchiveOptions {
                 store: self.archive.store,

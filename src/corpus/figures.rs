@@ -9,12 +9,16 @@ use crate::dedup::{Text, shingle, simhash, text};
 
 /// Only the SimHash of a text's word shingles, for benchmarks.
 pub fn sign_simhash(text: &str, length: u8, seed: u64) -> u64 {
-    simhash::majority(&shingle::hashes(&text::word_hashes(text), length, seed))
+    simhash::majority(&shingle::hashes(
+        &text::word_hashes(text, seed),
+        length,
+        seed,
+    ))
 }
 
 /// Only the `MinHash` signature of a text's word shingles, for benchmarks.
 pub fn sign_minhash(text: &str, length: u8, permutations: &Permutations) -> MinHashSignature {
-    permutations.minima(&shingle::hashes(&text::word_hashes(text), length, 0))
+    permutations.minima(&shingle::hashes(&text::word_hashes(text, 0), length, 0))
 }
 
 /// The values that documents are compared by.

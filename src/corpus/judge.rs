@@ -6,7 +6,7 @@
 //! corpus that is told the verdicts of earlier documents ([`Corpus::take`]) continues as if it had
 //! judged them (see `saved.rs`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::sync::LazyLock;
 
@@ -82,6 +82,8 @@ pub struct Corpus {
     sets: Sets,
     /// The documents with a fingerprint, by their number in `tables` and `bands`.
     kept: Vec<Candidate>,
+    /// Fingerprints that so many documents have, or almost have, that no further one is kept.
+    crowded: HashSet<u64>,
     /// The veto signals of the documents that have any.
     vetoes: HashMap<u32, Veto>,
     /// For each document, the first document of its cluster or one on the way to it.
@@ -107,6 +109,13 @@ struct Candidate {
 /// Maximum number of documents with the same word sequence, kept apart by vetoes, that are
 /// compared.
 const APART: usize = 16;
+
+/// Number of documents with one fingerprint, oldest first, with which later ones are compared. It
+/// bounds the cost of documents that were made to have it.
+const CROWD: usize = 256;
+
+/// The same of documents whose fingerprints are near one.
+const NEAR_CROWD: usize = 4_096;
 
 /// Maximum number of documents whose own parts a document is compared with in vain. It bounds the
 /// cost of a document among thousands that differ from it in a word.
@@ -134,6 +143,7 @@ impl Corpus {
             tables: Tables::default(),
             bands: Bands::new(bands),
             kept: Vec::new(),
+            crowded: HashSet::new(),
             vetoes: HashMap::new(),
             parents: Vec::new(),
         }
@@ -201,6 +211,11 @@ impl Corpus {
             signed.near = None;
             signed.bands = Box::default();
             signed.exact = None;
+        }
+        if let Some(Fingerprint::SimHash(bits) | Fingerprint::Witnessed(bits, _)) = &signed.near
+            && self.crowded.contains(bits)
+        {
+            signed.near = None;
         }
         Some(signed)
     }
@@ -332,13 +347,17 @@ impl Corpus {
         similarity.is_some_and(|similarity| similarity < DRIFTED)
     }
 
-    fn by_simhash(&self, bits: u64, sketch: Option<&Sketch>, alike: &mut Vec<EarlierMatch>) {
+    fn by_simhash(&mut self, bits: u64, sketch: Option<&Sketch>, alike: &mut Vec<EarlierMatch>) {
         let reach = match self.options.near {
             NearMethod::Hamming(distance) => distance,
             _ => simhash::REACH,
         };
         let mut found: Vec<Found> = Vec::new();
         self.tables.find(bits, reach, &mut found);
+        let same = found.iter().filter(|found| found.distance == 0).count();
+        if same >= CROWD || found.len() >= NEAR_CROWD {
+            self.crowded.insert(bits);
+        }
         for Found { number, distance } in found {
             let Some(kept) = self.kept.get(number as usize) else {
                 continue;
@@ -485,6 +504,32 @@ mod tests {
             clusters.entry(cluster).or_default().insert(order[number]);
         }
         clusters.into_values().collect()
+    }
+
+    /// Documents with one fingerprint and hardly a shingle in common: each is compared with as many
+    /// as the first few hundred, and what is like another is found all the same.
+    #[test]
+    fn a_flood_of_one_fingerprint_stays_cheap() {
+        let options = Options::witness();
+        let signer = Signer::new(&options);
+        let mut corpus = Corpus::new(options);
+        let spam = "spam ".repeat(200);
+        let random = |from: u64| -> String {
+            let words = (from..from + 60).map(|word| format!("w{:x} ", shingle::mix(word)));
+            words.collect()
+        };
+        let mut judge =
+            |text: &str| corpus.judge(signer.sign(text.as_bytes(), &signer.text(text, text)));
+        for number in 0..1_000 {
+            let flood = format!("{spam}{}", random(number * 100));
+            assert_eq!(judge(&flood).duplicate, None, "{number}");
+        }
+        let honest: String = (0..8).map(|part| random(1_000_000 + part * 100)).collect();
+        assert_eq!(judge(&honest).duplicate, None);
+        let found = judge(&format!("{honest} end")).duplicate;
+        assert_eq!(found.map(|found| found.of), Some(1_000));
+        let kept = corpus.kept.len();
+        assert!((CROWD..CROWD + 50).contains(&kept), "{kept}");
     }
 
     /// Texts of 30 to 90 words, most of them edits of an earlier one.

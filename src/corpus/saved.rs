@@ -71,6 +71,20 @@ struct SavedRun {
 }
 
 impl Saved {
+    /// Returns the seed of the index in a directory, if there is one. An error that keeps it from
+    /// being read is told when the index is opened.
+    pub fn seed(path: &Path) -> Option<u64> {
+        let bytes = fs::read(path.join("index.json")).ok()?;
+        let manifest = read_manifest(path, &bytes).ok()?;
+        manifest
+            .settings
+            .get("seed")?
+            .split(' ')
+            .next()?
+            .parse()
+            .ok()
+    }
+
     /// Opens the index in a directory for a run with these options, or creates one.
     pub fn open(path: &Path, options: &Options) -> Result<Self, SavedError> {
         let failed = |source| SavedError::Io {
@@ -89,25 +103,36 @@ impl Saved {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let settings = settings(options);
+        let mut is_new = false;
         let manifest = match fs::read(&manifest) {
             Ok(bytes) => read_manifest(path, &bytes)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Manifest {
-                format: FORMAT,
-                settings: settings.clone(),
-                runs: Vec::new(),
-            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                is_new = true;
+                Manifest {
+                    format: FORMAT,
+                    settings: settings.clone(),
+                    runs: Vec::new(),
+                }
+            }
             Err(error) => return Err(failed(error)),
         };
         check_settings(path, &manifest.settings, &settings)?;
         let mut entries = open_file(&path.join("entries")).map_err(failed)?;
         let vouched = manifest.bytes();
+        // It is written before the first entry.
+        if is_new && entries.metadata().map_err(failed)?.len() > 0 {
+            return Err(SavedError::damaged(
+                path,
+                "its index.json is missing, and there are entries",
+            ));
+        }
         if entries.metadata().map_err(failed)?.len() < vouched {
             return Err(SavedError::damaged(path, "its end is missing"));
         }
         // Truncates what a killed run appended.
         entries.set_len(vouched).map_err(failed)?;
         entries.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok(Self {
+        let mut saved = Self {
             path: path.to_owned(),
             manifest,
             entries: BufWriter::with_capacity(1 << 18, entries),
@@ -115,7 +140,11 @@ impl Saved {
             hash: Xxh3::new(),
             buffer: Vec::new(),
             _lock: lock,
-        })
+        };
+        if is_new {
+            saved.write_manifest().map_err(failed)?;
+        }
+        Ok(saved)
     }
 
     /// Visits the entries of earlier runs, in order.
@@ -475,6 +504,25 @@ mod tests {
         assert!(Saved::open(path, &options).is_ok(), "there is an index");
         fs::remove_file(path.join("index.json")).unwrap();
         assert!(says(&options).contains("does not contain an index"));
+        // Without it nobody knows how many of the entries are whole: they are left alone.
+        fs::remove_file(directory.path().join("thesis.txt")).unwrap();
+        let before = fs::read(path.join("entries")).unwrap();
+        assert!(says(&options).contains("its index.json is missing"));
+        assert_eq!(fs::read(path.join("entries")).unwrap(), before);
+    }
+
+    #[test]
+    fn an_index_has_a_seed_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert_eq!(Saved::seed(path), None);
+        let options = Options {
+            seed: 77,
+            ..Options::witness()
+        };
+        run(path, &options, &texts(), true);
+        assert_eq!(Saved::seed(path), Some(77));
+        assert!(Saved::open(path, &Options::witness()).is_err());
     }
 
     #[test]

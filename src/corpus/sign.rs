@@ -117,6 +117,11 @@ impl Options {
             Clusters::Components => "components",
             Clusters::FirstFit => "first-fit",
         };
+        // Words were not hashed by the seed at first, which made no difference for 0.
+        let seed = match self.seed {
+            0 => "0".to_owned(),
+            seed => format!("{seed} of words too"),
+        };
         vec![
             ("method", method),
             ("threshold", self.threshold.to_string()),
@@ -124,7 +129,7 @@ impl Options {
             ("shingle of short documents", self.short_shingle.to_string()),
             ("weights", self.weights.name()),
             ("clusters", clusters.to_owned()),
-            ("seed", self.seed.to_string()),
+            ("seed", seed),
         ]
     }
 }
@@ -184,7 +189,7 @@ impl Signer {
 
     /// Prepares a document's main text and all of its text for signing.
     pub fn text(&self, main: &str, visible: &str) -> Text {
-        let mut text = Text::new(main, visible);
+        let mut text = Text::seeded(main, visible, self.options.seed);
         if self.options.shingle.unit == Unit::Characters {
             text = text.with_characters(main, visible);
         }

@@ -1,5 +1,7 @@
 //! Features: what the fingerprints of a crawl are made of.
 
+use serde::{Deserialize, Serialize};
+
 use super::methods::minhash::{Permutations, bands_for};
 use super::similarity::MIN_SIMILARITY;
 use super::text::Masks;
@@ -12,7 +14,7 @@ pub(crate) const VERSION: &str = "simhash-64 by count, tie 0; minhash 128x8 and 
 
 /// The settings that fingerprints depend on. Fingerprints of different features never match, so a
 /// data directory keeps the [line](Features::line) of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Features {
     /// Whether pages get a `MinHash` signature besides their `SimHash`.
     pub method: Finder,
@@ -27,7 +29,8 @@ pub struct Features {
     pub rows: u32,
     /// What the near tier masks.
     pub masks: Masks,
-    /// Seed of all hash functions.
+    /// Seed of all hash functions. A crawl draws it, and keeps it to itself, so that nobody can
+    /// make a page that looks like another.
     pub seed: u64,
 }
 
@@ -63,10 +66,23 @@ impl Features {
             Finder::Simhash => "no signatures".to_owned(),
             Finder::Minhash => format!("signatures 128x32 in {bands} bands of {rows}"),
         };
+        // Words were not hashed by the seed at first, which made no difference for 0.
+        let of_words = match seed {
+            0 => "",
+            _ => " of words too",
+        };
         format!(
             "{VERSION}; simhash of {simhash_shingle}; minhash of {minhash_shingle}; {minhash}; \
-             masks {masks}; seed {seed}"
+             masks {masks}; seed {seed}{of_words}"
         )
+    }
+}
+
+impl Features {
+    /// The seed of a [line](Features::line), also of one that an earlier version wrote.
+    pub(crate) fn seed_of(line: &str) -> Option<u64> {
+        let (_, seed) = line.rsplit_once("; seed ")?;
+        seed.split(' ').next()?.parse().ok()
     }
 }
 

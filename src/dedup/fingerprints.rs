@@ -37,13 +37,29 @@ impl Fingerprinter {
     /// Prepares a page's main text and visible text for signing.
     pub fn text(&self, main: &str, visible: &str) -> Text {
         let features = self.features();
-        let text = Text::new(main, visible).with_masks(features.masks, main, visible);
+        let text = Text::seeded(main, visible, features.seed);
+        let text = text.with_masks(features.masks, main, visible);
         let shingles = [features.simhash_shingle, features.minhash_shingle];
         if shingles.iter().any(|it| it.unit == Unit::Characters) {
             text.with_characters(main, visible)
         } else {
             text
         }
+    }
+
+    /// The fingerprinter with the seed that everybody knows, whose fingerprints may be published;
+    /// `None` if this is it.
+    pub(crate) fn public(&self) -> Option<Self> {
+        let features = Features {
+            seed: Features::default().seed,
+            ..self.features().clone()
+        };
+        (features != *self.features()).then(|| Self::new(features))
+    }
+
+    /// The SimHash of a text alone.
+    pub(crate) fn simhash(&self, text: &Text) -> Option<u64> {
+        near::simhash(text, &self.0)
     }
 
     /// Signs a page by every method. `raw` is the decoded body.

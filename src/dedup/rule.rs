@@ -82,9 +82,9 @@ pub struct Rule {
     /// Values in each band; `bands` times `rows` is at most [`HASHES`].
     #[patch(skip)]
     pub rows: u32,
-    /// Selects the hash functions.
+    /// Selects the hash functions; `None` for a number that is drawn when the crawl begins.
     #[patch(skip)]
-    pub seed: u32,
+    pub seed: Option<u32>,
 }
 
 impl Default for Rule {
@@ -104,7 +104,7 @@ impl Default for Rule {
             minhash_shingle: features.minhash_shingle,
             bands: features.bands,
             rows: features.rows,
-            seed: 0,
+            seed: None,
         }
     }
 }
@@ -200,7 +200,7 @@ impl Rule {
             bands: self.bands,
             rows: self.rows,
             masks: self.masks,
-            seed: self.seed.into(),
+            seed: self.seed.unwrap_or(0).into(),
         }
     }
 

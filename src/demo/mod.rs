@@ -49,6 +49,8 @@ pub fn options(server: &Server) -> Result<Options, Unusable> {
     let mut config = Config::default();
     config.politeness.delay = Span(DELAY);
     config.crawl.scope = ScopeKind::Domain;
+    // The report is the same each time.
+    config.dedup.seed = Some(0);
     // The demo writes less than a megabyte.
     config.state.disk_reserve = Size(0);
     let mut options = config.options()?;

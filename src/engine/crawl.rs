@@ -62,6 +62,7 @@ impl Crawl {
         let mut committer = open::open(&directory, &options)?;
         open::mend_times(&mut committer, Clock::start().now())?;
         committer.suspects = Arc::new(Suspects::open(path.as_ref(), &*committer.store)?);
+        options.features = committer.lookups.index.features().clone();
         let resumed = committer.state.queue_sequence > 0;
         let (control, commands) = Control::new(
             Arc::clone(&committer.guard),

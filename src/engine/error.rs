@@ -120,16 +120,26 @@ pub enum Error {
 impl Error {
     /// Returns `true` if the disk is full.
     pub fn is_full_disk(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        self.io()
+            .is_some_and(|error| matches!(error.kind(), StorageFull | QuotaExceeded))
+    }
+
+    /// Returns `true` if the disk fails, or does not give back what was written to it.
+    pub fn is_bad_disk(&self) -> bool {
+        let is_damaged = matches!(self, Self::Runs(runs::Error::Damaged { .. }));
+        is_damaged || self.io().is_some_and(runs::is_bad_disk)
+    }
+
+    /// Returns the first I/O error among the causes.
+    fn io(&self) -> Option<&io::Error> {
         let mut error: Option<&(dyn std::error::Error + 'static)> = Some(self);
         while let Some(cause) = error {
             if let Some(io) = cause.downcast_ref::<io::Error>() {
-                return matches!(
-                    io.kind(),
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-                );
+                return Some(io);
             }
             error = cause.source();
         }
-        false
+        None
     }
 }

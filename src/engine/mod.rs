@@ -41,15 +41,15 @@ pub use error::Error;
 #[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
 pub(crate) use learned::budgets::{pages_now, used_up_now};
-pub(crate) use learned::deferred::url_of as deferred_url;
+pub(crate) use learned::deferred::{id_of as deferred_id, url_of as deferred_url};
 pub(crate) use learned::kinds::{deferred_by, for_each as for_each_kind};
 pub use learned::shells::{ShellHosts, hosts_with_shells};
 pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };
 pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
-pub(crate) use open::open_store;
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
+pub(crate) use open::{features, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;

@@ -55,6 +55,8 @@ pub struct Options {
     pub page: PageOptions,
     /// What fingerprints are made of.
     pub features: Features,
+    /// Whether the seed of `features` is drawn when the crawl begins, and kept by it from then on.
+    pub draws_seed: bool,
     /// What counts as a duplicate.
     pub rules: Rules,
     /// What is archived.

@@ -72,6 +72,10 @@ impl Rehearsal {
     pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let directory = DataDirectory::take(path)?;
         let committer = open::open(&directory, options)?;
+        let options = &Options {
+            features: committer.lookups.index.features().clone(),
+            ..options.clone()
+        };
         Ok(Self {
             analysts: Analysts::new(
                 Reader::new(&committer.gate.identity, options),

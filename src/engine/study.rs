@@ -40,9 +40,10 @@ impl Study {
     /// Opens a data directory, or begins one; what a kill left behind is made whole, as by a crawl.
     pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let directory = DataDirectory::take(path)?;
+        let committer = open::open(&directory, options)?;
         Ok(Self {
-            committer: open::open(&directory, options)?,
-            features: options.features.clone(),
+            features: committer.lookups.index.features().clone(),
+            committer,
             _directory: directory,
         })
     }

@@ -74,6 +74,7 @@ pub(crate) fn options() -> Options {
         checkpoint_interval: Duration::from_hours(1),
         expire_after: None,
         features: Features::default(),
+        draws_seed: false,
         // The same for pages of one host and of two.
         rules: Rules::new(
             Rule {

@@ -54,6 +54,8 @@ pub struct Analysed {
     pub findings: Findings,
     /// Signatures of the page, or why it cannot be judged.
     pub fingerprints: Result<Fingerprints, Ineligible>,
+    /// The SimHash that others are told: by the seed that everybody knows.
+    pub simhash: Option<u64>,
     /// What the headers of the response ask of robots.
     pub wishes: Wishes,
     /// SHA-256 of the body as received.

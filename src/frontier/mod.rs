@@ -42,4 +42,4 @@ pub use queue::write::{QueuedRow, file_by_due_time, put_queued};
 pub use revisit_interval::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions, Spender};
 pub use scope::{Scope, ScopeKind, admits_by_entries};
-pub use seen::{SEEN, SeenOptions, SeenSet};
+pub use seen::{SEEN, SeenOptions, SeenSet, verify_filters};

@@ -20,11 +20,14 @@ mod learned;
 mod feed;
 mod top;
 
+mod check;
+
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use check::{Checked, PartChecked, check};
 pub use clusters::{Cluster, Cursor, Dups, Member};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
 pub use feed::{Feed, Outlook};
@@ -37,6 +40,7 @@ pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
 pub use why::{AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
 
+use crate::dedup::Features;
 use crate::engine::{self, Omissions, View};
 use crate::frontier::Moment;
 use crate::{store, url};
@@ -73,6 +77,8 @@ pub enum Question {
         /// Number of pages to list, at most [`MAX_LISTED`].
         limit: usize,
     },
+    /// What are the fingerprints of the crawl made of?
+    Features,
     /// What was left out, and why?
     LeftOut,
     /// Which hosts have the most queued URLs, and which the most failures?
@@ -104,6 +110,8 @@ pub enum Answer {
         /// `None` if the subject is a URL that is neither stored nor a duplicate of a stored page.
         found: Option<Similar>,
     },
+    /// What fingerprints are made of. Whoever knows the seed can make pages that look like others.
+    Features(Box<Features>),
     /// What was left out, and the seeds that gave nothing.
     LeftOut(Omissions),
     /// The hosts.
@@ -134,6 +142,9 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
         Question::Similar { subject, limit } => Answer::Similar {
             found: similar::similar(view, subject, *limit)?,
         },
+        Question::Features => {
+            Answer::Features(Box::new(engine::features(view.store(), view.options())?))
+        }
         Question::LeftOut => Answer::LeftOut(Omissions::read(view.store(), false)?),
         Question::Hosts => Answer::Hosts(hosts::hosts(view.store())?),
         Question::Learned => Answer::Learned(learned::learned(view.store())?),

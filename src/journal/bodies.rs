@@ -190,8 +190,12 @@ impl Bodies {
                 continue;
             }
             for record in archive::records(&path)? {
-                // What is behind the acknowledged end may break off.
-                let Ok(record) = record else { break };
+                let record = match record {
+                    Err(error @ archive::Error::Io { .. }) => return Err(error.into()),
+                    // What is behind the acknowledged end may break off.
+                    Err(_) => break,
+                    Ok(record) => record,
+                };
                 if record.header("WARC-Type") == Some("response")
                     && record.header("WARC-Payload-Digest") == Some(digest)
                 {

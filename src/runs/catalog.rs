@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::Error;
+use super::error::{Error, is_bad_disk};
 use super::file::{RunFile, discard, is_missing};
 use super::manifest::{self, FileEntry, Manifest, Structure};
 use super::merge::{Background, Merged, Plan, choose};
@@ -562,12 +562,10 @@ fn open_listed(path: &Path, entry: &FileEntry) -> Result<RunFile, Error> {
 
 /// Returns why a file is lost, or `None` if trying again later may help.
 fn damage(error: &Error) -> Option<String> {
-    /// A bad sector.
-    const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
     match error {
         Error::Damaged { why, .. } => Some(why.clone()),
         Error::Io { .. } if is_missing(error) => Some("it is missing".to_owned()),
-        Error::Io { source, .. } if source.raw_os_error() == Some(EIO) => {
+        Error::Io { source, .. } if is_bad_disk(source) => {
             Some("the disk cannot read it".to_owned())
         }
         _ => None,

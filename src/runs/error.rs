@@ -46,6 +46,29 @@ pub enum Error {
     ThreadPanicked,
 }
 
+/// Returns `true` for the errors by which a disk, or what it is reached by, says that it fails, and
+/// for files that end early or hold what was never written to them. Trying again is not known to
+/// help; what can be rebuilt is rebuilt at a start.
+pub fn is_bad_disk(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    const FAILED: [Errno; 7] = [
+        Errno::IO,
+        Errno::NXIO,
+        Errno::NODEV,
+        Errno::ROFS,
+        Errno::STALE,
+        Errno::REMOTEIO,
+        Errno::NOTCONN,
+    ];
+    match error.raw_os_error() {
+        Some(code) => FAILED.iter().any(|failed| failed.raw_os_error() == code),
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+        ),
+    }
+}
+
 impl Error {
     /// Returns `true` if the disk or a quota is full, the one cause that an operator can fix
     /// without looking at anything else.

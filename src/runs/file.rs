@@ -23,6 +23,11 @@ const VERSION: u32 = 1;
 /// Length of the header: a cache line, so that no key straddles two.
 const HEADER: usize = 64;
 const TRAILER: usize = 4;
+/// Maximum number of pairs of one key that a search for near keys visits. A stranger can make any
+/// number of documents with one fingerprint.
+pub(super) const MOST_OF_KEY: u32 = 256;
+/// Maximum number of pairs that it visits in one range, for fingerprints that differ a little.
+pub(super) const MOST_OF_RANGE: u32 = 4_096;
 /// Buffer size for reading and writing, in bytes; a multiple of the size of a key.
 const BUFFER: usize = 256 << 10;
 
@@ -121,8 +126,9 @@ impl RunFile {
     }
 
     /// Calls `visit` for the pairs whose keys lie in one of the ranges and differ from `value` in
-    /// at most `bits` bits. A look-up among millions of keys waits for memory, so the beginnings of
-    /// all ranges are prefetched before any is read, and the waits overlap.
+    /// at most `bits` bits: at most [`MOST_OF_KEY`] of each key, those with the lowest values, and
+    /// [`MOST_OF_RANGE`] of each range. A look-up among millions of keys waits for memory, so the
+    /// beginnings of all ranges are prefetched before any is read, and the waits overlap.
     pub(super) fn near(
         &self,
         ranges: &[(u64, u64)],
@@ -135,6 +141,7 @@ impl RunFile {
         std::hint::black_box(touched.fold(0, |all, byte| all ^ byte));
         for &(low, high) in ranges {
             let mut next = self.lower_bound(low);
+            let (mut last, mut of_key, mut of_range) = (None, 0, 0);
             while let Some(found) = Arch::new().dispatch(NearbyKeys {
                 keys: keys.get(next..).unwrap_or_default(),
                 high,
@@ -143,7 +150,21 @@ impl RunFile {
             }) {
                 next += found;
                 if let (Some(key), Some(value)) = (keys.get(next), values.get(next)) {
-                    visit(u64::from_le_bytes(*key), value);
+                    let key = u64::from_le_bytes(*key);
+                    visit(key, value);
+                    of_key = if last == Some(key) { of_key + 1 } else { 1 };
+                    of_range += 1;
+                    last = Some(key);
+                    if of_range >= MOST_OF_RANGE {
+                        break;
+                    }
+                    if of_key >= MOST_OF_KEY {
+                        match key.checked_add(1) {
+                            Some(above) => next = self.lower_bound(above),
+                            None => break,
+                        }
+                        continue;
+                    }
                 }
                 next += 1;
             }

@@ -29,7 +29,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use catalog::{Catalog, Damage};
-pub use error::Error;
+pub use error::{Error, is_bad_disk};
 use file::RunFile;
 pub use keys::KeysSince;
 use merge::{PairSource, Union};
@@ -129,8 +129,9 @@ impl Runs {
     }
 
     /// Calls `visit` for the pairs whose keys lie in one of the ranges (both ends inclusive) and
-    /// differ from `value` in at most `bits` bits: at least once each, in no particular order, file
-    /// by file and table by table.
+    /// differ from `value` in at most `bits` bits: in no particular order, file by file and table
+    /// by table. Of one key, and of one range, only so many of each file and table, so that nobody
+    /// can make searches long.
     pub fn near(
         &self,
         ranges: &[(u64, u64)],
@@ -142,10 +143,8 @@ impl Runs {
             file.near(ranges, value, bits, &mut visit);
         }
         for &(low, high) in ranges.iter().filter(|(low, high)| low <= high) {
-            for (key, document) in self.tables().flat_map(|table| table.range(low, high)) {
-                if (key ^ value).count_ones() <= bits {
-                    visit(*key, *document);
-                }
+            for table in self.tables() {
+                table.near((low, high), value, bits, &mut visit);
             }
         }
     }

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use super::error::Error;
 use super::fence::Bounds;
-use super::file::{RunFile, discard};
+use super::file::{MOST_OF_KEY, MOST_OF_RANGE, RunFile, discard};
 use super::pair::Pair;
 
 /// Number of trees per table, each for the keys with the same leading bits. Small trees are
@@ -96,6 +96,40 @@ impl PairTable {
             within: None,
             low,
             high,
+        }
+    }
+
+    /// Calls `visit` for pairs whose keys lie in the range and differ from `value` in at most
+    /// `bits` bits, as [`RunFile::near`] does.
+    pub(super) fn near(
+        &self,
+        (mut low, high): (u64, u64),
+        value: u64,
+        bits: u32,
+        visit: &mut impl FnMut(u64, u64),
+    ) {
+        let mut of_range = 0;
+        'keys: loop {
+            let (mut last, mut of_key) = (None, 0);
+            for &(key, document) in self.range(low, high) {
+                of_key = if last == Some(key) { of_key + 1 } else { 1 };
+                last = Some(key);
+                if (key ^ value).count_ones() <= bits {
+                    visit(key, document);
+                    of_range += 1;
+                }
+                if of_range >= MOST_OF_RANGE {
+                    return;
+                }
+                if of_key >= MOST_OF_KEY {
+                    match key.checked_add(1) {
+                        Some(above) => low = above,
+                        None => return,
+                    }
+                    continue 'keys;
+                }
+            }
+            return;
         }
     }
 

@@ -73,7 +73,11 @@ fn check_range(runs: &Runs, model: &Model, low: u64, high: u64) {
         found.sort_unstable();
         found.dedup();
         let expected: Vec<Pair> = expected.iter().filter(is_near).copied().collect();
-        assert_eq!(found, expected, "within {bits} bits");
+        // Of very many, some are left out.
+        match expected.len() {
+            0..4_096 => assert_eq!(found, expected, "within {bits} bits"),
+            _ => assert!(found.iter().all(|it| expected.binary_search(it).is_ok())),
+        }
     }
 }
 
@@ -677,4 +681,41 @@ fn a_full_disk_is_recognized() {
     let error = |kind: io::ErrorKind| Error::io("write", Path::new("seen-1.run"))(kind.into());
     assert!(error(io::ErrorKind::StorageFull).is_full_disk());
     assert!(!error(io::ErrorKind::PermissionDenied).is_full_disk());
+}
+
+/// Whatever a stranger puts under one key, or under keys that are almost equal, searches stay short
+/// and find what is near besides.
+#[test]
+fn a_search_for_near_keys_is_bounded_by_key_and_by_range() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = [("simhash", Options::default())];
+    let (mut catalog, _) = Catalog::open(directory.path(), &names).unwrap();
+    let (flood, honest) = (0x1234_0000_0000_0000_u64, 0x1234_0000_0000_0003);
+    for value in 1..=2_000 {
+        catalog[0].insert(flood, value);
+    }
+    catalog[0].insert(honest, 9_999);
+    let near = |catalog: &Catalog, bits| {
+        let mut found = Vec::new();
+        let range = (flood, flood | (u64::MAX >> 16));
+        catalog[0].near(&[range], flood, bits, |key, value| found.push((key, value)));
+        found
+    };
+    for is_written in [false, true] {
+        if is_written {
+            catalog.checkpoint(1).unwrap();
+        }
+        let found = near(&catalog, 7);
+        assert_eq!(found.len(), 257);
+        assert!(found.contains(&(honest, 9_999)));
+        assert!(
+            found.contains(&(flood, 1)) && found.contains(&(flood, 256)),
+            "the oldest"
+        );
+    }
+    // Each with a key of its own.
+    for number in 0..10_000_u64 {
+        catalog[0].insert(flood | number << 16, 1);
+    }
+    assert!(near(&catalog, 48).len() <= 257 + 4_096);
 }

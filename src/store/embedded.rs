@@ -1,7 +1,8 @@
 //! Tables as keyspaces of a fjall database: LSM trees that share one journal, so that a batch over
 //! several tables is one journal entry, applied whole or not at all after a crash.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,6 +69,16 @@ fn layout(table: Table) -> KeyspaceCreateOptions {
 impl Embedded {
     /// Opens the store in `path`, creating it if there is none.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
+        // One worker flushes and compacts, which leaves the other core to fetching and parsing.
+        Self::open_with(path, options, 1)
+    }
+
+    /// Opens a copy of a store to read it: without a thread that flushes and compacts.
+    pub fn open_copy(path: &Path, options: &Options) -> Result<Self> {
+        Self::open_with(path, options, 0)
+    }
+
+    fn open_with(path: &Path, options: &Options, workers: usize) -> Result<Self> {
         let failed = |error: fjall::Error| {
             let (reason, source) = explain(error);
             Error::Open {
@@ -79,8 +90,7 @@ impl Embedded {
         let database = Database::builder(path)
             .cache_size(options.cache_bytes)
             .max_journaling_size(MAX_JOURNAL_BYTES)
-            // One worker flushes and compacts, which leaves the other core to fetching and parsing.
-            .worker_threads(1)
+            .worker_threads_unchecked(workers)
             .open()
             .map_err(failed)?;
         let memtable = (options.memtable_bytes / Table::ALL.len() as u64).clamp(1 << 20, 64 << 20);
@@ -109,6 +119,23 @@ impl Embedded {
         })
     }
 
+    /// Reads the sorted files of all tables, and passes on those that are not what was written,
+    /// with the reason. Returns the number of files.
+    pub fn audit_files(&self, visit: &mut dyn FnMut(&Path, String)) -> u64 {
+        let mut count = 0;
+        for table in &self.tables {
+            for file in table.tree.current_version().iter_tables() {
+                count += 1;
+                match checksum(&file.path) {
+                    Ok(found) if found == file.checksum().into_u128() => {}
+                    Ok(_) => visit(&file.path, "its checksum does not match".to_owned()),
+                    Err(error) => visit(&file.path, error.to_string()),
+                }
+            }
+        }
+        count
+    }
+
     fn keyspace(&self, table: Table) -> &Keyspace {
         &self.tables[table as usize]
     }
@@ -126,6 +153,22 @@ impl Embedded {
         }
     }
 
+    /// The error of a commit that the engine refuses because it failed to write before, in a thread
+    /// of its own: what the disk says now.
+    fn refused(&self) -> Error {
+        let probe = self.path.join("probe");
+        let written = File::create(&probe).and_then(|mut file| {
+            file.write_all(&vec![0; 64 << 10])?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&probe);
+        let mut error = self.failed("commit", fjall::Error::Poisoned);
+        if let Error::Engine { source, .. } = &mut error {
+            *source = written.and(removed).err();
+        }
+        error
+    }
+
     fn failed(&self, action: &'static str, error: fjall::Error) -> Error {
         let (reason, source) = explain(error);
         Error::Engine {
@@ -133,6 +176,20 @@ impl Embedded {
             action,
             reason,
             source,
+        }
+    }
+}
+
+/// Returns the checksum of a file, as the engine makes it.
+fn checksum(path: &Path) -> io::Result<u128> {
+    const PIECE: usize = 256 << 10;
+    let mut file = File::open(path)?;
+    let mut hasher = xxhash_rust::xxh3::Xxh3Default::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.digest128()),
+            read => hasher.update(piece.get(..read).unwrap_or_default()),
         }
     }
 }
@@ -239,9 +296,10 @@ impl Store for Embedded {
                 None => write.remove(keyspace, change.key),
             }
         }
-        write
-            .commit()
-            .map_err(|error| self.failed("commit", error))?;
+        write.commit().map_err(|error| match error {
+            fjall::Error::Poisoned => self.refused(),
+            error => self.failed("commit", error),
+        })?;
         self.wait_for_room();
         Ok(())
     }
@@ -267,5 +325,43 @@ impl Store for Embedded {
         let thread = reclaiming.take_if(|thread| thread.is_finished())?;
         // A panic was reported when it happened.
         Some(thread.join().unwrap_or(false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_flip_in_a_sorted_file_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Embedded::open(directory.path(), &Options::default()).unwrap();
+        let mut batch = Batch::new();
+        for number in 0..5_000_u32 {
+            let row = format!("row {number}");
+            batch.put(Table::Pages, number.to_be_bytes(), row);
+        }
+        store.commit(batch, Durability::Disk).unwrap();
+        rewrite(store.keyspace(Table::Pages));
+        let mut found = Vec::new();
+        let mut audit = || {
+            found.clear();
+            let files = store.audit_files(&mut |path, _| found.push(path.to_owned()));
+            assert!(files > 0);
+            found.clone()
+        };
+        assert_eq!(audit(), Vec::<PathBuf>::new());
+        // The newest: those that it replaced may still be there.
+        let tables = directory.path().join("keyspaces/2/tables");
+        let files = fs::read_dir(tables).unwrap().map(|it| it.unwrap().path());
+        let number = |it: &PathBuf| it.file_name()?.to_str()?.parse::<u64>().ok();
+        let file = files.max_by_key(number).unwrap();
+        let sound = fs::read(&file).unwrap();
+        for at in (0..sound.len()).step_by(sound.len() / 40) {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 8;
+            fs::write(&file, &bytes).unwrap();
+            assert_eq!(audit(), std::slice::from_ref(&file), "byte {at}");
+        }
     }
 }

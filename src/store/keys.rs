@@ -44,6 +44,8 @@ pub mod meta {
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.
     pub const REVISITS: &[u8] = b"revisits";
+    /// The seed of the hash functions of fingerprints, drawn once unless it was set.
+    pub const SEED: &[u8] = b"seed";
     /// What the fingerprints of this crawl are made of.
     pub const FEATURES: &[u8] = b"features";
     /// How far the fingerprints were made again, while that is going on.

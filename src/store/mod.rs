@@ -7,6 +7,7 @@
 //! and bytes.
 
 mod embedded;
+pub mod journal;
 pub mod keys;
 mod memory;
 mod typed;
@@ -231,6 +232,14 @@ pub enum Error {
         reason: String,
         /// The underlying I/O error, if there is one.
         source: Option<io::Error>,
+    },
+    /// A file holds other bytes than the engine wrote.
+    #[error("{path} is damaged: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// A row does not have the form that this version writes.
     #[error(

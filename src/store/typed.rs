@@ -23,6 +23,11 @@ impl<T: Serialize + DeserializeOwned> Typed<T> {
         }
     }
 
+    /// Returns the table.
+    pub const fn table(&self) -> Table {
+        self.table
+    }
+
     /// Returns the row under a key, or `None` if there is none.
     pub fn get(&self, store: &dyn Store, key: impl AsRef<[u8]>) -> Result<Option<T>> {
         let row = store.get(self.table, key.as_ref())?;

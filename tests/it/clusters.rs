@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::corpus::words;
+use crate::corpus::{self, words};
 use crate::crawl::Crawled;
-use crate::run::{PATIENCE, Place, anchors, text};
+use crate::run::{PATIENCE, Place, SEED, anchors, run, text};
 use crate::web::{self, Answer, Expected, Site, Web};
 
 /// What a command about a crawl prints, a JSON object a line.
@@ -202,4 +202,58 @@ fn a_crawl_that_runs_answers_too() {
         words.contains("similarity") && words.contains(&original),
         "{words}"
     );
+}
+
+/// What pages are compared by is drawn for each crawl; what others are told is the same for all.
+#[test]
+fn a_crawl_keeps_its_seed_to_itself() {
+    let site = Site::new().robots("").otherwise(|request| {
+        let number = request.path.bytes().map(u64::from).sum();
+        let text = corpus::text(number, 300);
+        let links = match request.path.as_str() {
+            "/" => anchors(["/a", "/b"]),
+            _ => String::new(),
+        };
+        Answer::html(format!("<title>{number}</title><p>{text}</p>{links}"))
+    });
+    let web = Web::start(vec![site]);
+    let url = web.url(0, "/a");
+    let text = corpus::text("/a".bytes().map(u64::from).sum(), 300);
+    let mut told = Vec::new();
+    for seed in [None, None, Some("7")] {
+        let crawl = Place::new();
+        let prepare = |mut command: std::process::Command| {
+            command.env_remove(SEED);
+            if let Some(seed) = seed {
+                command.env(SEED, seed);
+            }
+            command
+        };
+        run(prepare(crawl.command(&[
+            &web.url(0, "/"),
+            "--max-pages",
+            "2",
+        ])))
+        .expect(0);
+        // It keeps its own.
+        let output = run(prepare(crawl.command(&[&web.url(0, "/")]))).expect(0);
+        assert!(!output.stderr.contains("recomputed"), "{output:?}");
+        assert_eq!(crawl.status().counters.verdicts.get("unique"), Some(&3));
+        let pages = crawl.told(&["--no-text"]);
+        let page = pages.iter().find(|page| page["url"] == url.as_str());
+        told.push(page.expect("the page")["simhash"].clone());
+        // A page that is no part of the crawl is compared by the same.
+        let file = crawl.file("page.html", &format!("<title>1</title><p>{text}</p>"));
+        let similar = crawl.ask(&["similar", &file, "--json", "--min-similarity", "0.9"]);
+        let similar = similar.expect(0).json();
+        assert_eq!(
+            similar["pages"].as_array().map(Vec::len),
+            Some(1),
+            "{similar}"
+        );
+        assert_eq!(similar["pages"][0]["url"], url.as_str());
+        assert_eq!(similar["pages"][0]["distance"], 0, "{similar}");
+    }
+    assert!(told[0].is_string(), "{told:?}");
+    assert!(told.iter().all(|simhash| *simhash == told[0]), "{told:?}");
 }

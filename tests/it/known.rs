@@ -285,3 +285,40 @@ fn what_is_no_archive_is_refused() {
     check(&text(parent), 2, "there is no .warc.gz in it");
     check(&file, 1, "no WARC record");
 }
+
+/// A server that sends `/docs` to `/docs/`, which is the same URL, keeps its pages.
+#[test]
+fn a_page_behind_a_redirect_to_another_form_of_its_url_is_known() {
+    const DOCS: usize = 12;
+    let docs = || {
+        let links: Vec<String> = (0..DOCS).map(|number| format!("/docs{number}")).collect();
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        let home = format!("<title>Home</title>{}", crate::run::anchors(&links));
+        Site::new()
+            .robots("")
+            .page("/", Answer::html(home))
+            .otherwise(|request| {
+                let number = request.path.trim_start_matches("/docs");
+                match number.strip_suffix('/') {
+                    Some(number) => page(&[], &article(100 + number.parse().unwrap_or(0))),
+                    None => Answer::redirect(301, &format!("{}/", request.path)),
+                }
+            })
+    };
+    let web = Web::start(vec![docs(), docs()]);
+    let (first, second) = (Place::new(), Place::new());
+    first.crawl(&[&web.url(0, "/")]);
+    assert_eq!(
+        first.status().counters.verdicts.get("unique"),
+        Some(&(DOCS as u64 + 1))
+    );
+    let known = text(&first.data());
+    second.crawl(&[&web.url(1, "/"), "--known", &known]);
+    let verdicts = second.status().counters.verdicts;
+    assert_eq!(verdicts.get("unique"), None, "{verdicts:?}");
+    assert_eq!(
+        verdicts.get("raw"),
+        Some(&(DOCS as u64 + 1)),
+        "{verdicts:?}"
+    );
+}

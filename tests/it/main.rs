@@ -15,6 +15,7 @@
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
+//! - `check`: what they leave.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `memory`: what does not grow.
@@ -66,6 +67,7 @@ mod packaging;
 mod extract;
 
 mod bad_input;
+mod check;
 mod formats;
 mod recovery;
 mod stop;

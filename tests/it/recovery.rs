@@ -1,7 +1,7 @@
 //! Parts of the state are damaged or lost between two runs: what can be rebuilt is, and the crawl
 //! goes on as if nothing had happened; what cannot is refused, and nothing is made worse.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -222,6 +222,17 @@ fn check_loss(lose: impl Fn(&Path, &mut dyn FnMut()), said: &str) {
     assert_eq!(told.len(), ARTICLES);
     let counters = crawl.status().counters;
     assert_eq!((counters.queued, counters.pages), (0, ARTICLES as u64));
+    // No link is counted twice.
+    let undisturbed = Place::new();
+    undisturbed.crawl(&[&library().url(0, "/")]);
+    let links = |links: &BTreeMap<String, u64>| links.values().sum::<u64>();
+    let expected = links(&undisturbed.status().counters.links);
+    // But for the sitemap and the seed, which are given again.
+    let found = links(&counters.links);
+    assert!(
+        (expected..expected + 9).contains(&found),
+        "{expected}, {counters:?}"
+    );
     assert!(bytes_of(&crawl.data().join("warc")) >= before);
     // From then on it is whole.
     let again = run(crawl.command(&[&seed, "--config", &settings])).expect(0);
@@ -261,6 +272,71 @@ fn empty(data: &Path, table: Table) {
 #[test]
 fn a_lost_queue_is_refused_and_found_again_by_links() {
     check_loss(|data, _| empty(data, Table::Queue), "the queue is empty");
+}
+
+/// Where the values of the journal's rows are.
+fn journal_of(data: &Path) -> PathBuf {
+    let files = files(&data.join("store"), &["0.jnl"]);
+    files.into_iter().next().expect("a journal")
+}
+
+/// The offsets of the commits in a journal: behind the end of each comes the start of the next.
+fn commits(journal: &[u8]) -> Vec<usize> {
+    let ends = journal.windows(5).enumerate();
+    let ends = ends.filter(|(_, bytes)| bytes == b"FJL\x03\x01");
+    ends.map(|(at, _)| at + 4).collect()
+}
+
+#[test]
+fn a_commit_that_cannot_be_read_is_no_torn_end() {
+    check_loss(
+        |data, _| {
+            let journal = journal_of(data);
+            let mut bytes = fs::read(&journal).expect("the journal is read");
+            let commits = commits(&bytes);
+            // The tag of the first item.
+            bytes[commits[commits.len() / 2] + 13] ^= 4;
+            fs::write(&journal, bytes).expect("the journal is written");
+        },
+        "and later ones, from byte",
+    );
+}
+
+/// The number of a commit has no checksum; where only one fits, it is written back. So is the file
+/// that says that a table is in use.
+#[test]
+fn what_can_be_told_from_the_rest_is_written_back() {
+    let web = library();
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    run(crawl.command(&[&seed, "--max-pages", "60"])).expect(0);
+    let journal = journal_of(&crawl.data());
+    let sound = fs::read(&journal).expect("the journal is read");
+    let commits = commits(&sound);
+    for (nth, bit) in [(commits.len() / 2, 1), (commits.len() / 3, 6), (5, 30)] {
+        let mut bytes = fs::read(&journal).expect("the journal is read");
+        let at = commits[nth] + 5 + bit / 8;
+        bytes[at] ^= 1 << (bit % 8);
+        fs::write(&journal, bytes).expect("the journal is written");
+        let told = crawl.ask(&["status"]).expect(0);
+        told.says(&["out of order; the right one was written back"]);
+        let end = *commits.last().expect("a commit");
+        let mended = fs::read(&journal).expect("the journal is read");
+        assert!(mended[..end] == sound[..end], "another number");
+    }
+    for table in 1..=4 {
+        let current = crawl
+            .data()
+            .join(format!("store/keyspaces/{table}/current"));
+        fs::remove_file(current).expect("it is removed");
+    }
+    run(crawl.command(&[&seed]))
+        .expect(0)
+        .says(&["it was written anew"]);
+    let asked: BTreeSet<String> = web.asked(0).into_iter().collect();
+    assert_eq!(asked.len(), ARTICLES + 1, "and the sitemap");
+    let counters = crawl.status().counters;
+    assert_eq!((counters.queued, counters.pages), (0, ARTICLES as u64));
 }
 
 #[test]

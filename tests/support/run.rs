@@ -73,6 +73,9 @@ impl Output {
     }
 }
 
+/// The variable that fixes the seed of fingerprints.
+pub(crate) const SEED: &str = "GLEANER_DEDUP_SEED";
+
 /// The binary under test, without anything of this process's environment that could change it.
 pub(crate) fn gleaner<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner"));
@@ -80,6 +83,11 @@ pub(crate) fn gleaner<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
         if name.to_string_lossy().starts_with("GLEANER_") {
             command.env_remove(name);
         }
+    }
+    // The same pages are judged alike by each run of a test.
+    let crawls = arguments.first().and_then(|it| it.as_ref().to_str());
+    if matches!(crawls, Some("crawl" | "daemon")) {
+        command.env(SEED, "0");
     }
     command.args(arguments);
     prepared(command)
@@ -245,6 +253,12 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = gleaner(&["crawl"]);
         command.args(arguments).arg("--data-dir").arg(self.data());
+        let sets_seed = |file: &&str| {
+            fs::read_to_string(file).is_ok_and(|settings| settings.contains("seed = "))
+        };
+        if arguments.iter().any(sets_seed) {
+            command.env_remove(SEED);
+        }
         if !arguments.contains(&"--delay") {
             command.args(["--delay", "0s"]);
         }

@@ -7,6 +7,7 @@ mod crawl;
 mod daemon;
 mod retry;
 
+mod check;
 mod duplicates;
 mod pages;
 mod queue;
@@ -22,14 +23,13 @@ mod normalize;
 mod robots;
 mod sitemap;
 
-mod dedup;
-mod features;
-mod fingerprint;
+mod corpus;
 
 use clap::Subcommand;
 
 use super::output::Screen;
 use super::{Failure, packaging};
+use corpus::{dedup, fingerprint};
 
 /// The commands, in the order in which `--help` lists them.
 #[derive(Debug, Subcommand)]
@@ -73,6 +73,8 @@ pub(super) enum Command {
     Similar(similar::Arguments),
     /// Summarize the results of deduplication
     Report(report::Arguments),
+    /// Read all that a crawl keeps on disk, and say what is damaged
+    Check(check::Arguments),
     /// Show the effective settings, or check a configuration file
     Config(config::Arguments),
     /// Print the canonical form of URLs
@@ -132,6 +134,7 @@ impl Command {
             Self::Dups(arguments) => duplicates::dups::run(&arguments),
             Self::Similar(arguments) => similar::run(&arguments),
             Self::Report(arguments) => report::run(&arguments),
+            Self::Check(arguments) => check::run(&arguments),
             Self::Config(arguments) => config::run(&arguments),
             Self::Normalize(arguments) => normalize::run(&arguments),
             Self::Extract(arguments) => extract::run(&arguments),

@@ -14,8 +14,8 @@ use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::corpus::Extraction;
-use crate::dedup::{Fingerprints, Text, Tier};
-use crate::inspect::{Answer, Question, Similar, Subject};
+use crate::dedup::{Fingerprinter, Fingerprints, Tier};
+use crate::inspect::{Answer, Question, Similar, SimilarPage, Subject};
 use crate::page::charset;
 use crate::url;
 
@@ -25,7 +25,7 @@ const MAX_PAGE_BYTES: u64 = 64 << 20;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner similar https://example.org/page --data-dir crawl
-  gleaner similar page.html --data-dir crawl --limit 3
+  gleaner similar page.html --data-dir crawl --limit 3 --min-similarity 0.5
   curl -s https://example.org/ | gleaner similar - --data-dir crawl --json | jq '.pages[0]'
 
 A URL must be one that the crawl has visited, in any of its forms. The exit code is 5 if the page is
@@ -40,12 +40,25 @@ pub(crate) struct Arguments {
     /// Number of pages to list
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = listed())]
     limit: usize,
+    /// List only pages with at least this similarity, 0 to 1
+    #[arg(long, value_name = "T", default_value_t, value_parser = share)]
+    min_similarity: f64,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
 
+/// Parses a similarity.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "give a number from 0 to 1".to_owned())
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut inspector = Inspector::open(&arguments.data_dir)?;
     let is_url = ["http://", "https://"]
         .iter()
         .any(|scheme| arguments.page.to_ascii_lowercase().starts_with(scheme));
@@ -55,15 +68,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .map_err(|error| Failure::usage(format!("invalid URL {page:?}: {error}")))?;
         Subject::Url(url.to_string())
     } else {
-        Subject::Page(Box::new(read(&arguments.page)?))
+        let Answer::Features(features) = inspector.ask(Question::Features)? else {
+            return Err(Failure::other_answer());
+        };
+        let by = Fingerprinter::new(*features);
+        Subject::Page(Box::new(read(&arguments.page, &by)?))
     };
     let limit = arguments.limit;
-    let mut inspector = Inspector::open(&arguments.data_dir)?;
     let Answer::Similar { found } = inspector.ask(Question::Similar { subject, limit })? else {
         return Err(Failure::other_answer());
     };
     let is_known = found.is_some();
-    let found = found.unwrap_or_default();
+    let mut found = found.unwrap_or_default();
+    let is_similar = |page: &SimilarPage| page.similarity.share() >= arguments.min_similarity;
+    found.pages.retain(is_similar);
     if arguments.json {
         let json = serde_json::to_string(&found).map_err(anyhow::Error::from)?;
         output::print(&format!("{json}\n"))?;
@@ -80,8 +98,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The fingerprints of a page in a file.
-fn read(file: &str) -> Result<Fingerprints, Failure> {
+/// The fingerprints of a page in a file, made like those of the crawl.
+fn read(file: &str, by: &Fingerprinter) -> Result<Fingerprints, Failure> {
     let mut bytes = Vec::new();
     let input: Box<dyn Read> = match file {
         "-" => Box::new(io::stdin()),
@@ -101,8 +119,8 @@ fn read(file: &str) -> Result<Fingerprints, Failure> {
     }
     let html = charset::to_text(&bytes, None).text;
     let content = Extraction::new()?.content(Cow::Borrowed(&bytes), &html, None);
-    let text = Text::new(&content.main, &content.visible).with_hints(&content.hints);
-    Ok(Fingerprints::of(&bytes, &text))
+    let text = by.text(&content.main, &content.visible);
+    Ok(by.sign(&bytes, &text.with_hints(&content.hints)))
 }
 
 /// The answer in words.

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -90,7 +91,7 @@ struct Batch {
 
 /// Applies `work` to every line of the files on all threads, and passes the results to `take` in
 /// the order of the lines. Blank lines are skipped. The first line that fails ends the run, after
-/// the results of all earlier lines were taken.
+/// the results of all earlier lines were taken, unless such lines are skipped.
 pub(in crate::corpus) fn each_line<T: Send>(
     input: Input<'_>,
     work: impl Fn(&[u8]) -> Result<T, String> + Sync,
@@ -99,7 +100,7 @@ pub(in crate::corpus) fn each_line<T: Send>(
     in_order(
         input.threads,
         |hand_over| read(input.files, hand_over),
-        |batch: Batch| work_on(&batch, &work),
+        |batch: Batch| work_on(&batch, input.skipped, &work),
         take,
     )
 }
@@ -178,8 +179,15 @@ fn read_file(
     }
 }
 
+/// Number of skipped lines that are named.
+const TOLD: u64 = 10;
+
 /// Applies `work` to the lines of a batch.
-fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Worked<T, Error> {
+fn work_on<T>(
+    batch: &Batch,
+    skipped: Option<&AtomicU64>,
+    work: &impl Fn(&[u8]) -> Result<T, String>,
+) -> Worked<T, Error> {
     let mut worked = Worked {
         values: Vec::new(),
         failure: None,
@@ -199,6 +207,12 @@ fn work_on<T>(batch: &Batch, work: &impl Fn(&[u8]) -> Result<T, String>) -> Work
             Err(why) => {
                 let line = batch.first_line + at as u64;
                 let message = format!("{}, line {line}: {why}", batch.name);
+                if let Some(skipped) = skipped {
+                    if skipped.fetch_add(1, Ordering::Relaxed) < TOLD {
+                        tracing::warn!("skipped: {message}");
+                    }
+                    continue;
+                }
                 worked.failure = Some(Error::input(message));
                 break;
             }
@@ -221,6 +235,7 @@ mod tests {
             Input {
                 files: &[file.path().to_owned()],
                 threads: NonZeroUsize::new(threads),
+                skipped: None,
             },
             |line| {
                 let text = str::from_utf8(line).map_err(|error| error.to_string())?;
@@ -257,6 +272,28 @@ mod tests {
         let (taken, message) = numbers("1\n\n2\nthree\n4\n", 2);
         assert_eq!(taken, [1, 2]);
         assert!(message.is_some_and(|message| message.contains(", line 4: invalid digit")));
+    }
+
+    #[test]
+    fn lines_that_fail_are_skipped_and_counted_if_that_is_asked_for() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let lines = "{\"id\":1,\"html\":\"a\"}\n{\"id\":2,\"html\":\"\\ud800\"}\nnothing\n{\"id\":3,\"text\":\"b\"}\n";
+        file.write_all(lines.as_bytes()).unwrap();
+        let skipped = AtomicU64::new(0);
+        let mut taken = Vec::new();
+        let input = Input {
+            files: &[file.path().to_owned()],
+            threads: None,
+            skipped: Some(&skipped),
+        };
+        let id = |line: &[u8]| JsonDocument::parse(line).map(|document| document.id().to_owned());
+        let read = each_line(input, id, |id| {
+            taken.push(id);
+            Ok(())
+        });
+        read.unwrap();
+        assert_eq!(taken, ["1", "3"]);
+        assert_eq!(skipped.into_inner(), 2);
     }
 
     #[test]

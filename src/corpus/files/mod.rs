@@ -7,6 +7,7 @@ mod warc_out;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 
 use super::Error;
 use super::waiting::SitePage;
@@ -27,6 +28,8 @@ pub struct Input<'a> {
     pub files: &'a [PathBuf],
     /// Threads that sign documents; `None` for one per core. The output does not depend on it.
     pub threads: Option<NonZeroUsize>,
+    /// If lines that cannot be read are to be skipped: where they are counted.
+    pub skipped: Option<&'a AtomicU64>,
 }
 
 /// The texts of a document, from which it is signed.

@@ -71,6 +71,7 @@ fn dedup(lines: &[String], threads: usize) -> (String, Vec<String>) {
     let input = Input {
         files: &[input],
         threads: NonZeroUsize::new(threads),
+        skipped: None,
     };
     dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts).unwrap();
     let kept = fs::read_to_string(output).unwrap();
@@ -165,6 +166,7 @@ fn what_fails_is_told_after_the_verdicts_on_what_was_before() {
     let input = Input {
         files: &[input],
         threads: None,
+        skipped: None,
     };
     let failed = dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts);
     assert!(failed.unwrap_err().to_string().contains("line 2"));

@@ -44,17 +44,15 @@ impl Database {
                 through.and_then(|row| Some(u64::from_be_bytes(row.as_ref().try_into().ok()?)));
             Ok((database, through.unwrap_or(0)))
         };
-        match catch_unwind(AssertUnwindSafe(open)) {
-            Ok(opened) => opened,
-            Err(_) => Err(Error::Engine {
-                path: path.to_owned(),
-                why: "it is damaged in a way that its engine does not survive".to_owned(),
-            }),
-        }
+        catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_| Err(panicked(path)))
     }
 
     fn reopen(&mut self) -> Result<(), Error> {
-        self.sled = None;
+        self.close();
+        remove_unfinished(&self.path).map_err(|source| Error::Io {
+            path: self.path.clone(),
+            source,
+        })?;
         let open = || {
             sled::Config::new()
                 .path(&self.path)
@@ -68,44 +66,76 @@ impl Database {
         Ok(())
     }
 
-    fn sled(&self) -> Result<&sled::Db, Error> {
-        self.sled.as_ref().ok_or_else(|| Error::Engine {
+    /// Closes the database. Sled syncs its file when it is dropped, and panics if that fails; then
+    /// it is not dropped, so that the error that ended the run is the one that is told.
+    fn close(&mut self) {
+        let Some(sled) = self.sled.take() else {
+            return;
+        };
+        let synced = catch_unwind(AssertUnwindSafe(|| {
+            // What it does not take is in the store, too.
+            let _ = sled.flush();
+            File::open(self.file()).and_then(|file| file.sync_data())
+        }));
+        match synced {
+            Ok(Err(error)) if error.kind() != io::ErrorKind::NotFound => std::mem::forget(sled),
+            // Whatever a panic leaves undone is done again at the next start.
+            _ => drop(catch_unwind(AssertUnwindSafe(|| drop(sled)))),
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path.join("db")
+    }
+
+    /// Runs an operation. Sled panics on some damage and on some errors of the file system.
+    fn guarded<T>(
+        &self,
+        run: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
+    ) -> Result<T, Error> {
+        let sled = self.sled.as_ref().ok_or_else(|| Error::Engine {
             path: self.path.clone(),
             why: "it could not be opened again".to_owned(),
-        })
+        })?;
+        match catch_unwind(AssertUnwindSafe(|| run(sled))) {
+            Ok(done) => done.map_err(|error| self.failed(error)),
+            Err(_) => Err(panicked(&self.path)),
+        }
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, Error> {
-        let row = self.sled()?.get(key);
-        row.map_err(|error| self.failed(error))
+        self.guarded(|sled| sled.get(key))
     }
 
     pub(super) fn put(&self, key: &[u8], row: Vec<u8>) -> Result<(), Error> {
-        let put = self.sled()?.insert(key, row);
-        put.map_err(|error| self.failed(error))?;
-        Ok(())
+        self.guarded(|sled| sled.insert(key, row).map(drop))
     }
 
     pub(super) fn remove(&self, key: &[u8]) -> Result<(), Error> {
-        let removed = self.sled()?.remove(key);
-        removed.map_err(|error| self.failed(error))?;
-        Ok(())
+        self.guarded(|sled| sled.remove(key).map(drop))
     }
 
-    /// All keys at or after `from`.
+    /// Visits keys at or after `from`, ascending, while `visit` returns `true`.
     pub(super) fn keys(
         &self,
         from: &[u8],
-    ) -> Result<impl Iterator<Item = Result<sled::IVec, sled::Error>>, Error> {
-        Ok(self.sled()?.range(from..).keys())
+        mut visit: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.guarded(|sled| {
+            for key in sled.range(from..).keys() {
+                if !visit(&key?) {
+                    break;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Waits until the `rows` that were put or removed are on disk. Sled's `flush` passes its log
     /// to the operating system but does not sync it, so sled's file is synced here.
     pub(super) fn sync(&mut self, rows: usize) -> Result<(), Error> {
-        let flushed = self.sled()?.flush();
-        flushed.map_err(|error| self.failed(error))?;
-        let file = self.path.join("db");
+        self.guarded(|sled| sled.flush().map(drop))?;
+        let file = self.file();
         File::open(&file)
             .and_then(|file| file.sync_data())
             .map_err(|source| Error::Io { path: file, source })?;
@@ -117,7 +147,7 @@ impl Database {
         }
     }
 
-    pub(super) fn failed(&self, error: sled::Error) -> Error {
+    fn failed(&self, error: sled::Error) -> Error {
         match error {
             // Sled also reports damage as an I/O error, of the kind `InvalidData`.
             sled::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => Error::Io {
@@ -130,6 +160,35 @@ impl Database {
             },
         }
     }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn panicked(path: &Path) -> Error {
+    Error::Engine {
+        path: path.to_owned(),
+        why: "it is damaged in a way that its engine does not survive".to_owned(),
+    }
+}
+
+/// Removes a snapshot that sled had not written to its end when it was killed. Sled would take it
+/// for its newest and find it damaged; everything in it is in the log, too.
+fn remove_unfinished(path: &Path) -> io::Result<()> {
+    let entries = match std::fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == "generating") {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Retries while the files are locked. The data directory is locked by this process, so the lock

@@ -16,6 +16,7 @@ use std::thread;
 use super::database::{Database, THROUGH};
 use super::witness::{WitnessColumn, WitnessRow};
 use crate::dedup::{Document, DocumentId, Error, Fingerprints, Signature, Tier};
+use crate::runs::is_bad_disk;
 
 /// All documents of a crawl.
 pub struct Documents {
@@ -57,16 +58,22 @@ impl Documents {
             path: column_path.clone(),
             source,
         };
-        let witnesses = WitnessColumn::open(&column_path).map_err(column_error)?;
+        // What the disk does not give back is damaged like what it gives back in another form.
+        let witnesses = match WitnessColumn::open(&column_path) {
+            Err(error) if is_bad_disk(&error) => WitnessColumn::begin(&column_path),
+            opened => opened,
+        };
+        let witnesses = witnesses.map_err(column_error)?;
         // Each of the two takes seconds for ten million documents.
         let (database, whole_through) = thread::scope(|scope| {
             let whole_through = scope.spawn(|| witnesses.whole_through());
             let database = Database::open(path, cache_bytes);
             (database, whole_through.join())
         });
-        let whole_through = whole_through
-            .unwrap_or_else(|panic| resume_unwind(panic))
-            .map_err(column_error)?;
+        let whole_through = match whole_through.unwrap_or_else(|panic| resume_unwind(panic)) {
+            Err(error) if is_bad_disk(&error) => 0,
+            read => read.map_err(column_error)?,
+        };
         let why = match database {
             Ok((database, through)) if through >= expected => {
                 let mut documents = Self::new(path, database, through, witnesses);
@@ -80,6 +87,7 @@ impl Documents {
                 format!("it ends at document {through}, and {expected} are acknowledged")
             }
             Err(Error::Engine { why, .. }) => why,
+            Err(Error::Io { source, .. }) if is_bad_disk(&source) => source.to_string(),
             // The documents are not damaged; the file system reports an error.
             Err(error) => return Err(error),
         };
@@ -149,12 +157,17 @@ impl Documents {
     }
 
     /// The signature of a document at a tier, if it can be read without the whole document.
-    pub(super) fn witness(&self, id: DocumentId, tier: Tier) -> Option<Signature> {
+    pub(super) fn witness(&self, id: DocumentId, tier: Tier) -> Result<Option<Signature>, Error> {
         if self.recent.contains_key(&id) || self.removed.contains(&id) {
-            None
+            Ok(None)
         } else {
-            self.witnesses.get(id)?.signature(tier)
+            Ok(self.witness_row(id)?.and_then(|row| row.signature(tier)))
         }
+    }
+
+    fn witness_row(&self, id: DocumentId) -> Result<Option<WitnessRow>, Error> {
+        let row = self.witnesses.get(id);
+        row.map_err(|source| self.witness_error(source))
     }
 
     /// The document with a number, if there is one.
@@ -165,21 +178,23 @@ impl Documents {
         if self.removed.contains(&id) {
             return Ok(None);
         }
-        let row = self.database.get(&id.to_be_bytes())?;
-        // An unreadable row counts as no document: its postings lead nowhere.
-        let document = row.and_then(|row| postcard::from_bytes::<Document>(&row).ok());
-        Ok(document.map(|mut document| {
-            if let Some(kept) = self.witnesses.get(id) {
-                for tier in Tier::ALL {
-                    if document.fingerprints.get(tier).is_none()
-                        && let Some(signature) = kept.signature(tier)
-                    {
-                        document.fingerprints.set(tier, Some(signature));
-                    }
+        let Some(row) = self.database.get(&id.to_be_bytes())? else {
+            return Ok(None);
+        };
+        let mut document: Document = postcard::from_bytes(&row).map_err(|error| Error::Engine {
+            path: self.path.clone(),
+            why: format!("the row of document {id} cannot be read: {error}"),
+        })?;
+        if let Some(kept) = self.witness_row(id)? {
+            for tier in Tier::ALL {
+                if document.fingerprints.get(tier).is_none()
+                    && let Some(signature) = kept.signature(tier)
+                {
+                    document.fingerprints.set(tier, Some(signature));
                 }
             }
-            Arc::new(document)
-        }))
+        }
+        Ok(Some(Arc::new(document)))
     }
 
     /// Adds a document, or replaces one that no checkpoint has written.
@@ -200,16 +215,14 @@ impl Documents {
 
     /// The ids of at most `limit` written documents, ascending, starting at `from`.
     pub fn ids(&self, from: DocumentId, limit: usize) -> Result<Vec<DocumentId>, Error> {
-        let from = from.to_be_bytes();
-        let ids = self.database.keys(&from)?.map(|key| {
-            let key = key.map_err(|error| self.database.failed(error))?;
-            Ok(key.as_ref().try_into().ok().map(u64::from_be_bytes))
-        });
-        let ids = ids.filter_map(Result::transpose);
-        let is_there = |id: &Result<DocumentId, Error>| {
-            id.as_ref().map_or(true, |id| !self.removed.contains(id))
-        };
-        ids.filter(is_there).take(limit).collect()
+        let mut ids = Vec::new();
+        self.database.keys(&from.to_be_bytes(), |key| {
+            // The one other key is that of the last checkpoint.
+            let id = key.try_into().map(u64::from_be_bytes);
+            ids.extend(id.ok().filter(|id| !self.removed.contains(id)));
+            ids.len() < limit
+        })?;
+        Ok(ids)
     }
 
     /// Number of documents that no checkpoint has written.
@@ -385,6 +398,47 @@ mod tests {
         let (documents, damage) = Documents::open(&path, 1 << 20, 1).unwrap();
         assert!(damage.is_none());
         assert_eq!(documents.get(1).unwrap(), Some(own));
+    }
+
+    /// Sled leaves such a file when it is killed while it opens.
+    #[test]
+    fn a_snapshot_that_was_not_finished_costs_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("documents");
+        for round in 1..=3 {
+            let (mut documents, damage) = Documents::open(&path, 1 << 20, round - 1).unwrap();
+            assert!(damage.is_none(), "{damage:?}");
+            for id in 1..round {
+                assert_eq!(documents.get(id).unwrap(), Some(document(id)));
+            }
+            documents.insert(document(round));
+            documents.checkpoint().unwrap();
+            drop(documents);
+            fs::write(path.join("snap.FFFFFFFFFFFFFFFF.generating"), b"half").unwrap();
+        }
+    }
+
+    #[test]
+    fn what_was_damaged_since_the_start_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("documents");
+        let words: Vec<_> = (0..80).map(|word| format!("word{word}")).collect();
+        let text = crate::dedup::Text::whole(&words.join(" "));
+        let (mut documents, _) = Documents::open(&path, 1 << 20, 0).unwrap();
+        for id in 1..=2 {
+            let mut own = Document::clone(&document(id));
+            own.fingerprints = Fingerprints::of(b"raw", &text);
+            documents.insert(Arc::new(own));
+        }
+        documents.checkpoint().unwrap();
+        let column = path.with_extension("witness");
+        let mut bytes = fs::read(&column).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&column, bytes).unwrap();
+        assert!(documents.witness(1, Tier::Near).unwrap().is_some());
+        let is_bad = |error| matches!(error, Error::Io { source, .. } if is_bad_disk(&source));
+        assert!(is_bad(documents.witness(2, Tier::Near).unwrap_err()));
+        assert!(is_bad(documents.get(2).unwrap_err()));
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl<'a, O> Search<'a, O> {
             let documents = &self.index.documents;
             // Most candidates of the near tier are refused by their sketches, without reading the
             // whole document.
-            if let Some(witness) = documents.witness(id, tier)
+            if let Some(witness) = documents.witness(id, tier)?
                 && method.measure(signature, &witness).is_none_or(|found| {
                     found.similarity + found.error + SKETCH_SHORTFALL < self.rule.least_similarity()
                 })

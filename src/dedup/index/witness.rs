@@ -46,8 +46,8 @@ pub(super) struct WitnessColumn {
 }
 
 impl WitnessColumn {
-    /// Opens the column at `path`. Starts an empty one if it is missing, damaged, or made with
-    /// other features.
+    /// Opens the column at `path`. Starts an empty one if it is missing, begins in another way, or
+    /// was made with other features.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -61,7 +61,11 @@ impl WitnessColumn {
             through: 0,
         };
         let mut found = [0; HEAD];
-        let is_ours = column.file.read_exact_at(&mut found, 0).is_ok() && found == head();
+        let is_ours = match column.file.read_exact_at(&mut found, 0) {
+            Ok(()) => found == head(),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => false,
+            Err(error) => return Err(error),
+        };
         if is_ours {
             let rows = column.file.metadata()?.len().saturating_sub(HEAD as u64);
             column.through = rows / ROW as u64;
@@ -117,11 +121,27 @@ impl WitnessColumn {
         Ok(self.through)
     }
 
-    /// The row of a document; `None` if it has none or its checksum is wrong.
-    pub(super) fn get(&self, id: DocumentId) -> Option<WitnessRow> {
+    /// The row of a document, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// An error of the file system; [`io::ErrorKind::InvalidData`] if the row is damaged.
+    pub(super) fn get(&self, id: DocumentId) -> io::Result<Option<WitnessRow>> {
+        let Some(place) = place(id).filter(|_| id <= self.through) else {
+            return Ok(None);
+        };
         let mut row = [0; ROW];
-        self.file.read_exact_at(&mut row, place(id)?).ok()?;
-        Some(WitnessRow(*fields(id, &row)?))
+        self.file.read_exact_at(&mut row, place)?;
+        if row == [0; ROW] {
+            return Ok(None);
+        }
+        match fields(id, &row) {
+            Some(fields) => Ok(Some(WitnessRow(*fields))),
+            None => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("the checksum of row {id} does not match"),
+            )),
+        }
     }
 
     /// Writes the row of a document. It is durable after the next [`sync`](Self::sync).
@@ -269,7 +289,7 @@ mod tests {
 
     /// Whether the column has all signatures of a document.
     fn has(column: &WitnessColumn, id: DocumentId, signatures: &Fingerprints) -> bool {
-        let kept = column.get(id);
+        let kept = column.get(id).unwrap();
         Tier::ALL.into_iter().all(|tier| {
             let kept = kept.as_ref().and_then(|kept| kept.signature(tier));
             kept.is_some() && kept.as_ref() == signatures.get(tier)
@@ -291,7 +311,7 @@ mod tests {
         assert_eq!(column.whole_through().unwrap(), 5);
         assert!(has(&column, 1, &signatures(1)));
         for id in [0, 2, 3, 4, 6, u64::MAX] {
-            assert!(column.get(id).is_none(), "{id}");
+            assert!(column.get(id).unwrap().is_none(), "{id}");
         }
         assert!(has(&column, 5, &signatures(5)));
     }
@@ -314,7 +334,8 @@ mod tests {
         column.sync().unwrap();
         let column = WitnessColumn::open(&path).unwrap();
         for id in 1..=3_000 {
-            assert_eq!(column.get(id).is_some(), !removed.contains(&id), "{id}");
+            let row = column.get(id).unwrap();
+            assert_eq!(row.is_some(), !removed.contains(&id), "{id}");
         }
         assert!(
             blocks() < before / 4,
@@ -328,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_no_witness() {
+    fn what_is_damaged_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("witness");
         let mut column = WitnessColumn::open(&path).unwrap();
@@ -339,8 +360,12 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let column = WitnessColumn::open(&path).unwrap();
         assert_eq!(column.whole_through().unwrap(), 0);
-        assert!(column.get(1).is_none());
+        let damaged = |id| column.get(id).map(drop).unwrap_err().kind();
+        assert_eq!(damaged(1), io::ErrorKind::InvalidData);
         assert!(has(&column, 2, &signatures(2)));
+        // Cut off while it is open.
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(damaged(2), io::ErrorKind::UnexpectedEof);
         bytes[17] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         let column = WitnessColumn::open(&path).unwrap();

@@ -62,13 +62,7 @@ impl Method for Near {
 
     fn sign(&self, _: &[u8], text: &Text, by: &Hashing) -> Option<Signature> {
         let features = &by.features;
-        let shingles = |of: Shingle| {
-            let units = match of.unit {
-                Unit::Words => text.near_hashes(),
-                Unit::Characters => text.characters(),
-            };
-            shingle::hashes(units, of.length, features.seed)
-        };
+        let shingles = |of: Shingle| shingles(text, of, features.seed);
         if text.word_count() < MIN_WORDS {
             return None;
         }
@@ -164,6 +158,20 @@ impl Method for Near {
             }
         }
     }
+}
+
+fn shingles(text: &Text, of: Shingle, seed: u64) -> Vec<u64> {
+    let units = match of.unit {
+        Unit::Words => text.near_hashes(),
+        Unit::Characters => text.characters(),
+    };
+    shingle::hashes(units, of.length, seed)
+}
+
+/// The SimHash of a text that is long enough to have one.
+pub(in crate::dedup) fn simhash(text: &Text, by: &Hashing) -> Option<u64> {
+    let shingles = || shingles(text, by.features.simhash_shingle, by.features.seed);
+    (text.word_count() >= SHORT_WORDS).then(|| simhash::majority(&shingles()))
 }
 
 /// The key of a band. All bands of a kind share one structure.

@@ -34,6 +34,8 @@ const IMPRINT_BYTES: usize = 400;
 /// The text of a page, ready to be signed.
 #[derive(Debug, Clone, Default)]
 pub struct Text {
+    /// The seed of the hashes.
+    seed: u64,
     /// SHA-256 of the visible text, ignoring case and runs of white space.
     normalized: Option<[u8; 32]>,
     /// The text that the page is judged by.
@@ -55,12 +57,20 @@ pub struct Text {
 impl Text {
     /// Prepares a page's main text and its visible text. An imprint that extraction left at the end
     /// of the main text is dropped, because it changes with every year and every build.
+    ///
+    /// Its words are hashed as everybody can: see [`seeded`](Self::seeded).
     pub fn new(main: &str, visible: &str) -> Self {
+        Self::seeded(main, visible, 0)
+    }
+
+    /// As [`new`](Self::new), with a seed of the hashes. Whoever knows the seed can find other
+    /// words with the same shingles.
+    pub fn seeded(main: &str, visible: &str, seed: u64) -> Self {
+        let mut text = Self::of_whole(visible, seed);
         if main == visible {
-            return Self::whole(visible);
+            return text;
         }
-        let mut text = Self::whole(visible);
-        let mut other = read(without_imprint(main));
+        let mut other = read(without_imprint(main), seed);
         let enough = TRUSTED_SHARE * text.judged.words.len() as f64;
         text.is_over_trimmed = (other.words.len() as f64) < enough;
         if !text.is_over_trimmed {
@@ -72,9 +82,14 @@ impl Text {
 
     /// Prepares a page whose main text is all of its text.
     pub fn whole(visible: &str) -> Self {
-        let judged = read(visible);
+        Self::of_whole(visible, 0)
+    }
+
+    fn of_whole(visible: &str, seed: u64) -> Self {
+        let judged = read(visible, seed);
         let normalized = (!judged.words.is_empty()).then_some(judged.normalized);
         Self {
+            seed,
             normalized,
             judged,
             ..Self::default()
@@ -93,7 +108,7 @@ impl Text {
     pub fn with_masks(mut self, masks: Masks, main: &str, visible: &str) -> Self {
         self.masks = masks;
         if !masks.is_empty() {
-            self.masked = word_hashes(&masks.apply(self.judged_of(main, visible)));
+            self.masked = word_hashes(&masks.apply(self.judged_of(main, visible)), self.seed);
         }
         self
     }
@@ -117,12 +132,13 @@ impl Text {
         } else {
             self.masks.apply(judged)
         };
+        let seed = self.seed;
         pieces(&judged, |piece, _| {
             if let Piece::Word(run) | Piece::Run(run) = piece {
                 let between = (!self.characters.is_empty()).then_some(' ');
                 let characters = between.into_iter().chain(run.chars());
                 self.characters
-                    .extend(characters.map(|c| mix(u64::from(u32::from(c)))));
+                    .extend(characters.map(|c| mix(u64::from(u32::from(c)) ^ seed)));
             }
         });
         self
@@ -247,6 +263,21 @@ mod tests {
         assert_ne!(of("a b c."), of("a b c"));
         assert_eq!(of(" a\u{a0}b"), of("A B"), "all of Unicode's white space");
         assert_eq!(Text::new("", " \n").normalized(), None);
+    }
+
+    /// Without the seed nobody can tell which words have which hashes; what is exact does not need
+    /// it.
+    #[test]
+    fn each_seed_gives_other_hashes_of_words() {
+        let of = |seed| Text::seeded("one two three", "menu one two three", seed);
+        let (public, one, other) = (of(0), of(1), of(2));
+        let plain = Text::new("one two three", "menu one two three");
+        assert_eq!(public.word_hashes(), plain.word_hashes());
+        let hashes = [&public, &one, &other].map(Text::visible_hashes);
+        let distinct: std::collections::BTreeSet<_> = hashes.iter().copied().flatten().collect();
+        assert_eq!(distinct.len(), 12);
+        assert_eq!(one.content(), other.content());
+        assert_eq!(one.normalized(), plain.normalized());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! the hash of each word.
 
 use sha2::{Digest, Sha256};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::words::{Piece, lower, pieces, visit_mixed};
 
@@ -13,11 +13,12 @@ pub(super) struct Reading {
     pub(super) normalized: [u8; 32],
     /// SHA-256 of the words, each followed by a NUL, so that `ab c` differs from `a bc`.
     pub(super) content: [u8; 32],
-    /// xxh3 of each word.
+    /// xxh3 of each word, by the seed.
     pub(super) words: Vec<u64>,
 }
 
-pub(super) fn read(text: &str) -> Reading {
+/// Reads a text; its words are hashed by a seed.
+pub(super) fn read(text: &str, seed: u64) -> Reading {
     let lower = lower(text);
     let bytes = lower.as_bytes();
     let mut words = Vec::with_capacity(lower.len() / 6 + 1);
@@ -26,13 +27,13 @@ pub(super) fn read(text: &str) -> Reading {
     pieces(&lower, |piece, start| match piece {
         Piece::Word(word) => {
             folded.visible(start, start + word.len());
-            words.push(xxh3_64(word.as_bytes()));
+            words.push(xxh3_64_with_seed(word.as_bytes(), seed));
             content.push(bytes, start, word.len());
         }
         Piece::Run(run) => {
             folded.visible(start, start + run.len());
             visit_mixed(run, &mut |word| {
-                words.push(xxh3_64(word.as_bytes()));
+                words.push(xxh3_64_with_seed(word.as_bytes(), seed));
                 content.push(word.as_bytes(), 0, word.len());
             });
         }
@@ -152,7 +153,7 @@ mod tests {
             let folded: Vec<&str> = lower.split_whitespace().collect();
             let mut content = Vec::new();
             words(&text, |word| content.extend([word.as_bytes(), &[0]].concat()));
-            let reading = read(&text);
+            let reading = read(&text, 0);
             let normalized: [u8; 32] = Sha256::digest(folded.join(" ")).into();
             prop_assert_eq!(reading.normalized, normalized);
             let content: [u8; 32] = Sha256::digest(&content).into();

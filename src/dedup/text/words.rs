@@ -1,11 +1,13 @@
 //! The tokeniser, which defines what a word is.
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The xxh3 of each word of a text.
-pub(crate) fn word_hashes(text: &str) -> Vec<u64> {
+/// The xxh3 of each word of a text, by a seed.
+pub(crate) fn word_hashes(text: &str, seed: u64) -> Vec<u64> {
     let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
-    words(text, |word| hashes.push(xxh3_64(word.as_bytes())));
+    words(text, |word| {
+        hashes.push(xxh3_64_with_seed(word.as_bytes(), seed));
+    });
     hashes
 }
 

@@ -5,16 +5,22 @@ use crate::dedup::{Document, DocumentId, Fingerprints, Ineligible, Rules, Stored
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{KnownBody, KnownPage, KnownPages};
-use crate::rows::{Fate, PageRecord};
-use crate::store::{Table, encode};
+use crate::rows::{Fate, PAGES, PageRecord};
+use crate::store::{Store, Table, encode};
+use crate::url::UrlId;
 
 /// Admits what a part of an earlier crawl's archive knows.
 pub(crate) fn know(known: KnownPages, rules: &Rules, group: &mut Group<'_>) -> Result<(), Error> {
     for page in known.pages {
-        if !group.see(page.id) {
-            continue;
+        let is_new = group.see(page.id);
+        if !is_new {
+            let before = group.set.page(page.id)?;
+            let is_better = page.body.is_some() && matches!(page.status, 200..300);
+            if !is_better || !before.is_some_and(|before| has_no_page(before)) {
+                continue;
+            }
         }
-        group.set.state.counters.known += 1;
+        group.set.state.counters.known += u64::from(is_new);
         let document = match &page.body {
             Some(body) => known_document(&page, body, rules, group)?,
             None => None,
@@ -43,6 +49,17 @@ pub(crate) fn know(known: KnownPages, rules: &Rules, group: &mut Group<'_>) -> R
     let through = encode(&known.through);
     group.set.batch.put(Table::Meta, known.progress, through);
     Ok(())
+}
+
+/// Returns `true` if all that earlier crawls know of a URL are answers without a page: redirects,
+/// errors, unchanged pages.
+pub(crate) fn is_without_page(store: &dyn Store, id: UrlId) -> Result<bool, Error> {
+    let row = PAGES.get(store, id.as_bytes())?;
+    Ok(row.as_ref().is_some_and(has_no_page))
+}
+
+fn has_no_page(row: &PageRecord) -> bool {
+    matches!(row.fate, Fate::Known { status, .. } if !matches!(status, 200..300))
 }
 
 /// Adds the document of a known page, unless it repeats one.

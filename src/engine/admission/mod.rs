@@ -15,7 +15,7 @@ mod sweep;
 
 pub(crate) use elsewhere::note_given_up;
 pub(crate) use follow::follow_canonical_form;
-pub(crate) use known::know;
+pub(crate) use known::{is_without_page, know};
 pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use sitemaps::{LISTED_PER_COMMIT, queue_listed, settle_sitemap};
 

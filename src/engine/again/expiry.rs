@@ -177,8 +177,8 @@ fn forget(document: &Document, limit: i64, set: &mut WriteSet) -> Result<bool, E
         if let Some(row) = robots {
             let mut row: RobotsRow = decode(Table::Robots, &row)?;
             let own = row.document.as_deref();
-            let own = own.and_then(|own| decode::<Document>(Table::Robots, own).ok());
-            if own.is_some_and(|own| own.id == document.id) {
+            let own = own.map(|own| decode::<Document>(Table::Robots, own));
+            if own.transpose()?.is_some_and(|own| own.id == document.id) {
                 row.document = None;
                 set.put_robots(&host, row, None);
             }

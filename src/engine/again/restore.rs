@@ -76,6 +76,10 @@ struct Found {
 pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result<Restored, Error> {
     let directory = DataDirectory::take_existing(path)?;
     let mut committer = open::open(&directory, options)?;
+    let options = &Options {
+        features: committer.lookups.index.features().clone(),
+        ..options.clone()
+    };
     let reader = Reader::new(&committer.gate.identity, options);
     let bodies = Bodies::of(path);
     let clock = Clock::start();

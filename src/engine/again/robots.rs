@@ -10,12 +10,10 @@ use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
 use crate::engine::visit::Fetched;
 use crate::fetch::{FailureClass, Outcome};
-use crate::frontier::{RobotsRow, RobotsState, RobotsVerdict, was_never_asked};
+use crate::frontier::{ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict, was_never_asked};
 use crate::store::{Batch, Durability, Store, Table, decode, for_each, keys};
 use crate::url::HostKey;
 
-/// How long a robots.txt is valid (RFC 9309, section 2.4: at most a day).
-const TTL: Duration = Duration::from_hours(24);
 /// How long it is not asked for again within a run that may not ask for it: its name may stand for
 /// another address by then.
 const REFUSED_TTL: Duration = Duration::from_hours(1);
@@ -49,7 +47,7 @@ pub(crate) fn keep(
         document: None,
     };
     set.put_robots(host, row, document);
-    let ttl = if is_refused { REFUSED_TTL } else { TTL };
+    let ttl = if is_refused { REFUSED_TTL } else { ROBOTS_TTL };
     let state = set.host(host)?;
     state.robots = RobotsState::Until(fetched.finished.plus(ttl));
     let millis = |delay: Duration| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);

@@ -23,12 +23,13 @@ use crate::engine::learned::budgets::{count_failed, count_spent};
 use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::answer;
 use crate::engine::ring::suspects::Suspects;
-use crate::engine::visit::{Analysed, Done, Fetched, Findings, Judged};
+use crate::engine::visit::{Analysed, Done, Findings, Judged};
 use crate::fetch::{self, Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
+use crate::store::{Table, keys};
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]

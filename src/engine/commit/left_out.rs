@@ -27,6 +27,13 @@ struct Refused {
     is_changed: bool,
 }
 
+impl LeftOutChanges {
+    /// Takes back all counts.
+    pub(super) fn uncount(&mut self) {
+        self.by_reason.clear();
+    }
+}
+
 /// What a group changes for one reason.
 #[derive(Debug, Default)]
 struct Change {

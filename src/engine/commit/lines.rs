@@ -98,9 +98,7 @@ pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
             .and(fingerprints)
             .map(|fingerprints| fingerprints.words),
         digests: fingerprints.map(Digests::of).unwrap_or_default(),
-        simhash: fingerprints
-            .and_then(|fingerprints| fingerprints.get(Tier::Near)?.simhash())
-            .map(|bits| format!("{bits:016x}")),
+        simhash: (judged.analysed.simhash).map(|bits| format!("{bits:016x}")),
         distance: repeat.map(|repeat| repeat.distance),
         similarity: repeat.map(|repeat| repeat.similarity),
         group: None,

@@ -5,6 +5,7 @@
 //! Nothing is written here. What is made lasts with the group's commit, so a kill while a body is
 //! being made leaves nothing behind.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
@@ -13,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use bytes::Bytes;
 
 use crate::archive::{
-    Digest, Limits, MAX_DELTA_CONTENT, PackBase, PackedBody, RecordId, WarcOptions, compress,
+    self, Digest, Limits, MAX_DELTA_CONTENT, PackBase, PackedBody, RecordId, WarcOptions, compress,
 };
 use crate::dedup::Stored;
 use crate::engine::error::Error;
@@ -81,6 +82,8 @@ struct Shared {
     left: AtomicUsize,
     /// Held while a large content is compressed.
     large: Mutex<()>,
+    /// An original could not be read although its file is there.
+    failed: Mutex<Option<archive::Error>>,
 }
 
 /// An order, with its number in the group and the way back for what comes of it.
@@ -110,6 +113,7 @@ impl Makers {
             warc: warc.clone(),
             left: AtomicUsize::new(MAX_READ),
             large: Mutex::new(()),
+            failed: Mutex::default(),
         });
         let (done, results) = mpsc::channel();
         self.start();
@@ -139,7 +143,11 @@ impl Makers {
                 *place = Some(result?);
             }
         }
-        Ok(made.into_iter().collect())
+        let mut failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        match failed.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(made.into_iter().collect()),
+        }
     }
 
     fn start(&mut self) {
@@ -283,12 +291,32 @@ impl Base {
             block_bytes: left.min(MAX_DELTA_CONTENT) as u64,
             ..Limits::default()
         };
-        // The file may have been moved away, which is allowed.
-        let record = shared.warc.read(&(&self.stored).into(), limits).ok()?;
-        let (head, payload) = record.http_parts()?;
-        if Digest::of(payload) != Digest::from_bytes(self.payload) {
+        let record = match shared.warc.read(&(&self.stored).into(), limits) {
+            Ok(record) => record,
+            Err(archive::Error::TooLarge { .. }) => return None,
+            // The file may have been moved away, which is allowed.
+            Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => return None,
+            Err(error @ archive::Error::Io { .. }) => {
+                let mut failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                *failed = Some(error);
+                return None;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "an original is damaged; bodies of its duplicates are kept whole");
+                return None;
+            }
+        };
+        let stored = record.http_parts();
+        let is_it = |payload| Digest::of(payload) == Digest::from_bytes(self.payload);
+        let Some((head, payload)) = stored.filter(|(_, payload)| is_it(payload)) else {
+            let (segment, offset) = (self.stored.segment, self.stored.offset);
+            tracing::warn!(
+                segment,
+                offset,
+                "the record is not the original that was stored there; bodies of its duplicates are kept whole"
+            );
             return None;
-        }
+        };
         Some(Content::of(head, &Bytes::copy_from_slice(payload)))
     }
 }
@@ -422,6 +450,35 @@ mod tests {
         let moved = WarcOptions::pages_of(&place.path().join("moved"));
         let made = make(order(copy.clone(), Some(&bases[1])), &moved);
         assert_eq!(kept(&made).packed.content(None).unwrap().1, copy);
+    }
+
+    /// That an original was moved away costs a delta; that it cannot be read ends the run.
+    #[test]
+    fn an_original_that_cannot_be_read_is_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        let warc = WarcOptions::pages_of(place.path());
+        let pages = [page(1, 400), page(2, 400)];
+        let bases = stored(&warc, &pages);
+        let copy = |at: usize| [&pages[at][..], b"<p>And more.</p>"].concat();
+        let file = warc.segment_path(0);
+        let bytes = std::fs::read(&file).unwrap();
+        // Damaged: what is read is no base, and the body is kept whole.
+        let mut damaged = bytes.clone();
+        damaged[bases[1].stored.offset as usize + 40] ^= 1;
+        std::fs::write(&file, damaged).unwrap();
+        let made = Makers::default().make(&[order(copy(1), Some(&bases[1]))], &warc);
+        let made = made.unwrap().unwrap();
+        assert_eq!(kept(&made[0]).packed.base, None);
+        assert_eq!(kept(&made[0]).packed.content(None).unwrap().1, copy(1));
+        // A directory can be opened, and reading it is an error.
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        let orders = [order(copy(0), Some(&bases[0])), order(copy(0), None)];
+        let made = Makers::default().make(&orders, &warc);
+        assert!(matches!(
+            made,
+            Err(Error::Archive(archive::Error::Io { .. }))
+        ));
     }
 
     #[test]

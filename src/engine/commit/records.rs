@@ -17,7 +17,7 @@ use super::effects::{Places, TextPlace};
 use crate::archive::{
     Capture, Digest, Original, Record, RecordId, Relation, StorePolicy, Truncation,
 };
-use crate::dedup::{Document, Fingerprints, Repeat, Tier, Verdict};
+use crate::dedup::{Document, Repeat, Signature, Tier, Verdict};
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::{Cut, Exchange};
 
@@ -211,23 +211,32 @@ fn fields(judged: &Judged<'_>, repeats: &Repeat) -> Vec<(&'static str, String)> 
     }
     if let Ok(own) = &judged.analysed.fingerprints {
         fields.push(("words", own.words.to_string()));
-        fields.extend(own.describe());
+        let told = judged.analysed.simhash;
+        // What a crawl with a seed of its own compares is nobody else's business.
+        let is_public = own.get(Tier::Near).and_then(Signature::simhash) == told;
+        let is_told = |(name, _): &(&str, String)| is_public || name.starts_with("sha256");
+        fields.extend(own.describe().filter(is_told));
+        let other = told.filter(|_| !is_public);
+        fields.extend(other.map(|bits| ("simhash-64", format!("{bits:016x}"))));
+        fields.extend(
+            document
+                .fingerprints
+                .describe()
+                .filter(is_told)
+                .map(prefixed),
+        );
     }
-    fields.extend(prefixed(&document.fingerprints));
     fields
 }
 
-/// Returns the original's fingerprints beside the page's own, so that the verdict follows from the
-/// two.
-fn prefixed(fingerprints: &Fingerprints) -> impl Iterator<Item = (&'static str, String)> {
-    fingerprints.describe().map(|(name, value)| {
-        let name = match name {
-            "sha256-raw" => "original-sha256-raw",
-            "sha256-normalized" => "original-sha256-normalized",
-            "sha256-content" => "original-sha256-content",
-            "sketch" => "original-sketch",
-            _ => "original-simhash-64",
-        };
-        (name, value)
-    })
+/// Returns a fingerprint of the original as it stands beside the page's own.
+fn prefixed((name, value): (&'static str, String)) -> (&'static str, String) {
+    let name = match name {
+        "sha256-raw" => "original-sha256-raw",
+        "sha256-normalized" => "original-sha256-normalized",
+        "sha256-content" => "original-sha256-content",
+        "sketch" => "original-sketch",
+        _ => "original-simhash-64",
+    };
+    (name, value)
 }

@@ -12,7 +12,7 @@ use crate::archive::{Archive, Location, MAX_PACKED, PackedBody, Record, Tail, pa
 use crate::engine::error::Error;
 use crate::frontier::Moment;
 use crate::rows::{KEPT, Kept};
-use crate::store::{Batch, Store, Table, decode, encode, for_each, keys};
+use crate::store::{self, Batch, Store, Table, decode, encode, for_each, keys};
 use crate::url::UrlId;
 
 /// Bytes of waiting bodies at which they are packed although there are few.
@@ -53,17 +53,20 @@ impl Shelf {
         let mut waiting = Vec::new();
         for_each(store, Table::Meta, keys::meta::UNPACKED, &mut |key, row| {
             let id = key.get(keys::meta::UNPACKED.len()..).unwrap_or_default();
-            if let Ok(id) = id.try_into()
-                && let Some(body) = unpack(row).ok().and_then(|mut bodies| bodies.pop())
-            {
-                let page = UrlId::from_bytes(id);
-                let kept = KEPT.get(store, page.as_bytes())?;
-                waiting.push(Waiting {
-                    page,
-                    body,
-                    base: kept.and_then(|kept| kept.base),
+            let body = unpack(row).ok().and_then(|mut bodies| bodies.pop());
+            let (Ok(id), Some(body)) = (id.try_into(), body) else {
+                return Err(store::Error::Row {
+                    table: Table::Meta.name(),
+                    source: postcard::Error::DeserializeBadEncoding,
                 });
-            }
+            };
+            let page = UrlId::from_bytes(id);
+            let kept = KEPT.get(store, page.as_bytes())?;
+            waiting.push(Waiting {
+                page,
+                body,
+                base: kept.and_then(|kept| kept.base),
+            });
             Ok(())
         })?;
         Ok(Self { archive, waiting })

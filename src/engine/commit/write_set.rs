@@ -17,11 +17,11 @@ use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
 use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
-    HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
+    Admission, HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
 use crate::learn::{Change, Spent, Template};
 use crate::rows::{
-    CrawlState, Delta, DiskState, Fate, LostSeed, PAGES, PageRecord, Reason, RefusedUrl,
+    CrawlState, Delta, DiskState, Fate, LostSeed, PAGES, PageRecord, Reason, RefusedUrl, Tally,
 };
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
@@ -236,6 +236,12 @@ impl WriteSet {
     /// Counts a link, URL or page that is left out.
     pub(crate) fn leave_out(&mut self, reason: Reason, url: &str) {
         self.left_out.add(reason, url);
+    }
+
+    /// Takes back what was counted of links and left out, because it was counted before.
+    pub(crate) fn uncount(&mut self, links: Tally<Admission>) {
+        self.state.counters.links = links;
+        self.left_out.uncount();
     }
 
     /// Takes back one that was counted as left out.

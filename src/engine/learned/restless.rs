@@ -17,7 +17,7 @@ use crate::frontier::Moment;
 use crate::learn::{Change, Class, Doubt, Expectation};
 use crate::rows::PageRecord;
 use crate::sites::{SiteName, class, company, own_lines};
-use crate::store::{encode, keys};
+use crate::store::{Table, decode, encode, keys};
 use crate::url::UrlId;
 
 /// Time between two visits within which a page says the same, unless it changes with each.
@@ -113,7 +113,7 @@ pub(crate) fn take_in(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<Vec<
     }
     let mut volatile = Vec::new();
     if let Some(asked) = asked {
-        let asked: Vec<Class> = postcard::from_bytes(&asked).unwrap_or_default();
+        let asked: Vec<Class> = decode(Table::Groups, &asked)?;
         let did_not = asked.iter().filter(|class| !changed.contains(class));
         let both = did_not
             .map(|it| (*it, false))

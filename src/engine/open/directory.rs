@@ -116,12 +116,7 @@ impl DataDirectory {
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 let _ = lock.read_to_string(&mut text);
-                let mut lines = text.lines();
-                return Err(DirectoryError::InUse {
-                    path: path.to_owned(),
-                    holder: lines.next().unwrap_or_default().trim().to_owned(),
-                    for_a_while: lines.next() == Some(FOR_A_WHILE),
-                });
+                return Err(DirectoryError::in_use(path, &text));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
@@ -276,6 +271,18 @@ pub enum DirectoryError {
     /// It contains no crawl.
     #[error("there is no crawl in {0}; start one with `gleaner crawl --data-dir`")]
     NoCrawl(PathBuf),
+}
+
+impl DirectoryError {
+    /// The directory is in use, as its lock file says.
+    pub(crate) fn in_use(path: &Path, lock: &str) -> Self {
+        let mut lines = lock.lines();
+        Self::InUse {
+            path: path.to_owned(),
+            holder: lines.next().unwrap_or_default().trim().to_owned(),
+            for_a_while: lines.next() == Some(FOR_A_WHILE),
+        }
+    }
 }
 
 #[cfg(test)]

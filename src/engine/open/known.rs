@@ -17,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::parts::in_parts;
 use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
+use crate::engine::admission::is_without_page;
 use crate::engine::clock::Clock;
 use crate::engine::crawl::Crawl;
 use crate::engine::error::Error;
@@ -81,13 +82,15 @@ impl Crawl {
                 return Ok(());
             };
             let through = last.offset + last.length;
-            let chunk: Vec<_> = chunk
-                .into_iter()
-                .filter(|record| self.is_new(record, &analysts))
-                .collect();
+            let mut new = Vec::new();
+            for record in chunk {
+                if self.is_new(&record, &analysts)? {
+                    new.push(record);
+                }
+            }
             let known = KnownPages {
                 archive: name.clone().into_owned(),
-                pages: read_pages(&chunk, &analysts)?,
+                pages: read_pages(&new, &analysts)?,
                 progress: progress.clone(),
                 through,
             };
@@ -100,13 +103,18 @@ impl Crawl {
         }
     }
 
-    /// Returns `true` if a record's URL is not known; others need not be parsed.
-    fn is_new(&mut self, record: &ReadRecord, analysts: &Analysts) -> bool {
+    /// Returns `true` if a record's URL is not known, or only by answers without a page; others
+    /// need not be parsed.
+    fn is_new(&mut self, record: &ReadRecord, analysts: &Analysts) -> Result<bool, Error> {
         let Some(url) = target(record) else {
-            return false;
+            return Ok(false);
         };
         let id = analysts.reader.identity.id(&url);
-        !self.committer.lookups.is_seen(id)
+        if !self.committer.lookups.is_seen(id) {
+            return Ok(true);
+        }
+        let is_response = record.header("WARC-Type") == Some("response");
+        Ok(is_response && is_without_page(&*self.committer.store, id)?)
     }
 }
 
@@ -199,6 +207,14 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
         // truncated.
         let is_broken = kind == "response" && exchange.cut == Some(Cut::Disconnect);
         if exchange.status >= 500 || exchange.asks_for_time() || is_broken {
+            return None;
+        }
+        // It leads to another form of the same URL, and what that form gave follows.
+        let target = exchange.header("location");
+        let target = target.and_then(|target| url::join(&url, target).ok());
+        if matches!(exchange.status, 300..400)
+            && target.is_some_and(|target| analysts.reader.identity.id(&target) == known.id)
+        {
             return None;
         }
         known.status = exchange.status;

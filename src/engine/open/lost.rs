@@ -11,7 +11,7 @@ use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::journal::{Acknowledged, LogError};
 use crate::rows::{CrawlState, DiskState};
-use crate::store::{Batch, Durability, Store, Table, keys};
+use crate::store::{self, Batch, Durability, Store, Table, journal, keys};
 
 /// Returns whether the store is to be repaired: an earlier run began that, or it is asked for. From
 /// then on every start goes on with the repair until it is complete.
@@ -41,6 +41,52 @@ pub(super) fn is_repairing(
     Ok(true)
 }
 
+/// Looks at the files of the store before the engine opens them, for it would cut or delete what
+/// it cannot read. What can be mended without loss is.
+///
+/// # Errors
+///
+/// [`Error::StoreBehind`] if commits are lost, and nobody asked for a repair.
+pub(super) fn check_files(path: &Path, is_repair_asked: bool) -> Result<(), Error> {
+    let store = path.join("store");
+    let failed = |source: std::io::Error| store::Error::Open {
+        path: store.clone(),
+        reason: source.to_string(),
+        source: Some(source),
+    };
+    let audit = journal::audit(&store).map_err(failed)?;
+    let mut evidence = None;
+    for damage in &audit.journals {
+        if journal::mend(damage).map_err(failed)? {
+            tracing::warn!("{damage}; the right one was written back");
+        } else {
+            evidence.get_or_insert_with(|| damage.to_string());
+        }
+    }
+    for table in &audit.tables {
+        if journal::mend_table(table).map_err(failed)? {
+            tracing::warn!("{}; it was written anew", without_current(table));
+        } else {
+            evidence.get_or_insert_with(|| without_current(table));
+        }
+    }
+    match evidence {
+        Some(evidence) if is_repair_asked => {
+            tracing::warn!("the store has lost commits: {evidence}");
+            Ok(())
+        }
+        evidence => refuse(path, evidence),
+    }
+}
+
+/// Says what is wrong with a table that the engine would delete.
+pub(crate) fn without_current(table: &Path) -> String {
+    format!(
+        "{} has rows, and its file `current` is missing",
+        table.display()
+    )
+}
+
 /// Refuses a store if something shows that it lost commits.
 fn refuse(path: &Path, evidence: Option<String>) -> Result<(), Error> {
     match evidence {
@@ -53,7 +99,7 @@ fn refuse(path: &Path, evidence: Option<String>) -> Result<(), Error> {
 }
 
 /// Returns what beside the store shows that it lost commits.
-fn evidence(
+pub(crate) fn evidence(
     path: &Path,
     store: &dyn Store,
     (state, disk): (&CrawlState, &DiskState),
@@ -93,7 +139,7 @@ fn evidence(
 /// # Errors
 ///
 /// [`Error::StoreBehind`] if they do.
-pub(super) fn check_lookups(
+pub(crate) fn check_lookups(
     path: &Path,
     state: &CrawlState,
     (covered, documents): (u64, DocumentId),

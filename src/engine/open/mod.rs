@@ -8,7 +8,7 @@
 
 mod directory;
 mod known;
-mod lost;
+pub(crate) mod lost;
 mod memory;
 mod migrate;
 mod parts;
@@ -23,7 +23,7 @@ mod times;
 pub use directory::{DataDirectory, DirectoryError};
 pub use known::known_files;
 pub use memory::MemoryPlan;
-pub(crate) use store::{open_store, read_secret};
+pub(crate) use store::{features, open_copy, open_store, read_secret};
 pub(super) use times::mend as mend_times;
 
 use super::Options;
@@ -39,6 +39,10 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
     let path = directory.path();
     let mut failpoint = options.failpoint;
     let rows = open_or_begin(directory, options, &mut failpoint)?;
+    let options = &Options {
+        features: store::features(&*rows.0, options)?,
+        ..options.clone()
+    };
     let shared = Shared::new(&*rows.0, &rows.1, options)?;
     let standby = Standby::open(path, rows, options, &mut failpoint)?;
     let is_repairing = standby.is_repairing;

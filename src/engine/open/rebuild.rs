@@ -150,10 +150,9 @@ fn for_each_document(
     })?;
     for_each(store, Table::Robots, &[], &mut |_, row| {
         let row: RobotsRow = decode(Table::Robots, row)?;
-        guarded(
-            row.document
-                .and_then(|document| decode(Table::Robots, &document).ok()),
-        );
+        if let Some(document) = row.document {
+            guarded(Some(decode(Table::Robots, &document)?));
+        }
         Ok(())
     })?;
     failed.map_or(Ok(()), Err)

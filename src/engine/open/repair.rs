@@ -90,6 +90,7 @@ pub(super) fn follow_again(
             read_again(rows, (store, &bodies), &analysts, now)
         });
         let read = read.map_err(|_| Error::Internal("reading the archive failed".to_owned()))?;
+        let links = committer.state.counters.links.clone();
         let mut set = committer.collect(now, |judge, group| {
             for part in read {
                 for source in part? {
@@ -106,6 +107,8 @@ pub(super) fn follow_again(
                     }
                 }
             }
+            // All of it was counted when the pages were visited.
+            group.set.uncount(links);
             Ok(())
         })?;
         set.batch.put(Table::Meta, keys::meta::REPAIR, from.clone());

@@ -9,20 +9,41 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::directory::{DataDirectory, FORMAT};
+use super::lost;
 use super::memory::MemoryPlan;
 use super::migrate::migrate;
+use crate::dedup::Features;
 use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
 use crate::rows::{CrawlState, DiskState};
-use crate::store::{Batch, Durability, Embedded, Store, Table, encode, keys};
+use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, keys};
 use crate::url::Secret;
 
 /// Opens the store of a data directory for reading.
 pub(crate) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
+    lost::check_files(directory.path(), false)?;
     let store = open_as_it_is(directory, 4 << 20, 8 << 20)?;
     migrate(directory, &*store, &mut None)?;
     Ok(store)
+}
+
+/// Opens the store in a copy of a data directory, to read it.
+pub(crate) fn open_copy(directory: &DataDirectory) -> Result<Arc<Embedded>, Error> {
+    let path = directory.path().join("store");
+    let options = crate::store::Options {
+        cache_bytes: 16 << 20,
+        memtable_bytes: 8 << 20,
+    };
+    let store = Embedded::open_copy(&path, &options)?;
+    let format = store.get(Table::Meta, keys::meta::FORMAT)?;
+    if format.is_some_and(|format| format == encode(&FORMAT)) {
+        return Ok(Arc::new(store));
+    }
+    drop(store);
+    let store = Embedded::open(&path, &options)?;
+    migrate(directory, &store, &mut None)?;
+    Ok(Arc::new(store))
 }
 
 fn open_as_it_is(
@@ -46,6 +67,7 @@ pub(super) fn open_or_begin(
     options: &Options,
     failpoint: &mut Option<Failpoint>,
 ) -> Result<(Arc<dyn Store>, CrawlState, DiskState), Error> {
+    lost::check_files(directory.path(), options.repair)?;
     let store = open_or_create(directory, &MemoryPlan::of(options))?;
     migrate(directory, &*store, failpoint)?;
     let (state, disk) = match CrawlState::read(&*store)? {
@@ -98,16 +120,41 @@ fn begin(
     getrandom::fill(&mut secret)
         .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
     let (state, disk) = (CrawlState::default(), DiskState::default());
+    let mut features = options.features.clone();
+    if options.draws_seed {
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed)
+            .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
+        features.seed = u64::from_le_bytes(seed);
+    }
     let mut batch = Batch::new();
+    batch.put(Table::Meta, keys::meta::SEED, encode(&features.seed));
     batch.put(Table::Meta, keys::meta::SECRET, secret);
     batch.put(Table::Meta, keys::meta::FORMAT, encode(&FORMAT));
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
     batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
-    batch.put(Table::Meta, keys::meta::FEATURES, options.features.line());
+    batch.put(Table::Meta, keys::meta::FEATURES, features.line());
     let form = options.canonicalizer.description();
     batch.put(Table::Meta, keys::meta::URL_FORM, form);
     store.commit(batch, Durability::Disk)?;
     Ok((state, disk))
+}
+
+/// Returns what the fingerprints of a crawl are made of by these options: with the seed that it
+/// draws or, if it began before seeds were drawn, the one that it had.
+pub(crate) fn features(store: &dyn Store, options: &Options) -> Result<Features, Error> {
+    let mut features = options.features.clone();
+    if options.draws_seed {
+        features.seed = match store.get(Table::Meta, keys::meta::SEED)? {
+            Some(row) => decode(Table::Meta, &row)?,
+            None => {
+                let line = store.get(Table::Meta, keys::meta::FEATURES)?;
+                let line = String::from_utf8_lossy(&line.unwrap_or_default()).into_owned();
+                Features::seed_of(&line).unwrap_or(features.seed)
+            }
+        };
+    }
+    Ok(features)
 }
 
 /// Checks the rules of the canonical form: under other rules a URL would have another id, and what

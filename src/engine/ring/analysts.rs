@@ -136,6 +136,7 @@ impl Analysts {
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
         let mut fingerprints = Err(Ineligible::Status);
+        let mut simhash = None;
         let mut wishes = Wishes::default();
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             wishes = Wishes::from_header_values(
@@ -158,10 +159,11 @@ impl Analysts {
                     }
                     Purpose::Sitemap { .. } => self.read_sitemap(exchange, &task.url, &mut notes),
                 };
-                (findings, fingerprints, notes)
+                let simhash = self.reader.public_simhash(&findings, &fingerprints);
+                (findings, fingerprints, simhash, notes)
             }));
             if let Ok(read) = read {
-                (findings, fingerprints, notes) = read;
+                (findings, fingerprints, simhash, notes) = read;
             } else {
                 tracing::error!(url = %fetched.task.url, "gleaner failed on this page; please report this bug");
                 let failure = Failure::new(FailureClass::Internal, "reading the page failed");
@@ -196,6 +198,7 @@ impl Analysts {
             fetched,
             findings,
             fingerprints,
+            simhash,
             wishes,
             payload,
             notes,

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Text};
+use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Text, Tier};
 use crate::engine::Options;
+use crate::engine::visit::Findings;
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
 use crate::page::{self, BodyKind, LineMask, Note, Page, PageOptions, charset};
 use crate::robots;
@@ -28,6 +29,8 @@ pub(crate) struct Reader {
     /// The product token by which X-Robots-Tag values address this crawler.
     pub(crate) product_token: String,
     fingerprinter: Fingerprinter,
+    /// Makes what others are told, if the crawl's own fingerprints are not to be.
+    public: Option<Fingerprinter>,
 }
 
 /// A successful response, from the network or the archive.
@@ -69,6 +72,7 @@ impl Reader {
             keeps_other_types: options.archive.other_types,
             large: Arc::default(),
             product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
+            public: Fingerprinter::new(options.features.clone()).public(),
             fingerprinter: Fingerprinter::new(options.features.clone()),
         }
     }
@@ -122,6 +126,23 @@ impl Reader {
         };
         let fingerprints = sign(&text);
         (Some(page), fingerprints)
+    }
+
+    /// Returns the SimHash of a page that others are told. The one that it is compared by would say
+    /// something of the seed, with which pages could be made that look like others.
+    pub(crate) fn public_simhash(
+        &self,
+        findings: &Findings,
+        fingerprints: &Result<Fingerprints, Ineligible>,
+    ) -> Option<u64> {
+        let own = fingerprints.as_ref().ok()?.get(Tier::Near)?.simhash()?;
+        match (&self.public, findings) {
+            (None, _) => Some(own),
+            (Some(public), Findings::Page(page)) => {
+                public.simhash(&public.text(&page.main_text, &page.full_text))
+            }
+            _ => None,
+        }
     }
 
     /// Returns what the page says about itself beside its text.

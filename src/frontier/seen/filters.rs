@@ -269,6 +269,29 @@ impl Drop for FilterFile {
     }
 }
 
+/// Reads a file of filters, and checks that it is what was written.
+pub fn verify_filters(path: &Path) -> io::Result<()> {
+    const PIECE: usize = 256 << 10;
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its checksum does not match");
+    let mut left = length.checked_sub(4).ok_or_else(damaged)?;
+    let mut hasher = Hasher::new();
+    let mut piece = vec![0; PIECE];
+    while left > 0 {
+        let piece = &mut piece[..left.min(PIECE as u64) as usize];
+        file.read_exact(piece)?;
+        hasher.update(piece);
+        left -= piece.len() as u64;
+    }
+    let mut stored = [0; 4];
+    file.read_exact(&mut stored)?;
+    match stored == hasher.finalize().to_le_bytes() {
+        true => Ok(()),
+        false => Err(damaged()),
+    }
+}
+
 /// Reads the filters and the delta that they cover; `None` if there is no file or it belongs to
 /// another crawl.
 fn read(path: &Path, crawl: u64) -> io::Result<Option<(Filters, u64)>> {

@@ -11,6 +11,8 @@ mod filters;
 use std::io;
 use std::path::Path;
 
+pub use filters::verify_filters;
+
 use filling::Filling;
 use filters::{FilterFile, Filters};
 

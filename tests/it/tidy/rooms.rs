@@ -35,8 +35,8 @@ pub(super) const ROOMS: [(&str, &[&str]); 22] = [
     (
         "inspect",
         &[
-            "url", "robots", "store", "archive", "learn", "frontier", "dedup", "rows", "journal",
-            "engine",
+            "url", "robots", "store", "runs", "archive", "learn", "frontier", "dedup", "rows",
+            "journal", "engine",
         ],
     ),
     (

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::Failure;
-use crate::corpus::{DfTable, Options, Weights};
+use crate::cli::{Failure, output};
+use crate::corpus::{DfTable, Options, Saved, Weights};
 use crate::dedup::Shingle;
 
 #[derive(Debug, Args)]
@@ -23,9 +24,31 @@ pub(super) struct FeatureArguments {
     /// Document frequencies for --weights tfidf, written by `gleaner fingerprint --df-table-out`
     #[arg(long, value_name = "FILE")]
     df_table: Option<PathBuf>,
-    /// Seed of the hash functions
-    #[arg(long, value_name = "N", default_value_t)]
-    seed: u64,
+    /// Seed of the hash functions: a number, or `random` against documents that were made to look
+    /// like others; with an index, the one that it was made with
+    #[arg(long, value_name = "N|random", default_value = "0")]
+    seed: SeedArgument,
+}
+
+/// The seed of the hash functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SeedArgument {
+    Fixed(u64),
+    Random,
+}
+
+impl std::str::FromStr for SeedArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "random" => Ok(Self::Random),
+            _ => match text.parse() {
+                Ok(seed) => Ok(Self::Fixed(seed)),
+                Err(_) => Err("give a number, or random".to_owned()),
+            },
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -46,12 +69,20 @@ impl FeatureArguments {
     }
 
     /// Applies the flags to the options.
-    pub(super) fn set(&self, options: &mut Options) -> Result<(), Failure> {
+    pub(super) fn set(&self, options: &mut Options, index: Option<&Path>) -> Result<(), Failure> {
         if let Some(shingle) = self.shingle {
             options.shingle = shingle;
             options.short_shingle = shingle;
         }
-        options.seed = self.seed;
+        options.seed = match (self.seed, index.and_then(Saved::seed)) {
+            (SeedArgument::Fixed(seed), _) | (SeedArgument::Random, Some(seed)) => seed,
+            (SeedArgument::Random, None) => {
+                let mut seed = [0; 8];
+                getrandom::fill(&mut seed)
+                    .map_err(|error| anyhow::anyhow!("no random bytes: {error}"))?;
+                u64::from_le_bytes(seed)
+            }
+        };
         options.weights = match (self.weights, &self.df_table) {
             (WeightsArgument::Count, None) => Weights::Count,
             (WeightsArgument::Set, None) => Weights::Set,
@@ -69,5 +100,16 @@ impl FeatureArguments {
             (_, Some(_)) => return Err(Failure::usage("--df-table requires --weights tfidf")),
         };
         Ok(())
+    }
+}
+
+/// Says how many lines were skipped.
+pub(super) fn say_skipped(skipped: &AtomicU64) {
+    match skipped.load(Ordering::Relaxed) {
+        0 => {}
+        1 => output::say("1 line was skipped, because it is no document"),
+        many => output::say(&format!(
+            "{many} lines were skipped, because they are no documents"
+        )),
     }
 }

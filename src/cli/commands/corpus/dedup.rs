@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 
 use clap::{Args, ValueEnum};
 
@@ -78,6 +79,9 @@ pub(crate) struct Arguments {
     /// Which documents a document is compared with
     #[arg(long, value_enum, default_value_t)]
     clusters: ClustersArgument,
+    /// With --jsonl, skip lines that are no document, and say how many
+    #[arg(long, requires = "jsonl")]
+    skip_bad: bool,
     /// Number of threads; does not affect the output [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -169,7 +173,7 @@ impl Arguments {
         if is_minhash && self.features.are_weighted() {
             return Err(Failure::usage("--weights requires --method simhash"));
         }
-        self.features.set(&mut options)?;
+        self.features.set(&mut options, self.index.as_deref())?;
         options.clusters = match self.clusters {
             ClustersArgument::Components => Clusters::Components,
             ClustersArgument::FirstFit => Clusters::FirstFit,
@@ -178,14 +182,16 @@ impl Arguments {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = arguments.options()?;
     if arguments.explain_lsh {
         return Ok(output::print(&explain(&options))?);
     }
+    let skipped = AtomicU64::new(0);
     let input = Input {
         files: &arguments.files,
         threads: arguments.threads,
+        skipped: arguments.skip_bad.then_some(&skipped),
     };
     let keeping = Keeping {
         output: arguments.output.as_deref(),
@@ -194,7 +200,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     if arguments.jsonl {
-        return Ok(corpus::dedup_jsonl(input, &options, keeping, &mut out)?);
+        corpus::dedup_jsonl(input, &options, keeping, &mut out)?;
+        super::features::say_skipped(&skipped);
+        return Ok(());
     }
     let stored = match arguments.store {
         StoreArgument::Unique => StoredBodies::Unique,

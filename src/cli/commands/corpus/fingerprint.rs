@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use clap::Args;
 use serde_json::json;
@@ -37,18 +38,23 @@ pub(crate) struct Arguments {
     /// Number of that table, which should differ from those of other tables
     #[arg(long, value_name = "N", default_value_t = 1, requires = "df_table_out")]
     df_table_number: u32,
+    /// Skip lines that are no document, and say how many
+    #[arg(long)]
+    skip_bad: bool,
     /// Number of threads; does not affect the output [default: one per core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut options = Options::witness();
-    arguments.features.set(&mut options)?;
+    arguments.features.set(&mut options, None)?;
     let signer = Signer::new(&options);
+    let skipped = AtomicU64::new(0);
     let input = Input {
         files: &arguments.files,
         threads: arguments.threads,
+        skipped: arguments.skip_bad.then_some(&skipped),
     };
     if let Some(path) = &arguments.df_table_out {
         return make_table(input, path, arguments.df_table_number, &options, &signer);
@@ -61,6 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         |line| out.write_all(line.as_bytes()),
     )?;
     out.flush().map_err(anyhow::Error::from)?;
+    super::features::say_skipped(&skipped);
     Ok(())
 }
 

@@ -1,0 +1,524 @@
+//! Reads the engine's journals as they lie on disk, before the engine does.
+//!
+//! A journal is a list of batches: a start with the number of its items and its sequence number,
+//! the items, an end with a checksum of the items. When it opens, the engine takes whatever it
+//! cannot read for the torn end of the last batch, and cuts the file there; and its checksum does
+//! not cover the sequence number, by which it orders the versions of a row. So one damaged bit
+//! could cost all commits behind it, or give rows back that were replaced, and nobody would know.
+//!
+//! Every commit is synced before the next one begins. Therefore a batch that can be read behind one
+//! that cannot, and a sequence number out of order, are damage, whatever the process died of.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+use xxhash_rust::xxh3::Xxh3;
+
+/// What ends every batch, behind its checksum.
+const TRAILER: &[u8; 4] = b"FJL\x03";
+
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+const CLEAR: u8 = 4;
+
+/// Bytes that are searched at a time.
+const PIECE: usize = 256 << 10;
+
+/// Bytes of a start before the sequence number: its tag, and the number of items.
+const BEFORE_NUMBER: u64 = 5;
+
+/// What is wrong with a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalDamage {
+    /// The journal.
+    pub path: PathBuf,
+    /// Where, in bytes.
+    pub offset: u64,
+    /// What is wrong there.
+    pub kind: JournalDamageKind,
+}
+
+/// The kinds of damage of a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalDamageKind {
+    /// A batch cannot be read, and later ones can, of which the first begins at this offset.
+    Unreadable {
+        /// The offset of the next batch, in bytes.
+        next: u64,
+    },
+    /// A sequence number is not between those of its neighbours.
+    OutOfOrder {
+        /// The number as found.
+        found: u64,
+        /// What it was, if only one number fits.
+        was: Option<u64>,
+    },
+}
+
+impl std::fmt::Display for JournalDamage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (path, offset) = (self.path.display(), self.offset);
+        match self.kind {
+            JournalDamageKind::Unreadable { next } => write!(
+                f,
+                "the commit at byte {offset} of {path} cannot be read, and later ones, from byte \
+                 {next} on, can"
+            ),
+            JournalDamageKind::OutOfOrder { found, .. } => write!(
+                f,
+                "the commit at byte {offset} of {path} has the number {found}, which is out of \
+                 order"
+            ),
+        }
+    }
+}
+
+/// What is damaged of the files that the engine would cut or delete when it opens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Damage of journals, in order.
+    pub journals: Vec<JournalDamage>,
+    /// Directories of tables that have rows, and have lost the file that says so: the engine would
+    /// take them for tables that were never used.
+    pub tables: Vec<PathBuf>,
+}
+
+/// Reads all journals of the store in `path`. Nothing is written. Of the very first sequence
+/// number, only one that is too high is noticed, of the very last, only one that is too low.
+pub fn audit(path: &Path) -> io::Result<Audit> {
+    let mut used = BTreeSet::new();
+    Ok(Audit {
+        journals: audit_journals(path, &mut used)?,
+        tables: audit_tables(&path.join("keyspaces"), &used)?,
+    })
+}
+
+/// Returns tables that are used and have no `current`, which the engine writes when it creates one.
+fn audit_tables(path: &Path, used: &BTreeSet<u64>) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut lost = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok());
+        if path.join("current").try_exists()? {
+            continue;
+        }
+        let has_files =
+            fs::read_dir(path.join("tables")).is_ok_and(|mut tables| tables.next().is_some());
+        if has_files || number.is_some_and(|number| used.contains(&number)) {
+            lost.push(path);
+        }
+    }
+    lost.sort_unstable();
+    Ok(lost)
+}
+
+fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Vec<JournalDamage>> {
+    let journals = journals(path)?;
+    let mut damages = Vec::new();
+    let mut batches: Vec<Batch> = Vec::new();
+    for (journal, path) in journals.iter().enumerate() {
+        let mut from = 0;
+        loop {
+            let mut input = Input::open(path, from)?;
+            let end = input.read(&mut |offset, number| {
+                batches.push(Batch {
+                    journal,
+                    offset,
+                    number,
+                });
+            })?;
+            used.append(&mut input.tables);
+            let Some(next) = next_batch(path, end)? else {
+                break;
+            };
+            damages.push(JournalDamage {
+                path: path.clone(),
+                offset: end,
+                kind: JournalDamageKind::Unreadable { next },
+            });
+            from = next;
+        }
+    }
+    for (batch, was) in out_of_order(&batches) {
+        damages.extend(journals.get(batch.journal).map(|path| JournalDamage {
+            path: path.clone(),
+            offset: batch.offset,
+            kind: JournalDamageKind::OutOfOrder {
+                found: batch.number,
+                was,
+            },
+        }));
+    }
+    Ok(damages)
+}
+
+/// Writes back what a sequence number was, where only one number fits. Returns `true` if that mends
+/// the damage.
+pub fn mend(damage: &JournalDamage) -> io::Result<bool> {
+    let JournalDamageKind::OutOfOrder { was: Some(was), .. } = damage.kind else {
+        return Ok(false);
+    };
+    let file = OpenOptions::new().write(true).open(&damage.path)?;
+    file.write_all_at(&was.to_le_bytes(), damage.offset + BEFORE_NUMBER)?;
+    file.sync_all()?;
+    Ok(true)
+}
+
+/// Writes the file `current` of a table anew, which names the newest list of the table's files.
+/// Returns `true` if there is such a list. One that was not taken into use yet has the same rows.
+pub fn mend_table(table: &Path) -> io::Result<bool> {
+    let mut lists = Vec::new();
+    for entry in fs::read_dir(table)? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix('v'));
+        lists.extend(number.and_then(|number| number.parse::<u64>().ok()));
+    }
+    let Some(number) = lists.into_iter().max() else {
+        return Ok(false);
+    };
+    let list = fs::read(table.join(format!("v{number}")))?;
+    let mut current = number.to_le_bytes().to_vec();
+    current.extend(xxhash_rust::xxh3::xxh3_128(&list).to_le_bytes());
+    // The kind of checksum.
+    current.push(0);
+    let staged = table.join("current.new");
+    let mut file = File::create(&staged)?;
+    file.write_all(&current)?;
+    file.sync_all()?;
+    fs::rename(staged, table.join("current"))?;
+    File::open(table)?.sync_all()?;
+    Ok(true)
+}
+
+/// Returns the journals of a store, oldest first.
+fn journals(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut journals = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(".jnl")?.parse::<u64>().ok());
+        journals.extend(number.map(|number| (number, path)));
+    }
+    journals.sort_unstable();
+    Ok(journals.into_iter().map(|(_, path)| path).collect())
+}
+
+/// A batch that can be read: its journal, where it begins, and its sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Batch {
+    journal: usize,
+    offset: u64,
+    number: u64,
+}
+
+/// Returns the batches whose numbers do not rise, with what each was if only one number fits: all
+/// but those of a longest rising subsequence.
+fn out_of_order(batches: &[Batch]) -> Vec<(Batch, Option<u64>)> {
+    // Of the subsequences of each length the one with the lowest last number: where it ends.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(batches.len());
+    let number = |at: usize| batches.get(at).map_or(0, |batch| batch.number);
+    for (at, batch) in batches.iter().enumerate() {
+        let length = ends.partition_point(|end| number(*end) < batch.number);
+        before.push(length.checked_sub(1).and_then(|it| ends.get(it)).copied());
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut rising = Vec::with_capacity(ends.len());
+    let mut last = ends.last().copied();
+    while let Some(at) = last {
+        rising.push(at);
+        last = before.get(at).copied().flatten();
+    }
+    rising.reverse();
+    let mut found = Vec::new();
+    let mut gap = |low: Option<usize>, high: Option<usize>| {
+        let from = low.map_or(0, |low| low + 1);
+        let between = batches.get(from..high.unwrap_or(batches.len()));
+        let between = between.unwrap_or_default();
+        // As many numbers as batches: then each has its own.
+        let is_exact = low.zip(high).is_some_and(|(low, high)| {
+            number(high).checked_sub(number(low)) == Some(between.len() as u64 + 1)
+        });
+        for (nth, batch) in (1..).zip(between) {
+            let was = low.filter(|_| is_exact).map(|low| number(low) + nth);
+            found.push((*batch, was));
+        }
+    };
+    let mut low = None;
+    for at in rising {
+        gap(low, Some(at));
+        low = Some(at);
+    }
+    gap(low, None);
+    found
+}
+
+/// Returns where the next batch begins behind one that cannot be read, if there is one.
+fn next_batch(path: &Path, from: u64) -> io::Result<Option<u64>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(from))?;
+    let mut piece = vec![0; PIECE];
+    // The last bytes of a piece are kept, for a trailer may begin in them.
+    let (mut kept, mut position) = (0, from);
+    loop {
+        let read = file.read(piece.get_mut(kept..).unwrap_or_default())?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let filled = piece.get(..kept + read).unwrap_or_default();
+        // Batches follow one another, so behind the end of one the next begins.
+        for found in memmem::find_iter(filled, TRAILER) {
+            let at = position + (found + TRAILER.len()) as u64;
+            if Input::open(path, at)?.batch()?.is_some() {
+                return Ok(Some(at));
+            }
+        }
+        let end = filled.len();
+        let keep = end.min(TRAILER.len() - 1);
+        piece.copy_within(end - keep..end, 0);
+        position += (end - keep) as u64;
+        kept = keep;
+    }
+}
+
+/// A journal that is read from some offset on.
+struct Input {
+    file: BufReader<File>,
+    position: u64,
+    length: u64,
+    /// The tables that have items in what was read.
+    tables: BTreeSet<u64>,
+}
+
+impl Input {
+    fn open(path: &Path, from: u64) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(from))?;
+        Ok(Self {
+            file: BufReader::with_capacity(64 << 10, file),
+            position: from,
+            length,
+            tables: BTreeSet::new(),
+        })
+    }
+
+    /// Reads whole batches one after another, and returns where the first thing begins that is
+    /// none.
+    fn read(&mut self, visit: &mut dyn FnMut(u64, u64)) -> io::Result<u64> {
+        let mut end = self.position;
+        while let Some(number) = self.batch()? {
+            visit(end, number);
+            end = self.position;
+        }
+        Ok(end)
+    }
+
+    /// Reads some bytes, or `None` at the end of the file.
+    fn bytes<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
+        let mut bytes = [0; N];
+        if self.length.saturating_sub(self.position) < N as u64 {
+            return Ok(None);
+        }
+        self.file.read_exact(&mut bytes)?;
+        self.position += N as u64;
+        Ok(Some(bytes))
+    }
+
+    /// Reads a whole batch, and returns its sequence number; `None` if there is none.
+    fn batch(&mut self) -> io::Result<Option<u64>> {
+        let Some([START]) = self.bytes()? else {
+            return Ok(None);
+        };
+        let (Some(items), Some(number)) = (self.bytes()?, self.bytes()?) else {
+            return Ok(None);
+        };
+        let mut hasher = Xxh3::new();
+        for _ in 0..u32::from_le_bytes(items) {
+            if !self.item(&mut hasher)? {
+                return Ok(None);
+            }
+        }
+        let (Some([END]), Some(checksum), Some(trailer)) =
+            (self.bytes()?, self.bytes()?, self.bytes()?)
+        else {
+            return Ok(None);
+        };
+        let is_whole = u64::from_le_bytes(checksum) == hasher.digest() && trailer == *TRAILER;
+        Ok(is_whole.then_some(u64::from_le_bytes(number)))
+    }
+
+    /// Reads an item; `false` if there is none.
+    fn item(&mut self, hasher: &mut Xxh3) -> io::Result<bool> {
+        let Some([tag]) = self.bytes()? else {
+            return Ok(false);
+        };
+        hasher.update(&[tag]);
+        if tag == CLEAR {
+            let table: Option<[u8; 8]> = self.bytes()?;
+            hasher.update(&table.unwrap_or_default());
+            return Ok(table.is_some());
+        }
+        // Kind of the value and whether it is compressed, then the table.
+        let (ITEM, Some(kinds), Some(table)) = (tag, self.bytes::<2>()?, self.bytes::<8>()?) else {
+            return Ok(false);
+        };
+        let (Some(key), Some(plain), Some(stored)) =
+            (self.bytes::<2>()?, self.bytes::<4>()?, self.bytes::<4>()?)
+        else {
+            return Ok(false);
+        };
+        for bytes in [&kinds[..], &table, &key, &plain, &stored] {
+            hasher.update(bytes);
+        }
+        let mut left = u64::from(u16::from_le_bytes(key)) + u64::from(u32::from_le_bytes(stored));
+        if left > self.length.saturating_sub(self.position) {
+            return Ok(false);
+        }
+        let mut piece = [0; 4_096];
+        while left > 0 {
+            let piece = &mut piece[..left.min(4_096) as usize];
+            self.file.read_exact(piece)?;
+            hasher.update(piece);
+            self.position += piece.len() as u64;
+            left -= piece.len() as u64;
+        }
+        self.tables.insert(u64::from_le_bytes(table));
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Batch as Changes, Durability, Embedded, Options, Store as _, Table};
+
+    const COMMITS: u64 = 40;
+
+    /// A store with some commits, and the offsets of their batches.
+    fn written(directory: &Path) -> (PathBuf, Vec<u64>) {
+        let path = directory.join("store");
+        let store = Embedded::open(&path, &Options::default()).unwrap();
+        for number in 0..COMMITS {
+            let mut changes = Changes::new();
+            changes.put(Table::Meta, "last", number.to_string());
+            // Long enough to be compressed.
+            let long = format!("row {number} ").repeat(800);
+            changes.put(Table::Pages, number.to_be_bytes(), long);
+            changes.delete(Table::Queue, number.to_be_bytes());
+            store.commit(changes, Durability::Disk).unwrap();
+        }
+        drop(store);
+        let journal = journals(&path).unwrap().pop().unwrap();
+        let mut offsets = Vec::new();
+        let mut input = Input::open(&journal, 0).unwrap();
+        input.read(&mut |offset, _| offsets.push(offset)).unwrap();
+        assert_eq!(offsets.len() as u64, COMMITS);
+        // Without most of the room that is reserved behind them.
+        let end = offsets.last().unwrap() + 1_000;
+        let file = OpenOptions::new().write(true).open(&journal).unwrap();
+        file.set_len(end).unwrap();
+        (journal, offsets)
+    }
+
+    fn store_of(journal: &Path) -> &Path {
+        journal.parent().unwrap()
+    }
+
+    #[test]
+    fn a_sound_journal_and_a_torn_end_are_no_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, offsets) = written(directory.path());
+        let bytes = fs::read(&journal).unwrap();
+        let last = *offsets.last().unwrap() as usize;
+        assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
+        for torn in [last + 1, last + 14, last + 300] {
+            // As after a kill, with and without the room that was reserved.
+            fs::write(&journal, &bytes[..torn]).unwrap();
+            assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
+            let mut zeros = bytes.clone();
+            zeros[torn..].fill(0);
+            fs::write(&journal, &zeros).unwrap();
+            assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
+        }
+        assert_eq!(audit(directory.path()).unwrap(), Audit::default());
+    }
+
+    /// Whatever bit of a batch is flipped, it is noticed.
+    #[test]
+    fn each_flip_within_a_journal_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, offsets) = written(directory.path());
+        let bytes = fs::read(&journal).unwrap();
+        let (from, to) = (offsets[20], offsets[21]);
+        let bytes_of_batch = (from..from + 60).chain((from + 60..to - 20).step_by(7));
+        for at in bytes_of_batch.chain(to - 20..to) {
+            let mut damaged = bytes.clone();
+            damaged[at as usize] ^= 1 << (at % 8);
+            fs::write(&journal, &damaged).unwrap();
+            let found = audit(store_of(&journal)).unwrap().journals;
+            let [damage] = &found[..] else {
+                panic!("byte {at}: {found:?}");
+            };
+            assert_eq!((damage.offset, &damage.path), (from, &journal), "byte {at}");
+            let is_number = (from + BEFORE_NUMBER..from + BEFORE_NUMBER + 8).contains(&at);
+            match damage.kind {
+                JournalDamageKind::OutOfOrder { .. } => assert!(is_number, "byte {at}"),
+                JournalDamageKind::Unreadable { next } => {
+                    // Without the trailer of one batch, the beginning of the next is not found.
+                    let expected = if at < to - 4 { to } else { offsets[22] };
+                    assert_eq!(next, expected, "byte {at}");
+                }
+            }
+            let is_mended = mend(damage).unwrap();
+            assert_eq!(is_mended, is_number, "byte {at}");
+            assert_eq!(is_mended, fs::read(&journal).unwrap() == bytes);
+        }
+        // A sector of zeros.
+        let mut damaged = bytes.clone();
+        damaged[from as usize..to as usize].fill(0);
+        fs::write(&journal, &damaged).unwrap();
+        assert_eq!(audit(store_of(&journal)).unwrap().journals.len(), 1);
+    }
+
+    #[test]
+    fn a_table_that_would_be_deleted_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, _) = written(directory.path());
+        let keyspaces = store_of(&journal).join("keyspaces");
+        let mut lost = 0;
+        for table in fs::read_dir(&keyspaces).unwrap() {
+            let table = table.unwrap().path();
+            let sound = fs::read(table.join("current")).unwrap();
+            fs::remove_file(table.join("current")).unwrap();
+            let found = audit(store_of(&journal)).unwrap().tables;
+            if !found.is_empty() {
+                assert_eq!(found, std::slice::from_ref(&table));
+                assert!(mend_table(&table).unwrap());
+                assert_eq!(fs::read(table.join("current")).unwrap(), sound);
+                lost += 1;
+            }
+            fs::write(table.join("current"), sound).unwrap();
+        }
+        // Those with rows, not those never used.
+        assert!(lost >= 3, "{lost}");
+    }
+}

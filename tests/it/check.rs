@@ -1,0 +1,190 @@
+//! `gleaner check`: what is sound is said to be sound, any damage is noticed, and nothing is
+//! changed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::corpus;
+use crate::run::{Output, Place, anchors, gleaner, numbered, run};
+use crate::web::{Answer, Site, Web};
+
+/// Two hosts: the pages of the second are duplicates of the first one's, half of them near.
+fn web() -> Web {
+    let site = |host: usize| {
+        let home = format!("<title>Home of {host}</title>") + &anchors(numbered(12));
+        Site::new()
+            .robots("")
+            .page("/", Answer::html(home))
+            .otherwise(move |request| {
+                let number: u64 = request.path.trim_start_matches('/').parse().unwrap_or(0);
+                let text = corpus::text(number, 200);
+                let more = ["", " By another hand."][usize::from(host == 1 && number % 2 == 1)];
+                let form = ["", " class=x"][host];
+                let body =
+                    format!("<title>{number}</title><h1>{number}</h1><p{form}>{text}{more}</p>");
+                Answer::html(body)
+            })
+    };
+    Web::start(vec![site(0), site(1)])
+}
+
+/// All files of a folder with their contents.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("the folder is read") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else if path.is_file() {
+            let bytes = fs::read(&path).expect("the file is read");
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+/// Checks a crawl; nothing in it may change.
+fn checked(crawl: &Place, scratch: &Path) -> Output {
+    let data = crawl.data();
+    let before = contents(&data);
+    let mut command = gleaner(&["check", "--json"]);
+    command
+        .arg("--data-dir")
+        .arg(&data)
+        .arg("--scratch")
+        .arg(scratch);
+    let output = run(command);
+    assert!(contents(&data) == before, "the directory was changed");
+    let left = fs::read_dir(scratch).expect("the folder is read").count();
+    assert_eq!(left, 0, "the copy is left");
+    output
+}
+
+#[test]
+fn what_is_sound_is_said_to_be_sound() {
+    let web = web();
+    let crawl = Place::new();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (one, two) = (web.url(0, "/"), web.url(1, "/"));
+    // As each of these kills leaves it, and at the end.
+    for failpoint in ["appended:3", "synced:4", "committed:6", "applied:5"] {
+        let killed = run(crawl.command(&[&one, &two, "--failpoint", failpoint]));
+        if killed.code != 2 {
+            checked(&crawl, scratch.path()).expect(0);
+        }
+    }
+    crawl.crawl(&[&one, &two]);
+    let told = checked(&crawl, scratch.path()).expect(0).json();
+    assert_eq!(told["is_sound"], true, "{told:#}");
+    let read = |part: &str| {
+        let parts = told["parts"].as_array().expect("a list");
+        let part = parts
+            .iter()
+            .find(|it| it["part"] == part)
+            .expect("the part");
+        part["read"].as_u64().expect("a number")
+    };
+    for part in [
+        "store",
+        "runs",
+        "documents",
+        "warc",
+        "texts",
+        "bodies of duplicates",
+        "log",
+    ] {
+        assert!(read(part) > 0, "{part}: {told:#}");
+    }
+    assert!(read("log") >= 2 * 14, "a line for each visit");
+    let words = crawl.ask(&["check"]).expect(0);
+    assert!(words.stdout.contains("sound"), "{words:?}");
+}
+
+/// A place in a file that holds something: the middle of what is not reserved.
+fn middle(bytes: &[u8]) -> usize {
+    let end = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .expect("it is not empty");
+    let url = b"http://";
+    let urls = bytes
+        .windows(url.len())
+        .enumerate()
+        .filter(|(_, it)| it == url);
+    let urls: Vec<usize> = urls.map(|(at, _)| at).collect();
+    urls.get(urls.len() / 2).map_or(end / 2, |at| at + 2)
+}
+
+#[test]
+fn any_damage_is_noticed() {
+    let web = web();
+    let crawl = Place::new();
+    let scratch = tempfile::tempdir().expect("a folder");
+    let settings = "[archive]\nmax_file = \"8KB\"\nmax_log = \"4KB\"\n";
+    crawl.crawl_by(settings, &[&web.url(0, "/"), &web.url(1, "/")]);
+    checked(&crawl, scratch.path()).expect(0);
+    let data = crawl.data();
+    let mut kinds = BTreeMap::new();
+    for (path, bytes) in contents(&data) {
+        let name = path
+            .strip_prefix(&data)
+            .expect("it is within")
+            .display()
+            .to_string();
+        let kind = name.split('/').next().expect("a name").to_owned();
+        let is_read = matches!(
+            kind.as_str(),
+            "warc" | "texts" | "log" | "runs" | "documents" | "documents.witness"
+        ) || path.extension().is_some_and(|it| it == "jnl");
+        let is_whole = ["log/acknowledged", "documents/conf", "documents/blobs"];
+        if !is_read
+            || bytes.is_empty()
+            || is_whole.contains(&name.as_str())
+            || name.contains("snap.")
+        {
+            continue;
+        }
+        *kinds.entry(kind).or_insert(0) += 1;
+        let mut flipped = bytes.clone();
+        flipped[middle(&bytes)] ^= 1;
+        let cut = bytes[..middle(&bytes)].to_vec();
+        for (how, damaged) in [("flipped", flipped), ("cut", cut)] {
+            // A flip in a letter of a URL of the log gives another URL.
+            if how == "flipped" && name.starts_with("log/") {
+                continue;
+            }
+            fs::write(&path, damaged).expect("the file is written");
+            let told = checked(&crawl, scratch.path());
+            assert_eq!(told.code, 7, "{name} {how}: {}", told.stdout);
+        }
+        fs::write(&path, &bytes).expect("the file is written");
+    }
+    assert_eq!(kinds.len(), 7, "{kinds:?}");
+    // Files that were moved away are no damage, but for the last of the archive.
+    fs::remove_file(data.join("warc/gleaner-00000000.warc.gz")).expect("it is moved away");
+    let told = checked(&crawl, scratch.path()).expect(0);
+    assert!(told.stdout.contains("was it moved away?"), "{told:?}");
+}
+
+#[test]
+fn a_crawl_that_runs_is_left_alone() {
+    let crawl = Place::new();
+    let scratch = tempfile::tempdir().expect("a folder");
+    checked_missing(&crawl, scratch.path());
+    let web = web();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let lock = fs::File::open(crawl.data().join("lock")).expect("the lock is there");
+    lock.lock().expect("nobody has it");
+    checked(&crawl, scratch.path()).expect(3).says(&["in use"]);
+}
+
+fn checked_missing(crawl: &Place, scratch: &Path) {
+    let mut command = gleaner(&["check"]);
+    command
+        .arg("--data-dir")
+        .arg(crawl.data())
+        .arg("--scratch")
+        .arg(scratch);
+    run(command).expect(3).says(&["no crawl"]);
+}
