@@ -20,12 +20,13 @@ const PARALLEL_BYTES: u64 = 128 * 1024;
 /// More threads than this do not help with a group of a few dozen records.
 const MAX_THREADS: usize = 8;
 
-/// Size of a record, in bytes, up to which it is compressed in one piece: at less than half the cost,
-/// but with room for the record and for its member at once. What is larger passes in small pieces.
+/// Size of a record, in bytes, up to which it is compressed in one piece: in two thirds of the
+/// time, but with room for the record and for its member at once. What is larger passes in small
+/// pieces.
 const WHOLE_BYTES: usize = 1 << 20;
 
-/// The compressors of one archive, reused because their tables (some megabyte each) are expensive to
-/// allocate.
+/// The compressors of one archive, reused because their tables (some megabyte each) are expensive
+/// to allocate.
 pub(super) struct Encoders {
     encoders: Vec<Encoder>,
 }

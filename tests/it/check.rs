@@ -176,7 +176,7 @@ fn a_crawl_that_runs_is_left_alone() {
     crawl.crawl(&[&web.url(0, "/")]);
     let lock = fs::File::open(crawl.data().join("lock")).expect("the lock is there");
     lock.lock().expect("nobody has it");
-    checked(&crawl, scratch.path()).expect(3).says(&["in use"]);
+    checked(&crawl, scratch.path()).expect(8).says(&["in use"]);
 }
 
 fn checked_missing(crawl: &Place, scratch: &Path) {

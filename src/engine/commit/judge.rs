@@ -13,18 +13,16 @@ use super::lines::{log_line, page_group, page_line};
 use super::losses;
 use super::records::{self, Records};
 use crate::archive::StorePolicy;
-use crate::dedup::{
-    Document, DocumentId, Fingerprints, Ineligible, Rules, Stored, StoredFor, Verdict,
-};
+use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
 use crate::engine::Error;
 use crate::engine::admission::{Gate, as_sitemap, follow_canonical_form, note_given_up};
 use crate::engine::again::{Expiry, Revisits, early, keep_robots, validators, write_page_record};
 use crate::engine::learned::budgets::{count_failed, count_spent};
 use crate::engine::learned::{own, restless};
-use crate::engine::ring::answer::answer;
+use crate::engine::ring::answer::worth_another_attempt;
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
-use crate::fetch::{self, Exchange, Failure, FailureClass, Outcome};
+use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
@@ -262,7 +260,7 @@ impl Judge<'_> {
         let fetched = &judged.analysed.fetched;
         let politeness = self.gate.policies.load().of(&fetched.task.host).politeness;
         if attempts(judged) < politeness.attempts
-            && let Some((trouble, message)) = trouble(&fetched.outcome).or_else(|| misread(judged))
+            && let Some((trouble, message)) = worth_another_attempt(judged)
             && politeness.retry.has(trouble)
         {
             return Some(Retry::Failed(trouble, message));
@@ -552,41 +550,6 @@ fn count_answer(judged: &Judged<'_>, exchange: &Exchange, counters: &mut Counter
     counters.verdicts.add(&(&judged.verdict).into());
     if let Verdict::Ineligible(reason) = &judged.verdict {
         counters.ineligible.add(reason);
-    }
-}
-
-/// Returns the reason for another attempt, if there is one: the class of failure, and what
-/// happened. A body that took too long is not requested again, because it would take too long
-/// again.
-fn trouble(outcome: &Outcome) -> Option<(Trouble, String)> {
-    let trouble = answer(false, outcome).trouble()?;
-    match outcome {
-        Outcome::Failed(failure) => Some((trouble, failure.message.clone())),
-        Outcome::Exchange(exchange) => match trouble {
-            Trouble::Timeout => None,
-            // It says that it never will.
-            Trouble::ServerError if matches!(exchange.status, 501 | 505) => None,
-            Trouble::Disconnect => Some((trouble, "the answer broke off".to_owned())),
-            _ => Some((trouble, format!("status {}", exchange.status))),
-        },
-    }
-}
-
-/// Returns the reason for another attempt at a response that came, if it may be another one next
-/// time: a compressed body that ends too early, or a challenge in place of the page.
-fn misread(judged: &Judged<'_>) -> Option<(Trouble, String)> {
-    let is_broken = |note: &String| note == fetch::BROKEN_CODING;
-    match &judged.analysed.fetched.outcome {
-        Outcome::Exchange(exchange) if exchange.cut.is_some() => None,
-        _ if judged.analysed.notes.iter().any(is_broken) => Some((
-            Trouble::Disconnect,
-            "the compressed body is broken".to_owned(),
-        )),
-        _ if matches!(judged.verdict, Verdict::Ineligible(Ineligible::Challenge)) => Some((
-            Trouble::Overloaded,
-            "a challenge in place of the page".to_owned(),
-        )),
-        _ => None,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::fetch::{Cut, FailureClass, Outcome};
+use crate::dedup::{Ineligible, Verdict};
+use crate::engine::visit::Judged;
+use crate::fetch::{BROKEN_CODING, Cut, FailureClass, Outcome};
 use crate::frontier::{Answer, Trouble};
 use crate::robots::Availability;
 
@@ -41,4 +43,43 @@ fn trouble(class: FailureClass) -> Option<Trouble> {
         | FailureClass::Budget
         | FailureClass::Internal => return None,
     })
+}
+
+/// Returns the reason for another attempt at a visit, if there is one: the class of failure, and
+/// what happened.
+pub(crate) fn worth_another_attempt(judged: &Judged<'_>) -> Option<(Trouble, String)> {
+    failed(&judged.analysed.fetched.outcome).or_else(|| misread(judged))
+}
+
+/// A body that took too long is not requested again, because it would take too long again.
+fn failed(outcome: &Outcome) -> Option<(Trouble, String)> {
+    let trouble = answer(false, outcome).trouble()?;
+    match outcome {
+        Outcome::Failed(failure) => Some((trouble, failure.message.clone())),
+        Outcome::Exchange(exchange) => match trouble {
+            Trouble::Timeout => None,
+            // It says that it never will.
+            Trouble::ServerError if matches!(exchange.status, 501 | 505) => None,
+            Trouble::Disconnect => Some((trouble, "the answer broke off".to_owned())),
+            _ => Some((trouble, format!("status {}", exchange.status))),
+        },
+    }
+}
+
+/// Returns the reason for another attempt at a response that came, if it may be another one next
+/// time: a compressed body that ends too early, or a challenge in place of the page.
+fn misread(judged: &Judged<'_>) -> Option<(Trouble, String)> {
+    let is_broken = |note: &String| note == BROKEN_CODING;
+    match &judged.analysed.fetched.outcome {
+        Outcome::Exchange(exchange) if exchange.cut.is_some() => None,
+        _ if judged.analysed.notes.iter().any(is_broken) => Some((
+            Trouble::Disconnect,
+            "the compressed body is broken".to_owned(),
+        )),
+        _ if matches!(judged.verdict, Verdict::Ineligible(Ineligible::Challenge)) => Some((
+            Trouble::Overloaded,
+            "a challenge in place of the page".to_owned(),
+        )),
+        _ => None,
+    }
 }

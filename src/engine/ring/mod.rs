@@ -193,6 +193,8 @@ impl Ring {
             let observing = tokio::spawn(self.observer.clone().run());
             let ending = self.scheduler.run(self.events).await;
             observing.abort();
+            // It may be writing the file that is written at the end.
+            let _ = observing.await;
             ending
         });
         // A name resolution that hangs must not keep the process alive.
