@@ -22,8 +22,8 @@ use super::{Error, Options, open};
 use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
-    FetchTask, HostState, LoadRequest, Pace, Place, QueuedUrl, RefillRequest, RobotsPolicy,
-    class_of, for_each_waiting, load, refill,
+    FetchTask, HeldAddress, HostState, LoadRequest, Pace, Place, QueuedUrl, RefillRequest,
+    RobotsPolicy, class_of, for_each_waiting, load, refill,
 };
 use crate::learn::TrapPolicy;
 use crate::store::{Table, decode, for_each};
@@ -186,6 +186,7 @@ impl Rehearsal {
             request_head: format!("GET {} HTTP/1.1\r\n\r\n", url.path()).into_bytes(),
             status: 200,
             headers: vec![("content-type".to_owned(), b"text/html".to_vec())],
+            sent_head: None,
             body: Bytes::copy_from_slice(html.as_bytes()),
             cut: None,
         };
@@ -194,6 +195,7 @@ impl Rehearsal {
                 host: taken.host,
                 pace: Pace::default(),
                 robots_redirect: None,
+                held: HeldAddress::default(),
                 place: Some(taken.place),
                 queued: taken.queued,
                 url,

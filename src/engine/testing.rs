@@ -21,8 +21,9 @@ use crate::archive::{self, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome, Reservation};
 use crate::frontier::{
-    FetchTask, HostState, Limits, Moment, Pace, Place, Policies, Policy, Politeness, QueuedUrl,
-    RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators, for_each_waiting,
+    FetchTask, HeldAddress, HostState, Limits, Moment, Pace, Place, Policies, Policy, Politeness,
+    QueuedUrl, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators,
+    for_each_waiting,
 };
 use crate::page::PageOptions;
 use crate::rows::{Duplicate, PAGES, PageRecord};
@@ -223,6 +224,7 @@ impl World {
         let fetched = Fetched {
             task: FetchTask {
                 robots_redirect: None,
+                held: HeldAddress::default(),
                 host: HostKey::of(&parsed),
                 pace: Pace::default(),
                 place,
@@ -414,6 +416,7 @@ pub(crate) fn exchange(started: jiff::Timestamp, status: u16, body: &str) -> Out
         protocols: vec!["http/1.1"],
         request_head: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         status,
+        sent_head: None,
         headers: vec![
             ("content-type".to_owned(), b"text/html".to_vec()),
             ("etag".to_owned(), b"\"1\"".to_vec()),

@@ -34,6 +34,7 @@ impl Exchange {
             request_head: Vec::new(),
             status,
             headers: headers.collect(),
+            sent_head: None,
             body: Bytes::new(),
             cut,
         };

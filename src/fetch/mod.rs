@@ -12,6 +12,7 @@ mod client;
 mod cookies;
 mod guard;
 mod hosts;
+mod http;
 mod network;
 mod options;
 mod outcome;
@@ -23,7 +24,7 @@ mod tls;
 
 pub use body::{DECODED_LENGTH, DecodeBounds, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
-pub use client::Fetcher;
+pub use client::{At, Fetcher};
 pub use guard::{Authority, Guard, Refused};
 pub use hosts::{HostAddress, HostsError, NamedHosts};
 pub use network::Network;
@@ -42,9 +43,6 @@ pub enum Error {
     /// The user agent contains characters that are not allowed in a header.
     #[error("the user agent {0:?} cannot be sent: use printable ASCII characters only")]
     UserAgent(String),
-    /// The HTTP client could not be built.
-    #[error("cannot set up the HTTP client: {0}")]
-    Client(#[from] reqwest::Error),
     /// A file of root certificates cannot be used.
     #[error(
         "cannot use the root certificates in {path}: {reason}; give a PEM file in fetch.ca_files"

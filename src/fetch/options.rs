@@ -222,15 +222,6 @@ impl Requests {
     }
 }
 
-/// Returns every proxy that is used for some host, and the largest `max_body` of any, in bytes.
-pub(super) fn extent(options: &FetchOptions) -> (Vec<Proxy>, usize) {
-    let proxies = options.own.iter().filter_map(|(_, it)| it.proxy.clone());
-    let proxies = proxies.chain([options.proxy.clone()]).collect();
-    let bodies = options.own.iter().filter_map(|(_, it)| it.max_body);
-    let longest = bodies.fold(options.max_body, Size::max);
-    (proxies, longest.bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use strum::IntoStaticStr;
 
+use super::secret::HIDDEN;
 use crate::url::{Url, join};
 
 /// Maximum length of an entity tag that is kept, in characters. Those of common servers are shorter
@@ -16,6 +17,9 @@ use crate::url::{Url, join};
 const MAX_ETAG: usize = 256;
 /// Maximum length of a Last-Modified value that is kept, in characters; a date has 29.
 const MAX_DATE: usize = 40;
+
+/// Maximum length of a media type that is kept, in characters.
+const MAX_MIME: usize = 256;
 
 /// The outcome of a fetch.
 #[derive(Debug)]
@@ -43,6 +47,8 @@ pub struct Exchange {
     pub status: u16,
     /// Header fields of the response; repeated fields are in order.
     pub headers: Vec<(String, Vec<u8>)>,
+    /// Head of the response as it was sent, if it had that form: over HTTP/1.
+    pub sent_head: Option<Vec<u8>>,
     /// The body as received: with content codings, without transfer coding.
     pub body: Bytes,
     /// Why the body is incomplete, if it is.
@@ -82,6 +88,24 @@ impl Exchange {
             .iter()
             .filter(move |(field, _)| field == name)
             .filter_map(|(_, value)| std::str::from_utf8(value).ok())
+    }
+
+    /// Returns the declared media type with its parameters, as it is kept: up to 256 characters, and
+    /// printable ones only.
+    pub fn mime(&self) -> Option<String> {
+        let declared = self.header("content-type")?;
+        let printable = declared.chars().filter(|letter| !letter.is_control());
+        Some(printable.take(MAX_MIME).collect())
+    }
+
+    /// Hides the values of a header field. `name` must be lower case.
+    pub(super) fn hide(&mut self, name: &str) {
+        for (_, value) in self.headers.iter_mut().filter(|(field, _)| field == name) {
+            *value = HIDDEN.into();
+        }
+        if let Some(sent) = &mut self.sent_head {
+            *sent = rewritten(sent, name, Some(HIDDEN));
+        }
     }
 
     /// Returns `true` for a status of 2xx.
@@ -128,9 +152,13 @@ impl Exchange {
         target.filter(|_| self.is_redirect())
     }
 
-    /// Returns the head of the response as stored: without the transfer coding, which was removed.
+    /// Returns the head of the response as stored: as it was sent over HTTP/1, or put together from
+    /// the header fields; without the transfer coding, which was removed.
     pub fn response_head(&self) -> Vec<u8> {
-        let reason = reqwest::StatusCode::from_u16(self.status)
+        if let Some(sent) = &self.sent_head {
+            return rewritten(sent, "transfer-encoding", None);
+        }
+        let reason = hyper::StatusCode::from_u16(self.status)
             .ok()
             .and_then(|status| status.canonical_reason())
             .unwrap_or("Unknown");
@@ -168,6 +196,28 @@ impl Exchange {
     }
 }
 
+/// Returns a head with another value of a field, or without that field. Other lines stay byte for
+/// byte.
+fn rewritten(head: &[u8], name: &str, value: Option<&str>) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(head.len());
+    let mut is_left_out = false;
+    for line in head.split_inclusive(|byte| *byte == b'\n') {
+        // A line that begins with a blank continues the field before it.
+        if !matches!(line, [b' ' | b'\t', ..]) {
+            let colon = line.iter().position(|byte| *byte == b':');
+            let field = colon.map(|colon| &line[..colon]).unwrap_or_default();
+            is_left_out = (field.trim_ascii()).eq_ignore_ascii_case(name.as_bytes());
+            if let Some(value) = value.filter(|_| is_left_out) {
+                kept.extend([field, b": ", value.as_bytes(), b"\r\n"].concat());
+            }
+        }
+        if !is_left_out {
+            kept.extend_from_slice(line);
+        }
+    }
+    kept
+}
+
 /// Returns a reference from a header as text. Bytes that are not UTF-8 are escaped one by one, as
 /// in browsers.
 fn readable(reference: &[u8]) -> Cow<'_, str> {
@@ -193,6 +243,21 @@ pub struct Failure {
     pub class: FailureClass,
     /// What happened, for people to read.
     pub message: String,
+    /// What follows for the host beyond the class.
+    detail: Detail,
+}
+
+/// What a failure says beyond its class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Detail {
+    #[default]
+    None,
+    /// The address that was tried does not accept connections.
+    Unreached,
+    /// The server sent without end what is no response.
+    Flood,
+    /// There is no such name.
+    Nameless,
 }
 
 impl Failure {
@@ -201,7 +266,49 @@ impl Failure {
         Self {
             class,
             message: message.into(),
+            detail: Detail::None,
         }
+    }
+
+    /// Creates the failure of a request for which no address accepted a connection.
+    pub(super) fn unreached(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::Unreached,
+            ..Self::new(class, message)
+        }
+    }
+
+    /// Creates the failure of a request that was answered with a flood of what is no response. It
+    /// is a timeout, because nothing else would have come.
+    pub(super) fn flood(message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::Flood,
+            ..Self::new(FailureClass::Timeout, message)
+        }
+    }
+
+    /// Creates the failure of a request to a host whose name does not exist.
+    pub(super) fn nameless(message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::Nameless,
+            ..Self::new(FailureClass::Dns, message)
+        }
+    }
+
+    /// Returns `true` if nobody accepted a connection, so that another address may be tried.
+    pub fn is_unreached(&self) -> bool {
+        self.detail == Detail::Unreached
+    }
+
+    /// Returns `true` if the server sent without end what is no response.
+    pub fn is_flood(&self) -> bool {
+        self.detail == Detail::Flood
+    }
+
+    /// Returns `true` if the same would come of another attempt, so that the host is left alone at
+    /// once: its name does not exist, or it floods the connection.
+    pub fn is_hopeless(&self) -> bool {
+        matches!(self.detail, Detail::Flood | Detail::Nameless)
     }
 
     /// Returns `true` if the host was contacted, or at least its name was looked up.
@@ -265,6 +372,7 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
                 .collect(),
+            sent_head: None,
             body: Bytes::new(),
             cut: None,
         }
@@ -283,6 +391,18 @@ mod tests {
         check("Fri, 20 Nov 2026 09:00:00 GMT", Some(0));
         check("soon", None);
         check("-5", None);
+    }
+
+    #[test]
+    fn a_media_type_is_kept_short_and_printable() {
+        let check = |value: &str, expected: &str| {
+            let exchange = exchange(&[("content-type", value)]);
+            assert_eq!(exchange.mime().as_deref(), Some(expected));
+        };
+        check("text/html; charset=utf-8", "text/html; charset=utf-8");
+        check("text/\u{9b}31mhtml\t", "text/31mhtml");
+        check(&"x".repeat(60_000), &"x".repeat(256));
+        assert_eq!(exchange(&[]).mime(), None);
     }
 
     #[test]
@@ -324,6 +444,34 @@ mod tests {
         check(&[("etag", "  "), ("last-modified", &long)], None, None);
         check(&[("etag", &long)], None, None);
         check(&[("etag", "\"\u{e9}\"")], None, None);
+    }
+
+    #[test]
+    fn a_head_is_stored_as_it_was_sent_but_for_the_transfer_coding() {
+        let sent = "HTTP/1.1 503  Not Now\r\nSeRvEr:x\r\nTransfer-Encoding: gzip,\r\n chunked\r\n\
+                    X: a\r\n\tb\r\nno colon\r\nTRANSFER-ENCODING : chunked\r\nSeRvEr: y\r\n\r\n";
+        let mut exchange = exchange(&[("server", "x")]);
+        exchange.sent_head = Some(sent.into());
+        assert_eq!(
+            String::from_utf8(exchange.response_head()).unwrap(),
+            "HTTP/1.1 503  Not Now\r\nSeRvEr:x\r\nX: a\r\n\tb\r\nno colon\r\nSeRvEr: y\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_hidden_field_is_hidden_in_both_forms() {
+        let mut exchange = exchange(&[("set-cookie", "a=hush"), ("server", "x")]);
+        exchange.sent_head =
+            Some(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=hush;\r\n hush\r\nServer: x\r\n\r\n".into());
+        exchange.hide("set-cookie");
+        let sent = String::from_utf8(exchange.response_head()).unwrap();
+        assert_eq!(
+            sent,
+            "HTTP/1.1 200 OK\r\nSet-Cookie: (hidden)\r\nServer: x\r\n\r\n"
+        );
+        exchange.sent_head = None;
+        let head = String::from_utf8(exchange.response_head()).unwrap();
+        assert!(head.contains("set-cookie: (hidden)\r\n") && !head.contains("hush"));
     }
 
     #[test]

@@ -181,17 +181,32 @@ fn name_server(address: SocketAddr) -> NameServerConfig {
 
 /// The error returned for a name that could not be resolved.
 #[derive(Debug)]
-pub(super) struct NotResolved(String);
+pub(super) struct NotResolved {
+    message: String,
+    /// The DNS says that there is no such name, or none with an address. It will say so again.
+    pub(super) is_final: bool,
+}
 
 impl NotResolved {
     pub(super) fn new(message: String) -> Self {
-        Self(message)
+        Self {
+            message,
+            is_final: false,
+        }
+    }
+
+    /// The error for a name that has no address.
+    pub(super) fn nothing(name: &str) -> Self {
+        Self {
+            message: format!("{name} has no address"),
+            is_final: true,
+        }
     }
 }
 
 impl fmt::Display for NotResolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 

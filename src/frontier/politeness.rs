@@ -186,6 +186,8 @@ pub enum Answer {
     Overloaded(Option<Duration>),
     /// The host failed or did not answer.
     Failed(Trouble),
+    /// The host failed, and would fail at the next attempt as well: it is parked at once.
+    Hopeless(Trouble),
     /// The host was not contacted: nothing changes.
     NotAsked,
 }
@@ -196,7 +198,7 @@ impl Answer {
         match self {
             Self::Fine(_) | Self::NotAsked => None,
             Self::Overloaded(_) => Some(Trouble::Overloaded),
-            Self::Failed(trouble) => Some(trouble),
+            Self::Failed(trouble) | Self::Hopeless(trouble) => Some(trouble),
         }
     }
 }
@@ -249,6 +251,10 @@ impl Politeness {
     fn after_with(&self, patience: u32, pace: &Pace, answer: Answer, finished: Moment) -> Pace {
         let delay = self.delay(pace.crawl_delay);
         let failures = pace.failures.saturating_add(1);
+        let patience = match answer {
+            Answer::Hopeless(_) => failures,
+            _ => patience,
+        };
         let wait = match answer {
             Answer::NotAsked => return *pace,
             Answer::Fine(took) => return self.recovered(pace, took, finished),
@@ -257,7 +263,7 @@ impl Politeness {
                 doubled(delay, failures.min(MAX_DOUBLINGS)).min(self.max_backoff.0)
             }
             // A `Retry-After` of years is a mistake, and is ignored.
-            Answer::Overloaded(_) | Answer::Failed(_) => {
+            Answer::Overloaded(_) | Answer::Failed(_) | Answer::Hopeless(_) => {
                 doubled(self.backoff.0, failures - 1).min(self.max_backoff.0)
             }
         };
@@ -466,5 +472,15 @@ mod tests {
         for &trouble in Trouble::ALL {
             assert_eq!(serde_json::to_value(trouble).unwrap(), trouble.name());
         }
+    }
+
+    #[test]
+    fn a_host_without_hope_is_parked_at_once() {
+        let none = Pace::default();
+        let after = politeness().after(&none, Answer::Hopeless(Trouble::Timeout), Moment(0));
+        let silent = politeness().after(&none, Answer::Failed(Trouble::Timeout), Moment(0));
+        assert!(after.parked && !silent.parked);
+        assert_eq!(after.trouble, Some(Trouble::Timeout));
+        assert_eq!(after.due, Moment(0).plus(politeness().park.0));
     }
 }

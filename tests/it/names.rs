@@ -59,6 +59,47 @@ fn an_answer_holds_as_long_as_it_says() {
     assert_eq!(empty, "dns: empty.example has no address");
 }
 
+/// Of names that lead elsewhere when they are asked for again, each visit goes to the address that
+/// was kept free for it.
+#[test]
+fn a_name_cannot_lead_a_visit_away_from_the_address_it_waited_for() {
+    let web = Web::start((0..11).map(|_| closing(&["/a"])).collect());
+    let dns = Dns::start(|name, before| {
+        let nth: u8 = name
+            .trim_start_matches('h')
+            .trim_end_matches(".example")
+            .parse()
+            .unwrap_or(0);
+        let decoy = format!("127.0.7.{}", nth + 2);
+        Names::of(&[if before == 0 { &decoy } else { "127.0.7.1" }], 0)
+    });
+    let crawl = Place::new();
+    let settings = config(&dns, "allow_private = true");
+    let seeds: Vec<String> = (0..10)
+        .map(|n| format!("http://h{n}.example:{}/", web.port()))
+        .collect();
+    let mut arguments: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    arguments.extend(["--user-agent", CONTACT, "--delay", "20ms"]);
+    crawl.crawl_by(&settings, &arguments);
+    let requests = web.requests();
+    assert_eq!(requests.len(), 30, "robots.txt and two pages of each");
+    assert!(requests.iter().all(|request| request.host != 0));
+}
+
+#[test]
+fn a_host_is_visited_at_its_next_address_if_the_first_accepts_nothing() {
+    let web = Web::start(vec![closing(&["/a", "/b"])]);
+    // Nobody listens at the first one.
+    let dns = Dns::start(|_, _| Names::of(&["127.0.99.1", "127.0.7.1"], 3_600));
+    let crawl = Place::new();
+    let settings = config(&dns, "allow_private = true");
+    let seed = format!("http://two.example:{}/", web.port());
+    let arguments = [&*seed, "--user-agent", CONTACT, "--delay", "20ms"];
+    crawl.crawl_by(&settings, &arguments);
+    assert_eq!(web.requests().len(), 4, "robots.txt and three pages");
+    assert!(crawl.log().iter().all(|line| line.annotation.is_none()));
+}
+
 #[test]
 fn only_so_many_names_are_looked_up_at_once() {
     let web = Web::start(vec![closing(&[])]);

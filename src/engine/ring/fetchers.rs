@@ -16,13 +16,16 @@ use crate::engine::clock::Clock;
 use crate::engine::event::Event;
 use crate::engine::visit::Fetched;
 use crate::fetch::{
-    Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
+    At, Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
 use crate::frontier::{
     FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason, Visited,
 };
 use crate::robots;
 use crate::url::HostKey;
+
+/// Number of times that a visit is put back because an address accepted no connection.
+const MAX_MOVES: u8 = 3;
 
 /// What a fetch needs besides its task.
 #[derive(Clone)]
@@ -41,9 +44,10 @@ impl Fetchers {
     /// Makes a visit and sends it on. Dropping the future cancels the visit: nothing is reported,
     /// and its task is still queued.
     pub(crate) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
+        let at = self.at(&task);
         let (outcome, reservation) = {
             let conditions = conditions(&task);
-            self.fetcher.fetch_unless(&task.url, conditions).await
+            self.fetcher.fetch_at(&task.url, conditions, at).await
         };
         let finished = self.clock.now_or_later();
         let is_robots = task.queued.purpose == Purpose::Robots;
@@ -67,6 +71,18 @@ impl Fetchers {
             for_host: None,
             next_hop: None,
         };
+        if let Outcome::Failed(failure) = &outcome
+            && failure.is_unreached()
+            && self.has_another_address(&task, at).await
+        {
+            // Nothing was sent, and the other address has a clock of its own.
+            visited.pace = *before;
+            let mut again = task;
+            again.held.moves += 1;
+            visited.next_hop = Some(again);
+            let _ = self.events.send(Event::Visited(Box::new(visited))).await;
+            return;
+        }
         let mut pace = visited.pace;
         if let Outcome::Exchange(exchange) = &outcome
             && is_robots
@@ -122,6 +138,26 @@ impl Fetchers {
     /// Returns `true` if the address of a host matters to the schedule.
     pub(crate) fn minds_address(&self, host: &HostKey) -> bool {
         !self.politeness(host).address_delay().is_zero()
+    }
+
+    /// Returns where a visit is made: where its address was kept free for it, so that whoever answers
+    /// for a name cannot send it elsewhere.
+    fn at(&self, task: &FetchTask) -> At {
+        let (host, _) = task.visiting();
+        match task.held.ip {
+            Some(ip) => At::Address(ip),
+            None if self.minds_address(host) && !self.fetcher.is_behind_proxy(host) => At::Nowhere,
+            None => At::Anywhere,
+        }
+    }
+
+    /// Returns `true` if a visit that reached nobody can be made at another address of its host.
+    async fn has_another_address(&self, task: &FetchTask, at: At) -> bool {
+        if at == At::Anywhere || task.held.moves >= MAX_MOVES {
+            return false;
+        }
+        let other = self.fetcher.address(task.visiting().0).await;
+        other.is_some() && other != task.held.ip
     }
 
     /// Looks up the address of a host.

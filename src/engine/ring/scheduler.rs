@@ -339,7 +339,13 @@ impl Scheduler {
     /// Passes an event to the schedule. Returns `false` if the run cannot continue.
     fn learn(&mut self, event: Event) -> Result<bool, Error> {
         match event {
-            Event::Visited(visit) => self.schedule.visited(*visit),
+            Event::Visited(visit) => {
+                // A visit that is made again at another address is handed out again.
+                let again = visit.next_hop.as_ref();
+                let again = again.is_some_and(|task| task.place.is_some());
+                self.handed_out = self.handed_out.saturating_sub(u64::from(again));
+                self.schedule.visited(*visit);
+            }
             Event::Resolved(host, address) => self.schedule.resolved(&host, address),
             Event::Refilled(refilled) => {
                 self.reads = self.reads.saturating_sub(1);

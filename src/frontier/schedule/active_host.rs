@@ -21,13 +21,16 @@ pub(super) struct ActiveHost {
     pub(super) reading: ReadState,
     pub(super) robots: Robots,
     pub(super) address: AddressState,
+    /// When it was resolved.
+    pub(super) resolved: Moment,
     pub(super) buffer: VecDeque<Waiting>,
     pub(super) cursors: [u64; CLASSES as usize],
     /// Tasks that were handed out and are not yet committed: class and sequence.
     pub(super) in_progress: BTreeSet<(u8, u64)>,
     /// Whether its row was read, so that its pace is known.
     pub(super) known: bool,
-    /// Visits of this host for other hosts, whose robots.txt was redirected here.
+    /// Visits that come first: for other hosts, whose robots.txt was redirected here, and those put
+    /// back because an address accepted no connection.
     pub(super) robots_redirects: VecDeque<FetchTask>,
     /// Whether such a visit was made. No commit records its effect on the pace.
     pub(super) followed_redirects: bool,
@@ -74,6 +77,16 @@ pub(super) enum AddressState {
     Known(Option<IpAddr>),
 }
 
+impl AddressState {
+    /// The address at which the host is visited, if that matters.
+    pub(super) fn ip(self) -> Option<IpAddr> {
+        match self {
+            Self::Known(ip) => ip,
+            Self::Unknown | Self::Asked => None,
+        }
+    }
+}
+
 impl ActiveHost {
     pub(super) fn new(due: Moment) -> Self {
         Self {
@@ -87,6 +100,7 @@ impl ActiveHost {
             reading: ReadState::No,
             robots: Robots::Known,
             address: AddressState::Unknown,
+            resolved: Moment::default(),
             buffer: VecDeque::new(),
             cursors: [0; CLASSES as usize],
             in_progress: BTreeSet::new(),
