@@ -35,6 +35,7 @@ pub struct Crawl {
     pub(super) resumed: bool,
     pub(super) control: Control,
     pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) plan: MemoryPlan,
 }
 
 impl Crawl {
@@ -69,6 +70,7 @@ impl Crawl {
             resumed,
             control,
             commands,
+            plan,
         })
     }
 
@@ -89,6 +91,7 @@ impl Crawl {
             deferred: self.committer.deferred.subscribe(),
             gauges: self.gauges.subscribe(),
             memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
+            shares: self.plan.shares().into(),
         }
     }
 
@@ -209,6 +212,7 @@ impl Crawl {
             memory: self.memory,
             resumed: self.resumed,
             commands: self.commands,
+            pages_bytes: self.plan.pages,
         };
         ring::run(open, watch, limits, stop)
     }

@@ -26,8 +26,8 @@ pub struct PageOptions {
     pub max_tag_bytes: usize,
     /// Maximum number of links, after removing duplicates.
     pub max_links: usize,
-    /// Maximum length of a link's reference in bytes; longer ones are left out. Servers refuse
-    /// longer URLs anyway.
+    /// Maximum length of a link in bytes, as written and made absolute; longer ones are left out.
+    /// Servers refuse longer URLs anyway.
     pub max_url_bytes: usize,
     /// Maximum length of the visible text and of the main text in bytes; both are cut there.
     pub max_text_bytes: usize,
@@ -101,7 +101,7 @@ pub enum Note {
     NodesCut,
     /// `max_tag_bytes`, or too many attributes: part of a tag or comment was skipped.
     TagCut,
-    /// `max_links` or `max_url_bytes`: links were left out.
+    /// `max_links`, `max_url_bytes`, or 4 MiB of links together: links were left out.
     LinksCut,
     /// `max_text_bytes`: the text was cut.
     TextCut,

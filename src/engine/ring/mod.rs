@@ -10,6 +10,7 @@ pub(crate) mod disk;
 pub(crate) mod fetchers;
 pub(crate) mod observe;
 pub(crate) mod reading;
+pub(crate) mod room;
 pub(crate) mod scheduler;
 
 use std::io;
@@ -44,6 +45,7 @@ use disk::Disk;
 use fetchers::Fetchers;
 use observe::{Gauges, MemoryUse, Watch};
 use reading::Reader;
+use room::Room;
 use scheduler::{Ending, Scheduler};
 
 /// Maximum number of events (ends of fetches, results of reads, commits) on their way to the
@@ -72,6 +74,8 @@ pub(crate) struct Open {
     /// There was a crawl in the directory already.
     pub(crate) resumed: bool,
     pub(crate) commands: mpsc::Receiver<Command>,
+    /// Bytes that pages may take between their analysis and their commit.
+    pub(crate) pages_bytes: usize,
 }
 
 /// Runs a crawl to its end.
@@ -118,6 +122,7 @@ fn start(
         memory,
         resumed,
         commands,
+        pages_bytes,
     } = crawl;
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
     let (fetched, fetched_queue) = mpsc::channel(2 * cores);
@@ -128,7 +133,7 @@ fn start(
     let waiting = analysts.waiting.clone();
     let curfew = analysts.curfew.clone();
     let analysts = analysts
-        .start(cores, fetched_queue, &analysed)
+        .start(cores, &Room::new(pages_bytes), fetched_queue, &analysed)
         .map_err(Error::Threads)?;
 
     let observer = Observer::new(directory.path(), watch.clone(), clock);

@@ -45,6 +45,10 @@ pub enum LinkKind {
     Related,
 }
 
+/// Maximum number of bytes of the targets of one page, which a long `<base>` multiplies. Ten thousand
+/// links of 400 bytes fit.
+const MAX_TARGET_BYTES: usize = 4 << 20;
+
 /// Collects all links, each target once, in document order.
 pub(crate) fn collect(
     outline: &Outline<'_>,
@@ -58,6 +62,7 @@ pub(crate) fn collect(
     // Menus repeat themselves; resolving and hashing the same reference twice is the main cost.
     let mut seen = HashSet::new();
     let mut cut = false;
+    let mut room = MAX_TARGET_BYTES;
     for item in outline
         .pointers
         .iter()
@@ -79,6 +84,17 @@ pub(crate) fn collect(
         let Some(target) = base.join(reference) else {
             continue;
         };
+        let length = target.as_str().len();
+        // Those that are left out count, too: they cost as much.
+        let Some(left) = room.checked_sub(length) else {
+            cut = true;
+            break;
+        };
+        room = left;
+        if length > options.max_url_bytes {
+            cut = true;
+            continue;
+        }
         let id = identity.id(&target);
         if let Some(&place) = places.get(&id) {
             let link: Option<&mut Link> = links.get_mut(place);
