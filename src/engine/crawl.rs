@@ -53,6 +53,7 @@ impl Crawl {
         }
         options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
+        DataDirectory::create(path.as_ref(), options.group.as_deref())?;
         let directory = DataDirectory::take(path.as_ref())?;
         let committer = open::open(&directory, &options)?;
         let resumed = committer.state.queue_sequence > 0;

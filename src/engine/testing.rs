@@ -73,6 +73,7 @@ pub(crate) fn options() -> Options {
         disk_reserve: 0,
         checkpoint_interval: Duration::from_hours(1),
         expire_after: None,
+        group: None,
         features: Features::default(),
         // The same for pages of one host and of two.
         rules: Rules::new(
