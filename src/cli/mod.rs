@@ -10,6 +10,7 @@ mod left_out;
 mod output;
 mod packaging;
 mod progress;
+mod shown;
 mod signals;
 
 use std::ffi::OsString;

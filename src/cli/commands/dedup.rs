@@ -2,13 +2,14 @@
 
 use std::env;
 use std::fmt::Write as _;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::features::FeatureArguments;
+use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{
     self, Clusters, Input, Keeping, MAX_GUARANTEED, NearMethod, Options, SavedError, StoredBodies,
@@ -38,7 +39,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     jsonl: bool,
     /// Write the corpus without its duplicates: for WARC files, records without the bodies of
-    /// duplicates, to this new directory; with --jsonl, lines that are not duplicates, to this file
+    /// duplicates, to this new directory; with --jsonl, lines that are not duplicates, to this
+    /// file, compressed if its name ends in .gz
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Which bodies --output omits from WARC files
@@ -192,7 +194,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         index: arguments.index.as_deref(),
         temporary: &env::temp_dir(),
     };
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(1 << 16, Data::lock());
     if arguments.jsonl {
         return Ok(corpus::dedup_jsonl(input, &options, keeping, &mut out)?);
     }
