@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::output::count;
+use super::words::count;
 use crate::engine::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells};
 
 /// Maximum number of lines per group; JSON has all.

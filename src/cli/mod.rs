@@ -12,6 +12,7 @@ mod packaging;
 mod progress;
 mod shown;
 mod signals;
+mod words;
 
 use std::ffi::OsString;
 use std::io;

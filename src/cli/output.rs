@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::left_out;
 use super::shown::{Data, shown, shown_in_color};
+use super::words::count;
 use crate::dedup::Ineligible;
 use crate::engine::{Counters, Ending, HostFigures, Summary, VisitVerdict};
 
@@ -120,14 +121,6 @@ const TIERS: [VisitVerdict; 4] = [
     VisitVerdict::Content,
     VisitVerdict::Near,
 ];
-
-/// A number of things: `1 page`, `2 pages`. The plural ends in `s`.
-pub(super) fn count(number: u64, thing: &str) -> String {
-    match number {
-        1 => format!("1 {thing}"),
-        _ => format!("{number} {thing}s"),
-    }
-}
 
 /// The tiers that found duplicates, and how many.
 pub(super) fn duplicates(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {

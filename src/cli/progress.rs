@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::output::{Screen, count, duplicates};
+use super::output::{Screen, duplicates};
+use super::words::count;
 use crate::engine::{Counters, Gauges, Watch};
 
 /// Time between updates on a terminal.

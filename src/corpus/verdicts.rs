@@ -181,7 +181,7 @@ pub(super) struct KeptLines {
 /// Where lines go: a file, compressed if its name ends so.
 enum Lines {
     Plain(File),
-    Gzip(GzEncoder<File>),
+    Gzip(Box<GzEncoder<File>>),
 }
 
 impl Write for Lines {
@@ -204,7 +204,7 @@ impl Lines {
     fn of(path: &Path, file: File) -> Self {
         match path.extension() {
             Some(ending) if ending.eq_ignore_ascii_case("gz") => {
-                Self::Gzip(GzEncoder::new(file, Compression::default()))
+                Self::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
             }
             _ => Self::Plain(file),
         }

@@ -512,8 +512,8 @@ impl Inner {
     }
 }
 
-/// Tells whether a host is visited with credentials of the configuration, so that its cookies are as
-/// good as these.
+/// Tells whether a host is visited with credentials of the configuration, so that its cookies are
+/// as good as these.
 fn has_login(options: &FetchOptions) -> bool {
     options.auth.is_some() || options.headers.has_secret()
 }

@@ -90,8 +90,8 @@ impl Exchange {
             .filter_map(|(_, value)| std::str::from_utf8(value).ok())
     }
 
-    /// Returns the declared media type with its parameters, as it is kept: up to 256 characters, and
-    /// printable ones only.
+    /// Returns the declared media type with its parameters, as it is kept: up to 256 characters,
+    /// and printable ones only.
     pub fn mime(&self) -> Option<String> {
         let declared = self.header("content-type")?;
         let printable = declared.chars().filter(|letter| !letter.is_control());

@@ -19,7 +19,8 @@ pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// `text` with its white space collapsed and without control characters, cut to at most `max_bytes` at a character boundary.
+/// `text` with its white space collapsed and without control characters, cut to at most `max_bytes`
+/// at a character boundary.
 pub(crate) fn collapse(text: &str, max_bytes: usize) -> String {
     let mut collapsed = String::new();
     for word in text.split_whitespace() {

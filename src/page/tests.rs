@@ -117,9 +117,10 @@ fn links_are_bounded() {
 
 #[test]
 fn a_long_base_does_not_multiply_a_page() {
-    let links: String = (0..9_000)
-        .map(|n| format!("<a href={n:09}>n</a>"))
-        .collect();
+    let mut links = String::new();
+    for n in 0..9_000 {
+        write!(links, "<a href={n:09}>n</a>").unwrap();
+    }
     for (length, kept) in [(400, 9_000), (3_000, 1_384), (16_000, 0)] {
         let page = page(&format!("<base href='/{}/'>{links}", "b".repeat(length)));
         let bytes: usize = page.links.iter().map(|link| link.url.len()).sum();

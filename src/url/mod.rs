@@ -70,8 +70,8 @@ pub enum Error {
 }
 
 /// Parses an absolute URL as it was found, in a seed list or a link. Surrounding white space and
-/// control characters, user name and password, and the fragment are dropped; apart from that, only what the URL standard's
-/// parser changes is changed.
+/// control characters, user name and password, and the fragment are dropped; apart from that, only
+/// what the URL standard's parser changes is changed.
 ///
 /// # Errors
 ///
@@ -141,8 +141,8 @@ fn accept(mut url: Url) -> Result<Url, Error> {
         return Err(Error::NoHost);
     }
     url.set_fragment(None);
-    // Credentials in a link are not ours to send, and never to be kept. Neither call fails for a URL
-    // with a host.
+    // Credentials in a link are not ours to send, and never to be kept. Neither call fails for a
+    // URL with a host.
     let _ = (url.set_username(""), url.set_password(None));
     if url.as_str().len() > MAX_LEN {
         Err(Error::TooLong(url.as_str().len()))

@@ -178,6 +178,9 @@ async fn flooding(first: &'static str, then: &'static str) -> SocketAddr {
 
 #[tokio::test]
 async fn answers_that_are_none_end_the_visit_at_once() {
+    // A few informational responses are in order.
+    const HINTS: &str = "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n\
+        HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
     for (first, then) in [
         ("", "HTTP/1.1 103\r\n\r\n"),
         ("", "\r\n"),
@@ -195,9 +198,6 @@ async fn answers_that_are_none_end_the_visit_at_once() {
         let is_too_large = failure.class == FailureClass::Protocol;
         assert!(failure.is_flood() || is_too_large, "{failure:?}");
     }
-    // A few are in order.
-    const HINTS: &str = "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n\
-        HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
     let (address, _) = server(HINTS).await;
     let mut options = options();
     options.hosts = named(&[("a.example", address)]);

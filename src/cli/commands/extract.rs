@@ -148,7 +148,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.format {
         Format::Text => output::print_data(&format!("{}\n", read.page.main_text))?,
         Format::Markdown => {
-            output::print_data(&format!("{}\n", read.markdown.unwrap_or_default()))?
+            output::print_data(&format!("{}\n", read.markdown.unwrap_or_default()))?;
         }
         Format::Json => {
             let line = Output::of(&read, None, arguments.format).line()?;

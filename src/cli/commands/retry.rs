@@ -66,5 +66,8 @@ fn in_words(retried: &Retried) -> String {
         1 => "; 1 host no longer waits after failures".to_owned(),
         hosts => format!("; {hosts} hosts no longer wait after failures"),
     };
-    format!("requeued {}{detail}{hosts}\n", output::count(sum, "URL"))
+    format!(
+        "requeued {}{detail}{hosts}\n",
+        crate::cli::words::count(sum, "URL")
+    )
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::inspector::Inspector;
-use crate::cli::output::{self, count};
-use crate::cli::{Failure, left_out};
+use crate::cli::words::count;
+use crate::cli::{Failure, left_out, output};
 use crate::control::client::Client;
 use crate::engine::Omissions;
 use crate::frontier::Trouble;

@@ -8,10 +8,13 @@ use clap::Args;
 use crate::cli::Failure;
 use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
-use crate::cli::output::{self, count};
+use crate::cli::output;
+use crate::cli::words::count;
 use crate::engine::RecordPlace;
 use crate::frontier::{ScopeKind, Trouble};
-use crate::inspect::{Answer, LearnedKind, Question, RobotsAnswer, UrlState, Visited, Why};
+use crate::inspect::{
+    Answer, HostNow, LearnedKind, Question, RobotsAnswer, UrlState, Visited, Why,
+};
 use crate::url::{self, Site};
 
 #[derive(Debug, Args)]
@@ -136,27 +139,32 @@ fn in_words(why: &Why) -> String {
     say("admission", &admission(why));
     say("robots.txt", &robots(why));
     if let Some(host) = &why.host {
-        let mut line = format!(
-            "{}: {} queued, {}, not before {}",
-            host.host,
-            host.queued,
-            count(host.visits, "answer"),
-            host.due
-        );
-        if host.failures > 0 {
-            let trouble = host.trouble.map_or("", Trouble::name);
-            let failures = count(u64::from(host.failures), "failure");
-            let _ = write!(line, ", {failures}, the last {trouble}");
-        }
-        if host.parked {
-            line.push_str(", parked until then");
-        }
-        if let Some(delay) = host.crawl_delay_ms {
-            let _ = write!(line, ", Crawl-delay {delay} ms");
-        }
-        say("host", &line);
+        say("host", &of_host(host));
     }
     text
+}
+
+/// The state of a host.
+fn of_host(host: &HostNow) -> String {
+    let mut line = format!(
+        "{}: {} queued, {}, not before {}",
+        host.host,
+        host.queued,
+        count(host.visits, "answer"),
+        host.due
+    );
+    if host.failures > 0 {
+        let trouble = host.trouble.map_or("", Trouble::name);
+        let failures = count(u64::from(host.failures), "failure");
+        let _ = write!(line, ", {failures}, the last {trouble}");
+    }
+    if host.parked {
+        line.push_str(", parked until then");
+    }
+    if let Some(delay) = host.crawl_delay_ms {
+        let _ = write!(line, ", Crawl-delay {delay} ms");
+    }
+    line
 }
 
 fn fate(visit: &Visited) -> String {

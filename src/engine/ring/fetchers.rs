@@ -140,8 +140,8 @@ impl Fetchers {
         !self.politeness(host).address_delay().is_zero()
     }
 
-    /// Returns where a visit is made: where its address was kept free for it, so that whoever answers
-    /// for a name cannot send it elsewhere.
+    /// Returns where a visit is made: where its address was kept free for it, so that whoever
+    /// answers for a name cannot send it elsewhere.
     fn at(&self, task: &FetchTask) -> At {
         let (host, _) = task.visiting();
         match task.held.ip {

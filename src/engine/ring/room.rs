@@ -1,5 +1,5 @@
-//! The memory that pages take between their analysis and their commit. A page of a few kilobytes can
-//! have links of many megabytes, so what waits for the committer is bounded by bytes, too.
+//! The memory that pages take between their analysis and their commit. A page of a few kilobytes
+//! can have links of many megabytes, so what waits for the committer is bounded by bytes, too.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyper::header::HeaderValue;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -97,7 +98,7 @@ impl Connector {
         } else if server.is_secure {
             let authority = format!("{}:{}", server.host, server.port);
             let authorization = proxy.authorization();
-            let authorization = authorization.as_ref().map(|value| value.as_bytes());
+            let authorization = authorization.as_ref().map(HeaderValue::as_bytes);
             tunnel::connect(&mut stream, &authority, authorization)
                 .await
                 .map_err(|error| refused(&error))?;
@@ -163,7 +164,7 @@ async fn tcp(
                 return Ok((metered, meter, *address));
             }
             Ok(Err(error)) => {
-                failure = Failure::unreached(FailureClass::Connect, error.to_string())
+                failure = Failure::unreached(FailureClass::Connect, error.to_string());
             }
             Err(_) => {
                 let message = format!("no connection within {} s", patience.as_secs_f32());

@@ -13,16 +13,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// More than any head (`fetch.max_header` is 64 KiB by default) and than what is read ahead of a
 /// body (about 400 KiB over HTTP/1, 256 KiB over HTTP/2).
 const FREE: u64 = 1 << 19;
-/// Further bytes per byte of a body: a body sent byte by byte takes 39 for each with HTTP/2 and TLS.
+/// Further bytes per byte of a body: a body sent byte by byte takes 39 for each with HTTP/2 and
+/// TLS.
 const PER_BYTE: u64 = 64;
 /// Informational responses (1xx) before a response. Servers send one or two.
 const MAX_INFORMATIONAL: u32 = 32;
 
 /// What a server sent since the last request, in comparison with what it may.
 ///
-/// HTTP has much that is sent and is no response: informational responses, and over HTTP/2 settings,
-/// pings, window updates, priorities and frames of unknown types. A server that sends them without
-/// end takes the reactor from all others.
+/// HTTP has much that is sent and is no response: informational responses, and over HTTP/2
+/// settings, pings, window updates, priorities and frames of unknown types. A server that sends
+/// them without end takes the reactor from all others.
 #[derive(Debug)]
 pub(super) struct Meter {
     read: AtomicU64,

@@ -162,7 +162,7 @@ pub struct Visited {
     pub address_free_from: Moment,
     /// The host for which the visit was made, if it is another one, and its pace from now on.
     pub for_host: Option<(HostKey, Pace)>,
-    /// The visit that is made instead: the next hop of a redirected robots.txt, or the same visit at
-    /// another address of its host.
+    /// The visit that is made instead: the next hop of a redirected robots.txt, or the same visit
+    /// at another address of its host.
     pub next_hop: Option<FetchTask>,
 }

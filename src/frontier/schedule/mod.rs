@@ -64,8 +64,8 @@ pub enum Action {
 const MAX_READS: usize = 8;
 /// Maximum number of addresses being resolved.
 const MAX_RESOLVING: usize = 64;
-/// Time in milliseconds for which a host is visited at the address that was found, whatever else its
-/// name means by now. The resolver keeps answers that hold longer.
+/// Time in milliseconds for which a host is visited at the address that was found, whatever else
+/// its name means by now. The resolver keeps answers that hold longer.
 const RESOLVED_FOR: u64 = 60_000;
 /// Number of URLs handed out after which a host makes room for others if the working set is full.
 const QUANTUM: usize = 64;
@@ -334,8 +334,8 @@ impl Schedule {
         }
     }
 
-    /// Queues a visit at the host to which a robots.txt was redirected, or one that is to be made at
-    /// another address of its host. The working set may grow by that host.
+    /// Queues a visit at the host to which a robots.txt was redirected, or one that is to be made
+    /// at another address of its host. The working set may grow by that host.
     fn follow_robots_redirect(&mut self, task: FetchTask) {
         let at = task.visiting().0.clone();
         let due = self.recent.remove(&at).unwrap_or_default();

@@ -45,8 +45,8 @@ pub enum LinkKind {
     Related,
 }
 
-/// Maximum number of bytes of the targets of one page, which a long `<base>` multiplies. Ten thousand
-/// links of 400 bytes fit.
+/// Maximum number of bytes of the targets of one page, which a long `<base>` multiplies. Ten
+/// thousand links of 400 bytes fit.
 const MAX_TARGET_BYTES: usize = 4 << 20;
 
 /// Collects all links, each target once, in document order.
