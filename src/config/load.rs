@@ -630,6 +630,8 @@ mod tests {
     #[test]
     fn unknown_keys_are_refused_with_the_nearest_name() {
         let check = |text, expected| check_refused(load_layers(text, &[], &[]), expected);
+        check("[crawl]\nmax_depth = -1", "expected 0 to 65535");
+        check("[state]\nurls_in_memory = -1", "expected 0 or more");
         check("[politness]\ndelay = \"1s\"", "did you mean `politeness`?");
         check(
             "[politeness]\ndelya = \"1s\"",

@@ -325,6 +325,26 @@ mod tests {
     use crate::dedup::Tier;
 
     #[test]
+    fn lines_are_compressed_if_the_name_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let written = |name: &str| {
+            let path = directory.path().join(name);
+            let mut kept = KeptLines::create(&path).unwrap();
+            kept.write(b"{}").unwrap();
+            kept.finish().unwrap();
+            fs::read(path).unwrap()
+        };
+        assert_eq!(written("kept.jsonl"), b"{}\n");
+        let compressed = written("kept.jsonl.gz");
+        assert!(compressed.starts_with(&[0x1f, 0x8b]), "{compressed:?}");
+        let mut text = String::new();
+        #[expect(clippy::disallowed_methods, reason = "a line of our own")]
+        let mut decoder = flate2::bufread::GzDecoder::new(&*compressed);
+        io::Read::read_to_string(&mut decoder, &mut text).unwrap();
+        assert_eq!(text, "{}\n");
+    }
+
+    #[test]
     fn a_verdict_line_names_ids_as_they_were_given() {
         let mut ids = Ids::default();
         ids.push("\"a\\u00e4\"");
