@@ -186,7 +186,6 @@ impl Rehearsal {
             request_head: format!("GET {} HTTP/1.1\r\n\r\n", url.path()).into_bytes(),
             status: 200,
             headers: vec![("content-type".to_owned(), b"text/html".to_vec())],
-            sent_head: None,
             body: Bytes::copy_from_slice(html.as_bytes()),
             cut: None,
         };

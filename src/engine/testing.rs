@@ -417,7 +417,6 @@ pub(crate) fn exchange(started: jiff::Timestamp, status: u16, body: &str) -> Out
         protocols: vec!["http/1.1"],
         request_head: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
         status,
-        sent_head: None,
         headers: vec![
             ("content-type".to_owned(), b"text/html".to_vec()),
             ("etag".to_owned(), b"\"1\"".to_vec()),

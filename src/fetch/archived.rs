@@ -34,7 +34,6 @@ impl Exchange {
             request_head: Vec::new(),
             status,
             headers: headers.collect(),
-            sent_head: None,
             body: Bytes::new(),
             cut,
         };

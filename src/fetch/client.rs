@@ -1,60 +1,70 @@
-//! The HTTP client: hyper, without decoding, redirects and retries of its own. Where it connects to
-//! is decided here, by the guard and by whoever asks for the visit.
+//! The HTTP client: reqwest with its own decoding, redirects, cookies and retries switched off.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::error::Error as _;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::{Body as _, Incoming};
-use hyper::header::{
+use jiff::Timestamp;
+use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue,
     IF_MODIFIED_SINCE, IF_NONE_MATCH, PROXY_AUTHORIZATION, USER_AGENT,
 };
-use hyper::{Request, Response, Uri, Version};
-use jiff::Timestamp;
+use reqwest::tls::TlsInfo;
+use reqwest::{Client, ClientBuilder, Method, Request, Response, Version};
 use tokio::time::timeout;
 
+use super::addresses::Addresses;
 use super::cookies::Cookies;
-use super::http::{Connection, Connector, Limits, Nothing, Pool, Server};
-use super::options::Requests;
+use super::guard::{At, GuardedResolver, ProxyResolver, Refused, connecting};
+use super::options::{Requests, extent};
 use super::proxy::{Proxy, basic};
 use super::request::CookieMode;
-use super::resolver::Resolver;
+use super::resolver::{Finding, NotResolved, Resolver};
 use super::secret::{HIDDEN, is_secret};
 use super::{
     ByteBudget, Conditions, Cut, Error, Exchange, Failure, FailureClass, FetchOptions, Guard,
     Outcome, Reservation, tls,
 };
-use crate::units::Size;
 use crate::url::{HostKey, Url};
 
-/// How long an address that accepted no connection comes after the others of its name.
-const SHUNNED: Duration = Duration::from_mins(10);
-/// Maximum number of such addresses.
-const MAX_SHUNNED: usize = 4_096;
+/// How long an idle connection is kept. Servers close theirs after 5 s or more (Apache's default is
+/// 5 s); a shorter time here makes it unlikely to send into a closing connection.
+const IDLE: Duration = Duration::from_secs(4);
+/// Idle connections kept per host, which has one visit at a time.
+const MAX_IDLE: usize = 1;
+/// Bytes that a server may send ahead over HTTP/2 before they are read; they are not part of the
+/// byte budget. 256 KiB allow 2.5 MB/s at a round trip of 100 ms.
+const H2_WINDOW: u32 = 256 << 10;
+
+/// How long the first response of a host is waited for once there is a connection. The further
+/// attempts have the time that is configured.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 /// Sends requests, subject to the guard and the bounds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher(Arc<Inner>);
 
-/// Where a host is visited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum At {
-    /// At any address that its name leads to.
-    #[default]
-    Anywhere,
-    /// At this address only, which was kept free for the visit.
-    Address(IpAddr),
-    /// Nowhere, because no address was found: the visit fails, and says why.
-    Nowhere,
+/// How a visit is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Approach {
+    /// Where to connect to; behind a proxy, that is the proxy's affair.
+    pub at: At,
+    /// Whether the host is not known to respond, and so gets less time at first.
+    pub is_first: bool,
 }
 
 #[derive(Debug)]
 struct Inner {
-    connector: Connector,
-    pool: Pool,
+    /// One client per proxy, and one without.
+    clients: HashMap<Proxy, Client>,
+    /// A client that makes a connection for each request, for visits that are not to be made where
+    /// a connection at hand leads.
+    reconnecting: Client,
+    addresses: Addresses,
     resolver: Arc<Resolver>,
     guard: Arc<Guard>,
     budget: ByteBudget,
@@ -62,46 +72,63 @@ struct Inner {
     cookies: Cookies,
     options: FetchOptions,
     user_agent: HeaderValue,
-    /// Addresses that accepted no connection, and when.
-    shunned: Mutex<HashMap<IpAddr, Instant>>,
 }
 
 impl Fetcher {
-    /// Sets up the client.
+    /// Sets up the clients.
     pub fn new(options: FetchOptions, guard: Arc<Guard>) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(&options.user_agent)
             .map_err(|_| Error::UserAgent(options.user_agent.clone()))?;
-        let limits = Limits {
-            fields: options.max_header_fields,
-            bytes: options.max_header.bytes(),
+        let tls = tls::config(&options.ca_files)?;
+        let resolver = Arc::new(Resolver::new(&options.dns(), options.connect_timeout.0));
+        let (proxies, max_body) = extent(&options);
+        let guarded = || {
+            Arc::new(GuardedResolver {
+                guard: Arc::clone(&guard),
+                resolver: Arc::clone(&resolver),
+            })
         };
+        let reconnecting = client(&options, tls.clone())
+            .pool_max_idle_per_host(0)
+            .no_proxy()
+            .dns_resolver(guarded());
+        let mut clients = HashMap::new();
+        for proxy in proxies.into_iter().chain([Proxy::None]) {
+            let client = client(&options, tls.clone());
+            let client = match proxy.url() {
+                None => client.no_proxy().dns_resolver(guarded()),
+                Some(url) => client
+                    .proxy(reqwest::Proxy::all(url.as_str())?)
+                    .dns_resolver(Arc::new(ProxyResolver {
+                        resolver: Arc::clone(&resolver),
+                        proxy: proxy.clone(),
+                        guard: (!proxy.resolves()).then(|| Arc::clone(&guard)),
+                    })),
+            };
+            clients.insert(proxy, client.build()?);
+        }
         Ok(Self(Arc::new(Inner {
-            connector: Connector::new(tls::config(&options.ca_files)?, limits),
-            pool: Pool::default(),
-            resolver: Arc::new(Resolver::new(&options.dns(), options.connect_timeout.0)),
+            clients,
+            reconnecting: reconnecting.build()?,
+            addresses: Addresses::new(IDLE.saturating_add(options.connect_timeout.0)),
+            resolver,
             guard,
-            budget: ByteBudget::new(options.body_budget.bytes(), longest_body(&options)),
+            budget: ByteBudget::new(options.body_budget.bytes(), max_body),
             requests: Requests::new(&options),
             cookies: Cookies::default(),
             options,
             user_agent,
-            shunned: Mutex::default(),
         })))
     }
 
     /// Returns the address at which a host is to be visited, if one is known and allowed. The
     /// address of a host behind a proxy is not known.
     pub async fn address(&self, host: &HostKey) -> Option<IpAddr> {
-        let name = host.name();
         if self.is_behind_proxy(host) {
             return None;
         }
-        let found = self.0.guard.resolve(name, &self.0.resolver).await.ok()?;
-        let shunned = self.0.shunned();
-        let is_shunned = |ip: IpAddr| shunned.get(&ip).is_some_and(|at| at.elapsed() < SHUNNED);
-        let mut ips = found.iter().map(SocketAddr::ip);
-        let best = ips.clone().find(|ip| !is_shunned(*ip));
-        best.or_else(|| ips.next())
+        let resolving = self.0.guard.resolve(host.name(), &self.0.resolver);
+        self.0.addresses.best(&resolving.await.ok()?)
     }
 
     /// Tells whether a host is visited through a proxy.
@@ -112,40 +139,29 @@ impl Fetcher {
 
     /// Requests a URL without following a redirect. Keep the reservation as long as the body.
     pub async fn fetch(&self, url: &Url) -> (Outcome, Reservation) {
-        self.fetch_at(url, Conditions::default(), At::Anywhere)
+        self.fetch_as(url, Conditions::default(), Approach::default())
             .await
     }
 
     /// Requests a URL like [`fetch`](Self::fetch), conditionally: a server that supports it
-    /// responds with 304 and no body if the page still matches `conditions`. Connects `at` one
-    /// address, if that is wanted; behind a proxy, that is the proxy's affair.
-    pub async fn fetch_at(
+    /// responds with 304 and no body if the page still matches `conditions`. Connects as
+    /// `approach` says.
+    pub async fn fetch_as(
         &self,
         url: &Url,
         conditions: Conditions<'_>,
-        at: At,
+        approach: Approach,
     ) -> (Outcome, Reservation) {
-        match self.0.exchange(url, conditions, at).await {
+        match self.0.exchange(url, conditions, approach).await {
             Ok((exchange, reservation)) => (Outcome::Exchange(Box::new(exchange)), reservation),
             Err(failure) => (Outcome::Failed(failure), Reservation::default()),
         }
     }
 }
 
-/// Where a request goes, and how.
-struct Route<'a> {
-    url: &'a Url,
-    options: &'a FetchOptions,
-    at: At,
-    /// Scheme, host and port of the server.
-    origin: String,
-}
-
 /// A request, and its head as recorded.
 struct Prepared {
-    headers: HeaderMap,
-    /// What is asked for over HTTP/1: a path and query, or a whole URL.
-    target: String,
+    request: Request,
     head: Vec<u8>,
 }
 
@@ -163,7 +179,7 @@ impl Inner {
         &self,
         url: &Url,
         conditions: Conditions<'_>,
-        at: At,
+        approach: Approach,
     ) -> Result<(Exchange, Reservation), Failure> {
         let host = HostKey::of(url);
         let mut options = self.requests.at(&host);
@@ -174,43 +190,38 @@ impl Inner {
             .map_err(|reason| Failure::new(FailureClass::Guard, reason))?;
         let started = Timestamp::now();
         let clock = Instant::now();
-        let Prepared {
-            headers,
-            head,
-            target,
-        } = self.request(url, &host, &options, conditions, started)?;
-        let route = Route {
-            url,
-            options: &options,
-            at,
-            origin: url[..::url::Position::BeforePath].to_owned(),
-        };
-        let answering = self.answer(&route, &headers, &target);
-        let (response, connection) =
-            timeout(options.head_timeout.0, answering)
-                .await
-                .map_err(|_| {
-                    let waited = options.head_timeout.0.as_secs_f32();
-                    Failure::new(
-                        FailureClass::Timeout,
-                        format!("no response within {waited} s"),
-                    )
-                })??;
-        let status = response.status().as_u16();
+        let Prepared { request, head } = self.request(url, &host, &options, conditions, started)?;
         let is_direct = options.proxy == Proxy::None;
+        let server = request.url()[..::url::Position::BeforePath].to_owned();
+        let (client, is_kept) = self.client(&options.proxy, &server, approach.at)?;
+        let mut wait = options.head_timeout.0;
+        if approach.is_first {
+            wait = wait.min(self.options.connect_timeout.0.saturating_add(FIRST_WAIT));
+        }
+        let sending = connecting(approach.at, client.execute(request));
+        let response = match timeout(wait, sending).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.failed(error, approach.at)),
+            Err(_) => {
+                let message = format!("no response within {} s", wait.as_secs_f32());
+                return Err(Failure::silent(message));
+            }
+        };
+        let status = response.status().as_u16();
         if status == 407 && !is_direct {
             let message = "the proxy rejected the credentials (407)";
             return Err(Failure::new(FailureClass::Connect, message));
         }
         let headers = self.headers(&response)?;
-        let remote = connection.remote;
-        let protocols = protocols(&response, &connection);
-        let sent_head = connection.take_head();
-        let (body, cut, reservation) = self
-            .read_body(response, &connection, &options, clock)
-            .await?;
-        if cut.is_none() {
-            self.pool.put(&options.proxy, &route.origin, connection);
+        // Through a proxy, the server's address is not known.
+        let remote = response.remote_addr().filter(|_| is_direct);
+        let protocols = protocols(&response);
+        let (body, cut, reservation) = self.read_body(response, &options, clock).await;
+        if let Some(remote) = remote {
+            self.addresses.accepts(remote.ip());
+            if is_kept && approach.at == At::Address(remote.ip()) {
+                self.addresses.used(&server, remote.ip());
+            }
         }
         let mut exchange = Exchange {
             started,
@@ -220,7 +231,6 @@ impl Inner {
             request_head: head,
             status,
             headers,
-            sent_head,
             body,
             cut,
         };
@@ -234,126 +244,32 @@ impl Inner {
         Ok((exchange, reservation))
     }
 
-    /// Sends a request, on a connection that is at hand or a new one, and waits for the head of the
-    /// response.
-    async fn answer(
-        &self,
-        route: &Route<'_>,
-        headers: &HeaderMap,
-        target: &str,
-    ) -> Result<(Response<Incoming>, Connection), Failure> {
-        let ip = match route.at {
-            At::Address(ip) => Some(ip),
-            At::Anywhere | At::Nowhere => None,
+    /// Returns the client for a visit, whose connections lead where the visit is to be made, and
+    /// whether it keeps them.
+    fn client(&self, proxy: &Proxy, server: &str, at: At) -> Result<(&Client, bool), Failure> {
+        let may_reuse = match at {
+            _ if *proxy != Proxy::None => true,
+            At::Anywhere => true,
+            At::Address(ip) => self.addresses.may_reuse(server, ip),
+            At::Nowhere => false,
         };
-        let proxy = &route.options.proxy;
-        let kept = self.pool.take(proxy, &route.origin, ip).await;
-        let mut may_send_again = kept.is_some();
-        let mut connection = match kept {
-            Some(connection) => connection,
-            None => self.connect(route).await?,
-        };
-        loop {
-            let request = assemble(route.url, headers, target, &connection)?;
-            match connection.send(request).await {
-                Ok(response) => return Ok((response, connection)),
-                // The server closed the connection before the request was sent.
-                Err((_, Some(_))) if may_send_again => {
-                    may_send_again = false;
-                    connection = self.connect(route).await?;
-                }
-                Err((failure, _)) => return Err(failure),
-            }
+        if !may_reuse {
+            return Ok((&self.reconnecting, false));
         }
+        let internal = || Failure::new(FailureClass::Internal, "no client for the proxy");
+        let client = self.clients.get(proxy).ok_or_else(internal)?;
+        Ok((client, true))
     }
 
-    /// Connects to a server, within the time that there is for it.
-    async fn connect(&self, route: &Route<'_>) -> Result<Connection, Failure> {
-        let patience = self.options.connect_timeout.0;
-        let connecting = self.connect_in(route, patience);
-        timeout(patience, connecting).await.unwrap_or_else(|_| {
-            let message = format!("no connection within {} s", patience.as_secs_f32());
-            Err(Failure::new(FailureClass::Timeout, message))
-        })
-    }
-
-    async fn connect_in(
-        &self,
-        route: &Route<'_>,
-        patience: Duration,
-    ) -> Result<Connection, Failure> {
-        let Route {
-            url, options, at, ..
-        } = route;
-        // The rest is for TLS, and so an address that is silent is told from a slow server.
-        let accepting = patience * 3 / 4;
-        let port = url.port_or_known_default().unwrap_or(80);
-        let server = Server {
-            host: url.host_str().unwrap_or_default(),
-            port,
-            is_secure: url.scheme() == "https",
-        };
-        let Some((proxy, proxy_port)) = options.proxy.place() else {
-            let addresses = with_port(self.addresses(server.host, *at).await?, port);
-            let connected = (self.connector).direct(server, &addresses, accepting).await;
-            self.shun(&addresses, &connected);
-            return connected;
-        };
-        let checked = match options.proxy.resolves() {
-            true => Vec::new(),
-            false => self.addresses(server.host, At::Anywhere).await?,
-        };
-        let checked = checked.first().copied();
-        // The proxy's own name may lead anywhere, because the user chose it.
-        let literal = proxy.trim_start_matches('[').trim_end_matches(']');
-        let found = match literal.parse::<IpAddr>() {
-            Ok(ip) => vec![SocketAddr::new(ip, 0)],
-            Err(_) => self.resolver.lookup(proxy).await?,
-        };
-        let addresses = with_port(found, proxy_port);
-        (self.connector)
-            .through(&options.proxy, server, checked, &addresses, accepting)
-            .await
-    }
-
-    /// The addresses at which a host may be connected to.
-    async fn addresses(&self, name: &str, at: At) -> Result<Vec<SocketAddr>, Failure> {
-        let found = match at {
-            At::Address(ip) => self.guard.resolved(name, ip).map(|it| vec![it])?,
-            At::Anywhere => self.guard.resolve(name, &self.resolver).await?,
-            At::Nowhere => {
-                self.guard.resolve(name, &self.resolver).await?;
-                // It has an address by now, which was not kept free for this visit.
-                let message = format!("{name} had no address at first");
-                return Err(Failure::unreached(FailureClass::Dns, message));
-            }
-        };
-        Ok(found)
-    }
-
-    /// Remembers an address that accepted no connection, so that another one of its host is tried.
-    fn shun(&self, addresses: &[SocketAddr], connected: &Result<Connection, Failure>) {
-        let mut shunned = self.shunned();
-        match connected {
-            Ok(connection) => {
-                if let Some(remote) = connection.remote {
-                    shunned.remove(&remote.ip());
-                }
-            }
-            Err(failure) if failure.is_unreached() => {
-                if shunned.len() >= MAX_SHUNNED {
-                    shunned.retain(|_, at| at.elapsed() < SHUNNED / 10);
-                }
-                let now = Instant::now();
-                let left = MAX_SHUNNED.saturating_sub(shunned.len());
-                shunned.extend(addresses.iter().take(left).map(|it| (it.ip(), now)));
-            }
-            Err(_) => {}
+    /// Returns the failure of a request, and remembers an address that accepted no connection.
+    fn failed(&self, error: reqwest::Error, at: At) -> Failure {
+        let failure = classify(error);
+        if let At::Address(ip) = at
+            && failure.is_unreached()
+        {
+            self.addresses.shun(ip);
         }
-    }
-
-    fn shunned(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Instant>> {
-        self.shunned.lock().unwrap_or_else(PoisonError::into_inner)
+        failure
     }
 
     /// Checks whether a URL may be requested. The error says why not.
@@ -376,7 +292,11 @@ impl Inner {
         conditions: Conditions<'_>,
         now: Timestamp,
     ) -> Result<Prepared, Failure> {
-        let url = &bare(url);
+        let mut url = url.clone();
+        // Credentials in a link are not ours to send.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_fragment(None);
         let authority = match (url.host_str(), url.port()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (Some(host), None) => host.to_owned(),
@@ -388,6 +308,11 @@ impl Inner {
                 "the host cannot be sent as a header",
             )
         };
+        let name = url.host_str().unwrap_or_default();
+        if self.options.hosts.has_ports(name) {
+            // An explicit port would be connected to instead of the port that the resolver returns.
+            let _ = url.set_port(None);
+        }
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(&authority).map_err(malformed)?);
         headers.insert(USER_AGENT, self.user_agent.clone());
@@ -420,7 +345,7 @@ impl Inner {
         }
         if options.cookies == CookieMode::Host
             && !headers.contains_key(COOKIE)
-            && let Some(cookies) = self.cookies.header(host, url, now)
+            && let Some(cookies) = self.cookies.header(host, &url, now)
             && let Ok(cookies) = HeaderValue::from_str(&cookies)
         {
             headers.insert(COOKIE, cookies);
@@ -436,18 +361,15 @@ impl Inner {
         if !self.options.hide_credentials {
             secrets.clear();
         }
-        let target = match takes_url {
-            true => url.as_str(),
-            false => &url[::url::Position::BeforePath..::url::Position::AfterQuery],
-        };
+        let mut request = Request::new(Method::GET, url);
+        *request.headers_mut() = headers;
         Ok(Prepared {
-            head: request_head(target, &headers, &secrets),
-            target: target.to_owned(),
-            headers,
+            head: request_head(&request, takes_url, &secrets),
+            request,
         })
     }
 
-    fn headers(&self, response: &Response<Incoming>) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    fn headers(&self, response: &Response) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let headers: Vec<_> = response
             .headers()
             .iter()
@@ -465,36 +387,27 @@ impl Inner {
         Ok(headers)
     }
 
-    /// Reads the body within the bounds. Whatever ended it, the part that was received is kept,
-    /// unless the server sends what is no body at all.
+    /// Reads the body within the bounds. Whatever ended it, the part that was received is kept.
     async fn read_body(
         &self,
-        response: Response<Incoming>,
-        connection: &Connection,
+        mut response: Response,
         options: &FetchOptions,
         clock: Instant,
-    ) -> Result<(Bytes, Option<Cut>, Reservation), Failure> {
-        let mut incoming = response.into_body();
+    ) -> (Bytes, Option<Cut>, Reservation) {
         let limit = options.max_body.bytes();
         let mut deadline = clock + options.total_timeout.0;
         let waiting = Instant::now();
-        let mut reservation = self
-            .budget
-            .reserve(incoming.size_hint().exact(), limit)
-            .await;
+        let mut reservation = self.budget.reserve(response.content_length(), limit).await;
         // The server is not charged for the time spent waiting for memory.
         deadline += waiting.elapsed();
         let mut body = BytesMut::new();
         let cut = loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let chunk = match timeout(left, connection.chunk(&mut incoming)).await {
+            let chunk = match timeout(left, response.chunk()).await {
                 Err(_) => break Some(Cut::Time),
-                Ok(None) => break None,
-                Ok(Some(Err(_))) => match connection.flood() {
-                    Some(failure) => return Err(failure),
-                    None => break Some(Cut::Disconnect),
-                },
-                Ok(Some(Ok(chunk))) => chunk,
+                Ok(Err(_)) => break Some(Cut::Disconnect),
+                Ok(Ok(None)) => break None,
+                Ok(Ok(Some(chunk))) => chunk,
             };
             if body.len() + chunk.len() > reservation.bytes() {
                 let waiting = Instant::now();
@@ -508,7 +421,7 @@ impl Inner {
             body.extend_from_slice(&chunk);
         };
         reservation.shrink(body.len());
-        Ok((body.freeze(), cut, reservation))
+        (body.freeze(), cut, reservation)
     }
 }
 
@@ -518,59 +431,40 @@ fn has_login(options: &FetchOptions) -> bool {
     options.auth.is_some() || options.headers.has_secret()
 }
 
-/// Returns the length of the longest body that is read from any host.
-fn longest_body(options: &FetchOptions) -> usize {
-    let bodies = options.own.iter().filter_map(|(_, it)| it.max_body);
-    bodies.fold(options.max_body, Size::max).bytes()
-}
-
-/// Returns addresses with this port where they have none of their own.
-fn with_port(mut addresses: Vec<SocketAddr>, port: u16) -> Vec<SocketAddr> {
-    for address in addresses.iter_mut().filter(|it| it.port() == 0) {
-        address.set_port(port);
-    }
-    addresses
-}
-
-/// Returns a URL without credentials and fragment: those in a link are not ours to send.
-fn bare(url: &Url) -> Url {
-    let mut bare = url.clone();
-    let _ = (bare.set_username(""), bare.set_password(None));
-    bare.set_fragment(None);
-    bare
-}
-
-/// Returns a request as a connection takes it: over HTTP/2 with scheme and host, which are sent
-/// apart there.
-fn assemble(
-    url: &Url,
-    headers: &HeaderMap,
-    target: &str,
-    connection: &Connection,
-) -> Result<Request<Nothing>, Failure> {
-    let malformed = || Failure::new(FailureClass::Protocol, "the URL cannot be requested");
-    let uri = if connection.is_http2() {
-        Uri::try_from(bare(url).as_str()).map_err(|_| malformed())?
-    } else if target.starts_with('/') {
-        // A path that begins with two slashes is not a URL without a scheme.
-        let path = target.parse().map_err(|_| malformed())?;
-        let mut parts = hyper::http::uri::Parts::default();
-        parts.path_and_query = Some(path);
-        Uri::from_parts(parts).map_err(|_| malformed())?
-    } else {
-        Uri::try_from(target).map_err(|_| malformed())?
-    };
-    let mut request = Request::new(Nothing::new());
-    *request.uri_mut() = uri;
-    *request.headers_mut() = headers.clone();
-    Ok(request)
+/// Returns a builder with the settings that the clients of all proxies share.
+fn client(options: &FetchOptions, tls: rustls::ClientConfig) -> ClientBuilder {
+    let max_header = u32::try_from(options.max_header.0).unwrap_or(u32::MAX);
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .tls_info(true)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(options.connect_timeout.0)
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(MAX_IDLE)
+        .http1_max_headers(options.max_header_fields)
+        // Like browsers, read as much of an invalid head as possible.
+        .http1_ignore_invalid_headers_in_responses(true)
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
+        .http1_allow_spaces_after_header_name_in_responses(true)
+        .http2_max_header_list_size(max_header)
+        .http2_initial_stream_window_size(H2_WINDOW)
+        .http2_initial_connection_window_size(H2_WINDOW)
 }
 
 /// Returns the head as hyper writes it: header names in lower case, in the order in which they were
-/// set. The values of the headers in `secrets` are hidden.
-fn request_head(target: &str, headers: &HeaderMap, secrets: &[HeaderName]) -> Vec<u8> {
+/// set; with the full URL for a proxy that takes URLs. The values of the headers in `secrets` are
+/// hidden.
+fn request_head(request: &Request, takes_url: bool, secrets: &[HeaderName]) -> Vec<u8> {
+    let url = request.url();
+    let target = if takes_url {
+        url.as_str()
+    } else {
+        &url[::url::Position::BeforePath..::url::Position::AfterQuery]
+    };
     let mut head = format!("GET {target} HTTP/1.1\r\n").into_bytes();
-    for (name, value) in headers {
+    for (name, value) in request.headers() {
         head.extend_from_slice(name.as_str().as_bytes());
         head.extend_from_slice(b": ");
         head.extend_from_slice(if secrets.contains(name) {
@@ -585,11 +479,81 @@ fn request_head(target: &str, headers: &HeaderMap, secrets: &[HeaderName]) -> Ve
 }
 
 /// Returns the protocols in use, higher layers first.
-fn protocols(response: &Response<Incoming>, connection: &Connection) -> Vec<&'static str> {
+fn protocols(response: &Response) -> Vec<&'static str> {
     let http = match response.version() {
         Version::HTTP_2 => "h2",
         Version::HTTP_10 => "http/1.0",
         _ => "http/1.1",
     };
-    [http].into_iter().chain(connection.tls).collect()
+    let tls = response.extensions().get::<TlsInfo>();
+    [http]
+        .into_iter()
+        .chain(tls.and_then(tls::protocol))
+        .collect()
+}
+
+/// Classifies a failure by the errors in its source chain.
+fn classify(error: reqwest::Error) -> Failure {
+    let mut class = if error.is_timeout() {
+        FailureClass::Timeout
+    } else if error.is_connect() {
+        FailureClass::Connect
+    } else if error.is_builder() {
+        FailureClass::Protocol
+    } else {
+        FailureClass::Disconnect
+    };
+    let mut is_unreached = error.is_timeout() && error.is_connect();
+    let mut message = String::new();
+    let mut source = error.source();
+    while let Some(cause) = source.map(innermost) {
+        message = cause.to_string();
+        if cause.is::<Refused>() {
+            return Failure::new(FailureClass::Guard, message);
+        } else if let Some(error) = cause.downcast_ref::<NotResolved>() {
+            return match error.finding {
+                Finding::Unknown => Failure::new(FailureClass::Dns, message),
+                Finding::Nothing => Failure::nameless(message),
+                Finding::Late => Failure::unreached(FailureClass::Dns, message),
+            };
+        } else if cause.is::<rustls::Error>() {
+            return Failure::new(FailureClass::Tls, message);
+        } else if cause.downcast_ref().is_some_and(hyper::Error::is_parse) {
+            class = FailureClass::Protocol;
+        } else if let Some(error) = cause.downcast_ref::<io::Error>() {
+            is_unreached |= class == FailureClass::Connect && rejects(error.kind());
+        }
+        source = cause.source();
+    }
+    if message.is_empty() {
+        message = error.without_url().to_string();
+    }
+    match is_unreached {
+        true => Failure::unreached(class, message),
+        false => Failure::new(class, message),
+    }
+}
+
+/// Tells whether an error means that an address accepted no connection, rather than that a
+/// connection failed later.
+fn rejects(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::ConnectionRefused
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::AddrNotAvailable
+            | Kind::TimedOut
+    )
+}
+
+/// Returns the error inside an I/O error, which does not report it as its source.
+fn innermost<'a>(
+    mut cause: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
+    while let Some(inner) = cause.downcast_ref().and_then(std::io::Error::get_ref) {
+        cause = inner;
+    }
+    cause
 }

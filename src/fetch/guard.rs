@@ -1,25 +1,31 @@
 //! The SSRF guard: decides which addresses may be connected to. By default only public ones are
 //! allowed, so that no page can make the crawler read what is behind a firewall.
 //!
-//! Literal addresses are checked before the request, names after their resolution, and connections
-//! are made to addresses only, so the address that was checked is the one that is connected to.
+//! Literal addresses are checked before the request, names after their resolution: the resolver
+//! returns allowed addresses only, so the address that was checked is the one that is connected to.
+//! A fetch that waited for one address of its host gets that address from the resolver, or none.
 //! A private literal address or `localhost` that the user gave as a seed is consent for that host
 //! and port, and so is an address with a port that the user configured for a name. Networks that
 //! the user allows are treated as public.
 //!
 //! Where a proxy resolves names, only literal addresses and names of this machine can be checked;
-//! where other names lead is up to the proxy. The proxy's own name is resolved for the proxy alone.
+//! where other names lead is up to the proxy. The proxy's own name is resolved for the proxy alone,
+//! by [`ProxyResolver`].
 
 use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
 use super::resolver::{NotResolved, Resolver};
-use super::{Failure, FailureClass, FetchOptions, NamedHosts, Network};
+use super::{FetchOptions, NamedHosts, Network, Proxy};
 use crate::url::Url;
+
+/// The error type of reqwest's resolver interface.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A host and port, to which the user can consent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -153,7 +159,7 @@ impl Guard {
         &self,
         name: &str,
         resolver: &Resolver,
-    ) -> Result<Vec<SocketAddr>, Unresolved> {
+    ) -> Result<Vec<SocketAddr>, BoxError> {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         if let Ok(ip) = bare.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(ip, 0)]);
@@ -248,48 +254,83 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Why there is no address to connect to.
-#[derive(Debug)]
-pub(super) enum Unresolved {
-    /// The guard refuses those that there are.
-    Refused(Refused),
-    /// There is none, as far as is known.
-    NotResolved(NotResolved),
+/// Where a host is visited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum At {
+    /// At any address that its name leads to.
+    #[default]
+    Anywhere,
+    /// At this address only, which was kept free for the visit.
+    Address(IpAddr),
+    /// Nowhere, because no address was found: the visit fails, and says why.
+    Nowhere,
 }
 
-impl From<Refused> for Unresolved {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
+tokio::task_local! {
+    /// Where the request that is being sent may connect to.
+    static AT: At;
+}
+
+/// Sends a request that connects nowhere else.
+pub(super) async fn connecting<F: Future>(at: At, sending: F) -> F::Output {
+    AT.scope(at, sending).await
+}
+
+/// Resolves names for the HTTP client, subject to the guard.
+pub(super) struct GuardedResolver {
+    pub(super) guard: Arc<Guard>,
+    pub(super) resolver: Arc<Resolver>,
+}
+
+impl Resolve for GuardedResolver {
+    /// The client calls this from within the request that needs a connection; a call from anywhere
+    /// else gets no address.
+    fn resolve(&self, name: Name) -> Resolving {
+        let at = AT.try_with(|at| *at).unwrap_or(At::Nowhere);
+        let (guard, resolver) = (Arc::clone(&self.guard), Arc::clone(&self.resolver));
+        Box::pin(async move {
+            let name = name.as_str();
+            let allowed = match at {
+                At::Anywhere => guard.resolve(name, &resolver).await?,
+                At::Address(ip) => vec![guard.resolved(name, ip)?],
+                At::Nowhere => {
+                    guard.resolve(name, &resolver).await?;
+                    return Err(NotResolved::late(name).into());
+                }
+            };
+            Ok(Box::new(allowed.into_iter()) as Addrs)
+        })
     }
 }
 
-impl From<NotResolved> for Unresolved {
-    fn from(not_resolved: NotResolved) -> Self {
-        Self::NotResolved(not_resolved)
-    }
+/// Resolves names for an HTTP client that uses a proxy. The proxy's own name may lead anywhere,
+/// because the user chose it. Other names are resolved subject to the guard, or not at all if the
+/// proxy resolves them.
+pub(super) struct ProxyResolver {
+    pub(super) resolver: Arc<Resolver>,
+    pub(super) proxy: Proxy,
+    /// Checks the names that are resolved here; `None` if the proxy resolves names.
+    pub(super) guard: Option<Arc<Guard>>,
 }
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
-        Self::new(FailureClass::Guard, refused.to_string())
-    }
-}
-
-impl From<NotResolved> for Failure {
-    fn from(error: NotResolved) -> Self {
-        match error.is_final {
-            true => Self::nameless(error.to_string()),
-            false => Self::new(FailureClass::Dns, error.to_string()),
-        }
-    }
-}
-
-impl From<Unresolved> for Failure {
-    fn from(unresolved: Unresolved) -> Self {
-        match unresolved {
-            Unresolved::Refused(refused) => refused.into(),
-            Unresolved::NotResolved(error) => error.into(),
-        }
+impl Resolve for ProxyResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (guard, resolver) = (self.guard.clone(), Arc::clone(&self.resolver));
+        let is_proxy = self.proxy.is_at(name.as_str());
+        Box::pin(async move {
+            let name = name.as_str();
+            // Literal addresses, which were checked before the request, reach this point only with
+            // SOCKS.
+            let addresses = match guard {
+                _ if is_proxy => resolver.lookup(name).await?,
+                Some(guard) => guard.resolve(name, &resolver).await?,
+                None => {
+                    let message = format!("{name} must be resolved by the proxy");
+                    return Err(NotResolved::new(message).into());
+                }
+            };
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
     }
 }
 

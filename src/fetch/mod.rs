@@ -5,6 +5,7 @@
 //! passes [`Guard`] before it is connected to. What an exchange means is decided elsewhere: an
 //! error page is an [`Exchange`] like any other, a timeout a [`Failure`].
 
+mod addresses;
 mod archived;
 mod body;
 mod budget;
@@ -12,7 +13,6 @@ mod client;
 mod cookies;
 mod guard;
 mod hosts;
-mod http;
 mod network;
 mod options;
 mod outcome;
@@ -24,8 +24,8 @@ mod tls;
 
 pub use body::{DECODED_LENGTH, DecodeBounds, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
-pub use client::{At, Fetcher};
-pub use guard::{Authority, Guard, Refused};
+pub use client::{Approach, Fetcher};
+pub use guard::{At, Authority, Guard, Refused};
 pub use hosts::{HostAddress, HostsError, NamedHosts};
 pub use network::Network;
 pub use options::{FetchOptions, FetchOverrides};
@@ -43,6 +43,9 @@ pub enum Error {
     /// The user agent contains characters that are not allowed in a header.
     #[error("the user agent {0:?} cannot be sent: use printable ASCII characters only")]
     UserAgent(String),
+    /// The HTTP client could not be built.
+    #[error("cannot set up the HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
     /// A file of root certificates cannot be used.
     #[error(
         "cannot use the root certificates in {path}: {reason}; give a PEM file in fetch.ca_files"

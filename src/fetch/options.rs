@@ -38,6 +38,8 @@ pub struct FetchOptions {
     #[patch(skip)]
     pub connect_timeout: Span,
     /// Maximum time from the start of a request until the response headers have arrived.
+    /// The first request of a host has `connect_timeout` and 5 s at most; its further attempts have
+    /// this time.
     pub head_timeout: Span,
     /// Maximum time from the start of a request to the end of the body. It bounds the whole
     /// response, because a server that sends a byte per second never exceeds a read timeout.
@@ -220,6 +222,15 @@ impl Requests {
         }
         options
     }
+}
+
+/// Returns every proxy that is used for some host, and the largest `max_body` of any, in bytes.
+pub(super) fn extent(options: &FetchOptions) -> (Vec<Proxy>, usize) {
+    let proxies = options.own.iter().filter_map(|(_, it)| it.proxy.clone());
+    let proxies = proxies.chain([options.proxy.clone()]).collect();
+    let bodies = options.own.iter().filter_map(|(_, it)| it.max_body);
+    let longest = bodies.fold(options.max_body, Size::max);
+    (proxies, longest.bytes())
 }
 
 #[cfg(test)]

@@ -47,8 +47,6 @@ pub struct Exchange {
     pub status: u16,
     /// Header fields of the response; repeated fields are in order.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// Head of the response as it was sent, if it had that form: over HTTP/1.
-    pub sent_head: Option<Vec<u8>>,
     /// The body as received: with content codings, without transfer coding.
     pub body: Bytes,
     /// Why the body is incomplete, if it is.
@@ -103,9 +101,6 @@ impl Exchange {
         for (_, value) in self.headers.iter_mut().filter(|(field, _)| field == name) {
             *value = HIDDEN.into();
         }
-        if let Some(sent) = &mut self.sent_head {
-            *sent = rewritten(sent, name, Some(HIDDEN));
-        }
     }
 
     /// Returns `true` for a status of 2xx.
@@ -152,13 +147,9 @@ impl Exchange {
         target.filter(|_| self.is_redirect())
     }
 
-    /// Returns the head of the response as stored: as it was sent over HTTP/1, or put together from
-    /// the header fields; without the transfer coding, which was removed.
+    /// Returns the head of the response as stored: without the transfer coding, which was removed.
     pub fn response_head(&self) -> Vec<u8> {
-        if let Some(sent) = &self.sent_head {
-            return rewritten(sent, "transfer-encoding", None);
-        }
-        let reason = hyper::StatusCode::from_u16(self.status)
+        let reason = reqwest::StatusCode::from_u16(self.status)
             .ok()
             .and_then(|status| status.canonical_reason())
             .unwrap_or("Unknown");
@@ -194,28 +185,6 @@ impl Exchange {
             .ok()?;
         Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
     }
-}
-
-/// Returns a head with another value of a field, or without that field. Other lines stay byte for
-/// byte.
-fn rewritten(head: &[u8], name: &str, value: Option<&str>) -> Vec<u8> {
-    let mut kept = Vec::with_capacity(head.len());
-    let mut is_left_out = false;
-    for line in head.split_inclusive(|byte| *byte == b'\n') {
-        // A line that begins with a blank continues the field before it.
-        if !matches!(line, [b' ' | b'\t', ..]) {
-            let colon = line.iter().position(|byte| *byte == b':');
-            let field = colon.map(|colon| &line[..colon]).unwrap_or_default();
-            is_left_out = (field.trim_ascii()).eq_ignore_ascii_case(name.as_bytes());
-            if let Some(value) = value.filter(|_| is_left_out) {
-                kept.extend([field, b": ", value.as_bytes(), b"\r\n"].concat());
-            }
-        }
-        if !is_left_out {
-            kept.extend_from_slice(line);
-        }
-    }
-    kept
 }
 
 /// Returns a reference from a header as text. Bytes that are not UTF-8 are escaped one by one, as
@@ -254,8 +223,8 @@ enum Detail {
     None,
     /// The address that was tried does not accept connections.
     Unreached,
-    /// The server sent without end what is no response.
-    Flood,
+    /// The host took the request, and no head of a response came in time.
+    Silent,
     /// There is no such name.
     Nameless,
 }
@@ -278,11 +247,11 @@ impl Failure {
         }
     }
 
-    /// Creates the failure of a request that was answered with a flood of what is no response. It
-    /// is a timeout, because nothing else would have come.
-    pub(super) fn flood(message: impl Into<String>) -> Self {
+    /// Creates the failure of a request to which no head of a response came in time, whatever else
+    /// came.
+    pub(super) fn silent(message: impl Into<String>) -> Self {
         Self {
-            detail: Detail::Flood,
+            detail: Detail::Silent,
             ..Self::new(FailureClass::Timeout, message)
         }
     }
@@ -300,15 +269,15 @@ impl Failure {
         self.detail == Detail::Unreached
     }
 
-    /// Returns `true` if the server sent without end what is no response.
-    pub fn is_flood(&self) -> bool {
-        self.detail == Detail::Flood
+    /// Returns `true` if no head of a response came in time.
+    pub fn is_silent(&self) -> bool {
+        self.detail == Detail::Silent
     }
 
     /// Returns `true` if the same would come of another attempt, so that the host is left alone at
-    /// once: its name does not exist, or it floods the connection.
+    /// once: its name does not exist.
     pub fn is_hopeless(&self) -> bool {
-        matches!(self.detail, Detail::Flood | Detail::Nameless)
+        self.detail == Detail::Nameless
     }
 
     /// Returns `true` if the host was contacted, or at least its name was looked up.
@@ -372,7 +341,6 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
                 .collect(),
-            sent_head: None,
             body: Bytes::new(),
             cut: None,
         }
@@ -447,29 +415,9 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_stored_as_it_was_sent_but_for_the_transfer_coding() {
-        let sent = "HTTP/1.1 503  Not Now\r\nSeRvEr:x\r\nTransfer-Encoding: gzip,\r\n chunked\r\n\
-                    X: a\r\n\tb\r\nno colon\r\nTRANSFER-ENCODING : chunked\r\nSeRvEr: y\r\n\r\n";
-        let mut exchange = exchange(&[("server", "x")]);
-        exchange.sent_head = Some(sent.into());
-        assert_eq!(
-            String::from_utf8(exchange.response_head()).unwrap(),
-            "HTTP/1.1 503  Not Now\r\nSeRvEr:x\r\nX: a\r\n\tb\r\nno colon\r\nSeRvEr: y\r\n\r\n"
-        );
-    }
-
-    #[test]
-    fn a_hidden_field_is_hidden_in_both_forms() {
+    fn a_hidden_field_is_not_in_the_stored_head() {
         let mut exchange = exchange(&[("set-cookie", "a=hush"), ("server", "x")]);
-        exchange.sent_head =
-            Some(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=hush;\r\n hush\r\nServer: x\r\n\r\n".into());
         exchange.hide("set-cookie");
-        let sent = String::from_utf8(exchange.response_head()).unwrap();
-        assert_eq!(
-            sent,
-            "HTTP/1.1 200 OK\r\nSet-Cookie: (hidden)\r\nServer: x\r\n\r\n"
-        );
-        exchange.sent_head = None;
         let head = String::from_utf8(exchange.response_head()).unwrap();
         assert!(head.contains("set-cookie: (hidden)\r\n") && !head.contains("hush"));
     }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::HeaderValue;
+use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use super::secret::{HIDDEN, WAS_HIDDEN};
@@ -50,24 +50,14 @@ impl Proxy {
 
     /// Returns the Proxy-Authorization header, if the proxy needs one (RFC 7617).
     pub(super) fn authorization(&self) -> Option<HeaderValue> {
-        let (user, password) = self.credentials()?;
-        let decoded = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-        basic(&format!("{}:{}", decoded(&user), decoded(&password)))
-    }
-
-    /// Returns user and password, if the proxy needs them.
-    pub(super) fn credentials(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let url = self.url().filter(|url| !url.username().is_empty())?;
+        let decoded = |text: &str| String::from_utf8_lossy(&unescape(text)).into_owned();
         let password = url.password().unwrap_or_default();
-        Some((unescape(url.username()), unescape(password)))
-    }
-
-    /// Returns the host and port of the proxy.
-    pub(super) fn place(&self) -> Option<(&str, u16)> {
-        let url = self.url()?;
-        // SOCKS has a port of its own (RFC 1928), which the URL standard does not know.
-        let port = url.port_or_known_default().unwrap_or(1080);
-        Some((url.host_str()?, port))
+        basic(&format!(
+            "{}:{}",
+            decoded(url.username()),
+            decoded(password)
+        ))
     }
 
     /// Tells whether a name is that of the proxy.

@@ -183,15 +183,25 @@ fn name_server(address: SocketAddr) -> NameServerConfig {
 #[derive(Debug)]
 pub(super) struct NotResolved {
     message: String,
+    pub(super) finding: Finding,
+}
+
+/// What is known of a name that could not be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Nothing.
+    Unknown,
     /// The DNS says that there is no such name, or none with an address. It will say so again.
-    pub(super) is_final: bool,
+    Nothing,
+    /// It has an address by now, which was not kept free for the visit.
+    Late,
 }
 
 impl NotResolved {
     pub(super) fn new(message: String) -> Self {
         Self {
             message,
-            is_final: false,
+            finding: Finding::Unknown,
         }
     }
 
@@ -199,7 +209,15 @@ impl NotResolved {
     pub(super) fn nothing(name: &str) -> Self {
         Self {
             message: format!("{name} has no address"),
-            is_final: true,
+            finding: Finding::Nothing,
+        }
+    }
+
+    /// The error for a name that has an address too late.
+    pub(super) fn late(name: &str) -> Self {
+        Self {
+            message: format!("{name} had no address at first"),
+            finding: Finding::Late,
         }
     }
 }

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use reqwest::tls::{TlsInfo, Version};
+use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, ProtocolVersion};
 use rustls_platform_verifier::{BuilderVerifierExt as _, Verifier};
 
 use super::Error;
@@ -62,11 +63,11 @@ fn read_roots(files: &[PathBuf]) -> Result<Vec<CertificateDer<'static>>, Error> 
     Ok(roots)
 }
 
-/// Returns a version of TLS as WARC-Protocol names it.
-pub(super) fn protocol(version: ProtocolVersion) -> Option<&'static str> {
-    match version {
-        ProtocolVersion::TLSv1_3 => Some("tls/1.3"),
-        ProtocolVersion::TLSv1_2 => Some("tls/1.2"),
+/// Returns the TLS version of a connection, as WARC-Protocol names it.
+pub(super) fn protocol(info: &TlsInfo) -> Option<&'static str> {
+    match info.version()? {
+        Version::TLS_1_3 => Some("tls/1.3"),
+        Version::TLS_1_2 => Some("tls/1.2"),
         _ => None,
     }
 }

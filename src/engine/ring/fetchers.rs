@@ -16,10 +16,11 @@ use crate::engine::clock::Clock;
 use crate::engine::event::Event;
 use crate::engine::visit::Fetched;
 use crate::fetch::{
-    At, Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
+    Approach, At, Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
 use crate::frontier::{
-    FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason, Visited,
+    Answer, FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason,
+    Trouble, Visited,
 };
 use crate::robots;
 use crate::url::HostKey;
@@ -47,11 +48,18 @@ impl Fetchers {
         let at = self.at(&task);
         let (outcome, reservation) = {
             let conditions = conditions(&task);
-            self.fetcher.fetch_at(&task.url, conditions, at).await
+            let approach = Approach {
+                at,
+                is_first: is_first(&task),
+            };
+            self.fetcher.fetch_as(&task.url, conditions, approach).await
         };
         let finished = self.clock.now_or_later();
         let is_robots = task.queued.purpose == Purpose::Robots;
-        let answer = answer(is_robots, &outcome);
+        let answer = match answer(is_robots, &outcome) {
+            Answer::Failed(trouble) if is_mute(&task, &outcome) => Answer::Hopeless(trouble),
+            answer => answer,
+        };
         let after = |host: &HostKey, pace: &Pace| {
             let politeness = self.politeness(host);
             match is_robots {
@@ -197,6 +205,21 @@ impl Fetchers {
     fn politeness(&self, host: &HostKey) -> Politeness {
         self.policies.load().of(host).politeness
     }
+}
+
+/// Tells whether a host is not known to respond: the visit asks for its robots.txt, which comes
+/// before all else, and nothing failed before.
+fn is_first(task: &FetchTask) -> bool {
+    task.queued.purpose == Purpose::Robots && task.visiting().1.failures == 0
+}
+
+/// Tells whether a host took a second request in a row without a response to it, before anything
+/// else is known of it. It hangs, or sends without end what is no response; the client does not
+/// tell these apart, and each further attempt could cost the reactor as much.
+fn is_mute(task: &FetchTask, outcome: &Outcome) -> bool {
+    let is_silent = matches!(outcome, Outcome::Failed(failure) if failure.is_silent());
+    let before = task.visiting().1;
+    is_silent && task.queued.purpose == Purpose::Robots && before.trouble == Some(Trouble::Timeout)
 }
 
 /// Validators for a conditional request: the server sends a body only if the page no longer matches

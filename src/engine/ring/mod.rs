@@ -246,10 +246,11 @@ fn schedule_options(
     }
 }
 /// Creates the reactor, which moves bytes between network and analysts: a fraction of the work of
-/// reading them.
+/// reading them. It has two threads at least, so that a host that sends without end what is no
+/// response does not keep all others waiting.
 fn reactor(cores: usize) -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads((cores / 2).max(1))
+        .worker_threads((cores / 2).max(2))
         .enable_all()
         .build()
 }
