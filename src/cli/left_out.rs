@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::words::count;
 use crate::engine::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells};
 
 /// Maximum number of lines per group; JSON has all.
@@ -50,12 +51,16 @@ pub(super) fn in_words(omissions: &Omissions) -> String {
 
 fn line(of: &Omission) -> String {
     let unit = match of.unit {
-        OmissionUnit::Urls => "URLs",
-        OmissionUnit::Links => "links",
-        OmissionUnit::Pages => "pages",
+        OmissionUnit::Urls => "URL",
+        OmissionUnit::Links => "link",
+        OmissionUnit::Pages => "page",
     };
-    let more = if of.at_least { "or more " } else { "" };
-    let what = format!("{more}{unit}: {}", label(of));
+    let (more, many) = match (of.at_least, of.count) {
+        (true, _) => ("or more ", "s"),
+        (false, 1) => ("", ""),
+        (false, _) => ("", "s"),
+    };
+    let what = format!("{more}{unit}{many}: {}", label(of));
     let example = of.example.as_deref().map(cut).unwrap_or_default();
     let command = of.command.as_ref().map(|it| format!("  ({it})"));
     format!(
@@ -127,9 +132,13 @@ fn need_scripts(shells: &ScriptShells) -> String {
     };
     let named = named.join(", ");
     match hosts {
-        1 => format!("{named} sends pages that need JavaScript: {pages} pages\n"),
+        1 => format!(
+            "{named} sends pages that need JavaScript: {}\n",
+            count(pages, "page")
+        ),
         _ => format!(
-            "{hosts} hosts send pages that need JavaScript: {named}{more} ({pages} pages)\n"
+            "{hosts} hosts send pages that need JavaScript: {named}{more} ({})\n",
+            count(pages, "page")
         ),
     }
 }
@@ -141,8 +150,9 @@ fn lost(seeds: &LostSeeds) -> String {
     }
     let _ = writeln!(
         text,
-        "lost: {} of {} seeds gave nothing",
-        seeds.lost, seeds.seeds
+        "lost: {} of {} gave nothing",
+        seeds.lost,
+        count(seeds.seeds, "seed")
     );
     for seed in &seeds.named {
         let _ = writeln!(text, "  {}  {}", cut(&seed.url), seed.reason);

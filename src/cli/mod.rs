@@ -10,7 +10,9 @@ mod left_out;
 mod output;
 mod packaging;
 mod progress;
+mod shown;
 mod signals;
+mod words;
 
 use std::ffi::OsString;
 use std::io;

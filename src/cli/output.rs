@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::left_out;
+use super::shown::{Data, shown, shown_in_color};
+use super::words::count;
 use crate::dedup::Ineligible;
 use crate::engine::{Counters, Ending, HostFigures, Summary, VisitVerdict};
 
@@ -43,13 +45,13 @@ impl Screen {
     /// Prints a line, unless the user asked for quiet.
     pub(super) fn say(&self, line: &str) {
         if !self.is_quiet {
-            self.write_whole(format!("{line}\n").as_bytes());
+            self.write_whole(&shown(&format!("{line}\n")));
         }
     }
 
     /// Prints a line even if the user asked for quiet.
     pub(super) fn insist(&self, line: &str) {
-        self.write_whole(format!("{line}\n").as_bytes());
+        self.write_whole(&shown(&format!("{line}\n")));
     }
 
     /// Keeps this progress line below everything that is printed from now on.
@@ -70,10 +72,10 @@ impl Screen {
     }
 
     /// Write errors are ignored: a closed standard error is no reason to end a crawl.
-    fn write_whole(&self, bytes: &[u8]) {
+    fn write_whole(&self, text: &str) {
         let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         let write = || {
-            let _ = io::stderr().write_all(bytes);
+            let _ = io::stderr().write_all(text.as_bytes());
         };
         match &*line {
             Some(line) => line.suspend(write),
@@ -84,7 +86,7 @@ impl Screen {
 
 impl io::Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_whole(bytes);
+        self.write_whole(&shown_in_color(&String::from_utf8_lossy(bytes)));
         Ok(bytes.len())
     }
 
@@ -95,7 +97,7 @@ impl io::Write for Screen {
 
 /// Prints an error or a hint when no progress line is shown. Write errors are ignored.
 pub(super) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", shown(line));
 }
 
 /// The message of an error and of its causes, without repetitions.
@@ -188,7 +190,7 @@ pub(super) fn counters(counters: &Counters) -> String {
         line("revisits", revisits, &found);
     }
     if counters.sitemaps > 0 {
-        let entries = format!("  ({} URLs listed)", counters.sitemap_entries);
+        let entries = format!("  ({} listed)", count(counters.sitemap_entries, "URL"));
         line("sitemaps", counters.sitemaps, &entries);
     }
     if counters.known > 0 {
@@ -200,7 +202,10 @@ pub(super) fn counters(counters: &Counters) -> String {
     }
     let parked = match counters.parked {
         0 => String::new(),
-        urls => format!("  ({urls} at {} parked hosts)", counters.parked_hosts),
+        urls => format!(
+            "  ({urls} at {})",
+            count(counters.parked_hosts, "parked host")
+        ),
     };
     line("queued", counters.queued, &parked);
     line("hosts", counters.hosts, "");
@@ -229,23 +234,23 @@ fn summary(summary: &Summary) -> String {
     );
     let _ = writeln!(
         text,
-        "{:<12}{:>12.1}  ({} pages in this run)",
+        "{:<12}{:>12.1}  ({} in this run)",
         "pages/s",
         summary.pages_per_second(),
-        summary.pages
+        count(summary.pages, "page")
     );
     let mut list = |name: &str, hosts: &[HostFigures], figure: fn(&HostFigures) -> (u64, &str)| {
         for (row, host) in hosts.iter().enumerate() {
             let name = if row == 0 { name } else { "" };
-            let (count, unit) = figure(host);
-            let (host, answers) = (&host.host, host.answers);
-            let _ = writeln!(
-                text,
-                "{name:<12}{count:>12}  {unit}  {host}  ({answers} answers)"
-            );
+            let (figure, unit) = figure(host);
+            let (host, answers) = (&host.host, count(host.answers, "answer"));
+            let _ = writeln!(text, "{name:<12}{figure:>12}  {unit}  {host}  ({answers})");
         }
     };
-    list("slowest", &summary.slowest, |host| (host.mean_ms, "ms"));
+    // A host that answers within a millisecond is slow in no way.
+    let slow = summary.slowest.iter().filter(|host| host.mean_ms > 0);
+    let slow: Vec<HostFigures> = slow.cloned().collect();
+    list("slowest", &slow, |host| (host.mean_ms, "ms"));
     list("largest", &summary.largest, |host| (host.bytes, "bytes"));
     text.push_str(&left_out::in_words(&summary.omissions));
     text
@@ -298,9 +303,14 @@ pub(super) fn print_answer<T: Serialize>(
     })
 }
 
-/// Writes data to standard output.
+/// Writes an answer to standard output.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    print_data(&shown(text))
+}
+
+/// Writes data to standard output, as it is unless that is a terminal.
+pub(super) fn print_data(text: &str) -> anyhow::Result<()> {
+    let mut out = Data::lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.context("cannot write to standard output")
 }

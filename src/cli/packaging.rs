@@ -36,7 +36,7 @@ pub(super) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
     let mut script = Vec::new();
     let mut command = without_hidden(&Cli::command()).version(env!("CARGO_PKG_VERSION"));
     clap_complete::generate(arguments.shell, &mut command, "gleaner", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print_data(&String::from_utf8_lossy(&script))?;
     Ok(())
 }
 
@@ -53,7 +53,7 @@ fn without_hidden(command: &Command) -> Command {
 pub(super) fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let Some(directory) = &arguments.dir else {
         let page = render(Cli::command()).context("cannot write the page")?;
-        output::print(&String::from_utf8_lossy(&page))?;
+        output::print_data(&String::from_utf8_lossy(&page))?;
         return Ok(());
     };
     let mut command = Cli::command().disable_help_subcommand(true);

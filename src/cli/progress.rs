@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{Screen, duplicates};
+use super::words::count;
 use crate::engine::{Counters, Gauges, Watch};
 
 /// Time between updates on a terminal.
@@ -53,7 +54,8 @@ impl Progress {
                 let mut speed = Speed::default();
                 let mut text = || {
                     let (counters, gauges) = (watch.counters(), watch.gauges());
-                    let speed = speed.after(start.elapsed(), counters.pages);
+                    let done = counters.pages + revisits(&counters);
+                    let speed = speed.after(start.elapsed(), done);
                     describe(&counters, watch.deferred(), &gauges, speed)
                 };
                 // The first sample is the base from which the speed is measured.
@@ -108,12 +110,16 @@ fn live_line() -> ProgressBar {
 
 /// The state of a crawl, in two rows.
 fn describe(counters: &Counters, deferred: u64, gauges: &Gauges, speed: f64) -> [String; 2] {
+    let again = match revisits(counters) {
+        0 => String::new(),
+        revisits => format!(" and {}", count(revisits, "revisit")),
+    };
     let done = format!(
-        "{} pages, {speed:.1}/s, {}, {} queued, {} hosts, limit: {}",
-        counters.pages,
+        "{}{again}, {speed:.1}/s, {}, {} queued, {}, limit: {}",
+        count(counters.pages, "page"),
         size(counters.bytes),
         counters.queued,
-        gauges.hosts_in_window,
+        count(gauges.hosts_in_window as u64, "host"),
         gauges.limit.name(),
     );
     let sum: u64 = duplicates(counters).map(|(_, count)| count).sum();
@@ -125,11 +131,20 @@ fn describe(counters: &Counters, deferred: u64, gauges: &Gauges, speed: f64) -> 
     } else {
         format!(" ({})", tiers.join(", "))
     };
-    let mut found = format!("{sum} duplicates{tiers}, {} failed", counters.failed);
+    let mut found = format!(
+        "{}{tiers}, {} failed",
+        count(sum, "duplicate"),
+        counters.failed
+    );
     if deferred > 0 {
         let _ = write!(found, ", {deferred} deferred");
     }
     [done, found]
+}
+
+/// Number of pages that were visited again, whatever was found.
+fn revisits(counters: &Counters) -> u64 {
+    counters.revisits.values().sum()
 }
 
 /// A number of bytes, rounded for people.
@@ -202,12 +217,13 @@ mod tests {
         ] {
             (0..count).for_each(|_| counters.verdicts.add(&verdict));
         }
-        gauges.hosts_in_window = 7;
+        counters.revisits.add(&crate::frontier::Finding::Unchanged);
+        gauges.hosts_in_window = 1;
         gauges.limit = Limit::Politeness;
         assert_eq!(
             describe(&counters, 301, &gauges, 12.34),
             [
-                "120 pages, 12.3/s, 1.2 MB, 34 queued, 7 hosts, limit: politeness",
+                "120 pages and 1 revisit, 12.3/s, 1.2 MB, 34 queued, 1 host, limit: politeness",
                 "4 duplicates (1 raw, 3 near), 2 failed, 301 deferred"
             ]
         );

@@ -95,8 +95,27 @@ pub(super) fn file_error_in_words(error: &toml::de::Error) -> String {
     if shown.peek().is_some() && shown.any(may_hold_secret) {
         return format!("{place}; the line is not shown, because it may hold a secret");
     }
-    text.replace("a nonzero u32", "a whole number, 1 or more")
+    let mut text = text.replace("a nonzero u32", "a whole number, 1 or more");
+    for (kind, words) in WHOLE_NUMBERS {
+        text = text.replace(
+            &format!("expected {kind}\n"),
+            &format!("expected {words}\n"),
+        );
+        if let Some(start) = text.strip_suffix(&format!("expected {kind}")) {
+            text = format!("{start}expected {words}");
+        }
+    }
+    text
 }
+
+/// Rust's types of whole numbers, and the words for them.
+pub(super) const WHOLE_NUMBERS: [(&str, &str); 5] = [
+    ("u8", "0 to 255"),
+    ("u16", "0 to 65535"),
+    ("u32", "0 to 4294967295"),
+    ("u64", "0 or more"),
+    ("usize", "0 or more"),
+];
 
 /// Whether a line of a file may have a password or the like.
 pub(super) fn may_hold_secret(line: &str) -> bool {

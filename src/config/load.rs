@@ -14,7 +14,7 @@ use serde_json::Value;
 use toml::de::DeTable;
 
 use super::dedup::{self, RuleSettings};
-use super::error::{file_error_in_words, may_hold_secret};
+use super::error::{WHOLE_NUMBERS, file_error_in_words, may_hold_secret};
 use super::keys::{DEDUP_RULE, DOMAIN, URL_RULE, label, nearest, values};
 use super::{Config, Error, Origin, Span, domains, urls};
 use crate::url::HostKey;
@@ -483,18 +483,12 @@ fn fits(section: &str, key: &str, value: &toml::Value) -> Result<(), String> {
 
 /// The deserializer's message with the names of Rust's types replaced.
 fn in_words(message: &str) -> String {
-    const NAMES: [(&str, &str); 6] = [
-        ("a nonzero u32", "1 to 4294967295"),
-        ("u8", "0 to 255"),
-        ("u16", "0 to 65535"),
-        ("u32", "0 to 4294967295"),
-        ("u64", "0 or more"),
-        ("usize", "0 or more"),
-    ];
+    const NONZERO: (&str, &str) = ("a nonzero u32", "1 to 4294967295");
     let Some((_, expected)) = message.trim_end().rsplit_once("expected ") else {
         return message.trim_end().to_owned();
     };
-    match NAMES.iter().find(|(name, _)| *name == expected) {
+    let mut names = [NONZERO].into_iter().chain(WHOLE_NUMBERS);
+    match names.find(|(name, _)| *name == expected) {
         Some((_, words)) => format!("it must be {words}"),
         None => message.trim_end().to_owned(),
     }
@@ -636,6 +630,8 @@ mod tests {
     #[test]
     fn unknown_keys_are_refused_with_the_nearest_name() {
         let check = |text, expected| check_refused(load_layers(text, &[], &[]), expected);
+        check("[crawl]\nmax_depth = -1", "expected 0 to 65535");
+        check("[state]\nurls_in_memory = -1", "expected 0 or more");
         check("[politness]\ndelay = \"1s\"", "did you mean `politeness`?");
         check(
             "[politeness]\ndelya = \"1s\"",

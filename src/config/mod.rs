@@ -152,6 +152,9 @@ pub struct StateSettings {
     /// Time after which a page leaves the index if neither it nor a duplicate of it was seen;
     /// `None` for never.
     pub expire_after: Option<Span>,
+    /// The group that may read a new data directory, by name or number; `None` for nobody but its
+    /// owner.
+    pub group: Option<String>,
 }
 
 impl Default for StateSettings {
@@ -163,6 +166,7 @@ impl Default for StateSettings {
             disk_reserve: Size(1 << 30),
             checkpoint_interval: Span::seconds(30),
             expire_after: None,
+            group: None,
         }
     }
 }
@@ -227,6 +231,7 @@ impl Config {
             disk_reserve: self.state.disk_reserve.0,
             checkpoint_interval: self.state.checkpoint_interval.0,
             expire_after: self.state.expire_after.map(|span| span.0),
+            group: self.state.group.clone(),
             repair: false,
             opening: Opening::default(),
             failpoint: None,

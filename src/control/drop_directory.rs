@@ -7,14 +7,15 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry};
-use std::io;
+use std::fs::{self, DirEntry, File};
+use std::io::{self, BufReader, Seek as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::engine::{Control, Over, SeedsAdded};
 use crate::fetch::Refused;
-use crate::seeds::{self, Source};
+use crate::seeds;
 
 /// Name of the drop directory in the data directory.
 const NAME: &str = "drop";
@@ -93,11 +94,11 @@ impl DropDirectory {
         let mut settled = Vec::new();
         for entry in entries {
             let name = entry.file_name();
-            // Follows symbolic links: a link to a list is a list.
-            let Ok(about) = fs::metadata(entry.path()) else {
+            let Ok(about) = fs::symlink_metadata(entry.path()) else {
                 continue;
             };
-            if !about.is_file() || is_unfinished(&name) {
+            // A link is no list, and is said to be none.
+            if !(about.is_file() || about.is_symlink()) || is_unfinished(&name) {
                 continue;
             }
             let state = (
@@ -151,9 +152,18 @@ impl DropDirectory {
 
 /// Reads a list twice: to check every seed, then to add them.
 async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
-    let source = Source::File(list.to_owned());
+    let unreadable = |error: &io::Error| {
+        Outcome::Rejected(format!(
+            "cannot read {}: {error}; give a file, not a link, that the daemon's user can read",
+            list.display()
+        ))
+    };
+    let mut file = match open_list(list) {
+        Ok(file) => file,
+        Err(error) => return Ok(unreadable(&error)),
+    };
     let mut given = 0_u64;
-    for seed in source.seeds() {
+    for seed in seeds::read(BufReader::new(&file), list) {
         if given.is_multiple_of(SEEDS_PER_COMMIT as u64) {
             // Lets the control socket be served while a long list is read.
             tokio::task::yield_now().await;
@@ -163,8 +173,9 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
                 .check_seed(&seed, false)
                 .err()
                 .map(|error| format!("{}: {seed}: {error}; {}", list.display(), advice(&error))),
-            Err(seeds::Error::Open { source, .. }) => Some(format!(
-                "cannot read {}: {source}; make it readable for the user that runs the daemon",
+            // The list may be somebody else's secret file: what stands in it is not repeated.
+            Err(seeds::Error::Line { line, .. }) => Some(format!(
+                "{}:{line}: not a URL that can be crawled; correct the line, or put # before it",
                 list.display()
             )),
             Err(error) => Some(error.to_string()),
@@ -182,7 +193,10 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
         return Ok(Outcome::Rejected(reason));
     }
     let mut sum = SeedsAdded::default();
-    let mut seeds = source.seeds();
+    if let Err(error) = file.rewind() {
+        return Ok(unreadable(&error));
+    }
+    let mut seeds = seeds::read(BufReader::new(file), list);
     loop {
         // Every line was valid a moment ago: errors mean that the file is being changed.
         let chunk: Vec<_> = seeds.by_ref().flatten().take(SEEDS_PER_COMMIT).collect();
@@ -195,11 +209,28 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
     }
 }
 
+/// Opens a list, if it is a file of its own: whoever may write to the drop directory must not make
+/// the daemon read what only the daemon may read.
+fn open_list(list: &Path) -> io::Result<File> {
+    let no_links = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(no_links.bits().cast_signed())
+        .open(list)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a file")),
+    }
+}
+
 /// How to make the seed acceptable.
 fn advice(refused: &Refused) -> &'static str {
     match refused {
         Refused::NoContact => {
             "add a contact, a URL or an e-mail address, to fetch.user_agent and restart the daemon"
+        }
+        Refused::Port(_) => {
+            "seed lists cannot allow such ports: add this seed with `gleaner seeds add`"
         }
         Refused::Address(_) | Refused::Name(_) | Refused::Resolved(..) => {
             "seed lists cannot allow private addresses: add this seed with `gleaner seeds add`, or \
@@ -262,6 +293,21 @@ mod tests {
         fs::write(&list, "http://a.example/\nhttp://b.example/\n").unwrap();
         assert_eq!(drop.settled(), [] as [&Path; 0]);
         assert_eq!(drop.settled(), [&*list]);
+    }
+
+    #[test]
+    fn a_link_is_no_list() {
+        let directory = tempfile::tempdir().unwrap();
+        let secret = directory.path().join("secret");
+        fs::write(&secret, "http://a.example/\n").unwrap();
+        let mut drop = open(directory.path()).unwrap();
+        let link = drop.path.join("link.txt");
+        std::os::unix::fs::symlink(&secret, &link).unwrap();
+        assert!(open_list(&link).is_err());
+        assert!(open_list(&secret).is_ok());
+        assert!(open_list(directory.path()).is_err());
+        drop.settled();
+        assert_eq!(drop.settled(), [&*link], "it is told to be none");
     }
 
     #[test]

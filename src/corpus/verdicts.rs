@@ -3,8 +3,11 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use super::files::{Item, JudgedPage, SourceRecord, WarcOutput};
 use super::judge::CompareOwn;
@@ -172,7 +175,48 @@ impl<'a> Verdicts<'a> {
 /// A file of the lines that are no duplicates. It gets its name when it is complete.
 pub(super) struct KeptLines {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: BufWriter<Lines>,
+}
+
+/// Where lines go: a file, compressed if its name ends so.
+enum Lines {
+    Plain(File),
+    Gzip(Box<GzEncoder<File>>),
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.write(bytes),
+            Self::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(file) => file.flush(),
+            Self::Gzip(encoder) => encoder.flush(),
+        }
+    }
+}
+
+impl Lines {
+    fn of(path: &Path, file: File) -> Self {
+        match path.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("gz") => {
+                Self::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
+            }
+            _ => Self::Plain(file),
+        }
+    }
+
+    /// Writes what is left and returns the file.
+    fn finish(self) -> io::Result<File> {
+        match self {
+            Self::Plain(file) => Ok(file),
+            Self::Gzip(encoder) => encoder.finish(),
+        }
+    }
 }
 
 impl KeptLines {
@@ -184,7 +228,7 @@ impl KeptLines {
         })?;
         Ok(Self {
             path: path.to_owned(),
-            file: BufWriter::with_capacity(1 << 18, file),
+            file: BufWriter::with_capacity(1 << 18, Lines::of(path, file)),
         })
     }
 
@@ -195,10 +239,11 @@ impl KeptLines {
     }
 
     /// Syncs the file and renames it.
-    pub(super) fn finish(mut self) -> Result<(), Error> {
-        let finished = self.file.flush();
-        let finished = finished
-            .and_then(|()| self.file.get_ref().sync_all())
+    pub(super) fn finish(self) -> Result<(), Error> {
+        let file = self.file.into_inner().map_err(io::Error::from);
+        let finished = file
+            .and_then(Lines::finish)
+            .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(beside(&self.path), &self.path));
         finished.map_err(Error::io(format!("cannot write {}", self.path.display())))
     }
@@ -278,6 +323,26 @@ mod tests {
     use super::*;
     use crate::corpus::EarlierMatch;
     use crate::dedup::Tier;
+
+    #[test]
+    fn lines_are_compressed_if_the_name_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let written = |name: &str| {
+            let path = directory.path().join(name);
+            let mut kept = KeptLines::create(&path).unwrap();
+            kept.write(b"{}").unwrap();
+            kept.finish().unwrap();
+            fs::read(path).unwrap()
+        };
+        assert_eq!(written("kept.jsonl"), b"{}\n");
+        let compressed = written("kept.jsonl.gz");
+        assert!(compressed.starts_with(&[0x1f, 0x8b]), "{compressed:?}");
+        let mut text = String::new();
+        #[expect(clippy::disallowed_methods, reason = "a line of our own")]
+        let mut decoder = flate2::bufread::GzDecoder::new(&*compressed);
+        io::Read::read_to_string(&mut decoder, &mut text).unwrap();
+        assert_eq!(text, "{}\n");
+    }
 
     #[test]
     fn a_verdict_line_names_ids_as_they_were_given() {

@@ -39,6 +39,7 @@ pub struct Crawl {
     pub(super) unknown_until: Option<Moment>,
     pub(super) control: Control,
     pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) plan: MemoryPlan,
 }
 
 impl Crawl {
@@ -56,6 +57,7 @@ impl Crawl {
         }
         options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
+        DataDirectory::create(path.as_ref(), options.group.as_deref())?;
         let opening = &options.opening;
         let directory = DataDirectory::take_in_turn(path.as_ref(), || opening.step().is_ok())?;
         let unknown_until = Status::unknown_until(path.as_ref(), Clock::start().now());
@@ -79,6 +81,7 @@ impl Crawl {
             unknown_until,
             control,
             commands,
+            plan,
         })
     }
 
@@ -100,6 +103,7 @@ impl Crawl {
             gauges: self.gauges.subscribe(),
             memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
             pulse: self.committer.pulse.clone(),
+            shares: self.plan.shares().into(),
         }
     }
 
@@ -220,6 +224,7 @@ impl Crawl {
             memory: self.memory,
             unknown_until: self.unknown_until.filter(|_| self.resumed),
             commands: self.commands,
+            pages_bytes: self.plan.pages,
         };
         ring::run(open, watch, limits, stop)
     }

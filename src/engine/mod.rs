@@ -53,7 +53,7 @@ pub(crate) use open::{features, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;
-pub use ring::observe::{Gauges, Limit, MemoryUse, Pulse, Status, Watch};
+pub use ring::observe::{Gauges, Limit, MemoryShare, MemoryUse, Pulse, Status, Watch};
 pub use ring::scheduler::Ending;
 pub use summary::{HostFigures, Summary};
 pub use view::{StoppedCrawl, View};

@@ -72,6 +72,9 @@ pub struct Options {
     pub checkpoint_interval: Duration,
     /// Time after which a document that was not seen leaves the index; `None` for never.
     pub expire_after: Option<Duration>,
+    /// The group that may read a new data directory, by name or number; `None` for nobody but its
+    /// owner.
+    pub group: Option<String>,
     /// Whether a store that lost commits is repaired as far as that is possible, or refused.
     pub repair: bool,
     /// How far the opening of the crawl is, and whether it goes on.

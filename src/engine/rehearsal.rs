@@ -22,8 +22,8 @@ use super::{Error, Options, open};
 use crate::archive::{self, Archive, Location, Record, Tail};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
-    FetchTask, HostState, LoadRequest, Pace, Place, QueuedUrl, RefillRequest, RobotsPolicy,
-    class_of, for_each_waiting, load, refill,
+    FetchTask, HeldAddress, HostState, LoadRequest, Pace, Place, QueuedUrl, RefillRequest,
+    RobotsPolicy, class_of, for_each_waiting, load, refill,
 };
 use crate::learn::TrapPolicy;
 use crate::store::{Table, decode, for_each};
@@ -199,6 +199,7 @@ impl Rehearsal {
                 host: taken.host,
                 pace: Pace::default(),
                 robots_redirect: None,
+                held: HeldAddress::default(),
                 place: Some(taken.place),
                 queued: taken.queued,
                 url,

@@ -84,6 +84,10 @@ impl Observer {
             deferred: self.watch.deferred(),
             gauges: self.watch.gauges(),
             memory: self.watch.memory(),
+            shares: match running {
+                true => self.watch.shares.to_vec(),
+                false => Vec::new(),
+            },
         };
         status
             .write(&self.directory)

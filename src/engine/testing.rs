@@ -22,8 +22,9 @@ use crate::archive::{self, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome, Reservation};
 use crate::frontier::{
-    FetchTask, HostState, Limits, Moment, Pace, Place, Policies, Policy, Politeness, QueuedUrl,
-    RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators, for_each_waiting,
+    FetchTask, HeldAddress, HostState, Limits, Moment, Pace, Place, Policies, Policy, Politeness,
+    QueuedUrl, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators,
+    for_each_waiting,
 };
 use crate::page::PageOptions;
 use crate::rows::{Duplicate, PAGES, PageRecord};
@@ -73,6 +74,7 @@ pub(crate) fn options() -> Options {
         disk_reserve: 0,
         checkpoint_interval: Duration::from_hours(1),
         expire_after: None,
+        group: None,
         features: Features::default(),
         draws_seed: false,
         // The same for pages of one host and of two.
@@ -226,6 +228,7 @@ impl World {
         let fetched = Fetched {
             task: FetchTask {
                 robots_redirect: None,
+                held: HeldAddress::default(),
                 host: HostKey::of(&parsed),
                 pace: Pace::default(),
                 place,

@@ -19,12 +19,13 @@ use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict, Spender};
 use crate::learn::{Spent, TrapPolicy};
 use crate::page::sitemap::EntryKind;
-use crate::page::{Page, Wishes};
+use crate::page::{Link, Page, Wishes};
 use crate::url::{HostKey, Url, UrlId};
 
 use super::messages::SeedsAdded;
 use super::options::LiveOptions;
 use super::requeue::PutBack;
+use super::ring::room::Share;
 use crate::rows::PageRecord;
 use tokio::sync::oneshot;
 
@@ -62,6 +63,8 @@ pub struct Analysed {
     pub payload: [u8; 32],
     /// What kept the body from being read completely, and anything unusual, for the log.
     pub notes: Vec<String>,
+    /// Memory for the findings; released when the visit is dropped.
+    pub share: Share,
 }
 
 /// What a body says.
@@ -82,6 +85,27 @@ pub enum Findings {
     Sitemap(Box<SitemapList>),
     /// Nothing to read: no response, no success, or not text.
     Nothing,
+}
+
+impl Findings {
+    /// Returns about how much memory they take, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |urls: &mut dyn Iterator<Item = usize>, each: usize| -> usize {
+            urls.map(|length| length + each).sum()
+        };
+        match self {
+            Self::Page(page) => {
+                let mut links = page.links.iter().map(|link| link.url.len());
+                // Lines are kept as parts of the page, too.
+                of(&mut links, size_of::<Link>()) + page.main_text.len() + 2 * page.full_text.len()
+            }
+            Self::Sitemap(list) => {
+                let mut listed = list.listed.iter().map(|listed| listed.url.len());
+                of(&mut listed, size_of::<Listed>())
+            }
+            Self::Robots { .. } | Self::Nothing => 0,
+        }
+    }
 }
 
 /// What a sitemap lists.

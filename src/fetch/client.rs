@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error as _;
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,12 +17,13 @@ use reqwest::tls::TlsInfo;
 use reqwest::{Client, ClientBuilder, Method, Request, Response, Version};
 use tokio::time::timeout;
 
+use super::addresses::Addresses;
 use super::cookies::Cookies;
-use super::guard::{GuardedResolver, ProxyResolver, Refused};
+use super::guard::{At, GuardedResolver, ProxyResolver, Refused, connecting};
 use super::options::{Requests, extent};
 use super::proxy::{Proxy, basic};
 use super::request::CookieMode;
-use super::resolver::{NotResolved, Resolver};
+use super::resolver::{Finding, NotResolved, Resolver};
 use super::secret::{HIDDEN, is_secret};
 use super::{
     ByteBudget, Conditions, Cut, Error, Exchange, Failure, FailureClass, FetchOptions, Guard,
@@ -38,14 +40,31 @@ const MAX_IDLE: usize = 1;
 /// byte budget. 256 KiB allow 2.5 MB/s at a round trip of 100 ms.
 const H2_WINDOW: u32 = 256 << 10;
 
+/// How long the first response of a host is waited for once there is a connection. The further
+/// attempts have the time that is configured.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
+
 /// Sends requests, subject to the guard and the bounds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher(Arc<Inner>);
+
+/// How a visit is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Approach {
+    /// Where to connect to; behind a proxy, that is the proxy's affair.
+    pub at: At,
+    /// Whether the host is not known to respond, and so gets less time at first.
+    pub is_first: bool,
+}
 
 #[derive(Debug)]
 struct Inner {
     /// One client per proxy, and one without.
     clients: HashMap<Proxy, Client>,
+    /// A client that makes a connection for each request, for visits that are not to be made where
+    /// a connection at hand leads.
+    reconnecting: Client,
+    addresses: Addresses,
     resolver: Arc<Resolver>,
     guard: Arc<Guard>,
     budget: ByteBudget,
@@ -63,19 +82,26 @@ impl Fetcher {
         let tls = tls::config(&options.ca_files)?;
         let resolver = Arc::new(Resolver::new(&options.dns(), options.connect_timeout.0));
         let (proxies, max_body) = extent(&options);
+        let guarded = || {
+            Arc::new(GuardedResolver {
+                guard: Arc::clone(&guard),
+                resolver: Arc::clone(&resolver),
+            })
+        };
+        let reconnecting = client(&options, tls.clone())
+            .pool_max_idle_per_host(0)
+            .no_proxy()
+            .dns_resolver(guarded());
         let mut clients = HashMap::new();
         for proxy in proxies.into_iter().chain([Proxy::None]) {
             let client = client(&options, tls.clone());
             let client = match proxy.url() {
-                None => client.no_proxy().dns_resolver(Arc::new(GuardedResolver {
-                    guard: Arc::clone(&guard),
-                    resolver: Arc::clone(&resolver),
-                })),
+                None => client.no_proxy().dns_resolver(guarded()),
                 Some(url) => client
                     .proxy(reqwest::Proxy::all(url.as_str())?)
                     .dns_resolver(Arc::new(ProxyResolver {
                         resolver: Arc::clone(&resolver),
-                        proxy: url.host_str().unwrap_or_default().to_owned(),
+                        proxy: proxy.clone(),
                         guard: (!proxy.resolves()).then(|| Arc::clone(&guard)),
                     })),
             };
@@ -83,6 +109,8 @@ impl Fetcher {
         }
         Ok(Self(Arc::new(Inner {
             clients,
+            reconnecting: reconnecting.build()?,
+            addresses: Addresses::new(IDLE.saturating_add(options.connect_timeout.0)),
             resolver,
             guard,
             budget: ByteBudget::new(options.body_budget.bytes(), max_body),
@@ -93,31 +121,38 @@ impl Fetcher {
         })))
     }
 
-    /// Returns the address at which a host will most likely be visited, if one is known and
-    /// allowed. The address of a host behind a proxy is not known.
+    /// Returns the address at which a host is to be visited, if one is known and allowed. The
+    /// address of a host behind a proxy is not known.
     pub async fn address(&self, host: &HostKey) -> Option<IpAddr> {
-        let Inner {
-            guard, resolver, ..
-        } = &*self.0;
-        match self.0.proxy(&self.0.requests.at(host), host.name()) {
-            Proxy::None => guard.address(host, resolver).await,
-            Proxy::Url(_) => None,
+        if self.is_behind_proxy(host) {
+            return None;
         }
+        let resolving = self.0.guard.resolve(host.name(), &self.0.resolver);
+        self.0.addresses.best(&resolving.await.ok()?)
+    }
+
+    /// Tells whether a host is visited through a proxy.
+    pub fn is_behind_proxy(&self, host: &HostKey) -> bool {
+        let options = self.0.requests.at(host);
+        *self.0.proxy(&options, host.name()) != Proxy::None
     }
 
     /// Requests a URL without following a redirect. Keep the reservation as long as the body.
     pub async fn fetch(&self, url: &Url) -> (Outcome, Reservation) {
-        self.fetch_unless(url, Conditions::default()).await
+        self.fetch_as(url, Conditions::default(), Approach::default())
+            .await
     }
 
     /// Requests a URL like [`fetch`](Self::fetch), conditionally: a server that supports it
-    /// responds with 304 and no body if the page still matches `conditions`.
-    pub async fn fetch_unless(
+    /// responds with 304 and no body if the page still matches `conditions`. Connects as
+    /// `approach` says.
+    pub async fn fetch_as(
         &self,
         url: &Url,
         conditions: Conditions<'_>,
+        approach: Approach,
     ) -> (Outcome, Reservation) {
-        match self.0.exchange(url, conditions).await {
+        match self.0.exchange(url, conditions, approach).await {
             Ok((exchange, reservation)) => (Outcome::Exchange(Box::new(exchange)), reservation),
             Err(failure) => (Outcome::Failed(failure), Reservation::default()),
         }
@@ -144,6 +179,7 @@ impl Inner {
         &self,
         url: &Url,
         conditions: Conditions<'_>,
+        approach: Approach,
     ) -> Result<(Exchange, Reservation), Failure> {
         let host = HostKey::of(url);
         let mut options = self.requests.at(&host);
@@ -152,27 +188,26 @@ impl Inner {
         }
         self.check(url, &options.proxy)
             .map_err(|reason| Failure::new(FailureClass::Guard, reason))?;
-        let Some(client) = self.clients.get(&options.proxy) else {
-            return Err(Failure::new(
-                FailureClass::Internal,
-                "no client for the proxy",
-            ));
-        };
         let started = Timestamp::now();
         let clock = Instant::now();
         let Prepared { request, head } = self.request(url, &host, &options, conditions, started)?;
-        let response = timeout(options.head_timeout.0, client.execute(request))
-            .await
-            .map_err(|_| {
-                let waited = options.head_timeout.0.as_secs_f32();
-                Failure::new(
-                    FailureClass::Timeout,
-                    format!("no response within {waited} s"),
-                )
-            })?
-            .map_err(classify)?;
-        let status = response.status().as_u16();
         let is_direct = options.proxy == Proxy::None;
+        let server = request.url()[..::url::Position::BeforePath].to_owned();
+        let (client, is_kept) = self.client(&options.proxy, &server, approach.at)?;
+        let mut wait = options.head_timeout.0;
+        if approach.is_first {
+            wait = wait.min(self.options.connect_timeout.0.saturating_add(FIRST_WAIT));
+        }
+        let sending = connecting(approach.at, client.execute(request));
+        let response = match timeout(wait, sending).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(self.failed(error, approach.at)),
+            Err(_) => {
+                let message = format!("no response within {} s", wait.as_secs_f32());
+                return Err(Failure::silent(message));
+            }
+        };
+        let status = response.status().as_u16();
         if status == 407 && !is_direct {
             let message = "the proxy rejected the credentials (407)";
             return Err(Failure::new(FailureClass::Connect, message));
@@ -182,7 +217,13 @@ impl Inner {
         let remote = response.remote_addr().filter(|_| is_direct);
         let protocols = protocols(&response);
         let (body, cut, reservation) = self.read_body(response, &options, clock).await;
-        let exchange = Exchange {
+        if let Some(remote) = remote {
+            self.addresses.accepts(remote.ip());
+            if is_kept && approach.at == At::Address(remote.ip()) {
+                self.addresses.used(&server, remote.ip());
+            }
+        }
+        let mut exchange = Exchange {
             started,
             duration: clock.elapsed(),
             remote,
@@ -197,7 +238,38 @@ impl Inner {
             let set = exchange.header_values("set-cookie");
             self.cookies.keep(&host, url, set, Timestamp::now());
         }
+        if self.options.hide_credentials && has_login(&options) {
+            exchange.hide("set-cookie");
+        }
         Ok((exchange, reservation))
+    }
+
+    /// Returns the client for a visit, whose connections lead where the visit is to be made, and
+    /// whether it keeps them.
+    fn client(&self, proxy: &Proxy, server: &str, at: At) -> Result<(&Client, bool), Failure> {
+        let may_reuse = match at {
+            _ if *proxy != Proxy::None => true,
+            At::Anywhere => true,
+            At::Address(ip) => self.addresses.may_reuse(server, ip),
+            At::Nowhere => false,
+        };
+        if !may_reuse {
+            return Ok((&self.reconnecting, false));
+        }
+        let internal = || Failure::new(FailureClass::Internal, "no client for the proxy");
+        let client = self.clients.get(proxy).ok_or_else(internal)?;
+        Ok((client, true))
+    }
+
+    /// Returns the failure of a request, and remembers an address that accepted no connection.
+    fn failed(&self, error: reqwest::Error, at: At) -> Failure {
+        let failure = classify(error);
+        if let At::Address(ip) = at
+            && failure.is_unreached()
+        {
+            self.addresses.shun(ip);
+        }
+        failure
     }
 
     /// Checks whether a URL may be requested. The error says why not.
@@ -205,7 +277,7 @@ impl Inner {
         let name = url.host_str().unwrap_or_default();
         // The proxy's own name is resolved without the guard, so it must not become a way around
         // it.
-        if proxy.url().is_some_and(|it| it.host_str() == Some(name)) {
+        if proxy.is_at(name) {
             return Err(format!("{name} is the proxy itself, which is not crawled"));
         }
         (self.guard.check(url)).map_err(|refused| refused.to_string())
@@ -262,6 +334,9 @@ impl Inner {
         if let Some(value) = options.auth.as_ref().and_then(|it| basic(it.reveal())) {
             headers.insert(AUTHORIZATION, value);
             secrets.push(AUTHORIZATION);
+        }
+        if has_login(options) {
+            secrets.push(COOKIE);
         }
         let takes_url = url.scheme() == "http" && options.proxy.takes_urls();
         if let Some(value) = options.proxy.authorization().filter(|_| takes_url) {
@@ -350,6 +425,12 @@ impl Inner {
     }
 }
 
+/// Tells whether a host is visited with credentials of the configuration, so that its cookies are
+/// as good as these.
+fn has_login(options: &FetchOptions) -> bool {
+    options.auth.is_some() || options.headers.has_secret()
+}
+
 /// Returns a builder with the settings that the clients of all proxies share.
 fn client(options: &FetchOptions, tls: rustls::ClientConfig) -> ClientBuilder {
     let max_header = u32::try_from(options.max_header.0).unwrap_or(u32::MAX);
@@ -422,28 +503,49 @@ fn classify(error: reqwest::Error) -> Failure {
     } else {
         FailureClass::Disconnect
     };
+    let mut is_unreached = error.is_timeout() && error.is_connect();
     let mut message = String::new();
     let mut source = error.source();
     while let Some(cause) = source.map(innermost) {
         message = cause.to_string();
         if cause.is::<Refused>() {
-            class = FailureClass::Guard;
-            break;
-        } else if cause.is::<NotResolved>() {
-            class = FailureClass::Dns;
-            break;
+            return Failure::new(FailureClass::Guard, message);
+        } else if let Some(error) = cause.downcast_ref::<NotResolved>() {
+            return match error.finding {
+                Finding::Unknown => Failure::new(FailureClass::Dns, message),
+                Finding::Nothing => Failure::nameless(message),
+                Finding::Late => Failure::unreached(FailureClass::Dns, message),
+            };
         } else if cause.is::<rustls::Error>() {
-            class = FailureClass::Tls;
-            break;
+            return Failure::new(FailureClass::Tls, message);
         } else if cause.downcast_ref().is_some_and(hyper::Error::is_parse) {
             class = FailureClass::Protocol;
+        } else if let Some(error) = cause.downcast_ref::<io::Error>() {
+            is_unreached |= class == FailureClass::Connect && rejects(error.kind());
         }
         source = cause.source();
     }
     if message.is_empty() {
         message = error.without_url().to_string();
     }
-    Failure::new(class, message)
+    match is_unreached {
+        true => Failure::unreached(class, message),
+        false => Failure::new(class, message),
+    }
+}
+
+/// Tells whether an error means that an address accepted no connection, rather than that a
+/// connection failed later.
+fn rejects(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::ConnectionRefused
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::AddrNotAvailable
+            | Kind::TimedOut
+    )
 }
 
 /// Returns the error inside an I/O error, which does not report it as its source.

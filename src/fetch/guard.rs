@@ -3,6 +3,7 @@
 //!
 //! Literal addresses are checked before the request, names after their resolution: the resolver
 //! returns allowed addresses only, so the address that was checked is the one that is connected to.
+//! A fetch that waited for one address of its host gets that address from the resolver, or none.
 //! A private literal address or `localhost` that the user gave as a seed is consent for that host
 //! and port, and so is an address with a port that the user configured for a name. Networks that
 //! the user allows are treated as public.
@@ -20,8 +21,8 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
 use super::resolver::{NotResolved, Resolver};
-use super::{FetchOptions, NamedHosts, Network};
-use crate::url::{HostKey, Url};
+use super::{FetchOptions, NamedHosts, Network, Proxy};
+use crate::url::Url;
 
 /// The error type of reqwest's resolver interface.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -85,14 +86,9 @@ impl Guard {
     }
 
     /// Returns the consent that a seed given by the user implies: none, unless it names `localhost`
-    /// or a private address literally.
+    /// or a private address literally, or a port of another protocol.
     pub fn consent_of(seed: &Url) -> Option<Authority> {
-        let private = match seed.host()? {
-            Host::Ipv4(ip) => !is_public(ip.into()),
-            Host::Ipv6(ip) => !is_public(ip.into()),
-            Host::Domain(name) => is_localhost(name),
-        };
-        private.then(|| Authority::of(seed))
+        (is_private(seed) || is_bad_port(seed)).then(|| Authority::of(seed))
     }
 
     /// Allows one host and port.
@@ -111,7 +107,7 @@ impl Guard {
     pub fn check(&self, url: &Url) -> Result<(), Refused> {
         // The owner of a visited host must be able to contact the crawler's operator; this machine
         // is exempt.
-        if !self.has_contact && Self::consent_of(url).is_none() && !self.is_own_name(url) {
+        if !self.has_contact && !is_private(url) && !self.is_own_name(url) {
             return Err(Refused::NoContact);
         }
         let address = |ip| (!self.allows(ip)).then_some(Refused::Address(ip));
@@ -128,7 +124,11 @@ impl Guard {
             }
             Some(Host::Domain(_)) | None => None,
         };
-        match refused {
+        let has_own_port = url
+            .host_str()
+            .is_some_and(|name| self.hosts.has_ports(name));
+        let port = || (is_bad_port(url) && !has_own_port).then(|| Refused::Port(port_of(url)));
+        match refused.or_else(port) {
             Some(refused) if !self.has_consent(url) => Err(refused),
             _ => Ok(()),
         }
@@ -153,20 +153,17 @@ impl Guard {
             .contains(&Authority::of(url))
     }
 
-    /// Returns the address at which a host will most likely be visited, if one is known and
-    /// allowed.
-    pub(super) async fn address(&self, host: &HostKey, resolver: &Resolver) -> Option<IpAddr> {
-        let name = host.name();
-        let literal = name.trim_start_matches('[').trim_end_matches(']').parse();
-        if let Ok(address) = literal {
-            return Some(address);
+    /// Resolves a name, or reads a literal address: where it may be connected to. The port is 0
+    /// where that of the URL counts. A literal address has been checked with its URL.
+    pub(super) async fn resolve(
+        &self,
+        name: &str,
+        resolver: &Resolver,
+    ) -> Result<Vec<SocketAddr>, BoxError> {
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(ip) = bare.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(ip, 0)]);
         }
-        let addresses = self.resolve(name, resolver).await.ok()?;
-        addresses.first().map(SocketAddr::ip)
-    }
-
-    /// Resolves a name to the addresses that may be connected to.
-    async fn resolve(&self, name: &str, resolver: &Resolver) -> Result<Vec<SocketAddr>, BoxError> {
         let allowed = if let Some(named) = self.hosts.addresses(name) {
             let found = named.iter().map(|address| address.resolved());
             if self.hosts.has_ports(name) {
@@ -179,9 +176,25 @@ impl Guard {
             self.filter(name, found.into_iter())?
         };
         if allowed.is_empty() {
-            return Err(NotResolved::new(format!("{name} has no address")).into());
+            return Err(NotResolved::nothing(name).into());
         }
         Ok(allowed)
+    }
+
+    /// Checks an address to which a name was resolved before, and returns it with the port that is
+    /// configured for it, or 0.
+    pub(super) fn resolved(&self, name: &str, ip: IpAddr) -> Result<SocketAddr, Refused> {
+        let named = self.hosts.addresses(name).unwrap_or_default();
+        if let Some(own) = named.iter().find(|it| it.ip == ip && it.port.is_some()) {
+            return Ok(own.resolved());
+        }
+        let address = SocketAddr::new(ip, 0);
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        if bare.parse() == Ok(ip) {
+            return Ok(address);
+        }
+        self.filter(name, std::iter::once(address))?;
+        Ok(address)
     }
 
     /// Returns the allowed ones of the addresses of `name`.
@@ -219,6 +232,8 @@ pub enum Refused {
     Name(String),
     /// None of the name's addresses is public; this is one of them.
     Resolved(String, IpAddr),
+    /// The port is that of another protocol.
+    Port(u16),
 }
 
 impl fmt::Display for Refused {
@@ -229,6 +244,7 @@ impl fmt::Display for Refused {
             }
             Refused::Address(ip) => write!(f, "{ip} is not a public address"),
             Refused::Name(name) => write!(f, "{name} is this machine"),
+            Refused::Port(port) => write!(f, "port {port} is that of another protocol"),
             Refused::Resolved(name, ip) => {
                 write!(f, "{name} resolves to {ip}, which is not a public address")
             }
@@ -238,6 +254,28 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// Where a host is visited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum At {
+    /// At any address that its name leads to.
+    #[default]
+    Anywhere,
+    /// At this address only, which was kept free for the visit.
+    Address(IpAddr),
+    /// Nowhere, because no address was found: the visit fails, and says why.
+    Nowhere,
+}
+
+tokio::task_local! {
+    /// Where the request that is being sent may connect to.
+    static AT: At;
+}
+
+/// Sends a request that connects nowhere else.
+pub(super) async fn connecting<F: Future>(at: At, sending: F) -> F::Output {
+    AT.scope(at, sending).await
+}
+
 /// Resolves names for the HTTP client, subject to the guard.
 pub(super) struct GuardedResolver {
     pub(super) guard: Arc<Guard>,
@@ -245,10 +283,21 @@ pub(super) struct GuardedResolver {
 }
 
 impl Resolve for GuardedResolver {
+    /// The client calls this from within the request that needs a connection; a call from anywhere
+    /// else gets no address.
     fn resolve(&self, name: Name) -> Resolving {
+        let at = AT.try_with(|at| *at).unwrap_or(At::Nowhere);
         let (guard, resolver) = (Arc::clone(&self.guard), Arc::clone(&self.resolver));
         Box::pin(async move {
-            let allowed = guard.resolve(name.as_str(), &resolver).await?;
+            let name = name.as_str();
+            let allowed = match at {
+                At::Anywhere => guard.resolve(name, &resolver).await?,
+                At::Address(ip) => vec![guard.resolved(name, ip)?],
+                At::Nowhere => {
+                    guard.resolve(name, &resolver).await?;
+                    return Err(NotResolved::late(name).into());
+                }
+            };
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
@@ -259,8 +308,7 @@ impl Resolve for GuardedResolver {
 /// proxy resolves them.
 pub(super) struct ProxyResolver {
     pub(super) resolver: Arc<Resolver>,
-    /// Host name of the proxy.
-    pub(super) proxy: String,
+    pub(super) proxy: Proxy,
     /// Checks the names that are resolved here; `None` if the proxy resolves names.
     pub(super) guard: Option<Arc<Guard>>,
 }
@@ -268,23 +316,51 @@ pub(super) struct ProxyResolver {
 impl Resolve for ProxyResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (guard, resolver) = (self.guard.clone(), Arc::clone(&self.resolver));
-        let is_proxy = name.as_str().eq_ignore_ascii_case(&self.proxy);
+        let is_proxy = self.proxy.is_at(name.as_str());
         Box::pin(async move {
             let name = name.as_str();
             // Literal addresses, which were checked before the request, reach this point only with
             // SOCKS.
-            let literal = name.trim_matches(['[', ']']).parse::<IpAddr>().ok();
-            let addresses = match (guard, literal) {
+            let addresses = match guard {
                 _ if is_proxy => resolver.lookup(name).await?,
-                (Some(_), Some(ip)) => vec![SocketAddr::new(ip, 0)],
-                (Some(guard), None) => guard.resolve(name, &resolver).await?,
-                (None, _) => {
+                Some(guard) => guard.resolve(name, &resolver).await?,
+                None => {
                     let message = format!("{name} must be resolved by the proxy");
                     return Err(NotResolved::new(message).into());
                 }
             };
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
+    }
+}
+
+/// Ports of other protocols, which a request could be mistaken for (Fetch standard, section 2.9,
+/// "bad port").
+const BAD_PORTS: [u16; 82] = [
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697,
+];
+
+/// The port that a URL leads to.
+fn port_of(url: &Url) -> u16 {
+    url.port_or_known_default().unwrap_or(0)
+}
+
+fn is_bad_port(url: &Url) -> bool {
+    let port = port_of(url);
+    BAD_PORTS.contains(&port) || port == 10_080
+}
+
+/// Tells whether a URL names this machine or an address that is not public.
+fn is_private(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => !is_public(ip.into()),
+        Some(Host::Ipv6(ip)) => !is_public(ip.into()),
+        Some(Host::Domain(name)) => is_localhost(name),
+        None => false,
     }
 }
 
@@ -454,6 +530,25 @@ mod tests {
             None
         );
         assert!(Guard::consent_of(&parse("http://localhost:1/").unwrap()).is_some());
+    }
+
+    #[test]
+    fn ports_of_other_protocols_are_for_seeds_that_name_them() {
+        for guard in [guard_for(false), guard_for(true)] {
+            let check = |url: &str, allowed| {
+                assert_eq!(guard.check(&parse(url).unwrap()).is_ok(), allowed, "{url}");
+            };
+            for port in [0, 22, 25, 6_000, 6_667, 10_080] {
+                check(&format!("http://example.org:{port}/"), false);
+            }
+            for port in [80, 443, 81, 8_080, 3_000, 65_535] {
+                check(&format!("https://example.org:{port}/"), true);
+            }
+            let seed = parse("http://example.org:6000/").unwrap();
+            guard.consent(Guard::consent_of(&seed).unwrap());
+            check("http://example.org:6000/x", true);
+            check("http://example.com:6000/", false);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! passes [`Guard`] before it is connected to. What an exchange means is decided elsewhere: an
 //! error page is an [`Exchange`] like any other, a timeout a [`Failure`].
 
+mod addresses;
 mod archived;
 mod body;
 mod budget;
@@ -23,8 +24,8 @@ mod tls;
 
 pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, decode};
 pub use budget::{ByteBudget, Reservation};
-pub use client::Fetcher;
-pub use guard::{Authority, Guard, Refused};
+pub use client::{Approach, Fetcher};
+pub use guard::{At, Authority, Guard, Refused};
 pub use hosts::{HostAddress, HostsError, NamedHosts};
 pub use network::Network;
 pub use options::{FetchOptions, FetchOverrides};

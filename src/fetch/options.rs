@@ -38,6 +38,8 @@ pub struct FetchOptions {
     #[patch(skip)]
     pub connect_timeout: Span,
     /// Maximum time from the start of a request until the response headers have arrived.
+    /// The first request of a host has `connect_timeout` and 5 s at most; its further attempts have
+    /// this time.
     pub head_timeout: Span,
     /// Maximum time from the start of a request to the end of the body. It bounds the whole
     /// response, because a server that sends a byte per second never exceeds a read timeout.

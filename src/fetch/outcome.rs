@@ -9,6 +9,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use strum::IntoStaticStr;
 
+use super::secret::HIDDEN;
 use crate::url::{Url, join};
 
 /// Maximum length of an entity tag that is kept, in characters. Those of common servers are shorter
@@ -16,6 +17,9 @@ use crate::url::{Url, join};
 const MAX_ETAG: usize = 256;
 /// Maximum length of a Last-Modified value that is kept, in characters; a date has 29.
 const MAX_DATE: usize = 40;
+
+/// Maximum length of a media type that is kept, in characters.
+const MAX_MIME: usize = 256;
 
 /// The outcome of a fetch.
 #[derive(Debug)]
@@ -82,6 +86,21 @@ impl Exchange {
             .iter()
             .filter(move |(field, _)| field == name)
             .filter_map(|(_, value)| std::str::from_utf8(value).ok())
+    }
+
+    /// Returns the declared media type with its parameters, as it is kept: up to 256 characters,
+    /// and printable ones only.
+    pub fn mime(&self) -> Option<String> {
+        let declared = self.header("content-type")?;
+        let printable = declared.chars().filter(|letter| !letter.is_control());
+        Some(printable.take(MAX_MIME).collect())
+    }
+
+    /// Hides the values of a header field. `name` must be lower case.
+    pub(super) fn hide(&mut self, name: &str) {
+        for (_, value) in self.headers.iter_mut().filter(|(field, _)| field == name) {
+            *value = HIDDEN.into();
+        }
     }
 
     /// Returns `true` for a status of 2xx.
@@ -193,6 +212,21 @@ pub struct Failure {
     pub class: FailureClass,
     /// What happened, for people to read.
     pub message: String,
+    /// What follows for the host beyond the class.
+    detail: Detail,
+}
+
+/// What a failure says beyond its class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Detail {
+    #[default]
+    None,
+    /// The address that was tried does not accept connections.
+    Unreached,
+    /// The host took the request, and no head of a response came in time.
+    Silent,
+    /// There is no such name.
+    Nameless,
 }
 
 impl Failure {
@@ -201,7 +235,49 @@ impl Failure {
         Self {
             class,
             message: message.into(),
+            detail: Detail::None,
         }
+    }
+
+    /// Creates the failure of a request for which no address accepted a connection.
+    pub(super) fn unreached(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::Unreached,
+            ..Self::new(class, message)
+        }
+    }
+
+    /// Creates the failure of a request to which no head of a response came in time, whatever else
+    /// came.
+    pub(super) fn silent(message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::Silent,
+            ..Self::new(FailureClass::Timeout, message)
+        }
+    }
+
+    /// Creates the failure of a request to a host whose name does not exist.
+    pub(super) fn nameless(message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::Nameless,
+            ..Self::new(FailureClass::Dns, message)
+        }
+    }
+
+    /// Returns `true` if nobody accepted a connection, so that another address may be tried.
+    pub fn is_unreached(&self) -> bool {
+        self.detail == Detail::Unreached
+    }
+
+    /// Returns `true` if no head of a response came in time.
+    pub fn is_silent(&self) -> bool {
+        self.detail == Detail::Silent
+    }
+
+    /// Returns `true` if the same would come of another attempt, so that the host is left alone at
+    /// once: its name does not exist.
+    pub fn is_hopeless(&self) -> bool {
+        self.detail == Detail::Nameless
     }
 
     /// Returns `true` if the host was contacted, or at least its name was looked up.
@@ -286,6 +362,18 @@ mod tests {
     }
 
     #[test]
+    fn a_media_type_is_kept_short_and_printable() {
+        let check = |value: &str, expected: &str| {
+            let exchange = exchange(&[("content-type", value)]);
+            assert_eq!(exchange.mime().as_deref(), Some(expected));
+        };
+        check("text/html; charset=utf-8", "text/html; charset=utf-8");
+        check("text/\u{9b}31mhtml\t", "text/31mhtml");
+        check(&"x".repeat(60_000), &"x".repeat(256));
+        assert_eq!(exchange(&[]).mime(), None);
+    }
+
+    #[test]
     fn a_redirect_leads_where_its_location_says() {
         let check = |location: &[u8], expected: Option<&str>| {
             let mut exchange = exchange(&[]);
@@ -324,6 +412,14 @@ mod tests {
         check(&[("etag", "  "), ("last-modified", &long)], None, None);
         check(&[("etag", &long)], None, None);
         check(&[("etag", "\"\u{e9}\"")], None, None);
+    }
+
+    #[test]
+    fn a_hidden_field_is_not_in_the_stored_head() {
+        let mut exchange = exchange(&[("set-cookie", "a=hush"), ("server", "x")]);
+        exchange.hide("set-cookie");
+        let head = String::from_utf8(exchange.response_head()).unwrap();
+        assert!(head.contains("set-cookie: (hidden)\r\n") && !head.contains("hush"));
     }
 
     #[test]

@@ -59,6 +59,13 @@ impl Proxy {
             decoded(password)
         ))
     }
+
+    /// Tells whether a name is that of the proxy.
+    pub(super) fn is_at(&self, name: &str) -> bool {
+        let bare = |name: &'_ str| name.trim_end_matches('.').to_ascii_lowercase();
+        let host = self.url().and_then(Url::host_str);
+        host.is_some_and(|host| bare(host) == bare(name))
+    }
 }
 
 /// Returns the value of an Authorization header for `user:password` (RFC 7617).

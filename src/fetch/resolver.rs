@@ -181,17 +181,50 @@ fn name_server(address: SocketAddr) -> NameServerConfig {
 
 /// The error returned for a name that could not be resolved.
 #[derive(Debug)]
-pub(super) struct NotResolved(String);
+pub(super) struct NotResolved {
+    message: String,
+    pub(super) finding: Finding,
+}
+
+/// What is known of a name that could not be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// Nothing.
+    Unknown,
+    /// The DNS says that there is no such name, or none with an address. It will say so again.
+    Nothing,
+    /// It has an address by now, which was not kept free for the visit.
+    Late,
+}
 
 impl NotResolved {
     pub(super) fn new(message: String) -> Self {
-        Self(message)
+        Self {
+            message,
+            finding: Finding::Unknown,
+        }
+    }
+
+    /// The error for a name that has no address.
+    pub(super) fn nothing(name: &str) -> Self {
+        Self {
+            message: format!("{name} has no address"),
+            finding: Finding::Nothing,
+        }
+    }
+
+    /// The error for a name that has an address too late.
+    pub(super) fn late(name: &str) -> Self {
+        Self {
+            message: format!("{name} had no address at first"),
+            finding: Finding::Late,
+        }
     }
 }
 
 impl fmt::Display for NotResolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 

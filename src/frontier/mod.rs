@@ -36,7 +36,9 @@ pub use queue::refill::{
     LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, SkipReason, Waiting,
     domain_spent, load, path_and_query, refill, was_never_asked,
 };
-pub use queue::task::{FetchTask, Purpose, QueuedUrl, RobotsRedirect, Validators, Visited};
+pub use queue::task::{
+    FetchTask, HeldAddress, Purpose, QueuedUrl, RobotsRedirect, Validators, Visited,
+};
 pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};
 pub use queue::write::{QueuedRow, file_by_due_time, put_queued};
 pub use revisit_interval::{Finding, RevisitMode, RevisitPolicy};

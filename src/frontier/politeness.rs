@@ -192,6 +192,8 @@ pub enum Answer {
     Overloaded(Option<Duration>),
     /// The host failed or did not answer.
     Failed(Trouble),
+    /// The host failed, and would fail at the next attempt as well: it is parked at once.
+    Hopeless(Trouble),
     /// The host was not contacted: nothing changes.
     NotAsked,
 }
@@ -202,7 +204,7 @@ impl Answer {
         match self {
             Self::Fine(_) | Self::NotAsked => None,
             Self::Overloaded(_) => Some(Trouble::Overloaded),
-            Self::Failed(trouble) => Some(trouble),
+            Self::Failed(trouble) | Self::Hopeless(trouble) => Some(trouble),
         }
     }
 }
@@ -256,6 +258,10 @@ impl Politeness {
         let delay = self.delay(pace.crawl_delay);
         let failures = pace.failures.saturating_add(1);
         let backoff = doubled(self.backoff.0, failures - 1).min(self.max_backoff.0);
+        let patience = match answer {
+            Answer::Hopeless(_) => failures,
+            _ => patience,
+        };
         let wait = match answer {
             Answer::NotAsked => return *pace,
             Answer::Fine(took) => return self.recovered(pace, took, finished),
@@ -268,7 +274,7 @@ impl Politeness {
             Answer::Failed(Trouble::ServerError) => {
                 doubled(delay, failures.min(MAX_DOUBLINGS)).min(self.max_backoff.0)
             }
-            Answer::Failed(_) => backoff,
+            Answer::Failed(_) | Answer::Hopeless(_) => backoff,
         };
         let is_error = matches!(answer, Answer::Failed(Trouble::ServerError));
         let gives_up = failures >= patience && !is_error;
@@ -490,5 +496,15 @@ mod tests {
         for &trouble in Trouble::ALL {
             assert_eq!(serde_json::to_value(trouble).unwrap(), trouble.name());
         }
+    }
+
+    #[test]
+    fn a_host_without_hope_is_parked_at_once() {
+        let none = Pace::default();
+        let after = politeness().after(&none, Answer::Hopeless(Trouble::Timeout), Moment(0));
+        let silent = politeness().after(&none, Answer::Failed(Trouble::Timeout), Moment(0));
+        assert!(after.parked && !silent.parked);
+        assert_eq!(after.trouble, Some(Trouble::Timeout));
+        assert_eq!(after.due, Moment(0).plus(politeness().park.0));
     }
 }

@@ -1,5 +1,6 @@
 //! `status`: the state of a crawl, as seen by other processes than the one that runs it.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
@@ -24,6 +25,12 @@ pub struct StatusNow {
     pub omissions: Option<Omissions>,
 }
 
+/// The status that the last run wrote at its end; `None` if there is none, or it was killed.
+fn last_written(path: &Path) -> Option<Status> {
+    let status = Status::read(path).ok().flatten();
+    status.filter(|status| !status.running)
+}
+
 /// Reads the state of the crawl in a data directory: from the store, or from `status.json` while
 /// another process runs the crawl.
 pub fn status(path: &Path) -> Result<StatusNow, Error> {
@@ -32,6 +39,16 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
         Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
             return Ok(StatusNow {
                 status: Status::of_running(path)?,
+                hosts: None,
+                omissions: None,
+            });
+        }
+        // A user who may only read sees what the last run wrote at its end.
+        Err(engine::Error::Directory(DirectoryError::Io { source, .. }))
+            if source.kind() == ErrorKind::PermissionDenied && last_written(path).is_some() =>
+        {
+            return Ok(StatusNow {
+                status: last_written(path).unwrap_or_default(),
                 hosts: None,
                 omissions: None,
             });

@@ -19,14 +19,18 @@ pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// `text` with its white space collapsed, cut to at most `max_bytes` at a character boundary.
+/// `text` with its white space collapsed and without control characters, cut to at most `max_bytes`
+/// at a character boundary.
 pub(crate) fn collapse(text: &str, max_bytes: usize) -> String {
     let mut collapsed = String::new();
     for word in text.split_whitespace() {
+        if word.chars().all(char::is_control) {
+            continue;
+        }
         if !collapsed.is_empty() {
             collapsed.push(' ');
         }
-        collapsed.push_str(word);
+        collapsed.extend(word.split(char::is_control));
         if collapsed.len() > max_bytes {
             break;
         }
@@ -34,4 +38,17 @@ pub(crate) fn collapse(text: &str, max_bytes: usize) -> String {
     collapsed.truncate(floor_char_boundary(&collapsed, max_bytes));
     collapsed.truncate(collapsed.trim_end().len());
     collapsed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_are_no_words() {
+        let check = |text, expected| assert_eq!(collapse(text, 12), expected);
+        check(" a \u{1b}[31mb \u{7} \u{9b}c", "a [31mb c");
+        check("\u{1b}\u{7}", "");
+        check("one two other four", "one two othe");
+    }
 }

@@ -26,8 +26,8 @@ pub struct PageOptions {
     pub max_tag_bytes: usize,
     /// Maximum number of links, after removing duplicates. Lists of 12,000 pages exist.
     pub max_links: usize,
-    /// Maximum length of a link in bytes; longer ones are left out. Servers refuse longer URLs
-    /// anyway.
+    /// Maximum length of a link in bytes, as written and made absolute; longer ones are left out.
+    /// Servers refuse longer URLs anyway.
     pub max_url_bytes: usize,
     /// Maximum length of the visible text and of the main text in bytes; both are cut there.
     pub max_text_bytes: usize,

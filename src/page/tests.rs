@@ -132,6 +132,26 @@ fn links_are_bounded() {
 }
 
 #[test]
+fn a_long_base_does_not_multiply_a_page() {
+    let mut links = String::new();
+    for n in 0..9_000 {
+        write!(links, "<a href={n:09}>n</a>").unwrap();
+    }
+    for (length, kept) in [(400, 9_000), (3_000, 1_384), (16_000, 0)] {
+        let page = page(&format!("<base href='/{}/'>{links}", "b".repeat(length)));
+        let bytes: usize = page.links.iter().map(|link| link.url.len()).sum();
+        assert!(bytes <= 4 << 20, "{bytes}");
+        assert_eq!(page.links.len(), kept);
+        let cut: &[Note] = if kept == 9_000 {
+            &[]
+        } else {
+            &[Note::LinksCut]
+        };
+        assert_eq!(page.notes, cut);
+    }
+}
+
+#[test]
 fn text_keeps_words_apart_and_together() {
     check_text("<p>un<b>divi</b>ded</p><p>next</p>", "undivided\nnext");
     check_text("a<br>b<div>c</div>d <i> e</i>", "a\nb\nc\nd e");

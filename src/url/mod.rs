@@ -70,8 +70,8 @@ pub enum Error {
 }
 
 /// Parses an absolute URL as it was found, in a seed list or a link. Surrounding white space and
-/// control characters and the fragment are dropped; apart from that, only what the URL standard's
-/// parser changes is changed.
+/// control characters, user name and password, and the fragment are dropped; apart from that, only
+/// what the URL standard's parser changes is changed.
 ///
 /// # Errors
 ///
@@ -141,6 +141,9 @@ fn accept(mut url: Url) -> Result<Url, Error> {
         return Err(Error::NoHost);
     }
     url.set_fragment(None);
+    // Credentials in a link are not ours to send, and never to be kept. Neither call fails for a
+    // URL with a host.
+    let _ = (url.set_username(""), url.set_password(None));
     if url.as_str().len() > MAX_LEN {
         Err(Error::TooLong(url.as_str().len()))
     } else {
@@ -214,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_fragment_is_dropped() {
+    fn only_fragment_and_credentials_are_dropped() {
         check(
             "http://a.example/p/?b=2&a=1&utm_source=x#top",
             "http://a.example/p/?b=2&a=1&utm_source=x",
         );
-        check("http://u:p@a.example./", "http://u:p@a.example./");
+        check("http://u:p@a.example./@", "http://a.example./@");
     }
 
     #[test]
@@ -257,6 +260,7 @@ mod tests {
             ("?x", "http://a.example/d/e?x"),
             ("#x", "http://a.example/d/e?q"),
             ("//b.example", "http://b.example/"),
+            ("//u:p@b.example", "http://b.example/"),
         ] {
             assert_eq!(
                 join(&base, reference).unwrap().as_str(),

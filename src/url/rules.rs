@@ -70,6 +70,7 @@ static RULES: [RuleLine; 15] = [
     ),
     // User names and passwords in links do not identify a page, and they can be invented freely: a
     // page that links to `http://1@host/`, `http://2@host/` and so on would otherwise have no end.
+    // They are dropped when a URL is parsed; the rule is for URLs that were kept before that.
     line(
         Rule::Userinfo,
         "userinfo",

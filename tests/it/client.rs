@@ -5,16 +5,17 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use gleaner::fetch::{
-    Conditions, CookieMode, Exchange, Failure, FailureClass, FetchOptions, FetchOverrides, Fetcher,
-    Guard, NamedHosts, Outcome, Proxy, Secret,
+    Approach, Conditions, CookieMode, Exchange, Failure, FailureClass, FetchOptions,
+    FetchOverrides, Fetcher, Guard, NamedHosts, Outcome, Proxy, Secret,
 };
+use gleaner::units::Span;
 use gleaner::url::parse;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::dns::{Answer as Names, Dns};
-use crate::run::{Place, field, gleaner, kind, leaves, only, page, run};
-use crate::web::{Answer, Web};
+use crate::run::{PATIENCE, Place, field, gleaner, kind, leaves, only, page, run};
+use crate::web::{Answer, Delivery, Site, Web};
 
 /// What connections began with, in their order.
 #[derive(Clone, Default)]
@@ -125,7 +126,10 @@ async fn a_recorded_request_is_what_was_sent_byte_for_byte() {
         etag: Some("W/\"1\""),
         last_modified: Some("Fri, 20 Nov 2026 10:01:00 GMT"),
     };
-    let Outcome::Exchange(exchange) = fetcher.fetch_unless(&url, conditions).await.0 else {
+    let fetched = fetcher
+        .fetch_as(&url, conditions, Approach::default())
+        .await;
+    let Outcome::Exchange(exchange) = fetched.0 else {
         panic!("no answer");
     };
     let sent = heads.next();
@@ -138,6 +142,50 @@ async fn a_recorded_request_is_what_was_sent_byte_for_byte() {
          from: a@b.example\r\nif-none-match: W/\"1\"\r\n\
          if-modified-since: Fri, 20 Nov 2026 10:01:00 GMT\r\n\r\n"
     );
+}
+
+/// Sends the same without end to whoever connects.
+async fn flooding(first: &'static str, then: &'static str) -> SocketAddr {
+    let (listener, address) = listen().await;
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                read_head(&mut stream).await;
+                let _ = stream.write_all(first.as_bytes()).await;
+                let many = then.repeat(1_000);
+                while stream.write_all(many.as_bytes()).await.is_ok() {}
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn answers_that_are_none_end_with_the_time_for_the_head() {
+    // A few informational responses are in order.
+    const HINTS: &str = "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n\
+        HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+    for (first, then) in [
+        ("", "HTTP/1.1 103\r\n\r\n"),
+        ("", "\r\n"),
+        ("HTTP/1.1 200 OK\r\n", "a: b\r\n"),
+        ("HTTP/1.1 103 Hints\r\n", "a: b\r\n"),
+    ] {
+        let mut options = options();
+        options.hosts = named(&[("a.example", flooding(first, then).await)]);
+        options.head_timeout = Span::millis(500);
+        let fetcher = fetcher(options);
+        let fetched = fetch(&fetcher, "http://a.example/");
+        let fetched = tokio::time::timeout(PATIENCE, fetched).await;
+        let failure = fetched.expect("it ends").expect_err("no answer");
+        let is_too_large = failure.class == FailureClass::Protocol;
+        assert!(failure.is_silent() || is_too_large, "{failure:?}");
+    }
+    let (address, _) = server(HINTS).await;
+    let mut options = options();
+    options.hosts = named(&[("a.example", address)]);
+    let exchange = answer(&fetcher(options), "http://a.example/").await;
+    assert_eq!(exchange.status, 200);
 }
 
 #[tokio::test]
@@ -247,6 +295,8 @@ async fn a_proxy_is_no_way_past_the_guard() {
             "http://a.localhost/".to_owned(),
             "http://[::ffff:10.0.0.1]/".to_owned(),
             format!("http://localhost:{}/", address.port()),
+            // The proxy itself, however it is written.
+            format!("http://localhost.:{}/", address.port()),
         ] {
             let failure = fetch(&fetcher, &url).await.expect_err("it is refused");
             let is_guarded = failure.class == FailureClass::Guard;
@@ -385,6 +435,34 @@ async fn a_proxy_of_socks_is_asked_for_a_name_or_for_a_checked_address() {
     check("socks5", "", "http://93.184.216.34/", " 93.184.216.34:80").await;
 }
 
+/// Cookies of a host that is visited with credentials are as good as these.
+#[tokio::test]
+async fn cookies_of_a_login_are_sent_and_not_recorded() {
+    const SETS: &str = "HTTP/1.1 200 OK\r\nSet-Cookie: id=hush; Path=/\r\ncontent-length: 0\r\n\
+        connection: close\r\n\r\n";
+    let (address, heads) = server(SETS).await;
+    let mut options = options();
+    options.hosts = named(&[("a.example", address), ("b.example", address)]);
+    options.cookies = CookieMode::Host;
+    options.own = vec![(
+        "a.example".parse().expect("a pattern"),
+        FetchOverrides {
+            auth: Some(Some(secret("user:hush"))),
+            ..FetchOverrides::default()
+        },
+    )];
+    let fetcher = fetcher(options);
+    for (url, is_hidden) in [("http://a.example/", true), ("http://b.example/", false)] {
+        answer(&fetcher, url).await;
+        heads.next();
+        let second = answer(&fetcher, url).await;
+        assert!(heads.next().contains("\r\ncookie: id=hush\r\n"), "{url}");
+        let recorded = text(&second.request_head) + &text(&second.response_head());
+        assert_eq!(recorded.contains("hush"), !is_hidden, "{recorded}");
+        assert!(recorded.contains("\r\nset-cookie: "), "{recorded}");
+    }
+}
+
 /// The same, by the configuration and into the archive.
 #[test]
 fn settings_of_a_host_reach_it_and_the_archive_hides_its_secrets() {
@@ -441,4 +519,72 @@ fn settings_of_a_host_reach_it_and_the_archive_hides_its_secrets() {
         let found = grep.status().expect("grep is there");
         assert_eq!(found.code(), Some(1), "{entry}");
     }
+}
+
+/// What a seed or a link has before its host stays out of everything that is written.
+#[test]
+fn credentials_in_urls_are_neither_sent_nor_kept() {
+    let web = Web::start(vec![Site::new().page("/", Answer::html(page("one", &[])))]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/").replace("http://", "http://someone:hush@");
+    let output = crawl.crawl(&[&seed]);
+    assert!(!output.stdout.contains("hush") && !output.stderr.contains("hush"));
+    assert_eq!(crawl.log().len(), 2, "robots.txt and the seed");
+    for entry in ["store", "log", "warc"] {
+        let mut grep = std::process::Command::new("grep");
+        grep.args(["-r", "-q", "hush"])
+            .arg(crawl.data().join(entry));
+        let found = grep.status().expect("grep is there");
+        assert_eq!(found.code(), Some(1), "{entry}");
+    }
+}
+
+/// A host that is silent once is not taken for one that never responds.
+#[test]
+fn a_host_that_is_silent_once_is_crawled_whole() {
+    let never = Answer::text("").delivery(Delivery::NeverAnswer);
+    let site = leaves()
+        .page("/", Answer::html(page("home", &["/a", "/b"])))
+        .page_in_turn("/robots.txt", vec![never, Answer::text("")]);
+    let web = Web::start(vec![site]);
+    let config = "[fetch]\nhead_timeout = \"2s\"\n[politeness]\nbackoff = \"1ms\"\n";
+    Place::new().crawl_by(config, &[&web.url(0, "/"), "--delay", "0s"]);
+    assert_eq!(web.requests().len(), 5, "robots.txt twice and three pages");
+}
+
+/// A host that floods the crawler with what is no answer is left alone after two requests; a good
+/// host beside it is crawled as if it were not there.
+#[test]
+fn a_host_that_floods_costs_only_itself() {
+    let floods = std::net::TcpListener::bind("127.0.99.1:0").expect("a free port");
+    let address = floods.local_addr().expect("it is bound");
+    let connections = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&connections);
+    // Ends with the test process, which waits for nobody.
+    std::thread::spawn(move || {
+        for mut stream in floods.incoming().flatten() {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            std::thread::spawn(move || {
+                // What comes before the request is another fault.
+                let _ = std::io::Read::read(&mut stream, &mut [0; 1_024]);
+                let many = "HTTP/1.1 103\r\n\r\n".repeat(1_000);
+                while std::io::Write::write_all(&mut stream, many.as_bytes()).is_ok() {}
+            });
+        }
+    });
+    let links: Vec<String> = (0..40).map(|n| format!("/{n}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let web = Web::start(vec![leaves().page("/", Answer::html(page("home", &links)))]);
+    let crawl = Place::new();
+    let bad = format!("http://{address}/");
+    let config = "[fetch]\nhead_timeout = \"500ms\"\n[politeness]\nbackoff = \"1ms\"\n";
+    crawl.crawl_with_losses(config, &[&web.url(0, "/"), &bad, "--delay", "0s"]);
+    assert_eq!(web.requests().len(), 42, "robots.txt and all pages");
+    let made = connections.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(made, 2, "its robots.txt, twice");
+    let lines = crawl.log();
+    let robots = lines.iter().find(|line| line.url.starts_with(&bad));
+    let said = robots.and_then(|line| line.annotation.clone());
+    let said = said.expect("it is recorded");
+    assert!(said.starts_with("timeout: no response within"), "{said}");
 }

@@ -77,10 +77,9 @@ fn seed_lists_are_taken_whole_or_not_at_all() {
     assert!(drop_file(&crawl, "done/good.txt").contains("# two"));
     assert!(drop_file(&crawl, "done/good.txt.2").contains("/a"));
     let reason = drop_file(&crawl, "rejected/bad.txt.reason");
-    assert!(
-        reason.contains("bad.txt:2") && reason.contains("mailto"),
-        "{reason}"
-    );
+    // The list may be somebody's secret file: what stands in it is not repeated.
+    assert!(reason.contains("bad.txt:2: not a URL"), "{reason}");
+    assert!(!reason.contains("mailto"), "{reason}");
     let reason = drop_file(&crawl, "rejected/empty.txt.reason");
     assert!(reason.contains("contains no seeds"), "{reason}");
     assert_eq!(web.requests().len(), 4);

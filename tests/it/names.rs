@@ -1,6 +1,16 @@
 //! Names: asked for once as long as the answer holds, not too many at a time, and told apart from
 //! hosts that do not answer.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gleaner::fetch::{Approach, At, Conditions, FetchOptions, Fetcher, Guard, NamedHosts, Outcome};
+use gleaner::url::parse;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+
+use crate::client::read_head;
 use crate::dns::{Answer as Names, Dns};
 use crate::run::{Place, leaves, page};
 use crate::web::{Answer, Site, Web};
@@ -57,6 +67,103 @@ fn an_answer_holds_as_long_as_it_says() {
     assert!(missing.starts_with("dns: missing.example"), "{missing}");
     let empty = said(&format!("{}robots.txt", seeds[2])).unwrap_or_default();
     assert_eq!(empty, "dns: empty.example has no address");
+}
+
+/// Of names that lead elsewhere when they are asked for again, each visit goes to the address that
+/// was kept free for it.
+#[test]
+fn a_name_cannot_lead_a_visit_away_from_the_address_it_waited_for() {
+    let web = Web::start((0..11).map(|_| closing(&["/a"])).collect());
+    let dns = Dns::start(|name, before| {
+        let nth: u8 = name
+            .trim_start_matches('h')
+            .trim_end_matches(".example")
+            .parse()
+            .unwrap_or(0);
+        let decoy = format!("127.0.7.{}", nth + 2);
+        Names::of(&[if before == 0 { &decoy } else { "127.0.7.1" }], 0)
+    });
+    let crawl = Place::new();
+    let settings = config(&dns, "allow_private = true");
+    let seeds: Vec<String> = (0..10)
+        .map(|n| format!("http://h{n}.example:{}/", web.port()))
+        .collect();
+    let mut arguments: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    arguments.extend(["--user-agent", CONTACT, "--delay", "20ms"]);
+    crawl.crawl_by(&settings, &arguments);
+    let requests = web.requests();
+    assert_eq!(requests.len(), 30, "robots.txt and two pages of each");
+    assert!(requests.iter().all(|request| request.host != 0));
+}
+
+#[test]
+fn a_host_is_visited_at_its_next_address_if_the_first_accepts_nothing() {
+    let web = Web::start(vec![closing(&["/a", "/b"])]);
+    // Nobody listens at the first one.
+    let dns = Dns::start(|_, _| Names::of(&["127.0.99.1", "127.0.7.1"], 3_600));
+    let crawl = Place::new();
+    let settings = config(&dns, "allow_private = true");
+    let seed = format!("http://two.example:{}/", web.port());
+    let arguments = [&*seed, "--user-agent", CONTACT, "--delay", "20ms"];
+    crawl.crawl_by(&settings, &arguments);
+    assert_eq!(web.requests().len(), 4, "robots.txt and three pages");
+    assert!(crawl.log().iter().all(|line| line.annotation.is_none()));
+}
+
+/// A server that keeps its connections open, and counts them.
+async fn keeping(ip: &str) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((ip, 0)).await;
+    let listener = listener.expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound");
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                while !read_head(&mut stream).await.is_empty() {
+                    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+                    let _ = stream.write_all(answer).await;
+                }
+            });
+        }
+    });
+    (address, made)
+}
+
+/// A connection that is still open does not lead a visit back to an address of an earlier one.
+#[tokio::test]
+async fn a_connection_is_not_used_again_for_another_address() {
+    let (first, to_first) = keeping("127.0.7.1").await;
+    let (second, to_second) = keeping("127.0.7.2").await;
+    let addresses = vec![first.into(), second.into()];
+    let options = FetchOptions {
+        hosts: NamedHosts::new([("a.example".to_owned(), addresses)]).expect("a name"),
+        ..FetchOptions::new(CONTACT)
+    };
+    let guard = Arc::new(Guard::new(&options));
+    let fetcher = Fetcher::new(options, guard).expect("the options are sound");
+    let url = parse("http://a.example/").expect("a URL");
+    let fetch = async |at| {
+        let approach = Approach {
+            at,
+            ..Approach::default()
+        };
+        let fetched = fetcher.fetch_as(&url, Conditions::default(), approach);
+        fetched.await.0
+    };
+    for at in [first, first, second, second, first] {
+        let Outcome::Exchange(exchange) = fetch(At::Address(at.ip())).await else {
+            panic!("no answer");
+        };
+        assert_eq!(exchange.remote, Some(at));
+    }
+    assert!(to_first.load(Ordering::Relaxed) < 3, "connections are kept");
+    assert_eq!(to_second.load(Ordering::Relaxed), 2);
+    let Outcome::Failed(failure) = fetch(At::Nowhere).await else {
+        panic!("it went somewhere");
+    };
+    assert!(failure.is_unreached(), "{failure:?}");
 }
 
 #[test]

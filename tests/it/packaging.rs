@@ -127,7 +127,8 @@ fn the_dockerfile_names_what_exists() {
     for arguments in instructions(&dockerfile, "COPY") {
         let (_, sources) = arguments.split_last().expect("a target");
         if sources[0] == "--from=build" {
-            assert_eq!(sources[1..], ["/build/target/dist/gleaner"]);
+            let built = ["/build/target/dist/gleaner", "/build/target/dist/notices"];
+            assert!(built.contains(&sources[1]), "{sources:?}");
             continue;
         }
         for source in sources {
@@ -152,4 +153,46 @@ fn the_dockerfile_names_what_exists() {
     assert_eq!(last_of("USER"), ["gleaner"], "not root");
     assert_eq!(last_of("VOLUME"), ["/data"]);
     assert_eq!(last_of("ENTRYPOINT"), ["[\"gleaner\"]"]);
+}
+
+/// The crates that the binary is built from are named with their licences, and those for tests are
+/// not.
+#[test]
+fn notices_name_what_the_binary_is_built_from() {
+    let place = Place::new();
+    let directory = place.data();
+    let script = root().join("packaging/notices");
+    let done = std::process::Command::new(script).arg(&directory).output();
+    let done = done.expect("Python is there");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+    let written = |name| fs::read_to_string(directory.join(name)).expect("it was written");
+    let notices = written("THIRD-PARTY-NOTICES.txt");
+    let sbom: serde_json::Value =
+        serde_json::from_str(&written("gleaner.cdx.json")).expect("it is JSON");
+    let components = sbom["components"].as_array().expect("a list");
+    for (name, licence) in [("hyper", "MIT"), ("cssparser", "MPL-2.0")] {
+        let known = components.iter().find(|it| it["name"] == name);
+        let known = known.unwrap_or_else(|| panic!("{name} is not in the list"));
+        assert_eq!(known["licenses"][0]["expression"], licence);
+        assert!(notices.contains(&format!("\n{name} ")), "{name}");
+    }
+    assert!(components.iter().all(|it| it["name"] != "insta"));
+    assert!(notices.contains("Mozilla Public License"));
+}
+
+#[test]
+fn the_unit_bounds_what_a_page_could_take() {
+    let unit = read("config/gleaner.service");
+    for setting in [
+        "MemoryMax=",
+        "UMask=0027",
+        "StateDirectoryMode=0750",
+        "NoNewPrivileges=yes",
+    ] {
+        assert!(
+            unit.lines().any(|line| line.starts_with(setting)),
+            "{setting}"
+        );
+    }
 }

@@ -228,8 +228,8 @@ fn the_progress_line_is_updated_and_cleared() {
             return false;
         };
         said == "seeds: 1 new"
-            && done.contains(" 1 pages, ")
-            && done.ends_with(" B, 2 queued, 1 hosts, limit: visits")
+            && done.contains(" 1 page, ")
+            && done.ends_with(" B, 2 queued, 1 host, limit: visits")
             && found == "  0 duplicates, 0 failed"
     });
     // What waits for its answer gets it; the next one waits.
@@ -252,7 +252,7 @@ fn a_narrow_terminal_gets_no_more_rows() {
     let terminal = crawl.command(&[&web.url(0, "/")]);
     let mut terminal = OnTerminal::start(terminal, 30);
     terminal.wait_until(|rows| {
-        rows.len() == 3 && rows[1].contains(" 1 pages, ") && rows[2] == "  0 duplicates, 0 failed"
+        rows.len() == 3 && rows[1].contains(" 1 page, ") && rows[2] == "  0 duplicates, 0 failed"
     });
     web.release();
     assert_eq!(terminal.end().rows, ["seeds: 1 new"]);
@@ -262,7 +262,7 @@ fn a_narrow_terminal_gets_no_more_rows() {
 fn log_lines_and_an_interrupt_leave_no_trace_of_the_progress_line() {
     let crawl = Place::new();
     let (_web, mut terminal) = held(&crawl, &["--log", "gleaner=debug"]);
-    terminal.wait_for(&["1 pages, "]);
+    terminal.wait_for(&["1 page, "]);
     terminal.signal(Signal::INT);
     terminal.wait_for(&["limit: ending"]);
     let Ended { code, rows, .. } = terminal.end();
@@ -282,7 +282,7 @@ fn log_lines_and_an_interrupt_leave_no_trace_of_the_progress_line() {
 fn a_second_interrupt_clears_the_line_too() {
     let crawl = Place::new();
     let (_web, mut terminal) = held(&crawl, &[]);
-    terminal.wait_for(&["1 pages, "]);
+    terminal.wait_for(&["1 page, "]);
     terminal.signal(Signal::INT);
     terminal.wait_for(&["stopping: "]);
     terminal.signal(Signal::INT);
@@ -296,7 +296,7 @@ fn a_second_interrupt_clears_the_line_too() {
 fn an_error_stands_where_the_line_was() {
     let crawl = Place::new();
     let (_web, mut terminal) = held(&crawl, &["--log", "off"]);
-    terminal.wait_for(&["1 pages, "]);
+    terminal.wait_for(&["1 page, "]);
     let moved = crawl.data().with_extension("moved");
     fs::rename(crawl.data(), moved).expect("both are ours");
     terminal.signal(Signal::INT);
@@ -361,8 +361,8 @@ fn elsewhere_a_long_crawl_says_a_line_now_and_then() {
     web.hold_after(2);
     let interval = ["--log", "off", "--progress-interval", "200ms"];
     let running = crawl.start(&[&[&*web.url(0, "/")], &interval[..]].concat());
-    running.wait_for_line("1 pages, ");
-    running.wait_for_line(" 2 queued, 1 hosts, limit: visits, 0 duplicates, 0 failed");
+    running.wait_for_line("1 page, ");
+    running.wait_for_line(" 2 queued, 1 host, limit: visits, 0 duplicates, 0 failed");
     web.release();
     let output = running.end().expect(0);
     let mut lines = output.stderr.lines();

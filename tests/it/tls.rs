@@ -292,6 +292,68 @@ fn misuses() -> [(&'static str, Misuse); 9] {
     ]
 }
 
+/// Begins a connection, and waits for the request.
+async fn begin_asked(stream: &mut TlsStream<TcpStream>) {
+    begin(stream).await;
+    let mut head = [0; 9];
+    while head[3] != 1 && stream.read_exact(&mut head).await.is_ok() {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; usize::try_from(length).expect("a frame is short")];
+        let _ = stream.read_exact(&mut payload).await;
+    }
+}
+
+/// Frames that are no response end with the time for the head, and a body that comes in small
+/// pieces is read to its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_frames_ends_with_the_time_for_the_head() {
+    let authority = Authority::new();
+    let floods = [
+        ("window updates", frame(8, 0, 0, &[0, 0, 0, 0])),
+        ("priorities", frame(2, 0, 1, &[0, 0, 0, 0, 1])),
+        ("unknown", frame(0xfa, 0, 0, &[])),
+        // An informational response (RFC 7541: an indexed name and a literal value).
+        ("informational", frame(1, 4, 1, b"\x08\x03103")),
+    ];
+    for (name, flooding) in floods {
+        let (ended, mut ends) = mpsc::unbounded_channel();
+        let config = authority.server(NAME, Flaw::None, &["h2"]);
+        let address = serve(config, move |mut stream| {
+            let (ended, flooding) = (ended.clone(), flooding.clone());
+            async move {
+                begin_asked(&mut stream).await;
+                flood(stream, flooding).await;
+                let _ = ended.send(());
+            }
+        })
+        .await;
+        let patience = Duration::from_millis(500);
+        let client = fetcher_within(patience, address, vec![authority.file()]);
+        let fetched = tokio::time::timeout(PATIENCE, fetch(&client, "/")).await;
+        let failure = fetched.expect(name).expect_err(name);
+        // Some are errors of the protocol, and end the connection earlier.
+        let is_error = failure.class == FailureClass::Disconnect;
+        assert!(failure.is_silent() || is_error, "{name}: {failure:?}");
+        let end = tokio::time::timeout(PATIENCE, ends.recv()).await;
+        assert!(end.is_ok(), "{name} goes on");
+    }
+
+    let config = authority.server(NAME, Flaw::None, &["h2"]);
+    let address = serve(config, |mut stream| async move {
+        begin_asked(&mut stream).await;
+        let mut sent = frame(1, 4, 1, &[0x88]);
+        sent.extend(frame(0, 0, 1, &[b'x'; 200]).repeat(1_000));
+        sent.extend(frame(0, 1, 1, b""));
+        let _ = stream.write_all(&sent).await;
+        let mut sink = [0; 4_096];
+        while matches!(stream.read(&mut sink).await, Ok(1..)) {}
+    })
+    .await;
+    let client = fetcher(address, vec![authority.file()]);
+    let exchange = fetch(&client, "/").await.expect("an answer");
+    assert_eq!((exchange.body.len(), exchange.cut), (200_000, None));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn misuse_of_http_2_costs_the_visit_and_nothing_else() {
     let authority = Authority::new();

@@ -100,7 +100,13 @@ fn of_what_robots_txt_forbids_the_line_is_told() {
     says(
         &crawl,
         &private,
-        &["forbidden", "by line 3: Disallow: /private"],
+        &["forbidden", "by line 3: Disallow: /private", "as found"],
+    );
+    // It was never asked for, and nothing may read as if it had been.
+    let said = crawl.ask(&["why", &private]).stdout;
+    assert!(
+        !said.contains("requested") && !said.contains("attempt"),
+        "{said}"
     );
 }
 
@@ -139,6 +145,24 @@ fn of_what_is_unknown_it_is_told_whether_it_would_be_admitted() {
 }
 
 #[test]
+fn what_a_title_does_to_a_terminal_is_shown_and_not_done() {
+    let title = "<title>&#27;]0;PWN&#7;&#27;[31m&#x202e;a title</title>";
+    let web = Web::start(vec![Site::new().page("/", Answer::html(title))]);
+    let crawl = Place::new();
+    let url = web.url(0, "/");
+    crawl.crawl(&[&url]);
+    for format in [&[][..], &["--json"]] {
+        let said = crawl.ask(&[&["why", &url], format].concat()).stdout;
+        let moves = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+        assert!(!said.contains(moves), "{said:?}");
+        assert!(said.contains("]0;PWN[31m\\u202ea title"), "{said}");
+    }
+    let file = crawl.file("sitemap.xml", "<\u{1b}]0;pwn\u{7}x>");
+    let said = crate::run::run(crate::run::gleaner(&["sitemap", &file])).stderr;
+    assert!(!said.contains(['\u{1b}', '\u{7}']), "{said:?}");
+}
+
+#[test]
 fn of_what_waits_its_place_is_told() {
     let robots = "User-agent: *\nCrawl-delay: 0.01\n";
     let web = Web::start(vec![linking(&["/a", "/b", "/c"]).robots(robots)]);
@@ -146,7 +170,7 @@ fn of_what_waits_its_place_is_told() {
     crawl.crawl(&[&web.url(0, "/"), "--max-pages", "2"]);
     let waiting = web.url(0, "/c");
     assert_snapshot!("queued", told(&web, &crawl, &waiting));
-    says(&crawl, &waiting, &["queued: 1 URLs of its host before it"]);
+    says(&crawl, &waiting, &["queued: behind 1 URL of its host"]);
 }
 
 #[test]
@@ -181,6 +205,17 @@ fn what_cannot_be_asked_is_said() {
         .says(&says);
     let says = ["no-url", "hint: give an absolute URL"];
     crawl.ask(&["why", "no-url"]).expect(2).says(&says);
+}
+
+/// An empty store would answer everything with nothing.
+#[test]
+fn a_store_that_is_gone_is_said() {
+    let (web, crawl) = crawled();
+    std::fs::remove_dir_all(crawl.data().join("store")).expect("it is ours");
+    for ask in [&["status"][..], &["why", &web.url(0, "/")], &["report"]] {
+        crawl.ask(ask).expect(3).says(&["store"]);
+    }
+    assert!(!crawl.data().join("store").exists());
 }
 
 /// The process that crawls has the store, and answers itself.

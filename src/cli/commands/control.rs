@@ -71,7 +71,11 @@ pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
     // Ends at the latest when the last fetch in progress times out.
     while let Response::Pausing { fetching } = client.ask(&Request::Pause)? {
         output::say(&format!(
-            "pausing: waiting for {fetching} fetches in progress"
+            "pausing: waiting for {} in progress",
+            match fetching {
+                1 => "1 fetch".to_owned(),
+                _ => format!("{fetching} fetches"),
+            }
         ));
     }
     output::say("paused: no requests are made until `gleaner resume`");

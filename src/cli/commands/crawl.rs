@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -329,9 +330,15 @@ impl SeedArguments {
 }
 
 fn spool_standard_input() -> Result<PathBuf, Failure> {
-    let path = std::env::temp_dir().join(format!("gleaner-seeds-{}", std::process::id()));
-    let mut file =
-        File::create_new(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    // A name that nobody can take beforehand, and a list that nobody else can read.
+    let number = getrandom::u64().map_err(|error| anyhow::anyhow!("no random number: {error}"))?;
+    let path = std::env::temp_dir().join(format!("gleaner-seeds-{number:016x}"));
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .with_context(|| format!("cannot create {}", path.display()))?;
     io::copy(&mut io::stdin().lock(), &mut file)
         .context("cannot read seeds from standard input")?;
     Ok(path)

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{Worked, in_order};
 use crate::page::{Metadata, Page, PageOptions, Wishes, charset};
@@ -145,11 +146,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let html = charset::to_text(&bytes, None);
     let read = Read::of(html, &url, &identity(), arguments.format);
     match arguments.format {
-        Format::Text => output::print(&format!("{}\n", read.page.main_text))?,
-        Format::Markdown => output::print(&format!("{}\n", read.markdown.unwrap_or_default()))?,
+        Format::Text => output::print_data(&format!("{}\n", read.page.main_text))?,
+        Format::Markdown => {
+            output::print_data(&format!("{}\n", read.markdown.unwrap_or_default()))?;
+        }
         Format::Json => {
             let line = Output::of(&read, None, arguments.format).line()?;
-            output::print(&String::from_utf8_lossy(&line))?;
+            output::print_data(&String::from_utf8_lossy(&line))?;
         }
     }
     Ok(())
@@ -211,7 +214,7 @@ impl Read {
 
 /// Processes every line in order, on all cores, up to the first invalid line.
 fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(Data::lock());
     let identity = identity();
     let answered = in_order(
         None,

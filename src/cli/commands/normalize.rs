@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use crate::cli::shown::Data;
 use crate::cli::{Failure, input};
 use crate::config::{self, UrlSettings};
 use crate::url::{self, Canonicalizer, Rule, RuleSet};
@@ -70,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let canonicalizer = settings.canonicalizer();
     let answer = |line: &[u8]| answer(&canonicalizer, line, arguments.explain);
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(Data::lock());
     if arguments.urls.is_empty() {
         let mut lines = io::BufReader::new(io::stdin().lock());
         let mut line = Vec::new();

@@ -1,7 +1,7 @@
 //! `gleaner pages`: prints one line of JSON per page in the order of commits, and with `--follow`
 //! new pages as they are committed.
 
-use std::io::{self, BufWriter, StdoutLock, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::duplicates::show;
 use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
+use crate::cli::shown::Data;
 use crate::dedup::Similarity;
 use crate::engine::{
     Digests, LogLine, PageGroup, PageLine, Position, RecordPlace, Texts, VisitVerdict,
@@ -120,7 +121,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         texts,
         unreadable: None,
     });
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(Data::lock());
     let mut has_ended = !arguments.follow;
     let mut was_killed = false;
     loop {
@@ -201,7 +202,7 @@ fn write(
 }
 
 /// Waits for the poll interval. True if the reader of standard output has closed it.
-fn wait(out: &mut BufWriter<StdoutLock<'_>>) -> Result<bool, Failure> {
+fn wait(out: &mut BufWriter<Data>) -> Result<bool, Failure> {
     let mut watched = [PollFd::from_borrowed_fd(
         out.get_ref().as_fd(),
         // An error is reported unasked: the other end of the pipe is closed.

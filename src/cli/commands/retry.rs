@@ -63,7 +63,11 @@ fn in_words(retried: &Retried) -> String {
     };
     let hosts = match retried.hosts {
         0 => String::new(),
+        1 => "; 1 host no longer waits after failures".to_owned(),
         hosts => format!("; {hosts} hosts no longer wait after failures"),
     };
-    format!("requeued {sum} URLs{detail}{hosts}\n")
+    format!(
+        "requeued {}{detail}{hosts}\n",
+        crate::cli::words::count(sum, "URL")
+    )
 }

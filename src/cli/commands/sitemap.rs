@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use crate::cli::shown::Data;
 use crate::cli::{Failure, input, output};
 use crate::page::sitemap::{
     EntryKind, Problem, SitemapEntry, SitemapForm, SitemapOptions, read_sitemap,
@@ -39,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         max_entries: arguments.max_entries,
         ..SitemapOptions::default()
     };
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(Data::lock());
     let mut written = Ok(());
     let report = read_sitemap(source, arguments.base.as_ref(), &options, &mut |entry| {
         if written.is_ok() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::inspector::Inspector;
+use crate::cli::words::count;
 use crate::cli::{Failure, left_out, output};
 use crate::control::client::Client;
 use crate::engine::Omissions;
@@ -45,7 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let head = match (status.running, status.time.is_empty()) {
         (true, true) => "running, just started".to_owned(),
         (true, false) => format!(
-            "running for {} s, as of {}: {} fetches in progress, {} hosts in memory, limit: {} ({})",
+            "running for {} s, as of {}: fetches in progress {}, hosts in memory {}, limit: {} ({})",
             status.seconds,
             status.time,
             status.gauges.fetching,
@@ -96,6 +97,11 @@ fn details(now: &StatusNow) -> String {
         ] {
             let _ = writeln!(text, "{name:<12}{bytes:>12}  bytes of memory: {what}");
         }
+        for (row, share) in now.status.shares.iter().enumerate() {
+            let name = if row == 0 { "at most" } else { "" };
+            let (bytes, what) = (share.bytes, &share.name);
+            let _ = writeln!(text, "{name:<12}{bytes:>12}  bytes of memory: {what}");
+        }
     }
     let Some(hosts) = &now.hosts else {
         return text;
@@ -120,12 +126,16 @@ fn of_host(host: &HostNow) -> String {
     let state = match (host.parked, host.failures) {
         (true, failures) => {
             format!(
-                "parked until {} after {failures} failures, {trouble}",
-                host.due
+                "parked until {} after {}, {trouble}",
+                host.due,
+                count(u64::from(failures), "failure")
             )
         }
         (false, 0) => format!("due {}", host.due),
-        (false, failures) => format!("due {} after {failures} failures, {trouble}", host.due),
+        (false, failures) => {
+            let failures = count(u64::from(failures), "failure");
+            format!("due {} after {failures}, {trouble}", host.due)
+        }
     };
     format!("{}  ({} queued; {state})", host.host, host.queued)
 }

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::Failure;
 use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
-use crate::cli::{Failure, output};
+use crate::cli::output;
+use crate::cli::words::count;
 use crate::engine::RecordPlace;
 use crate::frontier::{ScopeKind, Trouble};
 use crate::inspect::{
-    Answer, LearnedKind, LinksCut, Question, RobotsAnswer, UrlState, Visited, Why,
+    Answer, HostNow, LearnedKind, LinksCut, Question, RobotsAnswer, UrlState, Visited, Why,
 };
 use crate::url::{self, Site};
 
@@ -63,15 +65,22 @@ fn in_words(why: &Why) -> String {
     }
     if let Some(queued) = &why.queued {
         let class = queued.class;
-        let mut state = format!(
-            "queued: {} URLs of its host before it (class {class}, {} attempts made)",
-            queued.ahead, queued.attempts
-        );
+        let mut state = match queued.ahead {
+            0 => format!("queued: the next of its host (class {class})"),
+            ahead => {
+                let ahead = count(ahead, "URL");
+                format!("queued: behind {ahead} of its host (class {class})")
+            }
+        };
+        if queued.attempts > 0 {
+            let attempts = count(u64::from(queued.attempts), "attempt");
+            let _ = write!(state, ", after {attempts}");
+        }
         if let Some(host) = why.host.as_ref().filter(|host| host.parked) {
             let _ = write!(state, "; its host is parked until {}", host.due);
         }
         say("state", &state);
-        say("requested", &queued.url);
+        say("will request", &queued.url);
         say("found", &found(queued.depth, queued.via.as_deref()));
     }
     if let Some(visit) = &why.visit {
@@ -83,15 +92,18 @@ fn in_words(why: &Why) -> String {
             },
             &fate(visit),
         );
-        say("requested", &visit.url);
+        // What was given up before a request was made was never asked for.
+        let was_asked = was_asked(visit);
+        say(if was_asked { "requested" } else { "as found" }, &visit.url);
         if visit.archive.is_some() {
             say("visited", &visit.time);
         } else {
             say("found", &found(visit.depth, visit.via.as_deref()));
-            say(
-                "visited",
-                &format!("{}, attempt {}", visit.time, visit.attempts),
-            );
+            let visited = format!("{}, attempt {}", visit.time, visit.attempts);
+            match was_asked {
+                true => say("visited", &visited),
+                false => say("given up", &visit.time),
+            }
         }
         if let Some(next) = &visit.next_visit {
             say("next visit", next);
@@ -127,23 +139,32 @@ fn in_words(why: &Why) -> String {
     say("admission", &admission(why));
     say("robots.txt", &robots(why));
     if let Some(host) = &why.host {
-        let mut line = format!(
-            "{}: {} queued, {} answers, not before {}",
-            host.host, host.queued, host.visits, host.due
-        );
-        if host.failures > 0 {
-            let trouble = host.trouble.map_or("", Trouble::name);
-            let _ = write!(line, ", {} failures, the last {trouble}", host.failures);
-        }
-        if host.parked {
-            line.push_str(", parked until then");
-        }
-        if let Some(delay) = host.crawl_delay_ms {
-            let _ = write!(line, ", Crawl-delay {delay} ms");
-        }
-        say("host", &line);
+        say("host", &of_host(host));
     }
     text
+}
+
+/// The state of a host.
+fn of_host(host: &HostNow) -> String {
+    let mut line = format!(
+        "{}: {} queued, {}, not before {}",
+        host.host,
+        host.queued,
+        count(host.visits, "answer"),
+        host.due
+    );
+    if host.failures > 0 {
+        let trouble = host.trouble.map_or("", Trouble::name);
+        let failures = count(u64::from(host.failures), "failure");
+        let _ = write!(line, ", {failures}, the last {trouble}");
+    }
+    if host.parked {
+        line.push_str(", parked until then");
+    }
+    if let Some(delay) = host.crawl_delay_ms {
+        let _ = write!(line, ", Crawl-delay {delay} ms");
+    }
+    line
 }
 
 fn fate(visit: &Visited) -> String {
@@ -159,14 +180,15 @@ fn fate(visit: &Visited) -> String {
     }
     if visit.failure.is_some() && visit.verdict == "failed" && visit.next_attempt.is_none() {
         let class = answer.split(':').next().unwrap_or_default();
-        return format!(
-            "given up at attempt {}: {answer} (gleaner retry --class {class} tries again)",
-            visit.attempts
-        );
+        let attempt = match was_asked(visit) {
+            true => format!(" at attempt {}", visit.attempts),
+            false => String::new(),
+        };
+        return format!("given up{attempt}: {answer} (gleaner retry --class {class} tries again)");
     }
     if let Some(next) = &visit.next_attempt {
-        let attempts = visit.attempts;
-        return format!("failed so far: {answer}; {attempts} attempts, next not before {next}");
+        let attempts = count(u64::from(visit.attempts), "attempt");
+        return format!("failed so far: {answer}; {attempts}, next not before {next}");
     }
     match (&visit.original, visit.distance, visit.similarity) {
         (Some(original), Some(distance), Some(similarity)) => format!(
@@ -178,11 +200,18 @@ fn fate(visit: &Visited) -> String {
                 format!("done: {answer}, {} ({})", visit.verdict, in_full(reason))
             }
             (None, Some(entries)) => {
-                format!("done: {answer}, {} of {entries} URLs", visit.verdict)
+                let entries = count(u64::from(entries), "URL");
+                format!("done: {answer}, {} of {entries}", visit.verdict)
             }
             (None, None) => format!("done: {answer}, {}", visit.verdict),
         },
     }
+}
+
+/// Tells whether a request was made, or at least tried, when a visit ended as it did.
+fn was_asked(visit: &Visited) -> bool {
+    let class = visit.failure.as_deref().and_then(|it| it.split(':').next());
+    !matches!(class, Some("robots" | "guard" | "budget"))
 }
 
 /// Explains what is known of a URL that was never admitted.
@@ -291,7 +320,10 @@ fn admission(why: &Why) -> String {
         let _ = write!(text, "; {setting} is used up: {used} of {max}");
     }
     if why.state == UrlState::Unknown && now.answer == "admitted" && why.refused.is_none() {
-        text.push_str(": no page that was fetched is known to link to it");
+        text.push_str(
+            ": no page that was fetched is known to link to it (what pages embed, such as images \
+              and style sheets, is not fetched)",
+        );
         if let Some(LinksCut { pages, example }) = &why.links_cut {
             let such = match example {
                 Some(example) => format!(", such as {example}"),

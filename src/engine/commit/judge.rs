@@ -470,7 +470,7 @@ fn answered(
     };
     Fate::Answered {
         status: exchange.status,
-        mime: exchange.header("content-type").map(str::to_owned),
+        mime: exchange.mime(),
         size,
         title: page.and_then(|page| page.title.clone()),
         language: page.and_then(|page| page.language.clone()),

@@ -22,7 +22,7 @@ pub(super) fn log_line(judged: &Judged<'_>) -> LogLine {
         Outcome::Exchange(exchange) => {
             line.status = exchange.status;
             line.size = exchange.body.len() as u64;
-            line.mime = exchange.header("content-type").map(str::to_owned);
+            line.mime = exchange.mime();
             line.duration_ms = u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
         }
         Outcome::Failed(_) => {}

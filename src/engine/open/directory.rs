@@ -2,8 +2,9 @@
 //!
 //! `lock` is taken before any engine opens, `version` is read before anything else is trusted.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,26 @@ pub struct DataDirectory {
 }
 
 impl DataDirectory {
+    /// Creates a directory if there is none: its owner's, because a crawl may hold pages behind
+    /// passwords; or one that a group may read, whose files belong to that group.
+    pub(crate) fn create(path: &Path, group: Option<&str>) -> Result<(), DirectoryError> {
+        let failed = |source| DirectoryError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        if path.exists() {
+            return Ok(());
+        }
+        let group = group.map(group_id).transpose().map_err(failed)?;
+        let private = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        private.map_err(failed)?;
+        if group.is_some() {
+            std::os::unix::fs::chown(path, None, group).map_err(failed)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o2750)).map_err(failed)?;
+        }
+        Ok(())
+    }
+
     /// Takes a directory, creating it if there is none.
     pub fn take(path: &Path) -> Result<Self, DirectoryError> {
         Self::lock(path, true)
@@ -92,18 +113,26 @@ impl DataDirectory {
         };
         let version = path.join(VERSION_FILE);
         if create {
-            fs::create_dir_all(path).map_err(failed)?;
+            Self::create(path, None)?;
             if !version.exists() && has_foreign_entries(path).map_err(failed)? {
                 return Err(DirectoryError::Foreign(path.to_owned()));
             }
         }
-        let mut lock = OpenOptions::new()
+        let opened = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
-            .open(path.join("lock"))
-            .map_err(failed)?;
+            .open(path.join("lock"));
+        let (mut lock, denied) = match opened {
+            Ok(lock) => (lock, None),
+            // Who may only read can still learn that the crawl runs, and ask for its status.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !create => {
+                let lock = File::open(path.join("lock")).map_err(failed)?;
+                (lock, Some(error))
+            }
+            Err(error) => return Err(failed(error)),
+        };
         // `gleaner status` holds the lock for the moment of reading, so it is worth waiting.
         let patience = if create {
             Duration::from_secs(1)
@@ -119,6 +148,9 @@ impl DataDirectory {
                 return Err(DirectoryError::in_use(path, &text));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        if let Some(error) = denied {
+            return Err(failed(error));
         }
         match Self::check_version(path) {
             Err(DirectoryError::NoCrawl(_)) => {
@@ -171,6 +203,23 @@ impl DataDirectory {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Returns the number of a group, which is given by its number or by a name of `/etc/group`.
+fn group_id(group: &str) -> io::Result<u32> {
+    if let Ok(number) = group.parse() {
+        return Ok(number);
+    }
+    let groups = fs::read_to_string("/etc/group")?;
+    let number = groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let is_it = fields.next() == Some(group);
+        fields.nth(1).filter(|_| is_it)?.parse().ok()
+    });
+    number.ok_or_else(|| {
+        let message = format!("/etc/group has no group {group:?} (state.group); give its number");
+        io::Error::new(io::ErrorKind::NotFound, message)
+    })
 }
 
 /// Reads the format from the file `version` of a directory.
@@ -232,7 +281,7 @@ fn write_version(path: &Path) -> io::Result<()> {
 pub enum DirectoryError {
     /// An I/O operation failed.
     #[error(
-        "cannot use the data directory {path}: {source}; give one that can be written to with --data-dir"
+        "cannot use the data directory {path}: {source}; give one that can be written to with --data-dir, or be the user that runs the crawl"
     )]
     Io {
         /// The directory.
@@ -287,6 +336,8 @@ impl DirectoryError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
 
     #[test]
@@ -338,6 +389,32 @@ mod tests {
             })
         ));
         drop(crawling);
+    }
+
+    #[test]
+    fn a_new_directory_is_its_owners() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("crawl");
+        drop(DataDirectory::take(&path).unwrap());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        // A group may read what is made for it; the process's own is one that it may give.
+        let shared = directory.path().join("shared");
+        let own = fs::metadata(&path).unwrap().gid();
+        DataDirectory::create(&shared, Some(&own.to_string())).unwrap();
+        drop(DataDirectory::take(&shared).unwrap());
+        assert_eq!(
+            (mode(&shared), fs::metadata(&shared).unwrap().gid()),
+            (0o750, own)
+        );
+        let nobody = directory.path().join("nobody");
+        let refused = DataDirectory::create(&nobody, Some("no such group"));
+        assert!(refused.unwrap_err().to_string().contains("state.group"));
+        assert!(!nobody.exists());
+        // One that was made for others to read stays so.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        drop(DataDirectory::take(&path).unwrap());
+        assert_eq!(mode(&path), 0o750);
     }
 
     #[test]

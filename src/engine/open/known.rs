@@ -218,7 +218,7 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
             return None;
         }
         known.status = exchange.status;
-        known.mime = exchange.header("content-type").map(str::to_owned);
+        known.mime = exchange.mime();
     }
     if let (Some(exchange), "response") = (exchange, kind) {
         let id = record.header("WARC-Record-ID").and_then(RecordId::parse);

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::engine::options::Options;
+use crate::engine::ring::observe::MemoryShare;
 
 /// The bounds of all structures whose size the user determines, in bytes unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct MemoryPlan {
     filters: u64,
     /// Bodies between first byte and commit.
     pub(crate) bodies: usize,
+    /// Pages between their analysis and their commit: links and texts.
+    pub(crate) pages: usize,
     /// Originals in memory, which deltas are made against.
     pub(crate) bases: usize,
     /// Number of hosts in the schedule, with their next URLs.
@@ -73,14 +76,15 @@ impl MemoryPlan {
             // One body of maximum length always fits.
             bodies: at_most(options.fetch.body_budget.bytes(), max / 4)
                 .max(options.fetch.max_body.bytes().min(1 << 20)),
+            pages: at_most(usize::MAX, max / 32),
             bases: at_most(MAX_BASES, max / 128),
-            hosts: at_most(options.window, max * 3 / 16 / host),
+            hosts: at_most(options.window, max * 5 / 32 / host),
             host,
         }
     }
 
     /// Returns each structure with its maximum size, and the setting that bounds it too.
-    pub fn parts(&self) -> [(&'static str, u64, &'static str); 10] {
+    pub fn parts(&self) -> [(&'static str, u64, &'static str); 11] {
         [
             ("blocks of the store", self.store_cache, ""),
             ("write buffers of the store", 2 * self.store_buffers, ""),
@@ -106,6 +110,7 @@ impl MemoryPlan {
                 self.bodies as u64,
                 " (fetch.body_budget)",
             ),
+            ("pages that were read", self.pages as u64, ""),
             (
                 "originals that deltas are made against",
                 self.bases as u64,
@@ -117,6 +122,16 @@ impl MemoryPlan {
                 " (state.hosts_in_memory, state.urls_in_memory)",
             ),
         ]
+    }
+
+    /// Returns each structure with its maximum size, to be shown.
+    pub(crate) fn shares(&self) -> Vec<MemoryShare> {
+        let parts = self.parts().into_iter();
+        let shares = parts.map(|(name, bytes, setting)| MemoryShare {
+            name: format!("{name}{setting}"),
+            bytes,
+        });
+        shares.collect()
     }
 
     /// Returns the maximum size of all of them together.

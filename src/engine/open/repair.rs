@@ -21,7 +21,9 @@ use crate::engine::ring::analysts::Analysts;
 use crate::engine::ring::reading::Reader;
 use crate::engine::visit::{Analysed, Fetched};
 use crate::fetch::{Exchange, Outcome, Reservation};
-use crate::frontier::{FetchTask, HostState, Moment, Pace, QueuedUrl, for_each_waiting};
+use crate::frontier::{
+    FetchTask, HeldAddress, HostState, Moment, Pace, QueuedUrl, for_each_waiting,
+};
 use crate::journal::Bodies;
 use crate::rows::{Fate, PageRecord};
 use crate::store::{Batch, Durability, Store, Table, decode, keys};
@@ -192,6 +194,7 @@ fn visit(
             host: HostKey::of(&url),
             pace: Pace::default(),
             robots_redirect: None,
+            held: HeldAddress::default(),
             place: None,
             queued: QueuedUrl {
                 via: page.via,

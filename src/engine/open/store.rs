@@ -22,6 +22,15 @@ use crate::url::Secret;
 
 /// Opens the store of a data directory for reading.
 pub(crate) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Error> {
+    // Opening would create an empty one.
+    if let Some(found) = trace_of_a_crawl(directory.path())
+        && !directory.path().join("store").exists()
+    {
+        return Err(Error::StoreMissing {
+            path: directory.path().to_owned(),
+            found,
+        });
+    }
     lost::check_files(directory.path(), false)?;
     let store = open_as_it_is(directory, 4 << 20, 8 << 20)?;
     migrate(directory, &*store, &mut None)?;

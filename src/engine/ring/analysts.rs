@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 
 use super::observe::{LeftUndone, Waiting};
 use super::reading::{Answer, Reader};
+use super::room::{Room, Share};
 use super::suspects::Suspects;
 use crate::dedup::{Fingerprints, Ineligible};
 use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
@@ -80,10 +81,12 @@ impl Analysts {
         }
     }
 
-    /// Starts `count` analysts. They end when the fetchers or the committer are gone.
+    /// Starts `count` analysts, whose pages share this room. They end when the fetchers or the
+    /// committer are gone.
     pub(crate) fn start(
         &self,
         count: usize,
+        room: &Room,
         fetched: mpsc::Receiver<Fetched>,
         analysed: &SyncSender<Entry>,
     ) -> std::io::Result<Vec<JoinHandle<()>>> {
@@ -93,6 +96,7 @@ impl Analysts {
             .map(|n| {
                 let (analyst, fetched, analysed) =
                     (self.clone(), Arc::clone(&fetched), analysed.clone());
+                let room = room.clone();
                 thread::Builder::new()
                     .name(format!("analyst-{n}"))
                     .spawn(move || {
@@ -106,10 +110,11 @@ impl Analysts {
                                 analyst.left_undone.note();
                                 continue;
                             }
-                            let visit = Box::new(analyst.analyse_as(n, visit));
-                            let sent = analyst
-                                .waiting
-                                .during(|| analysed.send(Entry::Visit(visit)));
+                            let mut visit = Box::new(analyst.analyse_as(n, visit));
+                            let sent = analyst.waiting.during(|| {
+                                visit.share = room.take(visit.findings.bytes());
+                                analysed.send(Entry::Visit(visit))
+                            });
                             if sent.is_err() {
                                 return;
                             }
@@ -202,6 +207,7 @@ impl Analysts {
             wishes,
             payload,
             notes,
+            share: Share::default(),
         }
     }
 

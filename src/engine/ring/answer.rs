@@ -13,7 +13,11 @@ pub(crate) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
     let exchange = match outcome {
         Outcome::Exchange(exchange) => exchange,
         Outcome::Failed(failure) => {
-            return trouble(failure.class).map_or(Answer::NotAsked, Answer::Failed);
+            let kind = match failure.is_hopeless() {
+                true => Answer::Hopeless,
+                false => Answer::Failed,
+            };
+            return trouble(failure.class).map_or(Answer::NotAsked, kind);
         }
     };
     let overloaded = match is_robots {

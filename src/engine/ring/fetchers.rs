@@ -17,13 +17,17 @@ use crate::engine::clock::Clock;
 use crate::engine::event::Event;
 use crate::engine::visit::Fetched;
 use crate::fetch::{
-    Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
+    Approach, At, Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
 use crate::frontier::{
-    FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason, Visited,
+    Answer, FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason,
+    Trouble, Visited,
 };
 use crate::robots;
 use crate::url::HostKey;
+
+/// Number of times that a visit is put back because an address accepted no connection.
+const MAX_MOVES: u8 = 3;
 
 /// What a fetch needs besides its task.
 #[derive(Clone)]
@@ -44,13 +48,21 @@ impl Fetchers {
     /// Makes a visit and sends it on. Dropping the future cancels the visit: nothing is reported,
     /// and its task is still queued.
     pub(crate) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
+        let at = self.at(&task);
         let (outcome, reservation) = {
             let conditions = conditions(&task);
-            self.fetcher.fetch_unless(&task.url, conditions).await
+            let approach = Approach {
+                at,
+                is_first: is_first(&task),
+            };
+            self.fetcher.fetch_as(&task.url, conditions, approach).await
         };
         let finished = self.clock.now_or_later();
         let is_robots = task.queued.purpose == Purpose::Robots;
-        let answer = answer(is_robots, &outcome);
+        let answer = match answer(is_robots, &outcome) {
+            Answer::Failed(trouble) if is_mute(&task, &outcome) => Answer::Hopeless(trouble),
+            answer => answer,
+        };
         let after = |host: &HostKey, pace: &Pace| {
             let politeness = self.politeness(host);
             match is_robots {
@@ -71,6 +83,19 @@ impl Fetchers {
             for_host: None,
             next_hop: None,
         };
+        if let Outcome::Failed(failure) = &outcome
+            && failure.is_unreached()
+            && self.has_another_address(&task, at).await
+        {
+            // Nothing was sent, and the other address has a clock of its own.
+            visited.pace = *before;
+            let mut again = task;
+            again.held.moves += 1;
+            visited.next_hop = Some(again);
+            let visit = Box::new(visited);
+            let _ = self.events.send(Event::Visited { visit, bytes: 0 }).await;
+            return;
+        }
         let bytes = match &outcome {
             Outcome::Exchange(exchange) => exchange.body.len() as u64,
             Outcome::Failed(_) => 0,
@@ -142,6 +167,26 @@ impl Fetchers {
         !self.politeness(host).address_delay().is_zero()
     }
 
+    /// Returns where a visit is made: where its address was kept free for it, so that whoever
+    /// answers for a name cannot send it elsewhere.
+    fn at(&self, task: &FetchTask) -> At {
+        let (host, _) = task.visiting();
+        match task.held.ip {
+            Some(ip) => At::Address(ip),
+            None if self.minds_address(host) && !self.fetcher.is_behind_proxy(host) => At::Nowhere,
+            None => At::Anywhere,
+        }
+    }
+
+    /// Returns `true` if a visit that reached nobody can be made at another address of its host.
+    async fn has_another_address(&self, task: &FetchTask, at: At) -> bool {
+        if at == At::Anywhere || task.held.moves >= MAX_MOVES {
+            return false;
+        }
+        let other = self.fetcher.address(task.visiting().0).await;
+        other.is_some() && other != task.held.ip
+    }
+
     /// Looks up the address of a host.
     pub(crate) async fn resolve(self, host: HostKey) {
         let address = self.fetcher.address(&host).await;
@@ -179,6 +224,21 @@ impl Fetchers {
     fn politeness(&self, host: &HostKey) -> Politeness {
         self.policies.load().of(host).politeness
     }
+}
+
+/// Tells whether a host is not known to respond: the visit asks for its robots.txt, which comes
+/// before all else, and nothing failed before.
+fn is_first(task: &FetchTask) -> bool {
+    task.queued.purpose == Purpose::Robots && task.visiting().1.failures == 0
+}
+
+/// Tells whether a host took a second request in a row without a response to it, before anything
+/// else is known of it. It hangs, or sends without end what is no response; the client does not
+/// tell these apart, and each further attempt could cost the reactor as much.
+fn is_mute(task: &FetchTask, outcome: &Outcome) -> bool {
+    let is_silent = matches!(outcome, Outcome::Failed(failure) if failure.is_silent());
+    let before = task.visiting().1;
+    is_silent && task.queued.purpose == Purpose::Robots && before.trouble == Some(Trouble::Timeout)
 }
 
 /// Validators for a conditional request: the server sends a body only if the page no longer matches

@@ -10,6 +10,7 @@ pub(crate) mod disk;
 pub(crate) mod fetchers;
 pub(crate) mod observe;
 pub(crate) mod reading;
+pub(crate) mod room;
 pub(crate) mod scheduler;
 pub(crate) mod suspects;
 
@@ -45,6 +46,7 @@ use disk::Disk;
 use fetchers::Fetchers;
 use observe::{Gauges, LeftUndone, MemoryUse, Watch};
 use reading::Reader;
+use room::Room;
 use scheduler::{Ending, Scheduler};
 
 /// Maximum number of events (ends of fetches, results of reads, commits) on their way to the
@@ -74,6 +76,8 @@ pub(crate) struct Open {
     /// Until when the previous run may have made visits of which nothing is known, if it may have.
     pub(crate) unknown_until: Option<Moment>,
     pub(crate) commands: mpsc::Receiver<Command>,
+    /// Bytes that pages may take between their analysis and their commit.
+    pub(crate) pages_bytes: usize,
 }
 
 /// Runs a crawl to its end.
@@ -120,6 +124,7 @@ fn start(
         memory,
         unknown_until,
         commands,
+        pages_bytes,
     } = crawl;
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
     let (fetched, fetched_queue) = mpsc::channel(2 * cores);
@@ -132,7 +137,7 @@ fn start(
     let curfew = analysts.curfew.clone();
     let left_undone = analysts.left_undone.clone();
     let analysts = analysts
-        .start(cores, fetched_queue, &analysed)
+        .start(cores, &Room::new(pages_bytes), fetched_queue, &analysed)
         .map_err(Error::Threads)?;
 
     let observer = Observer::new(directory.path(), watch.clone(), clock);
@@ -250,10 +255,11 @@ fn schedule_options(
     }
 }
 /// Creates the reactor, which moves bytes between network and analysts: a fraction of the work of
-/// reading them.
+/// reading them. It has two threads at least, so that a host that sends without end what is no
+/// response does not keep all others waiting.
 fn reactor(cores: usize) -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads((cores / 2).max(1))
+        .worker_threads((cores / 2).max(2))
         .enable_all()
         .build()
 }

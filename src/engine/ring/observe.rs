@@ -48,6 +48,15 @@ pub struct MemoryUse {
     pub new_keys: u64,
 }
 
+/// The most that a structure of a crawl may take by the plan of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryShare {
+    /// What it is.
+    pub name: String,
+    /// Its maximum size in bytes.
+    pub bytes: u64,
+}
+
 /// What limits the speed of the crawl at this moment, as far as the scheduler knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
@@ -102,7 +111,7 @@ impl Limit {
             Self::Concurrency => "the maximum number of fetches is in progress",
             Self::Analysts => "CPU: fetched pages wait to be analysed",
             Self::Committer => "disk: analysed pages wait to be committed",
-            Self::Visits => "slow hosts: every host with queued URLs is being visited",
+            Self::Visits => "one visit at a time: every host with queued URLs is being visited",
             Self::Dns => "DNS: addresses are being resolved",
             Self::Reading => "disk: the next URLs are being read",
             Self::InProgress => "empty queues: visits in progress may lead to more URLs",
@@ -246,6 +255,8 @@ pub struct Watch {
     /// Memory use of the scheduler and of the committer.
     pub(crate) memory: [watch::Receiver<MemoryUse>; 2],
     pub(crate) pulse: Pulse,
+    /// What each structure may take.
+    pub(crate) shares: Arc<[MemoryShare]>,
 }
 
 impl Watch {
@@ -301,6 +312,9 @@ pub struct Status {
     /// Memory use of the bounded structures.
     #[serde(default)]
     pub memory: MemoryUse,
+    /// What each structure may take by the plan of memory; empty if nothing is running.
+    #[serde(default)]
+    pub shares: Vec<MemoryShare>,
 }
 
 /// Name of the file in the data directory.

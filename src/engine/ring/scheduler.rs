@@ -342,6 +342,10 @@ impl Scheduler {
         match event {
             Event::Visited { visit, bytes } => {
                 self.received += bytes;
+                // A visit that is made again at another address is handed out again.
+                let again = visit.next_hop.as_ref();
+                let again = again.is_some_and(|task| task.place.is_some());
+                self.handed_out = self.handed_out.saturating_sub(u64::from(again));
                 self.schedule.visited(*visit);
             }
             Event::Resolved(host, address) => self.schedule.resolved(&host, address),

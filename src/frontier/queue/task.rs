@@ -118,6 +118,17 @@ pub struct FetchTask {
     pub place: Option<Place>,
     /// The queued row; for a robots.txt a row made up for it.
     pub queued: QueuedUrl,
+    /// The address that was kept free for the visit.
+    pub held: HeldAddress,
+}
+
+/// The address at which a visit is made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HeldAddress {
+    /// The address; `None` if it is not known or does not matter.
+    pub ip: Option<IpAddr>,
+    /// How often the visit was put back because an address accepted no connection.
+    pub moves: u8,
 }
 
 /// The redirect of one host's robots.txt to another host, which is visited for it.
@@ -156,6 +167,7 @@ pub struct Visited {
     pub address_free_from: Moment,
     /// The host for which the visit was made, if it is another one, and its pace from now on.
     pub for_host: Option<(HostKey, Pace)>,
-    /// The next hop of a redirected robots.txt.
+    /// The visit that is made instead: the next hop of a redirected robots.txt, or the same visit
+    /// at another address of its host.
     pub next_hop: Option<FetchTask>,
 }

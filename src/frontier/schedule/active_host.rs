@@ -22,6 +22,8 @@ pub(super) struct ActiveHost {
     pub(super) reading: ReadState,
     pub(super) robots: Robots,
     pub(super) address: AddressState,
+    /// When it was resolved.
+    pub(super) resolved: Moment,
     /// Whether it can be expected to answer.
     pub(super) standing: Standing,
     /// URLs that were read: those of each class in order.
@@ -33,7 +35,8 @@ pub(super) struct ActiveHost {
     pub(super) in_progress: BTreeSet<(u8, u64)>,
     /// Whether its row was read, so that its pace is known.
     pub(super) known: bool,
-    /// Visits of this host for other hosts, whose robots.txt was redirected here.
+    /// Visits that come first: for other hosts, whose robots.txt was redirected here, and those put
+    /// back because an address accepted no connection.
     pub(super) robots_redirects: VecDeque<FetchTask>,
     /// Whether such a visit was made. No commit records its effect on the pace.
     pub(super) followed_redirects: bool,
@@ -82,6 +85,16 @@ pub(super) enum AddressState {
     Known(Option<IpAddr>),
 }
 
+impl AddressState {
+    /// The address at which the host is visited, if that matters.
+    pub(super) fn ip(self) -> Option<IpAddr> {
+        match self {
+            Self::Known(ip) => ip,
+            Self::Unknown | Self::Asked => None,
+        }
+    }
+}
+
 impl ActiveHost {
     pub(super) fn new(due: Moment) -> Self {
         Self {
@@ -95,6 +108,7 @@ impl ActiveHost {
             reading: ReadState::No,
             robots: Robots::Known,
             address: AddressState::Unknown,
+            resolved: Moment::default(),
             standing: Standing::New,
             buffer: VecDeque::new(),
             // A new one comes first.

@@ -22,8 +22,8 @@ use active_host::{ActiveHost, AddressState, ReadState, Robots};
 use lanes::{Lanes, Standing};
 
 use crate::frontier::{
-    FetchTask, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl, RefillRequest,
-    Refilled, SkipReason, Visited, Waiting,
+    FetchTask, HeldAddress, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl,
+    RefillRequest, Refilled, SkipReason, Visited, Waiting,
 };
 use crate::url::{HostKey, Identity};
 
@@ -69,6 +69,9 @@ pub enum Action {
 const MAX_READS: usize = 8;
 /// Maximum number of addresses being resolved.
 const MAX_RESOLVING: usize = 64;
+/// Time in milliseconds for which a host is visited at the address that was found, whatever else
+/// its name means by now. The resolver keeps answers that hold longer.
+const RESOLVED_FOR: u64 = 60_000;
 /// Number of URLs handed out after which a host makes room for others if the working set is full.
 const QUANTUM: usize = 64;
 
@@ -306,6 +309,7 @@ impl Schedule {
         let address = address.map(server_of);
         if let Some(active) = self.active_hosts.get_mut(host) {
             active.address = AddressState::Known(address);
+            active.resolved = self.clock;
         }
         self.settle(host);
     }
@@ -333,7 +337,8 @@ impl Schedule {
                     _ => self.lanes.visited(&host, planned, from, self.clock),
                 }
             }
-            if visit.address.is_none() {
+            let age = self.clock.0.saturating_sub(active.resolved.0);
+            if visit.address.is_none() || age > RESOLVED_FOR {
                 // The host may have moved.
                 active.address = AddressState::Unknown;
             }
@@ -350,8 +355,8 @@ impl Schedule {
         }
     }
 
-    /// Queues a visit at the host to which a robots.txt was redirected. The working set may grow by
-    /// that host.
+    /// Queues a visit at the host to which a robots.txt was redirected, or one that is to be made
+    /// at another address of its host. The working set may grow by that host.
     fn follow_robots_redirect(&mut self, task: FetchTask) {
         let at = task.visiting().0.clone();
         let due = self.recent.remove(&at).unwrap_or_default();
@@ -473,14 +478,18 @@ impl Schedule {
         active.busy = true;
         if let Some(mut task) = active.robots_redirects.pop_front() {
             active.followed_redirects = true;
-            if let Some(robots_redirect) = &mut task.robots_redirect {
-                robots_redirect.pace = active.pace;
+            match &mut task.robots_redirect {
+                Some(robots_redirect) => robots_redirect.pace = active.pace,
+                None => task.pace = active.pace,
             }
+            task.held.ip = active.address.ip();
             return Some(task);
         }
         if active.robots == Robots::Wanted {
             active.robots = Robots::InProgress;
-            return Some(robots_task(host, active.pace, &self.identity));
+            let mut task = robots_task(host, active.pace, &self.identity);
+            task.held.ip = active.address.ip();
+            return Some(task);
         }
         let waiting = active.next_waiting()?;
         self.urls -= 1;
@@ -494,7 +503,8 @@ impl Schedule {
                 .insert(self.over_quantum_count, host.clone());
         }
         let floor = active.floor(class);
-        let task = page_task(host.clone(), active.pace, waiting, floor);
+        let mut task = page_task(host.clone(), active.pace, waiting, floor);
+        task.held.ip = active.address.ip();
         self.pages_in_progress += 1;
         if let Some(left) = &mut self.pages_left {
             *left = left.saturating_sub(1);
@@ -536,6 +546,7 @@ fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTa
             floor,
         }),
         queued: waiting.queued,
+        held: HeldAddress::default(),
     }
 }
 
@@ -552,6 +563,7 @@ fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
         pace,
         robots_redirect: None,
         place: None,
+        held: HeldAddress::default(),
     }
 }
 

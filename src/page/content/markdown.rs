@@ -57,20 +57,21 @@ pub(crate) fn render(
                 }
             }
         }
+        let left = max_bytes.saturating_sub(text.len());
         if form.code.is_some() {
             if !is_same_code {
                 text.push_str("```\n");
             }
-            text.push_str(&code(outline, block));
+            text.push_str(&code(outline, block, left));
         } else if form.table.is_some() {
-            row(outline, block, base, &mut text, !is_same_table);
+            row(outline, block, base, &mut text, !is_same_table, max_bytes);
         } else {
             text.push_str(&margin);
             if form.heading > 0 {
                 text.push_str(&"#".repeat(usize::from(form.heading)));
                 text.push(' ');
             }
-            let line = inline(outline, block, base, block.texts);
+            let line = inline(outline, block, base, block.texts, left);
             if line.starts_with(['#', '-', '+', '>', '|']) && form.heading == 0 {
                 text.push('\\');
             }
@@ -154,9 +155,9 @@ fn item_numbers(outline: &Outline<'_>) -> Vec<u32> {
     numbers
 }
 
-/// Preformatted text as it is.
-fn code(outline: &Outline<'_>, block: &TextBlock) -> String {
-    let mut writer = Writer::new(usize::MAX);
+/// Preformatted text as it is, up to `max_bytes`.
+fn code(outline: &Outline<'_>, block: &TextBlock, max_bytes: usize) -> String {
+    let mut writer = Writer::new(max_bytes);
     for text in texts(outline, block.texts) {
         writer.separate(text.before);
         writer.push(text.characters, text.preformatted);
@@ -173,7 +174,14 @@ fn texts<'o, 'a>(
 }
 
 /// Writes a row of a table; the first row is followed by the line that makes it a header.
-fn row(outline: &Outline<'_>, block: &TextBlock, base: &Base, out: &mut String, is_first: bool) {
+fn row(
+    outline: &Outline<'_>,
+    block: &TextBlock,
+    base: &Base,
+    out: &mut String,
+    is_first: bool,
+    max_bytes: usize,
+) {
     let cell_of = |at: usize| {
         let mut up = outline.texts.get(at).map_or(0, |text| text.parent);
         while let Some(item) = outline.elements.get(up) {
@@ -189,11 +197,12 @@ fn row(outline: &Outline<'_>, block: &TextBlock, base: &Base, out: &mut String, 
     };
     let mut cells = 0;
     let (mut start, end) = block.texts;
-    while start < end {
+    while start < end && out.len() < max_bytes {
         let cell = cell_of(start);
         let stop = (start..end).find(|&at| cell_of(at) != cell).unwrap_or(end);
         if cell.is_some() {
-            let cell = inline(outline, block, base, (start, stop));
+            let left = max_bytes - out.len();
+            let cell = inline(outline, block, base, (start, stop), left);
             let _ = write!(out, "| {} ", cell.replace('|', "\\|"));
             cells += 1;
         }
@@ -215,11 +224,20 @@ enum Inline {
     Link(usize),
 }
 
-/// Writes texts of one block on one line, with links and code.
-fn inline(outline: &Outline<'_>, block: &TextBlock, base: &Base, range: (usize, usize)) -> String {
-    let mut writer = Writer::new(usize::MAX);
+/// Writes texts of one block on one line, with links and code, up to `max_bytes`.
+fn inline(
+    outline: &Outline<'_>,
+    block: &TextBlock,
+    base: &Base,
+    range: (usize, usize),
+    max_bytes: usize,
+) -> String {
+    let mut writer = Writer::new(max_bytes);
     let mut current = Inline::Plain;
     for text in texts(outline, range) {
+        if writer.cut {
+            break;
+        }
         let place = place(outline, block, text.parent);
         if place != current {
             close(&mut writer, outline, base, current);
@@ -318,6 +336,33 @@ mod tests {
         let base = Base::of(&outline, &url, encoding_rs::UTF_8);
         let (blocks, _) = blocks::of(&outline);
         assert_eq!(render(&outline, &blocks, &base, 10_000), expected, "{html}");
+    }
+
+    #[test]
+    fn what_is_written_stops_at_the_bound() {
+        let links = "<a href=x>y</a> ".repeat(2_000);
+        let rows = "<td><a href=x>y</a>".repeat(2_000);
+        for content in [
+            format!("<p>{links}</p>"),
+            format!("<table><tr>{rows}</table>"),
+            format!("<pre>{}</pre>", "y\n".repeat(10_000)),
+        ] {
+            let html = format!("<base href='/{}/'>{content}", "b".repeat(16_000));
+            let (tree, _) = html::parse(&html, &PageOptions::default());
+            let outline = Outline::of(&tree);
+            let url = crate::url::parse("https://example.org/").unwrap();
+            let base = Base::of(&outline, &url, encoding_rs::UTF_8);
+            let (blocks, _) = blocks::of(&outline);
+            for block in &blocks {
+                let line = inline(&outline, block, &base, block.texts, 5_000);
+                assert!(line.len() <= 5_000, "{}", line.len());
+                assert!(code(&outline, block, 5_000).len() <= 5_000);
+                let mut text = String::new();
+                row(&outline, block, &base, &mut text, false, 5_000);
+                assert!(text.len() <= 5_010, "{}", text.len());
+            }
+            assert!(render(&outline, &blocks, &base, 5_000).len() <= 5_000);
+        }
     }
 
     #[test]

@@ -30,6 +30,13 @@ impl Base {
         &self.url
     }
 
+    /// The absolute URL of a reference, if it can be crawled and has at most `max_bytes`, as
+    /// written and made absolute.
+    pub(crate) fn join_within(&self, reference: &str, max_bytes: usize) -> Option<Url> {
+        let target = (reference.len() <= max_bytes).then(|| self.join(reference))??;
+        (target.as_str().len() <= max_bytes).then_some(target)
+    }
+
     /// The absolute URL of a reference, if it can be crawled.
     pub(crate) fn join(&self, reference: &str) -> Option<Url> {
         url::join_in(&self.url, reference, self.encoding).ok()

@@ -91,10 +91,9 @@ fn alternates(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<(Stri
             let language = attribute(element, &local_name!("hreflang"))?;
             let rel = attribute(element, &local_name!("rel"))
                 .filter(|rel| has_token(rel, "alternate"))?;
-            let href =
-                attribute(element, &local_name!("href")).filter(|href| href.len() <= max_bytes)?;
+            let href = attribute(element, &local_name!("href"))?;
             let is_tag = language.len() <= MAX_LANGUAGE_BYTES && !rel.is_empty();
-            let target = base.join(href).filter(|_| is_tag)?;
+            let target = base.join_within(href, max_bytes).filter(|_| is_tag)?;
             Some((language.trim().to_ascii_lowercase(), target.into()))
         })
         .take(MAX_ALTERNATES)
@@ -114,8 +113,8 @@ pub(crate) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -
             let rel = attribute(element, &local_name!("rel"))?;
             let href = attribute(element, &local_name!("href"))?;
             let is_meant = tokens.iter().any(|token| has_token(rel, token));
-            let target = base.join(href)?;
-            (is_meant && href.len() <= max_bytes).then(|| target.into())
+            let target = is_meant.then(|| base.join_within(href, max_bytes))??;
+            Some(target.into())
         })
     };
     [named(["next", "next"]), named(["prev", "previous"])]
@@ -224,8 +223,8 @@ pub(crate) fn canonical(outline: &Outline<'_>, base: &Base, max_bytes: usize) ->
         let is_canonical =
             attribute(element, &local_name!("rel")).is_some_and(|rel| has_token(rel, "canonical"));
         let href = attribute(element, &local_name!("href")).filter(|_| is_canonical)?;
-        let href = Some(href.trim()).filter(|href| !href.is_empty() && href.len() <= max_bytes)?;
-        base.join(href).map(String::from)
+        let href = Some(href.trim()).filter(|href| !href.is_empty())?;
+        base.join_within(href, max_bytes).map(String::from)
     })
 }
 

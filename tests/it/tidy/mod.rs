@@ -18,7 +18,7 @@ use std::fs;
 use source::{code, root, sources};
 
 /// What may lie in the top directory, besides what .gitignore names.
-const TOP: [&str; 29] = [
+const TOP: [&str; 30] = [
     ".cargo_vcs_info.json",
     ".ci",
     ".config",
@@ -44,6 +44,7 @@ const TOP: [&str; 29] = [
     "docs",
     "examples",
     "fuzz",
+    "packaging",
     "seeds",
     "src",
     "tests",

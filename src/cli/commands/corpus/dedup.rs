@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fmt::Write as _;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use clap::{Args, ValueEnum};
 
 use super::features::FeatureArguments;
+use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{
     self, Clusters, Input, Keeping, MAX_GUARANTEED, NearMethod, Options, SavedError, StoredBodies,
@@ -39,7 +40,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     jsonl: bool,
     /// Write the corpus without its duplicates: for WARC files, records without the bodies of
-    /// duplicates, to this new directory; with --jsonl, lines that are not duplicates, to this file
+    /// duplicates, to this new directory; with --jsonl, lines that are not duplicates, to this
+    /// file, compressed if its name ends in .gz
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Which bodies --output omits from WARC files
@@ -198,7 +200,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
         index: arguments.index.as_deref(),
         temporary: &env::temp_dir(),
     };
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(1 << 16, Data::lock());
     if arguments.jsonl {
         corpus::dedup_jsonl(input, &options, keeping, &mut out)?;
         super::features::say_skipped(&skipped);

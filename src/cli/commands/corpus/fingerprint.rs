@@ -1,7 +1,7 @@
 //! `gleaner fingerprint`: prints the fingerprints of documents.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::features::FeatureArguments;
 use crate::cli::Failure;
+use crate::cli::shown::Data;
 use crate::corpus::{self, Figures, Input, Options, Signer};
 
 #[derive(Debug, Args)]
@@ -59,7 +60,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     if let Some(path) = &arguments.df_table_out {
         return make_table(input, path, arguments.df_table_number, &options, &signer);
     }
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = BufWriter::with_capacity(1 << 16, Data::lock());
     corpus::figures(
         input,
         &signer,

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::sample::{Sample, write_diffs};
 use crate::cli::Failure;
 use crate::cli::inspector::Inspector;
+use crate::cli::shown::Data;
 use crate::dedup::DocumentId;
 use crate::inspect::{Answer, Cluster, Member, Question};
 
@@ -60,7 +61,7 @@ struct Head<'a> {
 
 pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut inspector = Inspector::open(&arguments.data_dir)?;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(Data::lock());
     if arguments.format == Format::Csv {
         let names = "cluster,original,stands,canonical,url,tier,distance,similarity,first_seen,last_checked,saved\r\n";
         written(out.write_all(names.as_bytes()))?;

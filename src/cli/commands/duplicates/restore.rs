@@ -103,5 +103,6 @@ fn in_words(verb: &str, restored: &Restored) -> String {
         count => format!("; {count} pages could not be read"),
     };
     let bytes = restored.bytes;
-    format!("{verb} {sum} pages{detail}, {bytes} bytes{not_kept}{failed}\n")
+    let pages = crate::cli::words::count(sum, "page");
+    format!("{verb} {pages}{detail}, {bytes} bytes{not_kept}{failed}\n")
 }

@@ -1,6 +1,6 @@
 //! `gleaner show`: a page of a crawl, stored or rebuilt from what it differs in from its original.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
+use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::config::Config;
 use crate::engine::{Bodies, Content, Texts};
@@ -61,7 +62,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
         return Err(Failure::Answered(Exit::Unknown));
     };
     let content = content(&Bodies::of(&arguments.data_dir), &shown)?;
-    let mut out = io::stdout().lock();
+    let mut out = Data::lock();
     let mut bytes = Vec::new();
     if arguments.head {
         bytes.extend_from_slice(content.head());
