@@ -40,10 +40,6 @@ const MAX_IDLE: usize = 1;
 /// byte budget. 256 KiB allow 2.5 MB/s at a round trip of 100 ms.
 const H2_WINDOW: u32 = 256 << 10;
 
-/// How long the first response of a host is waited for once there is a connection. The further
-/// attempts have the time that is configured.
-const FIRST_WAIT: Duration = Duration::from_secs(5);
-
 /// Sends requests, subject to the guard and the bounds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Fetcher(Arc<Inner>);
@@ -194,10 +190,7 @@ impl Inner {
         let is_direct = options.proxy == Proxy::None;
         let server = request.url()[..::url::Position::BeforePath].to_owned();
         let (client, is_kept) = self.client(&options.proxy, &server, approach.at)?;
-        let mut wait = options.head_timeout.0;
-        if approach.is_first {
-            wait = wait.min(self.options.connect_timeout.0.saturating_add(FIRST_WAIT));
-        }
+        let wait = options.patience(approach.is_first);
         let sending = connecting(approach.at, client.execute(request));
         let response = match timeout(wait, sending).await {
             Ok(Ok(response)) => response,

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use struct_patch::Patch;
@@ -16,6 +17,9 @@ use super::{
 };
 use crate::units::{Checked, Size, Span};
 use crate::url::{HostKey, HostMap, HostPattern};
+
+/// How long the head of the first response of a host is waited for once there is a connection.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 /// How fetches are made, and what bounds them: `[fetch]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Patch)]
@@ -142,6 +146,16 @@ impl FetchOptions {
         }
     }
 
+    /// Returns how long the head of a response is waited for, of the first request of a host or of
+    /// a further one.
+    pub(super) fn patience(&self, is_first: bool) -> Duration {
+        let whole = self.head_timeout.0;
+        match is_first {
+            true => whole.min(self.connect_timeout.0.saturating_add(FIRST_WAIT)),
+            false => whole,
+        }
+    }
+
     /// Refuses values out of their range.
     pub fn check(&self) -> Checked {
         let is_user = |auth: &Secret| {
@@ -236,6 +250,22 @@ pub(super) fn extent(options: &FetchOptions) -> (Vec<Proxy>, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_gets_less_time_at_first_and_never_more_than_is_configured() {
+        let check = |connect, head, expected: (u64, u64)| {
+            let options = FetchOptions {
+                connect_timeout: Span::seconds(connect),
+                head_timeout: Span::seconds(head),
+                ..FetchOptions::new("test")
+            };
+            let patience = (options.patience(true), options.patience(false));
+            assert_eq!((patience.0.as_secs(), patience.1.as_secs()), expected);
+        };
+        check(10, 30, (15, 30));
+        check(10, 12, (12, 12));
+        check(3_600, 30, (30, 30));
+    }
 
     #[test]
     fn what_is_said_most_specifically_holds_field_by_field() {

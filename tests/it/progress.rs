@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
@@ -428,7 +428,9 @@ fn the_summary_is_one_json_object_on_request() {
 #[test]
 fn the_summary_names_the_hosts_of_the_crawl() {
     let crawl = Place::new();
-    let web = Web::start(vec![linking(&["/1"]).robots("")]);
+    // A host that takes less than a millisecond is not worth a line.
+    let slow = Answer::html(page("one", &[])).after(Duration::from_millis(20));
+    let web = Web::start(vec![linking(&["/1"]).robots("").page("/1", slow)]);
     let output = crawl.crawl(&[&web.url(0, "/")]);
     let row = |name: &str| {
         let row = output.stdout.lines().find(|line| line.starts_with(name));

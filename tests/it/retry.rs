@@ -48,7 +48,7 @@ fn what_failed_is_put_back_by_class_and_host() {
     let said = retry(&place, &["--class", "dns,disconnect"])
         .expect(0)
         .stdout;
-    assert!(said.starts_with("requeued 1 URLs (1 disconnect)"), "{said}");
+    assert!(said.starts_with("requeued 1 URL (1 disconnect)"), "{said}");
     let counters = place.status().counters;
     assert_eq!((counters.failed, counters.queued), (0, 1));
     assert!(counters.failures.is_empty(), "{counters:?}");
@@ -76,7 +76,7 @@ fn a_crawl_that_runs_puts_back_what_failed() {
             break said;
         }
     };
-    assert!(said.starts_with("requeued 1 URLs (1 disconnect)"), "{said}");
+    assert!(said.starts_with("requeued 1 URL (1 disconnect)"), "{said}");
     web.release();
     running.end().expect(0);
     assert_eq!(counts(&place), (3, 0, 0));
@@ -93,7 +93,7 @@ fn a_parked_host_is_asked_again_at_once() {
     let counters = place.status().counters;
     assert_eq!((counters.pages, counters.parked), (0, 1));
     let said = retry(&place, &["--class", "overloaded"]).expect(0).stdout;
-    assert!(said.contains("1 hosts no longer wait"), "{said}");
+    assert!(said.contains("1 host no longer waits"), "{said}");
     place.crawl_by(text, &[]);
     let counters = place.status().counters;
     assert_eq!(
