@@ -171,7 +171,7 @@ fn notices_name_what_the_binary_is_built_from() {
     let sbom: serde_json::Value =
         serde_json::from_str(&written("gleaner.cdx.json")).expect("it is JSON");
     let components = sbom["components"].as_array().expect("a list");
-    for (name, licence) in [("hyper", "MIT"), ("cssparser", "MPL-2.0")] {
+    for (name, licence) in [("reqwest", "MIT OR Apache-2.0"), ("cssparser", "MPL-2.0")] {
         let known = components.iter().find(|it| it["name"] == name);
         let known = known.unwrap_or_else(|| panic!("{name} is not in the list"));
         assert_eq!(known["licenses"][0]["expression"], licence);
