@@ -466,10 +466,16 @@ fn a_kill_while_fingerprints_are_made_again_leaves_no_mixture() {
             run(crawl.command(&arguments)).expect(KILLED);
             let output = crawl_by(&crawl, next, &[web.url(1, "/")]);
             // Anew, or from where it was killed.
-            assert!(output.stderr.contains("from the archive"), "{step}: {output:?}");
+            assert!(
+                output.stderr.contains("from the archive"),
+                "{step}: {output:?}"
+            );
             assert_eq!(count(&crawl, "near"), 8, "{step}");
             let output = crawl_by(&crawl, next, &[web.url(1, "/")]);
-            assert!(!output.stderr.contains("from the archive"), "{step}: {output:?}");
+            assert!(
+                !output.stderr.contains("from the archive"),
+                "{step}: {output:?}"
+            );
         }
     }
 }
