@@ -137,7 +137,7 @@ impl Left<'_> {
             .responses
             .get(good.as_str())
             .map_or(&[][..], Vec::as_slice);
-        let expected = usize::from(behaviour.comes != Comes::Forbids);
+        let expected = usize::from(!matches!(behaviour.comes, Comes::Forbids | Comes::Waits));
         if stored.len() != expected {
             let lines = self.lines.get(good.as_str());
             return Some(format!("{} good pages: {lines:?}", stored.len()));
@@ -159,7 +159,7 @@ impl Left<'_> {
             return Some("the good page is not as it was sent".to_owned());
         }
         let (status, note, title) = match behaviour.comes {
-            Comes::Nothing | Comes::Forbids => return None,
+            Comes::Nothing | Comes::Forbids | Comes::Waits => return None,
             Comes::Leads => {
                 let led = hosts.asked(&behaviour.url("/led"));
                 return (!(1..=2).contains(&led)).then(|| {

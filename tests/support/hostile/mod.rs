@@ -84,6 +84,8 @@ pub(crate) enum Comes {
     Leads,
     /// robots.txt forbids the page beside it, or must be taken to (RFC 9309, section 2.3.1.4).
     Forbids,
+    /// The host asks to be left alone for longer than the crawl lasts, so the page beside it waits.
+    Waits,
     /// The page beside it.
     Nothing,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use super::{Behaviour, Comes, Wire};
-use Comes::{Leads, Noted, Nothing, Titled, Whole};
+use Comes::{Leads, Noted, Nothing, Titled, Waits, Whole};
 
 /// A page that leads on, around something.
 fn around(wire: &mut Wire, something: &str) -> io::Result<()> {
@@ -125,7 +125,7 @@ pub(super) const ALL: &[Behaviour] = rows! {
     Page "too-many-requests", Whole(429), |wire| {
         wire.answer("429 Too Many Requests", "", "slow down")
     };
-    Page "back-in-a-year", Whole(503), |wire| {
+    Page "back-in-a-year", Waits, |wire| {
         wire.answer("503 Service Unavailable", "Retry-After: 31536000", "later")
     };
     Page "back-before", Whole(503), |wire| {
@@ -141,7 +141,7 @@ pub(super) const ALL: &[Behaviour] = rows! {
             "later",
         )
     };
-    Page "back-in-eternity", Whole(503), |wire| {
+    Page "back-in-eternity", Waits, |wire| {
         let eternity = format!("Retry-After: {}", u64::MAX);
         wire.answer("503 Service Unavailable", &eternity, "later")
     };
