@@ -228,19 +228,27 @@ fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
     // Of a site whose template is known, a line that no other page has is no frame: extraction left
     // out of the main text what may be all that two pages differ in.
     let is_left_out = |page: &OwnLines, it: &OwnLine| {
-        a.site != b.site
-            && page.is_settled
-            && it.standing == Standing::Own
-            && it.line.kind == Kind::Frame
+        page.is_settled && it.standing == Standing::Own && it.line.kind == Kind::Frame
     };
     for gap in &mut pairing.gaps {
         let is_inner = gap.is_inner;
-        let mut sides = [a, b].into_iter().zip(&gap.left);
-        let is_more = sides.any(|(page, left)| left.iter().any(|it| is_left_out(page, it)));
+        let has = |side: usize, is_meant: &dyn Fn(&OwnLines, &OwnLine) -> bool| {
+            gap.left[side].iter().any(|it| is_meant([a, b][side], it))
+        };
+        let says = |_: &OwnLines, it: &OwnLine| {
+            it.standing == Standing::Own && matches!(it.line.kind, Kind::Frame | Kind::Main)
+        };
+        // A view of a page for print or phones lacks some of that; in its place it has nothing.
+        let is_more = [(0, 1), (1, 0)].into_iter().any(|(side, other)| {
+            has(side, &is_left_out) && (a.site != b.site || has(other, &says))
+        });
+        let values = if !is_much { gap.numbered() } else { Vec::new() };
         for left in &mut gap.left {
             left.retain(|it| {
                 let is_template = it.standing == Standing::Template;
-                let is_around = it.line.kind.is_around() && !is_more || it.line.kind == Kind::Title;
+                let is_value = is_more || values.contains(&it.line.letters);
+                let is_around =
+                    it.line.kind.is_around() && !is_value || it.line.kind == Kind::Title;
                 // What surrounds a text, if each page has a frame of its own, or one that other
                 // pages have too: a navigation. Extraction may take a price for a part of it.
                 let is_frame = !is_inner
@@ -370,6 +378,25 @@ impl OwnLine {
 }
 
 impl Gap<'_> {
+    /// Returns the texts, without numbers, of short lines that the pages have with other numbers
+    /// each. Two frames hardly have one in common: it is a value such as a part number, although
+    /// extraction left it out of the text.
+    fn numbered(&self) -> Vec<u32> {
+        let [of_a, of_b] = &self.left;
+        let is_numbered = |it: &&&OwnLine| {
+            let is_said = matches!(it.line.kind, Kind::Frame | Kind::Main);
+            let is_value = it.is_short() && it.line.letters != it.line.hash;
+            is_said && is_value && it.standing != Standing::Template
+        };
+        let letters = of_a.iter().filter(is_numbered).map(|it| it.line.letters);
+        letters
+            .filter(|letters| {
+                let mut others = of_b.iter().filter(is_numbered);
+                others.any(|it| it.line.letters == *letters)
+            })
+            .collect()
+    }
+
     /// Returns the lines of the first page in whose place the second has another value, as far as
     /// both may be one that changes with each fetch; `None` if they are not. A value is a short
     /// line, or one that differs in its numbers only. Where one page has nothing, something was

@@ -550,3 +550,56 @@ fn young_sites_are_told_by_values_where_frames_differ() {
     let other = compare(&one, &page_of(1, 90, "#item 9"));
     assert!(matches!(other, OwnComparison::Restless(_)), "{other:?}");
 }
+
+#[test]
+fn what_extraction_left_out_of_two_views_tells_pages_apart() {
+    let note = paragraph(1, 40, "");
+    let of = |site: u64, frame: usize, part: &str| {
+        let frame = format!("|#{}", paragraph(frame, 40, ""));
+        page(site, "fasteners", &[&*frame, part, &*note])
+    };
+    // One site: a view for phones, from which extraction left out the name of the part.
+    let phone = of(1, 90, "#hexagon bolt m8");
+    for part in ["hexagon bolt m10", "#hexagon bolt m10", "#washer"] {
+        let other = compare(&phone, &of(1, 91, part));
+        assert!(is_apart(other), "{part}: {other:?}");
+    }
+    let copy = compare(&phone, &of(1, 91, "#hexagon bolt m8"));
+    assert!(copy == Equal || similar(copy) > 0.9, "{copy:?}");
+    // Where the other view has nothing in its place, it is around the text.
+    let print = page(1, "fasteners", &[&*note]);
+    assert_eq!(compare(&of(1, 90, "#last read 8 times"), &print), Equal);
+}
+
+#[test]
+fn the_same_words_with_other_numbers_around_a_short_text_are_values() {
+    let of = |site: u64, frame: usize, words: usize, number: &str| {
+        let (frame, note) = (paragraph(frame, 40, ""), paragraph(1, words, ""));
+        let lines = [&*format!("#{frame}"), number, &*note];
+        OwnLines {
+            is_settled: false,
+            ..page(site, "fasteners", &lines)
+        }
+    };
+    let one = of(1, 90, 40, "#order number 7");
+    for part in ["#order number 9", "order number 9"] {
+        let other = compare(&one, &of(2, 91, 40, part));
+        assert!(is_apart(other), "{part}: {other:?}");
+    }
+    let copy = compare(&one, &of(2, 91, 40, "#order number 7"));
+    assert!(copy == Equal || similar(copy) > 0.9, "{copy:?}");
+    // A reprint under another navigation.
+    assert_eq!(compare(&one, &of(2, 91, 40, "#12 comments")), Equal);
+    let long = |site: u64, frame: usize, comments: &str| {
+        let text = of(site, frame, 40, comments);
+        let more = (2..10).map(|seed| paragraph(seed, 40, ""));
+        let more: Vec<String> = more.collect();
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        let mut all = page(site, "fasteners", &more);
+        all.lines.splice(0..0, text.lines);
+        all.is_settled = false;
+        all
+    };
+    let reprint = compare(&long(1, 90, "#3 comments"), &long(2, 91, "#12 comments"));
+    assert_eq!(reprint, Equal);
+}
