@@ -300,6 +300,12 @@ impl Grammar<'_> {
     }
 }
 
+/// The narrowest of the kinds of a URL that are about no slot, which its pattern alone decides.
+pub(super) fn narrowest(kinds: &[Kind]) -> Option<&Kind> {
+    let mut plain = kinds.iter().rev();
+    plain.find(|kind| kind.slot.is_none() && kind.rule != Rule::Form)
+}
+
 /// Whether several names can have this pattern.
 fn is_masked(pattern: &str) -> bool {
     pattern.contains(['#', '{'])

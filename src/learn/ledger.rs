@@ -35,6 +35,10 @@ const GROWING: f32 = 0.25;
 const MAX_FINITE: u64 = 5_000;
 /// Number of samples taken while other URLs of the host wait, since one last said something.
 const EARLY_SAMPLES: u32 = 8;
+/// Number of visits from which it is known whether the URLs of a kind say something as a rule, and
+/// the share of them, in percent, that may have said nothing.
+const RULE: u8 = 8;
+const EXCEPTIONS: u32 = 5;
 /// Number of lines with numbers that are remembered for a kind.
 const MAX_SERIES: usize = 16;
 
@@ -333,6 +337,13 @@ impl Ledger {
         Change::Opened
     }
 
+    /// Takes back half a visit that said nothing: it led to what the page without the slot did not
+    /// lead to. A page of a list leads to many such pages, a trap to one now and then. Of a closed
+    /// kind the samples decide.
+    pub fn led_further(&mut self) {
+        self.zeros = self.zeros.saturating_sub(1);
+    }
+
     /// Opens the kind: what was deferred of it comes back.
     pub fn open(&mut self) {
         self.is_closed = false;
@@ -340,6 +351,13 @@ impl Ledger {
         self.returning += self.left.iter().sum::<u64>();
         self.left = [0, 0];
         self.forget_samples();
+    }
+
+    /// Whether its URLs say something as a rule: they did on most of the last visits.
+    pub fn says_something(&self) -> bool {
+        let exceptions = self.recent.count_ones() * 100;
+        let is_rule = exceptions <= u32::from(self.counted) * EXCEPTIONS;
+        !self.is_closed && self.counted >= RULE && is_rule
     }
 
     /// Whether the kind is closed, but for parts in which something was found.
@@ -493,6 +511,31 @@ mod tests {
             }
         }
         drawn
+    }
+
+    #[test]
+    fn a_rule_has_few_exceptions() {
+        let seen = Seen {
+            value: 0,
+            part: 0,
+            is_explained: false,
+        };
+        let burden = Burden {
+            visits: 12,
+            max_duplicates: 90,
+        };
+        let told = |visits: &[bool]| {
+            let mut ledger = Ledger::new("/goods/#");
+            for said in visits {
+                ledger.observe(*said, seen, Rule::Visits(2), burden);
+            }
+            ledger.says_something()
+        };
+        assert!(!told(&[true; 7]));
+        assert!(told(&[true; 8]));
+        assert!(told(&[&[false][..], &[true; 20]].concat()));
+        assert!(!told(&[&[true; 20][..], &[false; 2]].concat()));
+        assert!(!told(&[false; 40]));
     }
 
     #[test]

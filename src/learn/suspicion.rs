@@ -12,7 +12,10 @@ mod variants;
 mod changes;
 mod draws;
 
-use super::kinds::{Found, Grammar, Kind, KindId, Rule, Slot, is_from_elsewhere, subtree};
+use super::expectation::Expectation;
+use super::kinds::{
+    Found, Grammar, Kind, KindId, Rule, Slot, is_from_elsewhere, narrowest, subtree,
+};
 use super::ledger::{Burden, Change, Deferral, Ledger, Seen, Stratum};
 use super::policy::LearnPolicy;
 use super::traps::{TrapMode, TrapPolicy, by_form};
@@ -25,6 +28,8 @@ use variants::{Compared, HOLDER, hold, is_variant, salt_of_visited};
 
 /// Maximum number of kinds with a row per host.
 const MAX_KINDS: u32 = 2_000;
+/// The same for kinds that always said something.
+const MAX_GOOD_KINDS: u32 = MAX_KINDS / 4;
 /// Maximum number of kinds that are closed at a time per host.
 const MAX_CLOSED: usize = 256;
 /// Maximum number of sets of parameters that are examined together, per host.
@@ -112,9 +117,12 @@ impl Suspecting<'_> {
             let Some(said) = visit.said.filter(|_| is_evidence) else {
                 continue;
             };
-            // There is no row of what always said something.
+            // Where everything says something, there are no rows.
             if said && known.kinds == 0 {
                 continue;
+            }
+            if said && narrowest(&kinds) == Some(kind) {
+                begin(kind, rows)?;
             }
             let others = kinds[at + 1..].iter().chain(&kinds[..at]);
             let is_explained = kind.slot.is_none() && (is_bare || compared.is_variant());
@@ -259,11 +267,11 @@ impl Suspecting<'_> {
         apply(sampled, (change, false), &ledger, rows)
     }
 
-    /// Learns that a link of a page, which said nothing itself, led to one that said something.
-    /// `sampled` is the kind of which the page was a sample.
+    /// Learns that a page, which said nothing itself, led to another one, and that or what it led
+    /// to said something. `sampled` is the kind of which the page was a sample.
     pub fn credit<R: Rows>(
         &self,
-        url: &Url,
+        (url, led_to): (&Url, &Url),
         found: Found,
         sampled: Option<KindId>,
         rows: &mut R,
@@ -273,7 +281,6 @@ impl Suspecting<'_> {
             return Ok(());
         }
         let kinds = self.kinds(url, found, &known);
-        // Whether the page was the first of its reduced form is not known any more.
         let plain = kinds.iter().filter(|kind| kind.slot.is_none());
         let meant: Vec<KindId> = match sampled {
             Some(sampled) => vec![sampled],
@@ -289,7 +296,45 @@ impl Suspecting<'_> {
             rows.write(id, &ledger);
             apply(id, (change, sampled.is_none()), &ledger, rows)?;
         }
+        if sampled.is_some() {
+            return Ok(());
+        }
+        for kind in &kinds {
+            let Some(slot) = &kind.slot else {
+                continue;
+            };
+            if led_further(slot, (url, led_to), rows)?
+                && let Some(mut ledger) = rows.ledger(kind.id())?
+            {
+                ledger.led_further();
+                rows.write(kind.id(), &ledger);
+            }
+        }
         Ok(())
+    }
+
+    /// Returns the priority class of a URL, of which the last is `last`, that would be in `class`
+    /// otherwise. It waits behind others for the pages that led to it and said nothing, unless URLs
+    /// of its pattern say something as a rule.
+    pub fn class<R: Rows>(
+        &self,
+        (url, found): (&Url, Found),
+        expectation: Expectation,
+        (class, last): (u8, u8),
+        rows: &mut R,
+    ) -> Result<u8, R::Error> {
+        let later = expectation.class(class, last);
+        if expectation.silent() == 0 || found.is_hearsay {
+            return Ok(later);
+        }
+        let known = rows.suspicions()?.clone();
+        let kinds = self.kinds(url, found, &known);
+        let ledger = narrowest(&kinds).map(|kind| rows.ledger(kind.id()));
+        let ledger = ledger.transpose()?.flatten();
+        Ok(match ledger.is_some_and(|ledger| ledger.says_something()) {
+            true => class,
+            false => later,
+        })
     }
 
     /// Returns the part of a kind in which a URL lies.
@@ -430,6 +475,33 @@ impl Suspect {
         }
         Ok(deferral)
     }
+}
+
+/// Returns `true` if the parameters of a URL made a difference: the page without them was visited
+/// before, and this one led to another page, which does not have them, nevertheless.
+fn led_further<R: Rows>(
+    slot: &Slot,
+    (url, led_to): (&Url, &Url),
+    rows: &mut R,
+) -> Result<bool, R::Error> {
+    let is_without = |url: &Url| slot.reduced(url).is_some_and(|reduced| reduced == *url);
+    if !matches!(slot, Slot::Parameters(_)) || !is_without(led_to) || is_without(url) {
+        return Ok(false);
+    }
+    match slot.reduced(url) {
+        Some(reduced) => rows.was_visited_before(&reduced, url),
+        None => Ok(false),
+    }
+}
+
+/// Begins the row of a kind whose URLs say something, if there is none.
+fn begin<R: Rows>(kind: &Kind, rows: &mut R) -> Result<(), R::Error> {
+    let known = rows.ledger(kind.id())?.is_some();
+    if !known && rows.suspicions()?.kinds < MAX_GOOD_KINDS {
+        rows.suspicions()?.kinds += 1;
+        rows.write(kind.id(), &Ledger::new(&kind.name));
+    }
+    Ok(())
 }
 
 /// The kinds with which a kind shares its samples while they are closed: wider ones about the same

@@ -13,7 +13,7 @@ use crate::engine::learned::deferred::{Deferred, leave, put, shelf, take};
 use crate::engine::learned::kinds::{canonical, found, suspecting};
 use crate::engine::learned::rows::HostRows;
 use crate::engine::visit::Analysed;
-use crate::frontier::{Policy, QueuedUrl};
+use crate::frontier::{LAST, Policy, QueuedUrl, class_of};
 use crate::learn::{
     Deferral, Draw, Expectation, Return, Rows, Stratum, TrapMode, by_form, is_from_elsewhere,
     next_draw, open_all,
@@ -57,6 +57,29 @@ impl Gate {
             return Ok(Suspicion::None);
         }
         self.defer(url, (queued, is_hearsay), (host, false), group)
+    }
+
+    /// Returns the priority class of a URL, by its depth, by the pages that led to it and by what
+    /// its like say. The flag says whether only another site leads to it.
+    pub(super) fn class(
+        &self,
+        queued: &QueuedUrl,
+        (host, is_hearsay): (&HostKey, bool),
+        group: &mut Group<'_>,
+    ) -> Result<u8, Error> {
+        let Ok(url) = url::parse(&queued.url) else {
+            return Ok(queued.class());
+        };
+        let policy = self.policies.load().of(host);
+        let mut rows = HostRows {
+            host,
+            identity: &self.identity,
+            group,
+        };
+        let form = canonical(&url, &self.identity);
+        let found = (&form, found(queued, is_hearsay));
+        let classes = (class_of(queued.depth), LAST);
+        suspecting(&policy).class(found, queued.expectation, classes, &mut rows)
     }
 
     /// Defers a URL if it is suspected. The flags say whether only another site leads to it, and
@@ -223,7 +246,7 @@ impl Gate {
                 from.clone_from(&prefix);
             }
             let (taken, next) = take(&prefix, &from, PART, &mut is_meant, &mut group.set)?;
-            for deferred in taken {
+            for mut deferred in taken {
                 leave(host, back.kind, shelf, &mut group.set)?;
                 let expectation = match (
                     self.defer_again((host, is_hearsay), &deferred, group)?,
@@ -236,7 +259,9 @@ impl Gate {
                     }
                     (Suspicion::None, _) => Expectation::Returned,
                 };
-                queue_deferred(host, deferred, expectation, group)?;
+                deferred.queued.expectation = expectation;
+                let class = self.class(&deferred.queued, (host, is_hearsay), group)?;
+                queue_deferred(host, deferred, class, group)?;
             }
             if let Some(next) = next {
                 (from, is_over) = (next, false);
@@ -290,9 +315,10 @@ impl Gate {
                 rows.write(draw.kind, &ledger);
             }
         }
-        for deferred in taken {
+        for mut deferred in taken {
             leave(host, draw.kind, shelf, &mut group.set)?;
-            queue_deferred(host, deferred, sample, group)?;
+            deferred.queued.expectation = sample;
+            queue_deferred(host, deferred, LAST, group)?;
         }
         Ok(())
     }
@@ -302,13 +328,10 @@ impl Gate {
 fn queue_deferred(
     host: &HostKey,
     deferred: Deferred,
-    expectation: Expectation,
+    class: u8,
     group: &mut Group<'_>,
 ) -> Result<(), Error> {
-    let Deferred {
-        mut queued,
-        was_queued,
-    } = deferred;
+    let Deferred { queued, was_queued } = deferred;
     if was_queued {
         // It may have been in flight when it was taken from its queue.
         if group.set.is_answered(queued.id)? {
@@ -317,8 +340,7 @@ fn queue_deferred(
     } else {
         count_returned(&queued, host, &mut group.set)?;
     }
-    queued.expectation = expectation;
-    group.set.queue(queued, host.clone())
+    group.set.queue_in(class, queued, host.clone())
 }
 
 #[cfg(test)]

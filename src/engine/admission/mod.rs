@@ -136,7 +136,10 @@ impl Gate {
             match is_page.then(|| self.suspicion(url, &queued, (host, is_hearsay), group)) {
                 None => {}
                 Some(suspicion) => match suspicion? {
-                    Suspicion::None => {}
+                    Suspicion::None if queued.expectation.silent() == 0 || is_hearsay => {}
+                    Suspicion::None => {
+                        class = self.class(&queued, (host, is_hearsay), group)?;
+                    }
                     Suspicion::Sample(expectation) => {
                         queued.expectation = expectation;
                         class = queued.class();

@@ -372,6 +372,19 @@ impl WriteSet {
         })
     }
 
+    /// Returns when a page was visited, in microseconds since 1970, and whether its response is
+    /// stored; `None` if it was not answered.
+    pub(crate) fn answered_at(&self, page: UrlId) -> Result<Option<(i64, bool)>, Error> {
+        let answer = |page: &PageRecord| match page.fate {
+            Fate::Answered { .. } => Some((page.time, page.document.is_some())),
+            _ => None,
+        };
+        Ok(match self.pages.get(&page) {
+            Some(row) => answer(&row.record),
+            None => self.committed_page(page)?.as_ref().and_then(answer),
+        })
+    }
+
     /// Returns the form in which a page was visited, and the status that was answered; `None` if it
     /// was not answered.
     pub(crate) fn answer_to(&self, page: UrlId) -> Result<Option<(String, u16)>, Error> {

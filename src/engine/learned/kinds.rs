@@ -155,6 +155,7 @@ impl Learning<'_> {
         let queued = &judged.analysed.fetched.task.queued;
         let (hops, sampled) = queued.expectation.credited();
         let mut via = queued.via;
+        let mut led_to = canonical(&judged.analysed.fetched.task.url, self.identity);
         for _ in 0..hops {
             let Some((text, before)) = via.map(|id| group.set.found_on(id)).transpose()?.flatten()
             else {
@@ -177,7 +178,9 @@ impl Learning<'_> {
                 identity: self.identity,
                 group,
             };
-            suspecting(&policy).credit(&url, found, sampled, &mut rows)?;
+            let pages = (&url, &led_to);
+            suspecting(&policy).credit(pages, found, sampled, &mut rows)?;
+            led_to = url;
         }
         Ok(())
     }

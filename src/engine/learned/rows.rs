@@ -49,6 +49,19 @@ impl Rows for HostRows<'_, '_> {
         Ok(self.group.is_seen(id) && self.group.set.is_answered(id)?)
     }
 
+    fn was_visited_before(&mut self, url: &Url, other: &Url) -> Result<bool, Error> {
+        let (id, other) = (self.identity.id(url), self.identity.id(other));
+        if !self.group.is_seen(id) {
+            return Ok(false);
+        }
+        let before = self.group.set.answered_at(id)?;
+        let after = self.group.set.answered_at(other)?;
+        Ok(match (before, after) {
+            (Some((before, _)), Some((after, is_original))) => is_original && before < after,
+            _ => false,
+        })
+    }
+
     fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool {
         let id = self.identity.id(reduced).salted(salt);
         self.group.is_seen(id)

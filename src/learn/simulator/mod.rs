@@ -71,7 +71,8 @@ struct Memory {
     hosts: BTreeMap<String, Suspicions>,
     host: String,
     seen: HashSet<String>,
-    answered: HashSet<String>,
+    /// The visited URLs: the number of the visit, and whether its page was no copy.
+    answered: HashMap<String, (usize, bool)>,
     marks: HashSet<(String, u32)>,
 }
 
@@ -100,7 +101,15 @@ impl Rows for Memory {
     }
 
     fn was_visited(&mut self, url: &Url) -> Result<bool, Infallible> {
-        Ok(self.answered.contains(url.as_str()))
+        Ok(self.answered.contains_key(url.as_str()))
+    }
+
+    fn was_visited_before(&mut self, url: &Url, other: &Url) -> Result<bool, Infallible> {
+        let visit = |url: &Url| self.answered.get(url.as_str());
+        Ok(match (visit(url), visit(other)) {
+            (Some((before, _)), Some((after, is_original))) => *is_original && before < after,
+            _ => false,
+        })
     }
 
     fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool {
@@ -290,6 +299,7 @@ impl Simulator<'_> {
         if said {
             let (hops, sampled) = row.expectation.credited();
             let mut via = row.via;
+            let mut led_to = row.url.clone();
             for _ in 0..hops {
                 let Some(page) = via.and_then(|via| self.visited.get(via)) else {
                     break;
@@ -301,10 +311,14 @@ impl Simulator<'_> {
                 };
                 via = page.via;
                 HostKey::of(&url).as_str().clone_into(&mut self.memory.host);
-                let Ok(()) = suspecting.credit(&url, found, sampled, &mut self.memory);
+                let pages = (&url, &led_to);
+                let Ok(()) = suspecting.credit(pages, found, sampled, &mut self.memory);
+                led_to = url;
             }
         }
-        self.memory.answered.insert(row.url.as_str().to_owned());
+        let answer = (self.visited.len(), same.is_none());
+        let url = row.url.as_str().to_owned();
+        self.memory.answered.insert(url, answer);
         self.visited.push(Visited {
             url: row.url.clone(),
             trail: row.trail,
@@ -349,9 +363,17 @@ impl Simulator<'_> {
             .clone_into(&mut self.memory.host);
         self.memory.seen.insert(row.url.as_str().to_owned());
         if !self.place_suspect(&mut row) {
-            let class = row.expectation.class(row.depth.min(15) as u8, CLASSES - 1);
+            let class = self.class(&row);
             self.enqueue(class, row);
         }
+    }
+
+    fn class(&mut self, row: &Row) -> u8 {
+        let suspecting = Self::suspecting(&self.policy, self.learn);
+        let classes = (row.depth.min(15) as u8, CLASSES - 1);
+        let found = (&row.url, row.found());
+        let Ok(class) = suspecting.class(found, row.expectation, classes, &mut self.memory);
+        class
     }
 
     /// Defers a URL if it is suspected, or makes it a sample. Returns `true` if it is deferred.
@@ -470,7 +492,7 @@ impl Simulator<'_> {
                     if !it.is_evidence && !matches!(row.expectation, Expectation::Sample { .. }) {
                         row.expectation = Expectation::Returned;
                     }
-                    let class = row.expectation.class(row.depth.min(15) as u8, CLASSES - 1);
+                    let class = self.class(&row);
                     self.enqueue(class, row);
                 }
             }
