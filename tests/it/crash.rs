@@ -212,6 +212,8 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
     start(&[]).end().expect(0);
     again.extend(asked_again(&web, requests_before, &done));
     let left_by_kills = left(&data);
+    let segments = std::fs::read_dir(data.join("warc")).expect("there is an archive");
+    assert!(segments.count() > 1, "the archive rotates in this test");
 
     // Whoever followed over all kills has read each page once, and whoever reads now reads the
     // same.

@@ -11,6 +11,7 @@ use gleaner::archive::{Digest, Limits, Location, RecordId, RecordKind, WarcOptio
 use gleaner::dedup::{Documents, Features, Fingerprints, Signature, Text, Tier, structures};
 use gleaner::engine::{Bodies, BodyPlace, DataDirectory, Fate, Judgement, PageRecord, body_place};
 use gleaner::frontier::SEEN;
+use gleaner::journal::BodyError;
 use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
@@ -27,7 +28,7 @@ pub(crate) fn simhash(text: &str) -> u64 {
 }
 
 /// What a crawl leaves, in terms that do not depend on who came first.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     /// Canonical URLs that have a record.
     pub(crate) pages: BTreeSet<String>,
@@ -108,8 +109,6 @@ pub(crate) fn left_by(data: &Path, features: &Features, earlier: Option<&Path>) 
     let mut all = earlier.map(read_records).unwrap_or_default();
     all.extend(stored);
     check_records(&all);
-    let segments = std::fs::read_dir(data.join("warc")).expect("there is an archive");
-    assert!(segments.count() > 1, "the archive rotates in this test");
 
     let names: Vec<_> = [SEEN]
         .into_iter()
@@ -167,7 +166,7 @@ pub(crate) fn left_by(data: &Path, features: &Features, earlier: Option<&Path>) 
                 .insert(canonical(&page.url));
         }
     }
-    check_bodies(data, &records);
+    check_bodies(data, &records, earlier.is_some());
     Left {
         pages: records.values().map(|page| canonical(&page.url)).collect(),
         clusters: members.into_values().collect(),
@@ -180,8 +179,9 @@ pub(crate) fn left_by(data: &Path, features: &Features, earlier: Option<&Path>) 
     }
 }
 
-/// Every page is given back, as its visit found it: stored, or rebuilt from what was kept.
-fn check_bodies(data: &Path, records: &BTreeMap<UrlId, PageRecord>) {
+/// Every page is given back, as its visit found it: stored, or rebuilt from what was kept. That of
+/// one that repeats a page of an earlier crawl may be there.
+fn check_bodies(data: &Path, records: &BTreeMap<UrlId, PageRecord>, has_earlier: bool) {
     let logged: BTreeMap<String, Option<String>> = log(data)
         .into_iter()
         .filter_map(|line| Some((line.url, line.page?.digests.raw)))
@@ -199,9 +199,10 @@ fn check_bodies(data: &Path, records: &BTreeMap<UrlId, PageRecord>) {
         let place = place.unwrap_or_else(|| panic!("nothing is kept of {}", page.url));
         let is_rebuilt = matches!(place, BodyPlace::Pack { .. } | BodyPlace::Waiting { .. });
         rebuilt += usize::from(is_rebuilt);
-        let content = bodies
-            .read(&place)
-            .unwrap_or_else(|error| panic!("{}: {error:?}", page.url));
+        let content = match bodies.read(&place) {
+            Err(BodyError::NoResponse { .. }) if has_earlier => continue,
+            read => read.unwrap_or_else(|error| panic!("{}: {error:?}", page.url)),
+        };
         if let Some(Some(digest)) = logged.get(&page.url) {
             let own = Digest::of(content.body()).to_string();
             assert_eq!(own, format!("sha256:{digest}"), "{}", page.url);

@@ -144,6 +144,11 @@ impl Running {
         rustix::process::kill_process(self.pid(), signal).expect("the process is not reaped yet");
     }
 
+    /// Whether it has ended; then it takes no signals.
+    pub(crate) fn is_over(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
     /// Waits until standard error has a line with this.
     #[track_caller]
     pub(crate) fn wait_for_line(&self, part: &str) {
