@@ -146,6 +146,9 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
             .journals
             .iter()
             .for_each(|damage| store.damage(damage));
+        for (path, offset) in &audit.torn {
+            store.note(lost::torn_end(path, *offset));
+        }
         for table in &audit.tables {
             store.damage(lost::without_current(table));
         }
