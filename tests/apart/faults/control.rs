@@ -48,9 +48,9 @@ pub(super) struct Control {
 }
 
 /// Where the parts of `struct control` are, and its size.
-const CALLS: u64 = 32;
-const CALL_NAME: u64 = 40;
-const SIZE: u64 = 40 + 4_096 + 32;
+const CALLS_OF_KINDS: u64 = 40;
+const CALL_NAME: u64 = 80;
+const SIZE: u64 = 80 + 4_096 + 32;
 
 impl Control {
     /// Puts a fault into a command that works in this folder. `path` is a file for what they share.
@@ -86,9 +86,12 @@ impl Control {
         bytes
     }
 
-    /// Number of calls so far.
-    pub(super) fn calls(&self) -> u64 {
-        u64::from_ne_bytes(self.read(CALLS, 8).try_into().expect("eight bytes"))
+    /// Number of calls so far, for each kind that is counted.
+    pub(super) fn calls(&self) -> [u64; 5] {
+        [0, 1, 2, 3, 4].map(|kind| {
+            let bytes = self.read(CALLS_OF_KINDS + 8 * kind, 8);
+            u64::from_ne_bytes(bytes.try_into().expect("eight bytes"))
+        })
     }
 
     /// The chosen call, if it was made.

@@ -42,6 +42,7 @@ struct control {
     uint32_t unused;
     int64_t seconds; /* by which CLOCK moves the clock */
     uint64_t calls;  /* so far */
+    uint64_t of_kind[5]; /* so far, for each bit of their kinds */
     char name[PATH_MAX + 32]; /* of the chosen call, once it was made */
 };
 
@@ -101,6 +102,9 @@ static int fails(int kind, const char *name, const char *path, int *is_torn) {
     if (!(control->kinds & kind))
         return 0;
     uint64_t number = __atomic_add_fetch(&control->calls, 1, __ATOMIC_SEQ_CST);
+    for (int bit = 0; bit < 5; bit++)
+        if (kind >> bit & 1)
+            __atomic_add_fetch(&control->of_kind[bit], 1, __ATOMIC_SEQ_CST);
     int stays = control->error >> 31;
     if (!control->chosen || number < control->chosen || (number > control->chosen && !stays))
         return 0;
