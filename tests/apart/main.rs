@@ -85,6 +85,7 @@ fn tests() -> Vec<Test> {
     tests![
         documents::killed_and_lost: Need::Nothing,
         faults::clocks_that_jump: Need::Faults,
+        faults::daemons_whose_clock_was_ahead: Need::Faults,
         faults::disks_that_fail_in_a_crawl: Need::Faults,
         faults::disks_that_fail_in_an_import: Need::Faults,
         faults::disks_that_fail_while_fingerprints_are_made_again: Need::Faults,
@@ -92,6 +93,7 @@ fn tests() -> Vec<Test> {
         faults::killed_at_starts: Need::Faults,
         faults::killed_in_a_crawl: Need::Faults,
         faults::killed_in_a_daemon: Need::Faults,
+        faults::killed_in_a_large_crawl: Need::ManyFaults,
         faults::killed_in_a_repair: Need::Faults,
         faults::killed_in_an_import: Need::Faults,
         faults::killed_while_fingerprints_are_made_again: Need::Faults,

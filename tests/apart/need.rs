@@ -21,6 +21,8 @@ pub(crate) enum Need {
     FileSystem,
     /// A library that is loaded before a process, and so a C compiler.
     Faults,
+    /// The same, and the time that a long run takes: `FAULT_TRIALS` asks for one.
+    ManyFaults,
     /// A program.
     Program(&'static str),
     /// A module of Python, installed by `tests/tools/install`.
@@ -34,6 +36,7 @@ impl Need {
             Self::Nothing => String::new(),
             Self::Network(_) | Self::FileSystem => "needs unshare".to_owned(),
             Self::Faults => "needs a C compiler".to_owned(),
+            Self::ManyFaults => "needs FAULT_TRIALS".to_owned(),
             Self::Program(name) | Self::Python(name) => format!("needs {name}"),
         }
     }
@@ -57,6 +60,10 @@ impl Need {
                     .to_owned()
             }),
             Self::Faults => faults::missing(),
+            Self::ManyFaults => match std::env::var_os("FAULT_TRIALS") {
+                Some(_) => faults::missing(),
+                None => Some("a long run is asked for by FAULT_TRIALS".to_owned()),
+            },
             Self::Program(name) => (!succeeds(Command::new(name).arg("--version")))
                 .then(|| format!("there is no {name}")),
             Self::Python(module) => {

@@ -2,7 +2,8 @@
 //! random, a crawl goes wrong in some way, goes on without a fault, and must leave what an
 //! undisturbed one leaves.
 //!
-//! `FAULT_TRIALS` sets the number of trials of each test (a few by default). What fails is named
+//! `FAULT_TRIALS` sets the number of trials of each test (a few by default, and none where a trial
+//! takes long). What fails is named
 //! with its seed; `FAULT_SEED` makes the trial of that seed and no other. docs/performance.md has
 //! the figures of long runs.
 //!
@@ -98,6 +99,11 @@ fn anywhere(random: &mut Random, calls: u64) -> u64 {
 
 pub(crate) fn killed_in_a_crawl() {
     kills("killed_in_a_crawl", 2, &Scene::crawl(), anywhere);
+}
+
+/// Takes a minute to begin, so it is for long runs.
+pub(crate) fn killed_in_a_large_crawl() {
+    kills("killed_in_a_large_crawl", 1, &Scene::large(), anywhere);
 }
 
 pub(crate) fn killed_in_a_daemon() {
@@ -205,10 +211,11 @@ pub(crate) fn disks_that_fail_while_fingerprints_are_made_again() {
     failures(name, 1, &Scene::rewriting());
 }
 
+const DAY: i64 = 86_400;
+
 /// The clock jumps while runs go on and between them; in the end it is right, and nothing waits for
 /// a time that a wrong one has written.
 pub(crate) fn clocks_that_jump() {
-    const DAY: i64 = 86_400;
     let scene = Scene::crawl();
     let calls = scene.calls(CHANGES);
     trials("clocks_that_jump", 2, |random, tally| {
@@ -230,5 +237,30 @@ pub(crate) fn clocks_that_jump() {
             count(tally, "jumps");
         }
         trial.finish();
+    });
+}
+
+/// A daemon that has run ahead of its time visits pages again when it is their time by the clock as
+/// it is then.
+pub(crate) fn daemons_whose_clock_was_ahead() {
+    let scene = Scene::daemon();
+    trials("daemons_whose_clock_was_ahead", 1, |random, tally| {
+        let ahead = |seconds| {
+            Some(Fault {
+                kinds: CHANGES,
+                chosen: 0,
+                action: Action::Clock(seconds),
+            })
+        };
+        let mut trial = Trial::new(&scene);
+        // That of the last page is asked for at the end only.
+        let pages = scene.pages() - 1;
+        assert_eq!(trial.visits(pages, None), pages);
+        let days = random.between(40, 400) as i64;
+        assert_eq!(trial.visits(pages, ahead(days * DAY)), pages, "all are due");
+        assert_eq!(trial.visits(0, None), 0, "nothing is due");
+        // The longest interval, from today on.
+        assert_eq!(trial.visits(pages, ahead(31 * DAY)), pages, "all are due");
+        count(tally, "jumps");
     });
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gleaner::dedup::Features;
 use gleaner::engine::LogLine;
@@ -20,8 +20,13 @@ use crate::web::{ClusterOptions, Web, cluster_web};
 /// Exit code of a process that SIGKILL ended.
 pub(super) const KILLED: i32 = 128 + 9;
 
-/// How long a daemon asks for nothing when it is done.
-const QUIET: Duration = Duration::from_millis(300);
+/// How long a daemon must ask for nothing to count as done.
+const QUIET: Duration = Duration::from_secs(1);
+/// How often it is looked whether it has ended meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Pages of each host.
+const PAGES: usize = 10;
 
 /// Files that rotate, checkpoints at every turn.
 const SETTINGS: &str = "[archive]\nmax_file = \"30KB\"\nmax_log = \"6KB\"\n\
@@ -49,10 +54,11 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    fn new() -> Self {
+    /// A web with so many pages on each of four hosts; what is left is not known yet.
+    fn new(pages_per_host: usize) -> Self {
         let options = ClusterOptions {
             hosts: 4,
-            pages_per_host: 10,
+            pages_per_host,
             seed: 0xfa17,
         };
         let web = Web::start(cluster_web(options, &simhash).0);
@@ -72,7 +78,7 @@ impl Scene {
 
     /// A crawl from its beginning.
     pub(super) fn crawl() -> Self {
-        let mut scene = Self::new();
+        let mut scene = Self::new(PAGES);
         scene.look();
         scene
     }
@@ -85,9 +91,22 @@ impl Scene {
         }
     }
 
+    /// The end of a crawl that is large enough for the store to write and merge sorted files.
+    pub(super) fn large() -> Self {
+        let mut scene = Self::new(700);
+        scene.settings = SETTINGS.replace("30KB", "1MB").replace("6KB", "200KB");
+        let small = "[state]\nmax_memory = \"180MB\"\n";
+        scene.settings = scene.settings.replace("[state]\n", small);
+        let before = Place::new();
+        scene.part(&before, 2_600);
+        scene.before = Some(before);
+        scene.look();
+        scene
+    }
+
     /// A crawl of which an earlier one knows some pages.
     pub(super) fn import() -> Self {
-        let mut scene = Self::new();
+        let mut scene = Self::new(PAGES);
         let earlier = Place::new();
         let seed = std::mem::replace(&mut scene.arguments, vec![scene.web.url(1, "/")]);
         let of_one_host = SETTINGS.replace("\"any\"", "\"host\"");
@@ -121,7 +140,7 @@ impl Scene {
 
     /// Fingerprints that are made again, and the crawl after it.
     pub(super) fn rewriting() -> Self {
-        let mut scene = Self::new();
+        let mut scene = Self::new(PAGES);
         let before = Place::new();
         scene.part(&before, 25);
         scene.settings.push_str("[dedup]\nmethod = \"minhash\"\n");
@@ -146,7 +165,8 @@ impl Scene {
             chosen: 0,
             action: Action::Nothing,
         };
-        trial.run(Some(counted)).expect(0);
+        let first = self.command_at(&trial.place, "crawl");
+        trial.run_command(first, Some(counted)).expect(0);
         let calls = trial.control.as_ref().map(Control::calls);
         trial.ask_for_one_more();
         let left = self.left(&trial.place);
@@ -175,6 +195,11 @@ impl Scene {
         command
     }
 
+    /// Number of pages that are answered.
+    pub(super) fn pages(&self) -> usize {
+        self.undisturbed.answered.len()
+    }
+
     /// Number of calls of these kinds, if nothing goes wrong. Those of two kinds count twice.
     pub(super) fn calls(&self, kinds: u32) -> u64 {
         let of_kinds = (0..).zip(self.calls);
@@ -189,6 +214,8 @@ pub(super) struct Trial<'a> {
     pub(super) place: Place,
     /// Of the last run.
     control: Option<Control>,
+    /// Requests that a daemon makes before it is done.
+    expected: usize,
     /// Where its changes are recorded.
     pub(super) trace: Option<PathBuf>,
     /// What went wrong, and how the runs ended.
@@ -214,6 +241,7 @@ impl<'a> Trial<'a> {
             scene,
             place,
             control: None,
+            expected: 0,
             trace: None,
             history: Vec::new(),
             done,
@@ -243,9 +271,10 @@ impl<'a> Trial<'a> {
             command.env("FAULTS_TRACE", trace);
         }
         let before = self.scene.web.requests().len();
+        let is_daemon = command.get_args().next() == Some("daemon".as_ref());
         let mut running = Running::start(command);
-        if self.scene.command == "daemon" {
-            self.wait_for_quiet(&mut running);
+        if is_daemon && running.says_before_its_end("accepting seed lists") {
+            self.wait_for_quiet(&mut running, before + self.expected);
         }
         let output = running.end();
         let at = self.struck().unwrap_or_default();
@@ -281,11 +310,16 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Ends a daemon that has nothing left to ask for.
-    fn wait_for_quiet(&self, running: &mut Running) {
+    /// Ends a daemon that has made the expected requests and has nothing left to ask for.
+    fn wait_for_quiet(&self, running: &mut Running, expected: usize) {
+        let web = &self.scene.web;
+        let (mut last, mut since) = (0, Instant::now());
         while !running.is_over() {
-            let requests = self.scene.web.requests().len();
-            if !self.scene.web.wait_for_requests(requests + 1, QUIET) {
+            web.wait_for_requests(last + 1, LOOK);
+            let requests = web.requests().len();
+            if requests > last || requests < expected {
+                (last, since) = (requests, Instant::now());
+            } else if since.elapsed() > QUIET {
                 running.signal(Signal::TERM);
                 return;
             }
@@ -304,10 +338,25 @@ impl<'a> Trial<'a> {
         self.run_command(last, None).expect(0);
     }
 
+    /// Runs it until it has made so many requests, and returns how many of the pages that an
+    /// undisturbed crawl has are asked for.
+    pub(super) fn visits(&mut self, expected: usize, fault: Option<Fault>) -> usize {
+        let before = self.scene.web.requests().len();
+        self.expected = expected;
+        self.run(fault).expect(0);
+        let web = &self.scene.web;
+        let urls = web.requests().into_iter().skip(before);
+        let urls: BTreeSet<String> = urls
+            .map(|it| canonical(&web.url(it.host, &it.path)))
+            .collect();
+        urls.intersection(&self.scene.undisturbed.answered).count()
+    }
+
     /// Crawls to the end without a fault: nothing may be lost, doubled or judged in another way,
     /// and all that is kept must be sound.
     pub(super) fn finish(&mut self) {
-        self.run(None).expect(0);
+        let rest = self.scene.command_at(&self.place, "crawl");
+        self.run_command(rest, None).expect(0);
         self.ask_for_one_more();
         let data = self.place.data();
         let left = self.scene.left(&self.place);
