@@ -119,6 +119,12 @@ fn trace_of_a_crawl(path: &Path) -> Option<&'static str> {
         .find(|found| path.join(found).exists())
 }
 
+/// Whether a crawl was begun in a data directory. If not, whatever there is of a store is created
+/// again.
+pub(crate) fn is_begun(path: &Path) -> bool {
+    trace_of_a_crawl(path).is_some()
+}
+
 /// Makes the first commit: the secret and an empty state. Refused if an earlier crawl left
 /// something: an empty state would acknowledge none of it, and its archive would be cut to nothing.
 fn begin(
