@@ -86,6 +86,9 @@ fn kills(name: &str, usual: u64, scene: &Scene, first: impl Fn(&mut Random, u64)
             }
             output.expect(KILLED);
             count(tally, "kills");
+            if random.below(4) == 0 {
+                trial.check_what_a_kill_has_left();
+            }
             // Each goes on where the last one was killed.
             bound = (bound - bound.min(chosen)).max(calls / 8);
         }
@@ -256,7 +259,7 @@ pub(crate) fn daemons_whose_clock_was_ahead() {
         // That of the last page is asked for at the end only.
         let pages = scene.pages() - 1;
         assert_eq!(trial.visits(pages, None), pages);
-        let days = random.between(40, 400) as i64;
+        let days = [40, 90, 400][random.below(3)];
         assert_eq!(trial.visits(pages, ahead(days * DAY)), pages, "all are due");
         assert_eq!(trial.visits(0, None), 0, "nothing is due");
         // The longest interval, from today on.

@@ -352,6 +352,14 @@ impl<'a> Trial<'a> {
         urls.intersection(&self.scene.undisturbed.answered).count()
     }
 
+    /// What a kill leaves is sound, unless it has left no crawl.
+    pub(super) fn check_what_a_kill_has_left(&self) {
+        let checked = check(&self.place.data());
+        if !self.scene.is_behind && !checked.stderr.contains("no crawl") {
+            checked.expect(0);
+        }
+    }
+
     /// Crawls to the end without a fault: nothing may be lost, doubled or judged in another way,
     /// and all that is kept must be sound.
     pub(super) fn finish(&mut self) {
