@@ -359,9 +359,9 @@ fn cut(name: &str, usual: u64, model: Names) {
 }
 
 pub(crate) fn power_cuts() {
-    cut("power_cuts", 4, Names::InOrder);
+    cut("power_cuts", 3, Names::InOrder);
 }
 
 pub(crate) fn power_cuts_where_names_are_lost_too() {
-    cut("power_cuts_where_names_are_lost_too", 3, Names::OfTheFile);
+    cut("power_cuts_where_names_are_lost_too", 2, Names::OfTheFile);
 }

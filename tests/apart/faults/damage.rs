@@ -65,7 +65,7 @@ pub(crate) fn files_that_are_damaged() {
     let calls = scene.calls(CHANGES);
     let mut finished = Trial::new(&scene);
     finished.finish();
-    trials("files_that_are_damaged", 4, |random, tally| {
+    trials("files_that_are_damaged", 3, |random, tally| {
         let mut trial = Trial::new(&scene);
         let data = trial.place.data();
         match random.below(3) {

@@ -202,7 +202,7 @@ fn failures(name: &str, usual: u64, scene: &Scene) {
 }
 
 pub(crate) fn disks_that_fail_in_a_crawl() {
-    failures("disks_that_fail_in_a_crawl", 3, &Scene::crawl());
+    failures("disks_that_fail_in_a_crawl", 2, &Scene::crawl());
 }
 
 pub(crate) fn disks_that_fail_in_an_import() {
