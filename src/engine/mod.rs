@@ -49,7 +49,7 @@ pub use left_out::{
 };
 pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
-pub(crate) use open::{features, lost, open_copy, open_store};
+pub(crate) use open::{features, is_begun, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;

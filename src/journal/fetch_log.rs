@@ -7,7 +7,7 @@
 //! affects its readers but not the crawl.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -78,20 +78,23 @@ impl FetchLog {
             fs::rename(&extra, &current).map_err(fail)?;
             extra = rotated_path(directory, tail.rotated + 1);
         }
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&current)
-            .map_err(fail)?;
+        let open = || OpenOptions::new().create(true).append(true).open(&current);
+        let mut file = open().map_err(fail)?;
         let found = file.metadata().map_err(fail)?.len();
         if found > tail.bytes {
             file.set_len(tail.bytes).map_err(fail)?;
         }
-        // What a power cut took from the end may have ended within a line.
-        let bytes = match found < tail.bytes {
-            true => cut_to_lines(&file, &current).map_err(fail)?,
-            false => tail.bytes,
-        };
+        // What a power cut took from the end may have ended within a line; what it took from the
+        // middle reads as zeros.
+        let mut bytes = tail.bytes;
+        if found < tail.bytes || has_zeros(&current).map_err(fail)? {
+            bytes = keep_whole_lines(&current).map_err(fail)?;
+            file = open().map_err(fail)?;
+            tracing::warn!(
+                bytes = tail.bytes - bytes,
+                "lines of the fetch log are lost; the crawl does not need them, and `gleaner pages` lacks them"
+            );
+        }
         let tail = LogTail { bytes, ..tail };
         let log = Self {
             directory: directory.to_owned(),
@@ -222,13 +225,31 @@ pub fn current_path(directory: &Path) -> PathBuf {
     directory.join(CURRENT)
 }
 
-/// Cuts a file behind its last whole line, and returns its length then.
-fn cut_to_lines(file: &File, path: &Path) -> io::Result<u64> {
-    let bytes = fs::read(path)?;
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n');
-    let length = whole.map_or(0, |at| at as u64 + 1);
-    file.set_len(length)?;
-    Ok(length)
+/// Whether a file has a byte that no line has.
+fn has_zeros(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = file.read(&mut piece)?;
+        let piece = piece.get(..read).unwrap_or_default();
+        if piece.is_empty() || memchr::memchr(0, piece).is_some() {
+            return Ok(!piece.is_empty());
+        }
+    }
+}
+
+/// Keeps the lines of a file that a power cut has left whole, and returns its length then.
+fn keep_whole_lines(path: &Path) -> io::Result<u64> {
+    let text = fs::read(path)?;
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    let is_whole = |line: &&[u8]| line.ends_with(b"\n") && !line.contains(&0);
+    let kept: Vec<u8> = lines.filter(is_whole).flatten().copied().collect();
+    let staged = path.with_extension("new");
+    let mut file = File::create(&staged)?;
+    file.write_all(&kept)?;
+    file.sync_all()?;
+    fs::rename(staged, path)?;
+    Ok(kept.len() as u64)
 }
 
 fn rotated_path(directory: &Path, number: u32) -> PathBuf {
@@ -340,5 +361,23 @@ mod tests {
         let mut log = FetchLog::open(path, 1 << 20, tail).unwrap();
         log.append(&[line(3)]).unwrap();
         assert_eq!(lines(path), [line(1).url, line(3).url]);
+    }
+
+    #[test]
+    fn a_line_that_a_power_cut_took_from_the_middle_is_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let mut log = FetchLog::open(path, 1 << 20, LogTail::default()).unwrap();
+        let first = log.append(&[line(1)]).unwrap();
+        let tail = log.append(&[line(2), line(3)]).unwrap();
+        drop(log);
+        let mut bytes = fs::read(current_path(path)).unwrap();
+        bytes[first.bytes as usize + 3..first.bytes as usize + 9].fill(0);
+        fs::write(current_path(path), bytes).unwrap();
+        let mut log = FetchLog::open(path, 1 << 20, tail).unwrap();
+        let tail = log.append(&[line(4)]).unwrap();
+        assert_eq!(lines(path), [1, 3, 4].map(|n| line(n).url));
+        let length = fs::metadata(current_path(path)).unwrap().len();
+        assert_eq!(length, tail.bytes);
     }
 }

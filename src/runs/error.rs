@@ -60,13 +60,20 @@ pub fn is_bad_disk(error: &io::Error) -> bool {
         Errno::REMOTEIO,
         Errno::NOTCONN,
     ];
-    match error.raw_os_error() {
+    match error.raw_os_error().or_else(|| wrapped_number(error)) {
         Some(code) => FAILED.iter().any(|failed| failed.raw_os_error() == code),
         None => matches!(
             error.kind(),
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
         ),
     }
+}
+
+/// The number of an error that a library has wrapped to name the path: it is in the text only.
+fn wrapped_number(error: &io::Error) -> Option<i32> {
+    let text = error.to_string();
+    let (_, rest) = text.split_once("(os error ")?;
+    rest.split_once(')')?.0.parse().ok()
 }
 
 impl Error {
@@ -85,5 +92,25 @@ impl Error {
             path,
             source,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_disk_is_told_from_an_error_that_is_wrapped() {
+        let check = |number: i32, is_bad: bool| {
+            let cause = io::Error::from_raw_os_error(number);
+            let text = format!("{cause} at path \"store/.tmp\"");
+            let wrapped = io::Error::new(cause.kind(), text);
+            assert_eq!(is_bad_disk(&cause), is_bad);
+            assert_eq!(is_bad_disk(&wrapped), is_bad);
+        };
+        check(rustix::io::Errno::IO.raw_os_error(), true);
+        check(rustix::io::Errno::MFILE.raw_os_error(), false);
+        check(rustix::io::Errno::NOSPC.raw_os_error(), false);
+        assert!(!is_bad_disk(&io::Error::other("(os error x)")));
     }
 }

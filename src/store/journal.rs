@@ -5,6 +5,8 @@
 //! cannot read for the torn end of the last batch, and cuts the file there; and its checksum does
 //! not cover the sequence number, by which it orders the versions of a row. So one damaged bit
 //! could cost all commits behind it, or give rows back that were replaced, and nobody would know.
+//! And where the end of a batch is there, but not all of its items, as a power cut may leave the
+//! last one, the engine refuses it or panics.
 //!
 //! Every commit is synced before the next one begins. Therefore a batch that can be read behind one
 //! that cannot, and a sequence number out of order, are damage, whatever the process died of.
@@ -83,6 +85,9 @@ impl std::fmt::Display for JournalDamage {
 pub struct Audit {
     /// Damage of journals, in order.
     pub journals: Vec<JournalDamage>,
+    /// Journals behind whose last whole batch something else stands, which begins at this offset:
+    /// what a crash has left of a batch, or damage of the last one.
+    pub torn: Vec<(PathBuf, u64)>,
     /// Directories of tables that have rows, and have lost the file that says so: the engine would
     /// take them for tables that were never used.
     pub tables: Vec<PathBuf>,
@@ -92,10 +97,9 @@ pub struct Audit {
 /// number, only one that is too high is noticed, of the very last, only one that is too low.
 pub fn audit(path: &Path) -> io::Result<Audit> {
     let mut used = BTreeSet::new();
-    Ok(Audit {
-        journals: audit_journals(path, &mut used)?,
-        tables: audit_tables(&path.join("keyspaces"), &used)?,
-    })
+    let mut found = audit_journals(path, &mut used)?;
+    found.tables = audit_tables(&path.join("keyspaces"), &used)?;
+    Ok(found)
 }
 
 /// Returns tables that are used and have no `current`, which the engine writes when it creates one.
@@ -123,9 +127,19 @@ fn audit_tables(path: &Path, used: &BTreeSet<u64>) -> io::Result<Vec<PathBuf>> {
     Ok(lost)
 }
 
-fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Vec<JournalDamage>> {
+/// Cuts a journal at the end of a batch, as the engine does with what it cannot read.
+pub fn cut(journal: &Path, offset: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(journal)?;
+    if file.metadata()?.len() > offset {
+        file.set_len(offset)?;
+    }
+    file.sync_all()
+}
+
+/// Returns what is damaged of the journals, and adds the tables that they are about.
+fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Audit> {
     let journals = journals(path)?;
-    let mut damages = Vec::new();
+    let mut audit = Audit::default();
     let mut batches: Vec<Batch> = Vec::new();
     for (journal, path) in journals.iter().enumerate() {
         let mut from = 0;
@@ -139,10 +153,15 @@ fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Vec<Journ
                 });
             })?;
             used.append(&mut input.tables);
-            let Some(next) = next_batch(path, end)? else {
-                break;
+            let next = match what_follows(path, end)? {
+                Rest::Batch(next) => next,
+                Rest::Torn => {
+                    audit.torn.push((path.clone(), end));
+                    break;
+                }
+                Rest::Room => break,
             };
-            damages.push(JournalDamage {
+            audit.journals.push(JournalDamage {
                 path: path.clone(),
                 offset: end,
                 kind: JournalDamageKind::Unreadable { next },
@@ -151,7 +170,8 @@ fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Vec<Journ
         }
     }
     for (batch, was) in out_of_order(&batches) {
-        damages.extend(journals.get(batch.journal).map(|path| JournalDamage {
+        let journal = journals.get(batch.journal);
+        audit.journals.extend(journal.map(|path| JournalDamage {
             path: path.clone(),
             offset: batch.offset,
             kind: JournalDamageKind::OutOfOrder {
@@ -160,7 +180,7 @@ fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Vec<Journ
             },
         }));
     }
-    Ok(damages)
+    Ok(audit)
 }
 
 /// Writes back what a sequence number was, where only one number fits. Returns `true` if that mends
@@ -271,24 +291,36 @@ fn out_of_order(batches: &[Batch]) -> Vec<(Batch, Option<u64>)> {
     found
 }
 
-/// Returns where the next batch begins behind one that cannot be read, if there is one.
-fn next_batch(path: &Path, from: u64) -> io::Result<Option<u64>> {
+/// What stands in a journal where no batch begins that can be read.
+enum Rest {
+    /// Something, and a batch behind it, which begins at this offset.
+    Batch(u64),
+    /// Something that is no batch.
+    Torn,
+    /// Nothing, or the room that the engine reserves.
+    Room,
+}
+
+/// Looks at what follows the last batch that can be read.
+fn what_follows(path: &Path, from: u64) -> io::Result<Rest> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(from))?;
     let mut piece = vec![0; PIECE];
     // The last bytes of a piece are kept, for a trailer may begin in them.
     let (mut kept, mut position) = (0, from);
+    let mut is_room = true;
     loop {
         let read = file.read(piece.get_mut(kept..).unwrap_or_default())?;
         if read == 0 {
-            return Ok(None);
+            return Ok(if is_room { Rest::Room } else { Rest::Torn });
         }
         let filled = piece.get(..kept + read).unwrap_or_default();
+        is_room = is_room && filled.iter().all(|byte| *byte == 0);
         // Batches follow one another, so behind the end of one the next begins.
         for found in memmem::find_iter(filled, TRAILER) {
             let at = position + (found + TRAILER.len()) as u64;
             if Input::open(path, at)?.batch()?.is_some() {
-                return Ok(Some(at));
+                return Ok(Rest::Batch(at));
             }
         }
         let end = filled.len();
@@ -450,16 +482,37 @@ mod tests {
         let bytes = fs::read(&journal).unwrap();
         let last = *offsets.last().unwrap() as usize;
         assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
-        for torn in [last + 1, last + 14, last + 300] {
+        for torn in [last + 1, last + 14, last + 60] {
+            let expected = Audit {
+                torn: vec![(journal.clone(), last as u64)],
+                ..Audit::default()
+            };
             // As after a kill, with and without the room that was reserved.
             fs::write(&journal, &bytes[..torn]).unwrap();
-            assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
+            assert_eq!(audit(store_of(&journal)).unwrap(), expected);
             let mut zeros = bytes.clone();
             zeros[torn..].fill(0);
             fs::write(&journal, &zeros).unwrap();
-            assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
+            assert_eq!(audit(store_of(&journal)).unwrap(), expected);
         }
         assert_eq!(audit(directory.path()).unwrap(), Audit::default());
+    }
+
+    /// A power cut may leave the end of a commit, and not its middle. The engine panics then.
+    #[test]
+    fn a_last_commit_that_has_its_end_but_not_its_middle_is_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, offsets) = written(directory.path());
+        let mut bytes = fs::read(&journal).unwrap();
+        let last = *offsets.last().unwrap() as usize;
+        bytes[last + 30..last + 60].fill(0);
+        fs::write(&journal, &bytes).unwrap();
+        let torn = audit(store_of(&journal)).unwrap().torn;
+        assert_eq!(torn, [(journal.clone(), last as u64)]);
+        cut(&journal, last as u64).unwrap();
+        let store = Embedded::open(store_of(&journal), &Options::default()).unwrap();
+        let row = store.get(Table::Meta, b"last").unwrap();
+        assert_eq!(row.unwrap(), (COMMITS - 2).to_string().as_bytes());
     }
 
     /// Whatever bit of a batch is flipped, it is noticed.

@@ -8,6 +8,7 @@
 //! - `need`: what a test may need, and whether this machine has it.
 //! - `child`: this binary again, as the process that a test kills.
 //! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
+//! - `faults`: I/O calls that fail, power cuts, damaged files, clocks that jump.
 //! - `full_disk`: a file system that fills up.
 //! - `scale`, `documents`: the benches with kills, small.
 //! - `tools`: what other programs make of what gleaner writes.
@@ -16,11 +17,15 @@ mod child;
 mod need;
 
 mod documents;
+mod faults;
 mod full_disk;
 mod guard;
 mod hostile;
 mod scale;
 mod tools;
+
+#[path = "../support/audit.rs"]
+mod audit;
 
 #[path = "../support/dns.rs"]
 mod dns;
@@ -79,6 +84,21 @@ fn tests() -> Vec<Test> {
     let hosts = || Need::Network(&hostile_hosts::PRIVATE);
     tests![
         documents::killed_and_lost: Need::Nothing,
+        faults::clocks_that_jump: Need::Faults,
+        faults::daemons_whose_clock_was_ahead: Need::Faults,
+        faults::disks_that_fail_in_a_crawl: Need::Faults,
+        faults::disks_that_fail_in_an_import: Need::Faults,
+        faults::disks_that_fail_while_fingerprints_are_made_again: Need::Faults,
+        faults::files_that_are_damaged: Need::Faults,
+        faults::killed_at_starts: Need::Faults,
+        faults::killed_in_a_crawl: Need::Faults,
+        faults::killed_in_a_daemon: Need::Faults,
+        faults::killed_in_a_large_crawl: Need::ManyFaults,
+        faults::killed_in_a_repair: Need::Faults,
+        faults::killed_in_an_import: Need::Faults,
+        faults::killed_while_fingerprints_are_made_again: Need::Faults,
+        faults::power_cuts: Need::Faults,
+        faults::power_cuts_where_names_are_lost_too: Need::Faults,
         full_disk::a_full_disk_ends_the_run_and_nothing_stored_is_lost: Need::FileSystem,
         full_disk::a_crawl_that_had_no_room_to_begin_begins_when_there_is_room: Need::FileSystem,
         full_disk::below_the_reserve_no_visit_is_made_until_there_is_room: Need::FileSystem,

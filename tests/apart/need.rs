@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::faults;
+
 /// Tells the process inside a network that it is.
 const INSIDE: &str = "TEST_IN_A_NETWORK_OF_ITS_OWN";
 
@@ -17,6 +19,10 @@ pub(crate) enum Need {
     Network(&'static [&'static str]),
     /// The right to mount file systems in a name space of its own.
     FileSystem,
+    /// A library that is loaded before a process, and so a C compiler.
+    Faults,
+    /// The same, and the time that a long run takes: `FAULT_TRIALS` asks for one.
+    ManyFaults,
     /// A program.
     Program(&'static str),
     /// A module of Python, installed by `tests/tools/install`.
@@ -29,6 +35,8 @@ impl Need {
         match self {
             Self::Nothing => String::new(),
             Self::Network(_) | Self::FileSystem => "needs unshare".to_owned(),
+            Self::Faults => "needs a C compiler".to_owned(),
+            Self::ManyFaults => "needs FAULT_TRIALS".to_owned(),
             Self::Program(name) | Self::Python(name) => format!("needs {name}"),
         }
     }
@@ -51,6 +59,11 @@ impl Need {
                  a user namespace"
                     .to_owned()
             }),
+            Self::Faults => faults::missing(),
+            Self::ManyFaults => match std::env::var_os("FAULT_TRIALS") {
+                Some(_) => faults::missing(),
+                None => Some("a long run is asked for by FAULT_TRIALS".to_owned()),
+            },
             Self::Program(name) => (!succeeds(Command::new(name).arg("--version")))
                 .then(|| format!("there is no {name}")),
             Self::Python(module) => {

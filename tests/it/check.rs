@@ -101,6 +101,34 @@ fn what_is_sound_is_said_to_be_sound() {
     assert!(words.stdout.contains("sound"), "{words:?}");
 }
 
+#[test]
+fn what_a_kill_leaves_between_two_steps_is_sound() {
+    let web = web();
+    let crawl = Place::new();
+    let scratch = tempfile::tempdir().expect("a folder");
+    crawl.crawl(&[&web.url(0, "/")]);
+    let data = crawl.data();
+    // A file of the log was renamed, and no commit knows it yet.
+    let (current, full) = ("log/fetch.jsonl", "log/fetch-000001.jsonl");
+    fs::rename(data.join(current), data.join(full)).expect("it is renamed");
+    fs::write(data.join(current), "").expect("it is written");
+    checked(&crawl, scratch.path()).expect(0);
+    // The first start had not made its first commit.
+    for entry in fs::read_dir(&data).expect("it is read") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => fs::remove_dir_all(path).expect("it is removed"),
+            false if path.ends_with("version") => {}
+            false => fs::remove_file(path).expect("it is removed"),
+        }
+    }
+    fs::create_dir(data.join("store")).expect("it is created");
+    fs::write(data.join("lock"), "").expect("it is written");
+    let told = checked(&crawl, scratch.path()).expect(0).json();
+    assert_eq!(told["is_sound"], true, "{told:#}");
+    assert!(told.to_string().contains("no crawl was begun"), "{told:#}");
+}
+
 /// A place in a file that holds something: the middle of what is not reserved.
 fn middle(bytes: &[u8]) -> usize {
     let end = bytes

@@ -9,45 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Stdio;
 
-use gleaner::archive::{Digest, Limits, Location, RecordId, RecordKind, WarcOptions};
-use gleaner::dedup::{Documents, Features, Tier, structures};
-use gleaner::engine::{
-    Bodies, BodyPlace, DataDirectory, Fate, Judgement, PageRecord, Step, body_place,
-};
-use gleaner::frontier::{QueuedUrl, SEEN};
-use gleaner::runs::{Catalog, Options};
+use gleaner::engine::{DataDirectory, PageRecord, Step};
+use gleaner::frontier::QueuedUrl;
 use gleaner::store::{self, Embedded, Table};
-use gleaner::url::{Canonicalizer, UrlId, parse};
+use gleaner::url::UrlId;
 use rustix::process::Signal;
 
+use crate::audit::{Left, canonical, left, rows, simhash};
 use crate::corpus;
-use crate::crawl::simhash;
 use crate::run::{Follower, PATIENCE, Place, Running, anchors, text};
 use crate::web::{Answer, ClusterOptions, Random, Site, Web, cluster_web};
-
-/// What a crawl leaves, in terms that do not depend on who came first.
-#[derive(Debug, PartialEq, Eq)]
-struct Left {
-    /// Canonical URLs that have a record.
-    pages: BTreeSet<String>,
-    /// Clusters of duplicates, singletons included.
-    clusters: BTreeSet<BTreeSet<String>>,
-    /// Those of them that were answered.
-    answered: BTreeSet<String>,
-    /// How often each payload is stored as a response.
-    payloads: BTreeMap<String, usize>,
-}
-
-impl Left {
-    /// Each payload is stored once.
-    fn check_payloads(&self) {
-        assert!(
-            self.payloads.values().all(|times| *times == 1),
-            "{:?}",
-            self.payloads
-        );
-    }
-}
 
 #[test]
 fn killed_and_resumed_with_the_bodies_of_duplicates_left_out() {
@@ -241,6 +212,8 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
     start(&[]).end().expect(0);
     again.extend(asked_again(&web, requests_before, &done));
     let left_by_kills = left(&data);
+    let segments = std::fs::read_dir(data.join("warc")).expect("there is an archive");
+    assert!(segments.count() > 1, "the archive rotates in this test");
 
     // Whoever followed over all kills has read each page once, and whoever reads now reads the
     // same.
@@ -300,169 +273,9 @@ fn kill_often(
     }
 }
 
-/// The row of every URL that a crawl is done with.
-fn rows(data: &Path) -> BTreeMap<UrlId, PageRecord> {
-    // The follower may be looking into it.
-    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
-    let store = Embedded::open(&data.join("store"), &store::Options::default())
-        .expect("the store opens after a kill");
-    let mut rows = BTreeMap::new();
-    store::for_each(&store, Table::Pages, &[], &mut |key, row| {
-        let id = UrlId::from_bytes(key.try_into().expect("keys are ids"));
-        rows.insert(id, store::decode(Table::Pages, row)?);
-        Ok(())
-    })
-    .expect("the store is whole");
-    rows
-}
-
-/// Original's document and page of every member of a cluster, as the store lists them.
-fn members(data: &Path) -> BTreeSet<(u64, UrlId)> {
-    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
-    let store = Embedded::open(&data.join("store"), &store::Options::default())
-        .expect("the store opens after a kill");
-    let mut members = BTreeSet::new();
-    store::for_each(&store, Table::Clusters, &[], &mut |key, _| {
-        let member = store::keys::parse_member(key);
-        members.extend(member.map(|(document, id)| (document, UrlId::from_bytes(id))));
-        Ok(())
-    })
-    .expect("the store is whole");
-    members
-}
-
 /// Of the requests after the first `before`, those for what was done then.
 fn asked_again(web: &Web, before: usize, done: &BTreeSet<String>) -> Vec<String> {
     let requests = web.requests().into_iter().skip(before);
     let urls = requests.map(|it| canonical(&web.url(it.host, &it.path)));
     urls.filter(|url| done.contains(url)).collect()
-}
-
-/// Reads what a crawl left, and checks that its parts agree: every document has its record in the
-/// archive, its row in the documents and its keys in the runs.
-fn left(data: &Path) -> Left {
-    let records = rows(data);
-    let duplicates = records
-        .iter()
-        .filter_map(|(id, page)| Some((page.duplicate()?.of, *id)));
-    assert_eq!(duplicates.collect::<BTreeSet<_>>(), members(data));
-
-    let mut payloads = BTreeMap::new();
-    for record in crate::run::records(data) {
-        if record.header("WARC-Type") == Some("response") {
-            let digest = record.header("WARC-Payload-Digest").expect("a digest");
-            *payloads.entry(digest.to_owned()).or_default() += 1;
-        }
-    }
-    let segments = std::fs::read_dir(data.join("warc")).expect("there is an archive");
-    assert!(segments.count() > 1, "the archive rotates in this test");
-
-    let names: Vec<_> = [SEEN]
-        .into_iter()
-        .chain(structures())
-        .map(|name| (name, Options::default()))
-        .collect();
-    let (catalog, damage) = Catalog::open(&data.join("runs"), &names).expect("the runs open");
-    assert_eq!(damage, []);
-    let (documents, damage) =
-        Documents::open(&data.join("documents"), 1 << 20, 0).expect("the documents open");
-    assert!(damage.is_none());
-    let warc = WarcOptions::new(data.join("warc"));
-    let mut members: BTreeMap<UrlId, BTreeSet<String>> = BTreeMap::new();
-    for (id, page) in &records {
-        assert!(
-            catalog[0].contains(id.key()),
-            "{} is not among the URLs seen",
-            page.url
-        );
-        if let Some(document) = &page.document {
-            let row = documents.get(document.id).expect("documents are read");
-            assert_eq!(row.as_deref(), Some(document), "{}", page.url);
-            let location = Location {
-                segment: document.stored.segment,
-                offset: document.stored.offset,
-                length: document.stored.length,
-            };
-            let record = warc
-                .read(&location, Limits::default())
-                .expect("its record is there");
-            let own = RecordId::new(u128::from_be_bytes(document.stored.record));
-            assert_eq!(
-                record.header("WARC-Record-ID"),
-                Some(own.to_string().as_str())
-            );
-            for posting in gleaner::dedup::postings(document, &Features::default()) {
-                let mut found = Vec::new();
-                catalog[1 + usize::from(posting.structure)].find(posting.key, &mut found);
-                assert!(found.contains(&document.id), "{posting:?} is lost");
-            }
-        }
-        if let Fate::Answered { judgement, .. } = &page.fate {
-            let original = match judgement {
-                Judgement::Unique => *id,
-                Judgement::Duplicate(duplicate) => duplicate.page,
-                Judgement::Ineligible(_) => continue,
-            };
-            members
-                .entry(original)
-                .or_default()
-                .insert(canonical(&page.url));
-        }
-    }
-    check_bodies(data, &records);
-    Left {
-        pages: records.values().map(|page| canonical(&page.url)).collect(),
-        clusters: members.into_values().collect(),
-        answered: records
-            .values()
-            .filter(|page| matches!(page.fate, Fate::Answered { .. }))
-            .map(|page| canonical(&page.url))
-            .collect(),
-        payloads,
-    }
-}
-
-/// Every page is given back, as its visit found it: stored, or rebuilt from what was kept.
-fn check_bodies(data: &Path, records: &BTreeMap<UrlId, PageRecord>) {
-    let logged: BTreeMap<String, Option<String>> = crate::run::log(data)
-        .into_iter()
-        .filter_map(|line| Some((line.url, line.page?.digests.raw)))
-        .collect();
-    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
-    let store = Embedded::open(&data.join("store"), &store::Options::default())
-        .expect("the store opens after a kill");
-    let bodies = Bodies::of(data);
-    let mut rebuilt = 0;
-    for (id, page) in records {
-        if !matches!(page.fate, Fate::Answered { .. }) {
-            continue;
-        }
-        let place = body_place(&store, *id, page).expect("rows are read");
-        let place = place.unwrap_or_else(|| panic!("nothing is kept of {}", page.url));
-        let is_rebuilt = matches!(place, BodyPlace::Pack { .. } | BodyPlace::Waiting { .. });
-        rebuilt += usize::from(is_rebuilt);
-        let content = bodies
-            .read(&place)
-            .unwrap_or_else(|error| panic!("{}: {error:?}", page.url));
-        if let Some(Some(digest)) = logged.get(&page.url) {
-            let own = Digest::of(content.body()).to_string();
-            assert_eq!(own, format!("sha256:{digest}"), "{}", page.url);
-        }
-    }
-    let is_near = |page: &&PageRecord| page.duplicate().is_some_and(|it| it.tier != Tier::Raw);
-    let stored = |page: &&PageRecord| {
-        use RecordKind::{Response, Revisit};
-        matches!(page.record, Some((Response | Revisit, _)))
-    };
-    let left_out = records
-        .values()
-        .filter(|it| is_near(it) && !stored(it))
-        .count();
-    assert_eq!(rebuilt, left_out, "the bodies of those are kept as deltas");
-}
-
-fn canonical(url: &str) -> String {
-    Canonicalizer::default()
-        .canonicalize(&parse(url).expect("a URL"))
-        .to_string()
 }

@@ -2,19 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gleaner::dedup::{Fingerprints, Signature, Text, Tier};
-
+use crate::audit::simhash;
 use crate::run::{Place, about, kind, leaves, linking, page, payload_digest};
 use crate::web::{self, Answer, ClusterOptions, Expected, Site, Web, cluster_web};
-
-/// SimHash as gleaner computes it, for near-duplicates that hold by its own measure.
-pub(crate) fn simhash(text: &str) -> u64 {
-    let fingerprints = Fingerprints::of(b"", &Text::new(text, text));
-    match fingerprints.get(Tier::Near) {
-        Some(Signature::Witnessed { simhash, .. }) => *simhash,
-        other => panic!("no SimHash of this text: {other:?}"),
-    }
-}
 
 /// A web whose duplicates are known, and a whole crawl of it.
 pub(crate) struct Crawled {

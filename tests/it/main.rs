@@ -34,6 +34,7 @@
 //! - `fuzz`: the fuzz targets, on inputs that come again.
 //! - `progress`: what is said while a crawl runs, on a terminal and elsewhere, and at its end.
 //! - `tidy`: what the compiler cannot hold about the source.
+//! - `audit`: what a crawl left, to be compared with an undisturbed one.
 //! - `run`: how a test runs gleaner and reads what it wrote.
 //! - `corpus`: texts, and archives of other crawls.
 //! - `steady`: what it told, for snapshots (`snapshots/`; docs/CONTRIBUTING.md says how they are
@@ -102,6 +103,9 @@ mod fuzz_targets;
 mod progress;
 
 mod tidy;
+
+#[path = "../support/audit.rs"]
+mod audit;
 
 #[path = "../support/corpus.rs"]
 mod corpus;

@@ -302,6 +302,22 @@ fn a_commit_that_cannot_be_read_is_no_torn_end() {
     );
 }
 
+/// The engine does not open with a value that is damaged; a repair does.
+#[test]
+fn a_commit_with_a_damaged_value_is_no_torn_end() {
+    check_loss(
+        |data, _| {
+            let journal = journal_of(data);
+            let mut bytes = fs::read(&journal).expect("the journal is read");
+            let commits = commits(&bytes);
+            // Before the end, its checksum and what ends it.
+            bytes[commits[commits.len() / 2] - 14] ^= 4;
+            fs::write(&journal, bytes).expect("the journal is written");
+        },
+        "and later ones, from byte",
+    );
+}
+
 /// The number of a commit has no checksum; where only one fits, it is written back. So is the file
 /// that says that a table is in use.
 #[test]

@@ -57,6 +57,14 @@ pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
 /// payloads agree, and what refers to a record refers to one that is there.
 #[track_caller]
 pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
+    let records = read_records(data);
+    check_records(&records);
+    records
+}
+
+/// The same records, which may refer to those of another crawl.
+#[track_caller]
+pub(crate) fn read_records(data: &Path) -> Vec<ReadRecord> {
     let mut records = Vec::new();
     let of_pages = files(&data.join("warc"), "warc.gz");
     for file in of_pages
@@ -75,7 +83,6 @@ pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
         );
         records.extend(found);
     }
-    check_records(&records);
     records
 }
 

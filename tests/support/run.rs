@@ -144,16 +144,28 @@ impl Running {
         rustix::process::kill_process(self.pid(), signal).expect("the process is not reaped yet");
     }
 
+    /// Whether it has ended; then it takes no signals.
+    pub(crate) fn is_over(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
     /// Waits until standard error has a line with this.
     #[track_caller]
     pub(crate) fn wait_for_line(&self, part: &str) {
+        assert!(self.says_before_its_end(part), "no line with {part:?}");
+    }
+
+    /// Waits until standard error has a line with this, or has ended.
+    #[track_caller]
+    pub(crate) fn says_before_its_end(&self, part: &str) -> bool {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(line) if line.contains(part) => return,
+                Ok(line) if line.contains(part) => return true,
                 Ok(_) => {}
-                Err(error) => panic!("no line with {part:?}: {error}"),
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) => panic!("no line with {part:?} in {PATIENCE:?}"),
             }
         }
     }

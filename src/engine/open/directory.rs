@@ -267,13 +267,15 @@ fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Writes the file `version` so that it is either complete or absent.
+/// Writes the file `version` so that it is either complete or absent, whatever happens, and before
+/// anything else is there: without it, nobody could tell that the rest is a crawl.
 fn write_version(path: &Path) -> io::Result<()> {
     let temporary = path.with_extension("new");
     let mut file = File::create(&temporary)?;
     writeln!(file, "{}", version())?;
     file.sync_all()?;
-    fs::rename(&temporary, path)
+    fs::rename(&temporary, path)?;
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Why a data directory cannot be used. Nothing in it was changed.

@@ -11,7 +11,8 @@ use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::journal::{Acknowledged, LogError};
 use crate::rows::{CrawlState, DiskState};
-use crate::store::{self, Batch, Durability, Store, Table, journal, keys};
+use crate::store::journal::{self, Audit, JournalDamageKind};
+use crate::store::{self, Batch, Durability, Store, Table, keys};
 
 /// Returns whether the store is to be repaired: an earlier run began that, or it is asked for. From
 /// then on every start goes on with the repair until it is complete.
@@ -59,8 +60,12 @@ pub(super) fn check_files(path: &Path, is_repair_asked: bool) -> Result<(), Erro
     for damage in &audit.journals {
         if journal::mend(damage).map_err(failed)? {
             tracing::warn!("{damage}; the right one was written back");
-        } else {
-            evidence.get_or_insert_with(|| damage.to_string());
+            continue;
+        }
+        evidence.get_or_insert_with(|| damage.to_string());
+        if is_repair_asked && matches!(damage.kind, JournalDamageKind::Unreadable { .. }) {
+            // The engine cuts some of these and refuses others.
+            journal::cut(&damage.path, damage.offset).map_err(failed)?;
         }
     }
     for table in &audit.tables {
@@ -73,10 +78,28 @@ pub(super) fn check_files(path: &Path, is_repair_asked: bool) -> Result<(), Erro
     match evidence {
         Some(evidence) if is_repair_asked => {
             tracing::warn!("the store has lost commits: {evidence}");
-            Ok(())
         }
-        evidence => refuse(path, evidence),
+        evidence => refuse(path, evidence)?,
     }
+    Ok(cut_torn_ends(&audit).map_err(failed)?)
+}
+
+/// Cuts journals behind their last whole commit. A crash leaves part of the one that was being
+/// written; if it was damage, what is beside the store shows it.
+pub(super) fn cut_torn_ends(audit: &Audit) -> std::io::Result<()> {
+    for (path, offset) in &audit.torn {
+        tracing::warn!("{}; it is cut off", torn_end(path, *offset));
+        journal::cut(path, *offset)?;
+    }
+    Ok(())
+}
+
+/// Says that the last commit of a journal is not whole.
+pub(crate) fn torn_end(path: &Path, offset: u64) -> String {
+    format!(
+        "the last commit of {}, at byte {offset}, is not whole, as a crash may leave it",
+        path.display()
+    )
 }
 
 /// Says what is wrong with a table that the engine would delete.

@@ -23,7 +23,7 @@ mod times;
 pub use directory::{DataDirectory, DirectoryError};
 pub use known::known_files;
 pub use memory::MemoryPlan;
-pub(crate) use store::{features, open_copy, open_store, read_secret};
+pub(crate) use store::{features, is_begun, open_copy, open_store, read_secret};
 pub(super) use times::mend as mend_times;
 
 use super::Options;

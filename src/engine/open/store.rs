@@ -17,7 +17,7 @@ use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
 use crate::rows::{CrawlState, DiskState};
-use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, keys};
+use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, journal, keys};
 use crate::url::Secret;
 
 /// Opens the store of a data directory for reading.
@@ -40,6 +40,13 @@ pub(crate) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Er
 /// Opens the store in a copy of a data directory, to read it.
 pub(crate) fn open_copy(directory: &DataDirectory) -> Result<Arc<Embedded>, Error> {
     let path = directory.path().join("store");
+    let failed = |source: std::io::Error| crate::store::Error::Open {
+        path: path.clone(),
+        reason: source.to_string(),
+        source: Some(source),
+    };
+    let audit = journal::audit(&path).map_err(failed)?;
+    lost::cut_torn_ends(&audit).map_err(failed)?;
     let options = crate::store::Options {
         cache_bytes: 16 << 20,
         memtable_bytes: 8 << 20,
@@ -110,6 +117,12 @@ fn trace_of_a_crawl(path: &Path) -> Option<&'static str> {
     ["warc", "documents", "runs"]
         .into_iter()
         .find(|found| path.join(found).exists())
+}
+
+/// Whether a crawl was begun in a data directory. If not, whatever there is of a store is created
+/// again.
+pub(crate) fn is_begun(path: &Path) -> bool {
+    trace_of_a_crawl(path).is_some()
 }
 
 /// Makes the first commit: the secret and an empty state. Refused if an earlier crawl left

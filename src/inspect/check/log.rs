@@ -25,13 +25,13 @@ pub(super) fn check(subject: &Subject<'_>) -> PartChecked {
         );
     }
     if end.bytes > 0 {
-        file(
-            subject,
-            &current_path(&log),
-            Some(end.bytes),
-            false,
-            &mut part,
-        );
+        // A kill may come between the rotation of the file and the commit that acknowledges it.
+        let full = full_path(&log, end.rotated);
+        let last = match full.exists() {
+            true => full,
+            false => current_path(&log),
+        };
+        file(subject, &last, Some(end.bytes), false, &mut part);
     }
     part.advise(
         "nothing for the crawl, which does not read the log; `gleaner pages` lacks these lines",

@@ -120,6 +120,20 @@ struct Subject<'a> {
     disk: DiskState,
 }
 
+/// What is found of a store that says nothing of a crawl: damage, unless the first start was
+/// interrupted.
+fn without_a_state(data: &Path, mut store: PartChecked) -> Checked {
+    let is_sound = !engine::is_begun(data);
+    if is_sound {
+        store = PartChecked::new("store", "rows");
+        store.note("no crawl was begun: the first start was interrupted, and the next begins anew");
+    }
+    Checked {
+        is_sound,
+        parts: vec![store.advise(rows::ADVICE)],
+    }
+}
+
 /// Checks the crawl in a data directory that no process uses. `scratch` is a folder for temporary
 /// files; it needs room for a copy of `documents/` and of the store's journals.
 ///
@@ -138,7 +152,6 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
         path: scratch.to_owned(),
         source,
     })?;
-    let mut parts = Vec::new();
     let mut store = PartChecked::new("store", "rows");
     let audit = journal::audit(&data.join("store")).map_err(failed);
     if let Some(audit) = store.damage_of(&"store/", audit.map_err(Into::into))? {
@@ -146,6 +159,9 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
             .journals
             .iter()
             .for_each(|damage| store.damage(damage));
+        for (path, offset) in &audit.torn {
+            store.note(lost::torn_end(path, *offset));
+        }
         for table in &audit.tables {
             store.damage(lost::without_current(table));
         }
@@ -157,11 +173,7 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
     let opened = opened.and_then(|directory| Ok((engine::open_copy(&directory)?, directory)));
     let opened = store.damage_of(&"the store cannot be opened", opened)?;
     let Some((engine, _directory)) = opened else {
-        parts.push(store.advise(rows::ADVICE));
-        return Ok(Checked {
-            is_sound: false,
-            parts,
-        });
+        return Ok(without_a_state(data, store));
     };
     engine.audit_files(&mut |path, why| {
         let path = path.strip_prefix(copy.path()).unwrap_or(path);
@@ -173,11 +185,7 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
     let state = store.damage_of(&"the state of the crawl", state.map_err(Into::into))?;
     let (Some(state), Some(disk)) = state.unwrap_or_default() else {
         store.damage("the store has no state of a crawl");
-        parts.push(store.advise(rows::ADVICE));
-        return Ok(Checked {
-            is_sound: false,
-            parts,
-        });
+        return Ok(without_a_state(data, store));
     };
     let subject = Subject {
         data,
@@ -197,6 +205,7 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
     let through = index.as_ref().map_or(0, Documents::through);
     let agree = lost::check_lookups(data, &subject.state, (covered, through));
     store.damage_of(&"runs/ and documents/", agree)?;
+    let mut parts = Vec::new();
     let mut places = archive::Places::new(copy.path());
     let lookups = (catalog, index);
     rows::check(

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::crawl::simhash;
+use super::audit::simhash;
 use super::run::PATIENCE;
 use super::web::{Answer, ClusterOptions, Delivery, Expected, Kind, Place, Site, Web, cluster_web};
 
