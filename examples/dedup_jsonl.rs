@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let keeping = Keeping {
         output: None,
         index: None,
+        pairs: None,
         temporary: &temp_dir(),
     };
     let mut out = io::stdout().lock();

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{CorpusVerdict, Options, Signed};
-use crate::dedup::features::VERSION as FEATURES_VERSION;
+use crate::dedup::features::OF_CORPORA as FEATURES_VERSION;
 
 /// The format of both files. Increment it when either changes.
 const FORMAT: u32 = 3;
