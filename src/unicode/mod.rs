@@ -11,7 +11,7 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 /// Compatibility ideographs stay as they are, although NFC replaces them: in names they are told
 /// from those that they would become.
 pub(crate) fn composed(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
+    if text.is_ascii() || is_surely_composed(text.as_bytes()) {
         return Cow::Borrowed(text);
     }
     let nfc = ComposingNormalizerBorrowed::new_nfc();
@@ -38,7 +38,9 @@ pub(crate) fn composed(text: &str) -> Cow<'_, str> {
 /// What NFKC replaces beyond that stays, because it may mean something else: `x²` is not `x2`, and
 /// `①` is not `1`.
 pub(crate) fn same_letters(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() || !text.contains(is_shape) {
+    // The first bytes of all these characters.
+    let may_have = memchr::memchr3(0xc4, 0xc7, 0xef, text.as_bytes()).is_some();
+    if !may_have || !text.contains(is_shape) {
         return Cow::Borrowed(text);
     }
     let nfkc = ComposingNormalizerBorrowed::new_nfkc();
@@ -54,6 +56,26 @@ pub(crate) fn same_letters(text: &str) -> Cow<'_, str> {
         rest = after;
     }
     Cow::Owned(letters)
+}
+
+/// Whether a text in UTF-8 has only characters that are composed and that nothing before them is
+/// composed with: Latin letters, Russian ones, ideographs, kana, and the usual punctuation. It
+/// takes half of the time that normalizing does.
+fn is_surely_composed(text: &[u8]) -> bool {
+    let at = |at: usize| text.get(at).copied().unwrap_or(0);
+    text.iter().enumerate().all(|(place, byte)| match byte {
+        0..=0xcb | 0xd0 | 0xd1 | 0xe4..=0xe9 => true,
+        // All of these but two wide spaces.
+        0xe2 => at(place + 1) == 0x80 && at(place + 2) > 0x81,
+        // But tone marks, and marks that make kana voiced.
+        0xe3 => match at(place + 1) {
+            0x80 => at(place + 2) < 0xaa,
+            0x82 => !matches!(at(place + 2), 0x99 | 0x9a),
+            next => matches!(next, 0x81 | 0x83),
+        },
+        0xef => matches!(at(place + 1), 0xbc | 0xbd),
+        _ => false,
+    })
 }
 
 fn is_compatibility_ideograph(c: char) -> bool {
@@ -105,6 +127,37 @@ mod tests {
         // A name in a compatibility ideograph, beside an accent that is composed.
         check("\u{fa19}e\u{301}\u{fa19}", "\u{fa19}\u{e9}\u{fa19}");
         check("\u{fa19}", "\u{fa19}");
+    }
+
+    #[test]
+    fn what_is_surely_composed_is_composed_behind_any_letter() {
+        let nfc = ComposingNormalizerBorrowed::new_nfc();
+        let mut sure = 0;
+        for c in ('\u{80}'..='\u{10ffff}').filter(|c| is_surely_composed(c.to_string().as_bytes()))
+        {
+            sure += 1;
+            assert!(nfc.is_normalized(&c.to_string()), "{c}");
+            for before in ["e", "\u{438}", "\u{304b}", "\u{1112}", "\u{915}", "\u{5e9}"] {
+                assert!(nfc.is_normalized(&format!("{before}{c}")), "{before}{c}");
+            }
+        }
+        assert!(sure > 24_000, "{sure}");
+        for text in [
+            "e\u{301}",
+            "\u{2000}",
+            "\u{212b}",
+            "\u{304b}\u{3099}",
+            "\u{fa19}",
+            "\u{302a}",
+        ] {
+            assert!(!is_surely_composed(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "\u{201c}Gr\u{fc}\u{df}e\u{201d} \u{2013} \u{43f}\u{440}\u{438}\u{432}\u{435}\u{442}",
+            "\u{300c}\u{6771}\u{4eac}\u{300d}\u{3078}\u{ff01}",
+        ] {
+            assert!(is_surely_composed(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]
