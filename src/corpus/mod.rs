@@ -23,6 +23,7 @@ mod spool;
 mod texts;
 mod waiting;
 
+mod expiry;
 mod saved;
 mod verdicts;
 

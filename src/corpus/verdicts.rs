@@ -4,17 +4,18 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::files::{Item, JudgedPage, SourceRecord, WarcOutput};
+use super::files::{Item, JudgedPage, Note, SourceRecord, WarcOutput};
 use super::judge::{EarlierMatch, Evidence};
 use super::sign::{Clusters, ReadDocument};
 use super::texts::Texts;
 use super::waiting::OwnPart;
-use super::{Corpus, CorpusVerdict, Error, Options, Saved, SavedEntry, Signed};
+use super::{Corpus, CorpusVerdict, Error, Options, Saved, SavedEntry, Signed, expiry};
 use crate::dedup::Tier;
 use crate::dedup::own::OwnComparison;
 
@@ -26,6 +27,9 @@ pub struct Keeping<'a> {
     pub output: Option<&'a Path>,
     /// The index of earlier runs. The documents of this run are added to it.
     pub index: Option<&'a Path>,
+    /// Number of the newest runs that the index keeps, this one included; all if none is given.
+    /// What they repeat is kept too.
+    pub index_runs: Option<NonZeroUsize>,
     /// A file for all pairs of documents that are the same or near.
     pub pairs: Option<&'a Path>,
     /// A directory for temporary files.
@@ -78,10 +82,15 @@ impl<'a> Verdicts<'a> {
         out: &'a mut dyn Write,
     ) -> Result<Self, Error> {
         let saved = keeping.index.map(|path| Saved::open(path, options));
+        let mut saved = saved.transpose()?;
+        if let (Some(saved), Some(runs)) = (&mut saved, keeping.index_runs) {
+            let documents = expiry::forget(saved, runs.get() - 1)?;
+            tracing::info!(documents, "documents of old runs are forgotten");
+        }
         let mut verdicts = Self {
             corpus: Corpus::new(options.clone()),
             ids: Ids::default(),
-            saved: saved.transpose()?,
+            saved,
             kept,
             texts: None,
             keeps_duplicates: options.clusters == Clusters::Components,
@@ -109,8 +118,7 @@ impl<'a> Verdicts<'a> {
                     }
                 }
                 SavedEntry::Note(note) => {
-                    let note = postcard::from_bytes(&note);
-                    let note = note.map_err(|_| saved.damaged("a note in it cannot be read"))?;
+                    let note = Note::decode(&note, saved)?;
                     if let Some(kept) = &mut self.kept {
                         kept.apply(note);
                     }
@@ -201,8 +209,7 @@ impl<'a> Verdicts<'a> {
         kept.take(capture, page.as_ref())?;
         if let Some(saved) = &mut self.saved {
             for note in kept.notes() {
-                let note = postcard::to_stdvec(&note).expect("a note is plain data");
-                saved.append(&SavedEntry::Note(note))?;
+                saved.append(&SavedEntry::Note(note.encode()))?;
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 pub(super) use jsonl::{JsonDocument, each_line};
 pub(super) use warc_in::{Item, SourceRecord, Wanted, read, work};
 pub use warc_out::StoredBodies;
-pub(super) use warc_out::{JudgedPage, WarcOutput};
+pub(super) use warc_out::{JudgedPage, Note, WarcOutput};
 
 /// The files of a corpus.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::corpus::Corpus;
+use crate::corpus::{Corpus, Saved};
 use crate::dedup::{Mask, forged, shingle};
 
 /// Words of a vocabulary of their own.
@@ -68,6 +68,7 @@ fn dedup(lines: &[String], threads: usize) -> (String, Vec<String>) {
     let keeping = Keeping {
         output: Some(&output),
         index: None,
+        index_runs: None,
         pairs: None,
         temporary: directory.path(),
     };
@@ -96,6 +97,7 @@ fn dedup_by(options: &Options, lines: &[String], pairs: bool) -> (String, String
     let keeping = Keeping {
         output: None,
         index: None,
+        index_runs: None,
         pairs: pairs.then_some(&listed),
         temporary: directory.path(),
     };
@@ -179,6 +181,82 @@ fn what_is_near_is_near_by_the_texts_too() {
         duplicates(&dedup_by(&of_characters, &lines, false).0),
         expected
     );
+}
+
+/// An index that keeps a few runs: what these repeat is known for as long as it is repeated, and
+/// what they do not is forgotten, whatever runs fail in between.
+#[test]
+fn an_index_forgets_what_is_not_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let [input, index] = ["in.jsonl", "index"].map(|name| directory.path().join(name));
+    let run = |day: u64, index_runs: Option<usize>, fails: bool| {
+        let text = |name: &str, seed: u64| of_text(&format!("{name} {day}"), &article(seed, 120));
+        let edited = format!("{} on day {day}", article(1, 120));
+        let mut lines = vec![
+            text("each day", 2),
+            of_text(&format!("edited {day}"), &edited),
+            text("news", 100 + day),
+        ];
+        lines.extend((day == 6).then(|| text("old news", 101)));
+        lines.extend((day == 6).then(|| text("new news", 105)));
+        lines.extend(fails.then(|| "{}".to_owned()));
+        fs::write(&input, lines.join("\n")).unwrap();
+        let mut verdicts = Vec::new();
+        let keeping = Keeping {
+            output: None,
+            index: Some(&index),
+            index_runs: index_runs.and_then(NonZeroUsize::new),
+            pairs: None,
+            temporary: directory.path(),
+        };
+        let input = Input {
+            files: std::slice::from_ref(&input),
+            threads: None,
+            skipped: None,
+        };
+        let ended = dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts);
+        assert_eq!(ended.is_err(), fails, "day {day}: {ended:?}");
+        duplicates(&String::from_utf8(verdicts).unwrap())
+    };
+    let entries = || {
+        let files = fs::read_dir(&index).unwrap().map(|it| it.unwrap());
+        let files = files.filter(|it| it.file_name().to_str().unwrap().starts_with("entries"));
+        let sizes: Vec<u64> = files.map(|it| it.metadata().unwrap().len()).collect();
+        assert_eq!(sizes.len(), 1);
+        sizes[0]
+    };
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    assert_eq!(run(1, Some(2), false), []);
+    let mut sizes = Vec::new();
+    for day in 2..6 {
+        let manifest = fs::read(index.join("index.json")).unwrap();
+        let _ = run(day, Some(2), true);
+        assert_eq!(fs::read(index.join("index.json")).unwrap(), manifest);
+        let found = run(day, Some(2), false);
+        let each = pair(&format!("each day {day}"), "each day 1");
+        // The closest, of which there may be two.
+        assert_eq!((found.len(), &found[0]), (2, &each), "{found:?}");
+        assert_eq!(found[1].0, format!("edited {day}"));
+        sizes.push(entries());
+    }
+    assert!(sizes[3] < sizes[0] * 3 / 2, "{sizes:?}");
+    let found = run(6, Some(2), false);
+    assert!(found.contains(&pair("new news 6", "news 5")), "{found:?}");
+    assert!(
+        !found.iter().any(|(one, _)| one == "old news 6"),
+        "{found:?}"
+    );
+    // Without a bound nothing is forgotten any more.
+    run(7, None, false);
+    run(8, None, false);
+    let found = run(9, None, false);
+    assert!(
+        found.contains(&pair("each day 9", "each day 1")),
+        "{found:?}"
+    );
+    let saved = Saved::open(&index, &Options::witness()).unwrap();
+    assert_eq!(saved.runs(), 9);
+    assert_eq!(saved.run_of(0), 1);
 }
 
 #[test]
@@ -356,6 +434,7 @@ fn what_fails_is_told_after_the_verdicts_on_what_was_before() {
     let keeping = Keeping {
         output: None,
         index: None,
+        index_runs: None,
         pairs: None,
         temporary: directory.path(),
     };

@@ -58,6 +58,10 @@ pub(crate) struct Arguments {
     /// those of this run to it
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
+    /// Forget what all but the newest N runs added to the index, this run included, unless one of
+    /// them repeats it [default: nothing is forgotten]
+    #[arg(long, value_name = "N", requires = "index")]
+    index_runs: Option<NonZeroUsize>,
     /// Write all pairs of documents that are the same or near to this file, one per line,
     /// compressed if its name ends in .gz; of documents that are the same, the first stands for all
     #[arg(long, value_name = "FILE")]
@@ -232,6 +236,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     let keeping = Keeping {
         output: arguments.output.as_deref(),
         index: arguments.index.as_deref(),
+        index_runs: arguments.index_runs,
         pairs: arguments.pairs.as_deref(),
         temporary: &env::temp_dir(),
     };
