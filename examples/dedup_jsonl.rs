@@ -22,6 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let keeping = Keeping {
         output: None,
         index: None,
+        index_runs: None,
+        pairs: None,
         temporary: &temp_dir(),
     };
     let mut out = io::stdout().lock();

@@ -78,6 +78,8 @@
 
 pub mod units;
 
+mod unicode;
+
 pub mod seeds;
 pub mod url;
 

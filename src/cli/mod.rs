@@ -204,10 +204,9 @@ fn report(failure: &Failure) -> Exit {
         Failure::Engine(
             error @ engine::Error::Directory(DirectoryError::InUse { for_a_while, .. }),
         ) => {
-            hints.push(match for_a_while {
-                true => "it only reads the directory or puts URLs back; wait until it has ended",
-                false => "while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add` or `retry` to control it",
-            });
+            if !for_a_while {
+                hints.push("while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add` or `retry` to control it");
+            }
             (output::chain(error), Exit::InUse)
         }
         Failure::Engine(error @ engine::Error::Directory(_)) => {

@@ -121,9 +121,32 @@ const NEAR_CROWD: usize = 4_096;
 /// cost of a document among thousands that differ from it in a word.
 const MAX_REFUSED: usize = 48;
 
-/// How the own part of the document that is judged compares with that of an earlier one, by its
-/// number and the similarity of their whole texts, 0 to 1.
-pub(super) type CompareOwn<'a> = dyn FnMut(u32, f64) -> OwnComparison + 'a;
+/// How far below the threshold the similarity of two texts may be that look near. It is four
+/// standard errors of the estimate.
+const TEXTS_BELOW: f64 = 0.15;
+
+/// What is known of the document that is judged and an earlier one, by its number, beyond their
+/// fingerprints.
+pub(super) trait Evidence {
+    /// How their own parts compare; the similarity is that of their whole texts, 0 to 1.
+    fn compare_own(&mut self, of: u32, similarity: f64) -> OwnComparison;
+
+    /// The similarity of the texts themselves, 0 to 1, if they are at hand.
+    fn similarity(&mut self, of: u32) -> Option<f64>;
+}
+
+/// Nothing is known beyond the fingerprints.
+struct Nothing;
+
+impl Evidence for Nothing {
+    fn compare_own(&mut self, _: u32, _: f64) -> OwnComparison {
+        OwnComparison::Unknown
+    }
+
+    fn similarity(&mut self, _: u32) -> Option<f64> {
+        None
+    }
+}
 
 impl Corpus {
     /// An empty corpus.
@@ -167,34 +190,48 @@ impl Corpus {
         judged
     }
 
-    /// Compares the next document with the earlier ones, without adding it. Nothing is known of own
-    /// parts.
+    /// Compares the next document with the earlier ones by its fingerprints alone, without adding
+    /// it.
     pub fn compare(&mut self, signed: &Signed) -> CorpusVerdict {
-        self.compare_by(signed, &mut |_, _| OwnComparison::Unknown)
+        self.compare_by(signed, &mut Nothing)
     }
 
-    /// Compares the next document with the earlier ones, by its own part too.
+    /// Compares the next document with the earlier ones, without adding it.
     pub(super) fn compare_by(
         &mut self,
         signed: &Signed,
-        own: &mut CompareOwn<'_>,
+        evidence: &mut dyn Evidence,
     ) -> CorpusVerdict {
-        if let Some(same) = self.same(signed, own) {
-            return CorpusVerdict {
-                duplicate: Some(same),
-                joins: Vec::new(),
-            };
+        let pairs = self.pairs(signed, evidence, false);
+        self.verdict(&pairs)
+    }
+
+    /// The earlier documents that the next one is the same as, or near, closest first: one if it is
+    /// the same as that. Of those that are near, the texts are compared of as many as a verdict
+    /// needs, or of `all`.
+    pub(super) fn pairs(
+        &mut self,
+        signed: &Signed,
+        evidence: &mut dyn Evidence,
+        all: bool,
+    ) -> Vec<EarlierMatch> {
+        match self.same(signed, evidence) {
+            Some(same) => vec![same],
+            None => self.alike(signed, evidence, all),
         }
-        let alike = self.alike(signed, own);
+    }
+
+    /// The verdict on the next document by its [pairs](Self::pairs).
+    pub(super) fn verdict(&mut self, pairs: &[EarlierMatch]) -> CorpusVerdict {
         let mut roots: Vec<u32> = Vec::new();
-        for other in &alike {
+        for other in pairs {
             let root = self.root(other.of);
             if !roots.contains(&root) {
                 roots.push(root);
             }
         }
         CorpusVerdict {
-            duplicate: alike.first().copied(),
+            duplicate: pairs.first().copied(),
             joins: roots.split_off(roots.len().min(1)),
         }
     }
@@ -238,7 +275,7 @@ impl Corpus {
     }
 
     /// The earliest document with the same bytes, text or words.
-    fn same(&self, signed: &Signed, own: &mut CompareOwn<'_>) -> Option<EarlierMatch> {
+    fn same(&self, signed: &Signed, evidence: &mut dyn Evidence) -> Option<EarlierMatch> {
         let found = |of: u32, tier| EarlierMatch {
             of,
             tier,
@@ -248,7 +285,7 @@ impl Corpus {
         if let Some(of) = signed.raw.and_then(|key| self.raw.get(&key)) {
             return Some(found(*of, Tier::Raw));
         }
-        let mut is_same = |of: &u32, tier| self.prove(signed, found(*of, tier), own).is_same;
+        let mut is_same = |of: &u32, tier| self.prove(signed, found(*of, tier), evidence).is_same;
         let normalized = signed.normalized.and_then(|key| self.normalized.get(&key));
         if let Some(of) = normalized.filter(|of| is_same(of, Tier::Normalized)) {
             return Some(found(*of, Tier::Normalized));
@@ -262,12 +299,12 @@ impl Corpus {
 
     /// Whether a document and an earlier one that match are one: no veto keeps them apart, and
     /// their own parts bear it out.
-    fn prove(&self, signed: &Signed, found: EarlierMatch, own: &mut CompareOwn<'_>) -> Proof {
+    fn prove(&self, signed: &Signed, found: EarlierMatch, evidence: &mut dyn Evidence) -> Proof {
         let (veto, other) = (&signed.veto, self.veto(found.of));
         if !veto.allows_if_proved(other, found.tier) {
             return Proof::default();
         }
-        let compared = own(found.of, found.similarity.unwrap_or(1.0));
+        let compared = evidence.compare_own(found.of, found.similarity.unwrap_or(1.0));
         let is_compared = compared != OwnComparison::Unknown;
         Proof {
             is_same: (is_compared || veto.allows(other, found.tier))
@@ -276,8 +313,14 @@ impl Corpus {
         }
     }
 
-    /// The near duplicates, closest first; of equally close ones the oldest first.
-    fn alike(&mut self, signed: &Signed, own: &mut CompareOwn<'_>) -> Vec<EarlierMatch> {
+    /// The near duplicates, closest first; of equally close ones the oldest first. Of each cluster,
+    /// the texts of the closest are compared, which is what counts for the verdict, or of `all`.
+    fn alike(
+        &mut self,
+        signed: &Signed,
+        evidence: &mut dyn Evidence,
+        all: bool,
+    ) -> Vec<EarlierMatch> {
         let mut alike = Vec::new();
         match &signed.near {
             Some(Fingerprint::SimHash(bits)) => self.by_simhash(*bits, None, &mut alike),
@@ -312,16 +355,31 @@ impl Corpus {
                 .then(a.distance.cmp(&b.distance))
                 .then(a.of.cmp(&b.of))
         });
-        let mut refused = 0;
+        let (mut refused, mut confirmed) = (0, HashSet::new());
         alike.retain(|found| {
             if refused >= MAX_REFUSED {
                 return false;
             }
-            let proof = self.prove(signed, *found, own);
+            let proof = self.prove(signed, *found, evidence);
+            let root = self.root(found.of);
+            let is_open = all || !confirmed.contains(&root);
+            if proof.is_same && is_open && !self.are_texts_near(found, evidence) {
+                refused += 1;
+                return false;
+            }
             refused += usize::from(proof.is_compared && !proof.is_same);
+            confirmed.extend(proof.is_same.then_some(root));
             proof.is_same
         });
         alike
+    }
+
+    /// Whether the texts of two documents bear out what their fingerprints say, as far as they are
+    /// at hand and were not to be compared by distance alone.
+    fn are_texts_near(&self, found: &EarlierMatch, evidence: &mut dyn Evidence) -> bool {
+        let least = self.options.threshold - TEXTS_BELOW;
+        let measured = found.similarity.and_then(|_| evidence.similarity(found.of));
+        measured.is_none_or(|similarity| similarity >= least)
     }
 
     /// Whether a document that is close to an earlier one is unlike the first of its cluster, at

@@ -20,8 +20,10 @@ mod judge;
 mod lookup;
 
 mod spool;
+mod texts;
 mod waiting;
 
+mod expiry;
 mod saved;
 mod verdicts;
 
@@ -33,7 +35,8 @@ pub use files::{Content, Extraction, Input, StoredBodies};
 pub use judge::{Corpus, CorpusVerdict, EarlierMatch};
 pub use lookup::{Found, MAX_GUARANTEED, Tables};
 pub(crate) use parallel::{Worked, in_order};
-pub use run::{Keeping, count_shingles, dedup_jsonl, dedup_warc, figures};
+pub use run::{count_shingles, dedup_jsonl, dedup_warc, figures};
 pub use saved::{Saved, SavedEntry, SavedError};
 pub use sign::{Clusters, NearMethod, Options, Signed, Signer};
+pub use verdicts::Keeping;
 pub use weights::{DfCounts, DfError, DfTable, Weights};

@@ -3,30 +3,16 @@
 //! All cores read and sign documents; the calling thread judges them in their order.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use super::files::{
     self, Content, Extraction, Input, JsonDocument, StoredBodies, Wanted, WarcOutput, each_line,
 };
-use super::judge::CompareOwn;
 use super::parallel::in_order;
-use super::verdicts::{KeptLines, Verdicts};
-use super::waiting::{Document, Waiting};
-use super::{DfCounts, Error, Figures, Options, Signed, Signer};
+use super::sign::ReadDocument;
+use super::verdicts::{Keeping, OutputLines, Verdicts};
+use super::waiting::{Document, OwnPart, Waiting};
+use super::{DfCounts, Error, Figures, Options, Signer};
 use crate::dedup::Text;
-use crate::dedup::own::OwnComparison;
-
-/// The output of a run besides its verdicts.
-#[derive(Debug, Clone, Copy)]
-pub struct Keeping<'a> {
-    /// The path for everything that is no duplicate: a file of lines, or a new directory of WARC
-    /// files.
-    pub output: Option<&'a Path>,
-    /// The index of earlier runs. The documents of this run are added to it.
-    pub index: Option<&'a Path>,
-    /// A directory for temporary files.
-    pub temporary: &'a Path,
-}
 
 /// Deduplicates lines of JSON and writes a verdict per line.
 ///
@@ -38,31 +24,29 @@ pub fn dedup_jsonl(
     keeping: Keeping<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let extraction = Extraction::new()?;
+    let extraction = Extraction::new(options.masks)?;
     let signer = Signer::new(options);
-    let mut verdicts = Verdicts::new(options.clone(), keeping.index, None, out)?;
-    let mut kept = keeping.output.map(KeptLines::create).transpose()?;
+    let mut verdicts = Verdicts::new(options, keeping, None, out)?;
+    let mut kept = keeping.output.map(OutputLines::create).transpose()?;
     let keeps = kept.is_some();
     let knows_sites = keeping.index.is_none();
-    let mut judge = |document: Document, own: &mut CompareOwn<'_>| {
-        let Document {
-            id, signed, line, ..
-        } = document;
-        let is_kept = verdicts.document(&id, signed, own)?;
+    let mut judge = |document: Document, own: Option<&mut OwnPart<'_>>| {
+        let Document { id, read, line, .. } = document;
+        let is_kept = verdicts.document(&id, read, own)?;
         match (&mut kept, line) {
             (Some(kept), Some(line)) if is_kept => kept.write(&line),
             _ => Ok(()),
         }
     };
     let (mut judged, mut waiting) = (0, None);
-    let read = each_line(
+    let ended = each_line(
         input,
         |line| {
             let parsed = JsonDocument::parse(line)?;
             let content = parsed.content(&extraction)?;
             Ok(Document {
                 id: parsed.id().into(),
-                signed: sign(&signer, &content),
+                read: read(&signer, &content),
                 line: keeps.then(|| line.into()),
                 page: content.page.filter(|_| knows_sites),
             })
@@ -75,18 +59,16 @@ pub fn dedup_jsonl(
                 return waiting.push(&document);
             }
             judged += 1;
-            judge(document, &mut |_, _| OwnComparison::Unknown)
+            judge(document, None)
         },
     );
     if let Some(waiting) = &mut waiting {
         waiting.settle()?;
-        waiting.each(|document, own| {
-            judge(document, &mut |of, similarity| own.compare(of, similarity))
-        })?;
+        waiting.each(|document, own| judge(document, Some(own)))?;
     }
-    read?;
+    ended?;
     verdicts.flush()?;
-    kept.map_or(Ok(()), KeptLines::finish)?;
+    kept.map_or(Ok(()), OutputLines::finish)?;
     verdicts.commit()
 }
 
@@ -98,7 +80,7 @@ pub fn dedup_warc(
     stored: StoredBodies,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let extraction = Extraction::new()?;
+    let extraction = Extraction::new(options.masks)?;
     let signer = Signer::new(options);
     let Keeping { output, index, .. } = keeping;
     let wanted = match (output, index) {
@@ -109,21 +91,26 @@ pub fn dedup_warc(
     let kept = (wanted != Wanted::Pages)
         .then(|| WarcOutput::new(output, stored, index.is_some(), options, input.files))
         .transpose()?;
-    let mut verdicts = Verdicts::new(options.clone(), index, kept, out)?;
+    let mut verdicts = Verdicts::new(options, keeping, kept, out)?;
     in_order(
         input.threads,
         |hand_over| files::read(input.files, wanted, hand_over),
-        |job| files::work(&job, &extraction, |content| sign(&signer, content)),
+        |job| files::work(&job, &extraction, |content| read(&signer, content)),
         |item| verdicts.item(item),
     )?;
     verdicts.flush()?;
     verdicts.commit()
 }
 
-fn sign(signer: &Signer, content: &Content<'_>) -> Signed {
+fn read(signer: &Signer, content: &Content<'_>) -> ReadDocument {
     let text = signer.text(&content.main, &content.visible);
     let text = text.with_hints(&content.hints);
-    signer.sign(&content.raw, &text)
+    let signed = signer.sign(&content.raw, &text);
+    let judged = signed.is_comparable() && signer.options().compares_texts();
+    ReadDocument {
+        signed,
+        text: judged.then(|| text.judged_of(&content.main, &content.visible).into()),
+    }
 }
 
 /// Passes the id (as JSON) and the figures of each document to `format`, on the signing threads,
@@ -167,7 +154,7 @@ fn each_text<T: Send>(
     work: impl Fn(&str, &[u8], &Text) -> T + Sync,
     take: impl FnMut(T) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let extraction = Extraction::new()?;
+    let extraction = Extraction::new(signer.options().masks)?;
     each_line(
         input,
         |line| {

@@ -5,6 +5,9 @@
 //! their checksum. A run appends to `entries`, syncs it, and then replaces `index.json` by
 //! renaming. A run that is killed leaves the index as it was before or as it is after; bytes that
 //! `index.json` does not list are truncated. Reading goes through all entries once, in order.
+//!
+//! Where documents are forgotten ([`Saved::rewrite`]), the others are written to another file,
+//! whose number `index.json` then has.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,10 +18,16 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{CorpusVerdict, Options, Signed};
-use crate::dedup::features::VERSION as FEATURES_VERSION;
+use crate::dedup::features::OF_CORPORA as FEATURES_VERSION;
 
 /// The format of both files. Increment it when either changes.
 const FORMAT: u32 = 3;
+
+/// The same of an index that was rewritten, which earlier versions do not read.
+const REWRITTEN: u32 = 4;
+
+/// Name of the file of entries before it is rewritten.
+const ENTRIES: &str = "entries";
 
 /// Maximum length of an entry in bytes. A document of 64 MiB has no more shingles.
 const MAX_ENTRY: u32 = 256 << 20;
@@ -49,6 +58,7 @@ pub struct Saved {
     added: SavedRun,
     hash: Xxh3,
     buffer: Vec<u8>,
+    is_rewritten: bool,
     _lock: File,
 }
 
@@ -59,6 +69,9 @@ struct Manifest {
     /// The settings of fingerprints and comparison.
     settings: BTreeMap<String, String>,
     runs: Vec<SavedRun>,
+    /// How often the entries were rewritten, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rewritten: Option<u32>,
 }
 
 /// What a run added.
@@ -112,12 +125,16 @@ impl Saved {
                     format: FORMAT,
                     settings: settings.clone(),
                     runs: Vec::new(),
+                    rewritten: None,
                 }
             }
             Err(error) => return Err(failed(error)),
         };
         check_settings(path, &manifest.settings, &settings)?;
-        let mut entries = open_file(&path.join("entries")).map_err(failed)?;
+        if !is_new {
+            remove_others(path, &manifest.entries()).map_err(failed)?;
+        }
+        let mut entries = open_file(&path.join(manifest.entries())).map_err(failed)?;
         let vouched = manifest.bytes();
         // It is written before the first entry.
         if is_new && entries.metadata().map_err(failed)?.len() > 0 {
@@ -139,6 +156,7 @@ impl Saved {
             added: SavedRun::default(),
             hash: Xxh3::new(),
             buffer: Vec::new(),
+            is_rewritten: false,
             _lock: lock,
         };
         if is_new {
@@ -147,12 +165,25 @@ impl Saved {
         Ok(saved)
     }
 
+    /// Number of earlier runs.
+    pub(super) fn runs(&self) -> usize {
+        self.manifest.runs.len()
+    }
+
     /// Visits the entries of earlier runs, in order.
     pub fn read<E: From<SavedError>>(
         &self,
         mut visit: impl FnMut(SavedEntry) -> Result<(), E>,
     ) -> Result<(), E> {
-        let path = self.path.join("entries");
+        self.read_runs(|_, entry| visit(entry))
+    }
+
+    /// Visits the entries of earlier runs, in order, each with its run, counted from 0.
+    pub(super) fn read_runs<E: From<SavedError>>(
+        &self,
+        mut visit: impl FnMut(usize, SavedEntry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let path = self.path.join(self.manifest.entries());
         let file = File::open(&path).map_err(|source| self.io(source))?;
         let mut file = BufReader::with_capacity(1 << 18, file);
         let mut bytes = Vec::new();
@@ -176,7 +207,7 @@ impl Saved {
                 file.read_exact(&mut bytes).map_err(|it| self.io(it))?;
                 hash.update(&bytes);
                 let entry = postcard::from_bytes(&bytes);
-                visit(entry.map_err(|_| damaged("cannot be read"))?)?;
+                visit(at, entry.map_err(|_| damaged("cannot be read"))?)?;
             }
             if format!("{:016x}", hash.digest()) != run.xxh3 {
                 return Err(damaged("has another checksum").into());
@@ -198,20 +229,47 @@ impl Saved {
         self.manifest.runs.len() as u32 + 1
     }
 
+    /// Replaces the entries of earlier runs by what `change` makes of them, which is given the run
+    /// of each, counted from 0; `None` leaves one out. It takes effect when the run is
+    /// [committed](Self::commit), and nothing may be appended before.
+    pub(super) fn rewrite<E: From<SavedError>>(
+        &mut self,
+        mut change: impl FnMut(&Self, usize, SavedEntry) -> Result<Option<SavedEntry>, E>,
+    ) -> Result<(), E> {
+        let mut manifest = self.manifest.clone();
+        manifest.format = REWRITTEN;
+        manifest.rewritten = Some(manifest.rewritten.unwrap_or(0) + 1);
+        let file = File::create(self.path.join(manifest.entries()));
+        let mut file = BufWriter::with_capacity(1 << 18, file.map_err(|it| self.io(it))?);
+        let mut runs = vec![(SavedRun::default(), Xxh3::new()); manifest.runs.len()];
+        let mut buffer = Vec::new();
+        self.read_runs(|at, entry| {
+            if let (Some((run, hash)), Some(entry)) = (runs.get_mut(at), change(self, at, entry)?) {
+                buffer = encode(&entry, std::mem::take(&mut buffer));
+                hash.update(&buffer);
+                run.count(&entry, &buffer);
+                file.write_all(&buffer).map_err(|it| self.io(it))?;
+            }
+            Ok::<_, E>(())
+        })?;
+        // It is read before the run adds anything.
+        file.flush().map_err(|it| self.io(it))?;
+        let sums = runs.into_iter().map(|(run, hash)| SavedRun {
+            xxh3: format!("{:016x}", hash.digest()),
+            ..run
+        });
+        manifest.runs = sums.collect();
+        self.manifest = manifest;
+        self.entries = file;
+        self.is_rewritten = true;
+        Ok(())
+    }
+
     /// Appends an entry. It takes effect when the run is [committed](Self::commit).
-    #[expect(clippy::missing_panics_doc, reason = "cannot: see the message")]
     pub fn append(&mut self, entry: &SavedEntry) -> Result<(), SavedError> {
-        self.buffer.clear();
-        self.buffer.extend([0; 4]);
-        let buffer = std::mem::take(&mut self.buffer);
-        self.buffer = postcard::to_extend(entry, buffer).expect("entries are plain data");
-        let length = (self.buffer.len() - 4) as u32;
-        if let Some(head) = self.buffer.first_chunk_mut() {
-            *head = length.to_le_bytes();
-        }
+        self.buffer = encode(entry, std::mem::take(&mut self.buffer));
         self.hash.update(&self.buffer);
-        self.added.bytes += self.buffer.len() as u64;
-        self.added.documents += u64::from(matches!(entry, SavedEntry::Document { .. }));
+        self.added.count(entry, &self.buffer);
         let written = self.entries.write_all(&self.buffer);
         written.map_err(|source| self.io(source))
     }
@@ -219,14 +277,16 @@ impl Saved {
     /// Makes the appended entries a durable part of the index.
     pub fn commit(mut self) -> Result<(), SavedError> {
         let is_begun = self.path.join("index.json").exists();
-        if self.added.bytes == 0 && is_begun {
+        if self.added.bytes == 0 && is_begun && !self.is_rewritten {
             return Ok(());
         }
         self.added.xxh3 = format!("{:016x}", self.hash.digest());
         if self.added.bytes > 0 {
             self.manifest.runs.push(std::mem::take(&mut self.added));
         }
-        self.write_manifest().map_err(|source| self.io(source))
+        let written = self.write_manifest();
+        let written = written.and_then(|()| remove_others(&self.path, &self.manifest.entries()));
+        written.map_err(|source| self.io(source))
     }
 
     fn write_manifest(&mut self) -> io::Result<()> {
@@ -257,7 +317,23 @@ impl Saved {
     }
 }
 
+impl SavedRun {
+    /// Counts an entry with its bytes.
+    fn count(&mut self, entry: &SavedEntry, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.documents += u64::from(matches!(entry, SavedEntry::Document { .. }));
+    }
+}
+
 impl Manifest {
+    /// The name of the file of entries.
+    fn entries(&self) -> String {
+        match self.rewritten {
+            None => ENTRIES.to_owned(),
+            Some(often) => format!("{ENTRIES}-{often}"),
+        }
+    }
+
     fn bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.bytes).sum()
     }
@@ -277,7 +353,7 @@ fn read_manifest(path: &Path, bytes: &[u8]) -> Result<Manifest, SavedError> {
     let manifest: Manifest = serde_json::from_slice(bytes)
         .map_err(|error| SavedError::damaged(path, &format!("its index.json is none: {error}")))?;
     match manifest.format {
-        FORMAT => Ok(manifest),
+        FORMAT | REWRITTEN => Ok(manifest),
         found => Err(SavedError::Format {
             path: path.to_owned(),
             found,
@@ -301,6 +377,37 @@ fn check_settings(
                 then,
                 now,
             });
+        }
+    }
+    Ok(())
+}
+
+/// Encodes an entry with its length before it. `room` is overwritten.
+fn encode(entry: &SavedEntry, mut room: Vec<u8>) -> Vec<u8> {
+    room.clear();
+    room.extend([0; 4]);
+    let mut bytes = postcard::to_extend(entry, room).expect("entries are plain data");
+    let length = (bytes.len() - 4) as u32;
+    if let Some(head) = bytes.first_chunk_mut() {
+        *head = length.to_le_bytes();
+    }
+    bytes
+}
+
+/// Removes files of entries that another one took the place of, or that a killed run has left.
+fn remove_others(path: &Path, entries: &str) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_other = name.to_str().is_some_and(|name| {
+            let number = name
+                .strip_prefix(ENTRIES)
+                .map(|rest| rest.trim_start_matches('-'));
+            let is_ours = number.is_some_and(|it| it.is_empty() || it.parse::<u32>().is_ok());
+            is_ours && name != entries
+        });
+        if is_other {
+            fs::remove_file(entry.path())?;
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::dedup::shingle::{self, Shingle, Unit};
 use crate::dedup::short::{self, SHORT_WORDS, Set};
 use crate::dedup::text::MIN_WORDS;
 use crate::dedup::veto::Veto;
-use crate::dedup::{Text, sketch_bytes};
+use crate::dedup::{Masks, Text, sketch_bytes};
 
 /// How a corpus is deduplicated.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Options {
     pub short_shingle: Shingle,
     /// The weights of shingles in a SimHash.
     pub weights: Weights,
+    /// What near duplicates may differ in.
+    pub masks: Masks,
     /// Which earlier documents a document is compared with.
     pub clusters: Clusters,
     /// Seed of the hash functions. Another seed gives other estimation errors.
@@ -71,6 +73,7 @@ impl Options {
             shingle: Shingle::words(2),
             short_shingle: Shingle::words(5),
             weights: Weights::Count,
+            masks: Masks::default(),
             clusters: Clusters::Components,
             seed: 0,
         }
@@ -103,6 +106,12 @@ impl Options {
 }
 
 impl Options {
+    /// Whether the texts of what looks near are compared, because everybody knows the seed of the
+    /// fingerprints, and these alone are not to decide.
+    pub(super) fn compares_texts(&self) -> bool {
+        self.seed == 0 && !matches!(self.near, NearMethod::Hamming(_))
+    }
+
     /// All options by name and value. Documents can be compared only if they are equal.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let method = match self.near {
@@ -122,7 +131,7 @@ impl Options {
             0 => "0".to_owned(),
             seed => format!("{seed} of words too"),
         };
-        vec![
+        let mut settings = vec![
             ("method", method),
             ("threshold", self.threshold.to_string()),
             ("shingle", self.shingle.to_string()),
@@ -130,8 +139,21 @@ impl Options {
             ("weights", self.weights.name()),
             ("clusters", clusters.to_owned()),
             ("seed", seed),
-        ]
+        ];
+        // An index of before there were masks has none.
+        if !self.masks.is_empty() {
+            settings.push(("masks", self.masks.to_string()));
+        }
+        settings
     }
+}
+
+/// A document as it was read: signed, with the text that it is judged by, if later ones may have to
+/// be compared with that.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ReadDocument {
+    pub(super) signed: Signed,
+    pub(super) text: Option<Box<str>>,
 }
 
 /// The signatures of a document.
@@ -156,6 +178,11 @@ pub struct Signed {
 }
 
 impl Signed {
+    /// Whether the document can be near another one.
+    pub(super) fn is_comparable(&self) -> bool {
+        self.near.is_some() || self.set.is_some()
+    }
+
     /// A number that documents with the same text have, whatever its case and white space.
     pub(super) fn text_number(&self) -> u64 {
         let digest = self.normalized.or(self.raw);
@@ -189,8 +216,10 @@ impl Signer {
 
     /// Prepares a document's main text and all of its text for signing.
     pub fn text(&self, main: &str, visible: &str) -> Text {
-        let mut text = Text::seeded(main, visible, self.options.seed);
-        if self.options.shingle.unit == Unit::Characters {
+        let options = &self.options;
+        let mut text = Text::seeded(main, visible, options.seed, options.masks);
+        let shingles = [options.shingle, options.short_shingle];
+        if shingles.iter().any(|it| it.unit == Unit::Characters) {
             text = text.with_characters(main, visible);
         }
         text
@@ -201,7 +230,7 @@ impl Signer {
         self.shingles(text, self.options.shingle)
     }
 
-    fn shingles(&self, text: &Text, shingle: Shingle) -> Vec<u64> {
+    pub(super) fn shingles(&self, text: &Text, shingle: Shingle) -> Vec<u64> {
         let units = match shingle.unit {
             Unit::Words => text.word_hashes(),
             Unit::Characters => text.characters(),
@@ -225,6 +254,11 @@ impl Signer {
             .then(|| self.options.weights.simhash(&self.features(text)))
     }
 
+    /// What documents are signed by.
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The functions of `MinHash` values.
     pub(super) fn permutations(&self) -> &Permutations {
         &self.permutations
@@ -235,7 +269,7 @@ impl Signer {
         let words = text.word_count();
         let features = || self.features(text);
         let five_words = || shingle::hashes(text.word_hashes(), 5, self.options.seed);
-        let is_long = words >= SHORT_WORDS;
+        let is_long = words >= SHORT_WORDS && text.is_comparable();
         let (mut near, mut bands, mut exact) = (None, Box::default(), None);
         if is_long {
             near = Some(match self.options.near {
@@ -260,9 +294,8 @@ impl Signer {
                 }
             });
         }
-        let set = (MIN_WORDS..KEPT_WORDS)
-            .contains(&words)
-            .then(|| short::set(&self.shingles(text, self.options.short_shingle)));
+        let is_short = (MIN_WORDS..KEPT_WORDS).contains(&words) && text.is_comparable();
+        let set = is_short.then(|| short::set(&self.shingles(text, self.options.short_shingle)));
         Signed {
             raw: (!raw.trim_ascii().is_empty()).then(|| half(&Sha256::digest(raw).into())),
             normalized: text

@@ -88,6 +88,14 @@ impl Spool {
         Ok(record)
     }
 
+    /// Reads a record, whether it is written yet or not.
+    pub(super) fn read_any(&mut self, place: Place) -> Result<Vec<u8>, Error> {
+        if place.offset + u64::from(place.length) > self.written {
+            self.flush()?;
+        }
+        self.read(place)
+    }
+
     /// Replaces a record by one of the same length.
     pub(super) fn replace(&self, place: Place, record: &[u8]) -> Result<(), Error> {
         debug_assert_eq!(record.len(), place.length as usize);

@@ -4,14 +4,37 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::files::{Item, JudgedPage, SourceRecord, WarcOutput};
-use super::judge::CompareOwn;
-use super::{Corpus, CorpusVerdict, Error, Options, Saved, SavedEntry, Signed};
+use super::files::{Item, JudgedPage, Note, SourceRecord, WarcOutput};
+use super::judge::{EarlierMatch, Evidence};
+use super::sign::{Clusters, ReadDocument};
+use super::texts::Texts;
+use super::waiting::OwnPart;
+use super::{Corpus, CorpusVerdict, Error, Options, Saved, SavedEntry, Signed, expiry};
+use crate::dedup::Tier;
+use crate::dedup::own::OwnComparison;
+
+/// The output of a run besides its verdicts.
+#[derive(Debug, Clone, Copy)]
+pub struct Keeping<'a> {
+    /// The path for everything that is no duplicate: a file of lines, or a new directory of WARC
+    /// files.
+    pub output: Option<&'a Path>,
+    /// The index of earlier runs. The documents of this run are added to it.
+    pub index: Option<&'a Path>,
+    /// Number of the newest runs that the index keeps, this one included; all if none is given.
+    /// What they repeat is kept too.
+    pub index_runs: Option<NonZeroUsize>,
+    /// A file for all pairs of documents that are the same or near.
+    pub pairs: Option<&'a Path>,
+    /// A directory for temporary files.
+    pub temporary: &'a Path,
+}
 
 /// Takes documents and writes verdicts.
 pub(super) struct Verdicts<'a> {
@@ -19,29 +42,64 @@ pub(super) struct Verdicts<'a> {
     ids: Ids,
     saved: Option<Saved>,
     kept: Option<WarcOutput>,
+    texts: Option<Texts>,
+    /// Whether texts of duplicates are compared with later ones too.
+    keeps_duplicates: bool,
+    pairs: Option<OutputLines>,
     line: String,
     out: &'a mut dyn Write,
+}
+
+/// What is known of the document that is judged and an earlier one.
+struct Known<'a, 'w> {
+    own: Option<&'a mut OwnPart<'w>>,
+    texts: Option<(&'a mut Texts, &'a str)>,
+    failed: Option<Error>,
+}
+
+impl Evidence for Known<'_, '_> {
+    fn compare_own(&mut self, of: u32, similarity: f64) -> OwnComparison {
+        let own = self.own.as_mut();
+        own.map_or(OwnComparison::Unknown, |own| own.compare(of, similarity))
+    }
+
+    fn similarity(&mut self, of: u32) -> Option<f64> {
+        let (texts, text) = self.texts.as_mut()?;
+        texts.similarity(text, of).unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            None
+        })
+    }
 }
 
 impl<'a> Verdicts<'a> {
     /// Starts with the documents of the index, if there is one. `kept` takes the records of WARC
     /// files.
     pub(super) fn new(
-        options: Options,
-        index: Option<&Path>,
+        options: &Options,
+        keeping: Keeping<'_>,
         kept: Option<WarcOutput>,
         out: &'a mut dyn Write,
     ) -> Result<Self, Error> {
-        let saved = index.map(|path| Saved::open(path, &options)).transpose()?;
+        let saved = keeping.index.map(|path| Saved::open(path, options));
+        let mut saved = saved.transpose()?;
+        if let (Some(saved), Some(runs)) = (&mut saved, keeping.index_runs) {
+            let documents = expiry::forget(saved, runs.get() - 1)?;
+            tracing::info!(documents, "documents of old runs are forgotten");
+        }
         let mut verdicts = Self {
-            corpus: Corpus::new(options),
+            corpus: Corpus::new(options.clone()),
             ids: Ids::default(),
             saved,
             kept,
+            texts: None,
+            keeps_duplicates: options.clusters == Clusters::Components,
+            pairs: keeping.pairs.map(OutputLines::create).transpose()?,
             line: String::new(),
             out,
         };
         verdicts.recall()?;
+        verdicts.texts = Texts::new(keeping.temporary, options, verdicts.corpus.len())?;
         Ok(verdicts)
     }
 
@@ -60,8 +118,7 @@ impl<'a> Verdicts<'a> {
                     }
                 }
                 SavedEntry::Note(note) => {
-                    let note = postcard::from_bytes(&note);
-                    let note = note.map_err(|_| saved.damaged("a note in it cannot be read"))?;
+                    let note = Note::decode(&note, saved)?;
                     if let Some(kept) = &mut self.kept {
                         kept.apply(note);
                     }
@@ -76,30 +133,64 @@ impl<'a> Verdicts<'a> {
     pub(super) fn document(
         &mut self,
         id: &str,
-        signed: Signed,
-        own: &mut CompareOwn<'_>,
+        read: ReadDocument,
+        own: Option<&mut OwnPart<'_>>,
     ) -> Result<bool, Error> {
-        self.check_room()?;
-        let judged = self.corpus.compare_by(&signed, own);
-        self.take((id, None), signed, &judged)?;
+        let judged = self.judge(id, &read, own)?;
+        self.take((id, None), read.signed, &judged)?;
         Ok(judged.duplicate.is_none())
     }
 
+    /// Judges a document, and keeps its text if later ones may be compared with it.
+    fn judge(
+        &mut self,
+        id: &str,
+        read: &ReadDocument,
+        own: Option<&mut OwnPart<'_>>,
+    ) -> Result<CorpusVerdict, Error> {
+        self.check_room()?;
+        let text = read.text.as_deref();
+        let mut known = Known {
+            own,
+            texts: self.texts.as_mut().zip(text),
+            failed: None,
+        };
+        let all = self.pairs.is_some();
+        let pairs = self.corpus.pairs(&read.signed, &mut known, all);
+        if let Some(error) = known.failed {
+            return Err(error);
+        }
+        if let Some(out) = &mut self.pairs {
+            for pair in &pairs {
+                self.line.clear();
+                write_pair(&mut self.line, id, pair, self.ids.get(pair.of));
+                out.write(self.line.as_bytes())?;
+            }
+        }
+        let judged = self.corpus.verdict(&pairs);
+        if let Some(texts) = &mut self.texts {
+            let is_kept = judged
+                .duplicate
+                .is_none_or(|duplicate| duplicate.tier == Tier::Near && self.keeps_duplicates);
+            texts.push(text.filter(|_| is_kept))?;
+        }
+        Ok(judged)
+    }
+
     /// Judges a page, or only takes a record that is no page.
-    pub(super) fn item(&mut self, item: Item<Signed>) -> Result<(), Error> {
+    pub(super) fn item(&mut self, item: Item<ReadDocument>) -> Result<(), Error> {
         let Item { page, capture } = item;
-        let Some((id, url, signed)) = page else {
+        let Some((id, url, read)) = page else {
             return match capture {
                 Some(capture) => self.capture(&capture, None),
                 None => Ok(()),
             };
         };
-        self.check_room()?;
-        let judged = self.corpus.compare(&signed);
+        let judged = self.judge(&id, &read, None)?;
         if let Some(capture) = capture {
             self.capture(&capture, Some(&judged))?;
         }
-        self.take((&id, Some(&url)), signed, &judged)
+        self.take((&id, Some(&url)), read.signed, &judged)
     }
 
     fn capture(
@@ -118,8 +209,7 @@ impl<'a> Verdicts<'a> {
         kept.take(capture, page.as_ref())?;
         if let Some(saved) = &mut self.saved {
             for note in kept.notes() {
-                let note = postcard::to_stdvec(&note).expect("a note is plain data");
-                saved.append(&SavedEntry::Note(note))?;
+                saved.append(&SavedEntry::Note(note.encode()))?;
             }
         }
         Ok(())
@@ -168,12 +258,13 @@ impl<'a> Verdicts<'a> {
         if let Some(mut kept) = self.kept {
             kept.finish()?;
         }
+        self.pairs.map_or(Ok(()), OutputLines::finish)?;
         Ok(self.saved.map_or(Ok(()), Saved::commit)?)
     }
 }
 
-/// A file of the lines that are no duplicates. It gets its name when it is complete.
-pub(super) struct KeptLines {
+/// A file of lines. It gets its name when it is complete.
+pub(super) struct OutputLines {
     path: PathBuf,
     file: BufWriter<Lines>,
 }
@@ -219,12 +310,14 @@ impl Lines {
     }
 }
 
-impl KeptLines {
+impl OutputLines {
     /// Creates the file under a temporary name.
     pub(super) fn create(path: &Path) -> Result<Self, Error> {
         let file = File::create(beside(path)).map_err(|error| {
             let path = path.display();
-            Error::input(format!("cannot write {path}: {error}; give a file with -o"))
+            Error::input(format!(
+                "cannot write {path}: {error}; give a file that can be written"
+            ))
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -278,6 +371,29 @@ impl Ids {
     }
 }
 
+/// Writes a pair of documents that are the same or near. Both ids are JSON.
+fn write_pair(line: &mut String, id: &str, pair: &EarlierMatch, of: &str) {
+    // Writing to a String cannot fail.
+    let _ = write!(line, "{{\"id\":{id},\"of\":{of},");
+    write_match(line, pair);
+    line.push('}');
+}
+
+/// Appends how two documents match.
+fn write_match(line: &mut String, found: &EarlierMatch) {
+    let _ = write!(line, "\"kind\":\"{}\"", found.kind());
+    match found.distance {
+        Some(distance) => _ = write!(line, ",\"distance\":{distance}"),
+        None => line.push_str(",\"distance\":null"),
+    }
+    match found.similarity {
+        Some(similarity) => {
+            let _ = write!(line, ",\"similarity\":{}", (similarity * 1e4).round() / 1e4);
+        }
+        None => line.push_str(",\"similarity\":null"),
+    }
+}
+
 /// Appends a verdict. `id` and `url` are JSON; `run` is the run that added the original.
 fn write_verdict(
     line: &mut String,
@@ -300,17 +416,8 @@ fn write_verdict(
     if let Some(run) = run {
         let _ = write!(line, ",\"run\":{run}");
     }
-    let _ = write!(line, ",\"kind\":\"{}\"", duplicate.kind());
-    match duplicate.distance {
-        Some(distance) => _ = write!(line, ",\"distance\":{distance}"),
-        None => line.push_str(",\"distance\":null"),
-    }
-    match duplicate.similarity {
-        Some(similarity) => {
-            let _ = write!(line, ",\"similarity\":{}", (similarity * 1e4).round() / 1e4);
-        }
-        None => line.push_str(",\"similarity\":null"),
-    }
+    line.push(',');
+    write_match(line, duplicate);
     if !judged.joins.is_empty() {
         let joins: Vec<_> = judged.joins.iter().map(|of| ids.get(*of)).collect();
         let _ = write!(line, ",\"joins\":[{}]", joins.join(","));
@@ -321,15 +428,13 @@ fn write_verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::EarlierMatch;
-    use crate::dedup::Tier;
 
     #[test]
     fn lines_are_compressed_if_the_name_says_so() {
         let directory = tempfile::tempdir().unwrap();
         let written = |name: &str| {
             let path = directory.path().join(name);
-            let mut kept = KeptLines::create(&path).unwrap();
+            let mut kept = OutputLines::create(&path).unwrap();
             kept.write(b"{}").unwrap();
             kept.finish().unwrap();
             fs::read(path).unwrap()

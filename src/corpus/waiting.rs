@@ -9,8 +9,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::Error;
+use super::sign::ReadDocument;
 use super::spool::{Place, Spool};
-use super::{Error, Signed};
 use crate::dedup::own::{Kind, Lines, OwnComparison, OwnLines, Standing};
 use crate::learn::{Change, Seen, Sighting, Template, Unit};
 use crate::sites;
@@ -23,7 +24,7 @@ const TOGETHER: usize = 64;
 pub(super) struct Document {
     /// Its id, as JSON.
     pub(super) id: Box<str>,
-    pub(super) signed: Signed,
+    pub(super) read: ReadDocument,
     /// Its line, if that may be given out.
     pub(super) line: Option<Box<[u8]>>,
     /// What it says line by line, if it has a URL.
@@ -90,7 +91,7 @@ impl Waiting {
             };
             of_site = Some(OfSite {
                 site: page.site,
-                text: document.signed.text_number(),
+                text: document.read.signed.text_number(),
                 row: self.rows.push(&bytes(&row))?,
             });
         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::lookup::Spread;
-use crate::dedup::features::VERSION as FEATURES_VERSION;
+use crate::dedup::features::OF_CORPORA as FEATURES_VERSION;
 use crate::dedup::shingle::Shingle;
 use crate::dedup::simhash;
 
@@ -49,12 +49,7 @@ impl Weights {
     pub(super) fn simhash(&self, shingles: &[u64]) -> u64 {
         let Weights::TfIdf(table) = self else {
             return match self {
-                Weights::Set => {
-                    let mut set = shingles.to_vec();
-                    set.sort_unstable();
-                    set.dedup();
-                    simhash::majority(&set)
-                }
+                Weights::Set => simhash::of_set(shingles.to_vec()),
                 _ => simhash::majority(shingles),
             };
         };

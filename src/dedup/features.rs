@@ -8,8 +8,15 @@ use super::text::Masks;
 use super::text::shingle::Shingle;
 use super::tier::Finder;
 
-/// The parts of a fingerprint that no setting changes. Change this line with any change to them.
-pub(crate) const VERSION: &str = "simhash-64 by count, tie 0; minhash 128x8 and (main and whole \
+/// The parts of a crawl's fingerprint that no setting changes. Change this line with any change to
+/// them: the next start makes the fingerprints of a crawl again.
+pub(crate) const VERSION: &str = "simhash-64 of a set, tie 0; minhash 128x8 and (main and whole \
+    text) 32x8 of word 5-shingles; under 50 words sets; composed; site, headline, language, versions, series; version 6";
+
+/// The same of the documents of a corpus. An index of other ones is refused, and its texts may be
+/// gone; so this line stays as it is as long as most texts have the fingerprints that they had.
+/// (That texts are composed first changes those of few.)
+pub(crate) const OF_CORPORA: &str = "simhash-64 by count, tie 0; minhash 128x8 and (main and whole \
     text) 32x8 of word 5-shingles; under 50 words sets; site, headline, language, versions, series; version 5";
 
 /// The settings that fingerprints depend on. Fingerprints of different features never match, so a

@@ -37,8 +37,7 @@ impl Fingerprinter {
     /// Prepares a page's main text and visible text for signing.
     pub fn text(&self, main: &str, visible: &str) -> Text {
         let features = self.features();
-        let text = Text::seeded(main, visible, features.seed);
-        let text = text.with_masks(features.masks, main, visible);
+        let text = Text::seeded(main, visible, features.seed, features.masks);
         let shingles = [features.simhash_shingle, features.minhash_shingle];
         if shingles.iter().any(|it| it.unit == Unit::Characters) {
             text.with_characters(main, visible)

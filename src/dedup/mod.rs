@@ -38,6 +38,8 @@ pub use index::{
     Documents, DocumentsDamage, Found, Index, Originals, Pending, Posting, Query, postings,
     structures,
 };
+#[cfg(test)]
+pub(crate) use methods::forged;
 pub use methods::minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use methods::simhash::hamming;
 pub use methods::{Key, METHODS, Method, Signature};

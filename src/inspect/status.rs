@@ -31,29 +31,43 @@ fn last_written(path: &Path) -> Option<Status> {
     status.filter(|status| !status.running)
 }
 
+/// Whether a crawl that does not run cannot be opened by this user, or at this moment.
+fn cannot_open_now(error: &engine::Error) -> bool {
+    match error {
+        engine::Error::Directory(DirectoryError::InUse { for_a_while, .. }) => *for_a_while,
+        engine::Error::Directory(DirectoryError::Io { source, .. }) => {
+            source.kind() == ErrorKind::PermissionDenied
+        }
+        _ => false,
+    }
+}
+
 /// Reads the state of the crawl in a data directory: from the store, or from `status.json` while
 /// another process runs the crawl.
 pub fn status(path: &Path) -> Result<StatusNow, Error> {
     let crawl = match StoppedCrawl::open(path) {
         Ok(crawl) => crawl,
-        Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
+        Err(engine::Error::Directory(DirectoryError::InUse {
+            for_a_while: false, ..
+        })) => {
             return Ok(StatusNow {
                 status: Status::of_running(path)?,
                 hosts: None,
                 omissions: None,
             });
         }
-        // A user who may only read sees what the last run wrote at its end.
-        Err(engine::Error::Directory(DirectoryError::Io { source, .. }))
-            if source.kind() == ErrorKind::PermissionDenied && last_written(path).is_some() =>
-        {
-            return Ok(StatusNow {
-                status: last_written(path).unwrap_or_default(),
-                hosts: None,
-                omissions: None,
-            });
-        }
-        Err(error) => return Err(error.into()),
+        // A user who may only read, and one who asks while another command reads, see what the last
+        // run wrote at its end.
+        Err(error) => match last_written(path).filter(|_| cannot_open_now(&error)) {
+            Some(status) => {
+                return Ok(StatusNow {
+                    status,
+                    hosts: None,
+                    omissions: None,
+                });
+            }
+            None => return Err(error.into()),
+        },
     };
     Ok(StatusNow {
         status: Status {

@@ -13,7 +13,7 @@ use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, FilterPolicy, PinningPolicy};
 use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use super::{Batch, Durability, Error, Result, Row, Store, Table};
+use super::{Batch, Durability, Error, Result, Row, Store, Table, journal};
 
 /// How much memory and disk space the engine may use.
 #[derive(Debug, Clone, Copy)]
@@ -289,6 +289,10 @@ impl Store for Embedded {
             Durability::Disk => PersistMode::SyncData,
         };
         let mut write = self.database.batch().durability(Some(mode));
+        if !batch.is_empty() {
+            let (name, number) = journal::next_number(self.database.seqno());
+            write.insert(self.keyspace(Table::Meta), name, number);
+        }
         for change in batch.changes {
             let keyspace = self.keyspace(change.table);
             match change.value {

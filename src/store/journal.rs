@@ -10,6 +10,11 @@
 //!
 //! Every commit is synced before the next one begins. Therefore a batch that can be read behind one
 //! that cannot, and a sequence number out of order, are damage, whatever the process died of.
+//!
+//! Order tells nothing of a first number that is too low, or of a last one that is too high. So
+//! each batch has a row that says, under the checksum, which number was the next when it was made
+//! ([`next_number`]). A first number that is too low would be harmful: the engine takes a batch for
+//! one that is in its sorted files if they have a higher number.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -19,6 +24,8 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use xxhash_rust::xxh3::Xxh3;
+
+use super::keys;
 
 /// What ends every batch, behind its checksum.
 const TRAILER: &[u8; 4] = b"FJL\x03";
@@ -33,6 +40,15 @@ const PIECE: usize = 256 << 10;
 
 /// Bytes of a start before the sequence number: its tag, and the number of items.
 const BEFORE_NUMBER: u64 = 5;
+
+/// How far the number of a batch may be above the one that was the next when the batch was made.
+/// In between, at most a few are taken by threads that write sorted files.
+const FAR: u64 = 1 << 20;
+
+/// Returns the row that says in a batch which number is the next.
+pub(super) fn next_number(number: u64) -> (&'static [u8], [u8; 8]) {
+    (keys::meta::NEXT_NUMBER, number.to_be_bytes())
+}
 
 /// What is wrong with a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,8 +109,10 @@ pub struct Audit {
     pub tables: Vec<PathBuf>,
 }
 
-/// Reads all journals of the store in `path`. Nothing is written. Of the very first sequence
-/// number, only one that is too high is noticed, of the very last, only one that is too low.
+/// Reads all journals of the store in `path`. Nothing is written. A last sequence number that is
+/// less than a million too high is not noticed: it leaves the order as it is. In journals of
+/// versions before the row of [`next_number`], neither is any last one that is too high, nor a
+/// first one that is too low.
 pub fn audit(path: &Path) -> io::Result<Audit> {
     let mut used = BTreeSet::new();
     let mut found = audit_journals(path, &mut used)?;
@@ -104,13 +122,8 @@ pub fn audit(path: &Path) -> io::Result<Audit> {
 
 /// Returns tables that are used and have no `current`, which the engine writes when it creates one.
 fn audit_tables(path: &Path, used: &BTreeSet<u64>) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut lost = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
+    for path in entries(path)? {
         let number = path
             .file_name()
             .and_then(|name| name.to_str()?.parse().ok());
@@ -145,11 +158,12 @@ fn audit_journals(path: &Path, used: &mut BTreeSet<u64>) -> io::Result<Audit> {
         let mut from = 0;
         loop {
             let mut input = Input::open(path, from)?;
-            let end = input.read(&mut |offset, number| {
+            let end = input.read(&mut |offset, numbers| {
                 batches.push(Batch {
                     journal,
                     offset,
-                    number,
+                    number: numbers.own,
+                    at_least: numbers.at_least,
                 });
             })?;
             used.append(&mut input.tables);
@@ -221,15 +235,18 @@ pub fn mend_table(table: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Returns the paths of what is in a directory; nothing if it does not exist.
+fn entries(path: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
+}
+
 /// Returns the journals of a store, oldest first.
 fn journals(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut journals = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
+    for path in entries(path)? {
         let name = path.file_name().and_then(|name| name.to_str());
         let number = name.and_then(|name| name.strip_suffix(".jnl")?.parse::<u64>().ok());
         journals.extend(number.map(|number| (number, path)));
@@ -244,16 +261,31 @@ struct Batch {
     journal: usize,
     offset: u64,
     number: u64,
+    /// The number that was the next when the batch was made.
+    at_least: Option<u64>,
 }
 
-/// Returns the batches whose numbers do not rise, with what each was if only one number fits: all
-/// but those of a longest rising subsequence.
+impl Batch {
+    /// Whether the number is one that the batch may have got.
+    fn is_possible(&self) -> bool {
+        let above = self.at_least.map(|least| self.number.checked_sub(least));
+        above.is_none_or(|above| above.is_some_and(|above| above < FAR))
+    }
+}
+
+/// Returns the batches whose numbers do not rise, or are impossible, with what each was if that is
+/// known, or stands for any number that it may have been: all but those of a longest rising
+/// subsequence.
 fn out_of_order(batches: &[Batch]) -> Vec<(Batch, Option<u64>)> {
     // Of the subsequences of each length the one with the lowest last number: where it ends.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(batches.len());
     let number = |at: usize| batches.get(at).map_or(0, |batch| batch.number);
     for (at, batch) in batches.iter().enumerate() {
+        if !batch.is_possible() {
+            before.push(None);
+            continue;
+        }
         let length = ends.partition_point(|end| number(*end) < batch.number);
         before.push(length.checked_sub(1).and_then(|it| ends.get(it)).copied());
         match ends.get_mut(length) {
@@ -278,8 +310,8 @@ fn out_of_order(batches: &[Batch]) -> Vec<(Batch, Option<u64>)> {
             number(high).checked_sub(number(low)) == Some(between.len() as u64 + 1)
         });
         for (nth, batch) in (1..).zip(between) {
-            let was = low.filter(|_| is_exact).map(|low| number(low) + nth);
-            found.push((*batch, was));
+            let exact = low.filter(|_| is_exact).map(|low| number(low) + nth);
+            found.push((*batch, exact.or(batch.at_least)));
         }
     };
     let mut low = None;
@@ -331,6 +363,15 @@ fn what_follows(path: &Path, from: u64) -> io::Result<Rest> {
     }
 }
 
+/// What a batch says about its sequence number.
+#[derive(Clone, Copy)]
+struct Numbers {
+    /// The number, which no checksum covers.
+    own: u64,
+    /// The number that was the next when the batch was made, as a row says.
+    at_least: Option<u64>,
+}
+
 /// A journal that is read from some offset on.
 struct Input {
     file: BufReader<File>,
@@ -355,10 +396,10 @@ impl Input {
 
     /// Reads whole batches one after another, and returns where the first thing begins that is
     /// none.
-    fn read(&mut self, visit: &mut dyn FnMut(u64, u64)) -> io::Result<u64> {
+    fn read(&mut self, visit: &mut dyn FnMut(u64, Numbers)) -> io::Result<u64> {
         let mut end = self.position;
-        while let Some(number) = self.batch()? {
-            visit(end, number);
+        while let Some(numbers) = self.batch()? {
+            visit(end, numbers);
             end = self.position;
         }
         Ok(end)
@@ -375,8 +416,8 @@ impl Input {
         Ok(Some(bytes))
     }
 
-    /// Reads a whole batch, and returns its sequence number; `None` if there is none.
-    fn batch(&mut self) -> io::Result<Option<u64>> {
+    /// Reads a whole batch, and returns its numbers; `None` if there is none.
+    fn batch(&mut self) -> io::Result<Option<Numbers>> {
         let Some([START]) = self.bytes()? else {
             return Ok(None);
         };
@@ -384,8 +425,9 @@ impl Input {
             return Ok(None);
         };
         let mut hasher = Xxh3::new();
+        let mut at_least = None;
         for _ in 0..u32::from_le_bytes(items) {
-            if !self.item(&mut hasher)? {
+            if !self.item(&mut hasher, &mut at_least)? {
                 return Ok(None);
             }
         }
@@ -395,11 +437,15 @@ impl Input {
             return Ok(None);
         };
         let is_whole = u64::from_le_bytes(checksum) == hasher.digest() && trailer == *TRAILER;
-        Ok(is_whole.then_some(u64::from_le_bytes(number)))
+        Ok(is_whole.then_some(Numbers {
+            own: u64::from_le_bytes(number),
+            at_least,
+        }))
     }
 
-    /// Reads an item; `false` if there is none.
-    fn item(&mut self, hasher: &mut Xxh3) -> io::Result<bool> {
+    /// Reads an item; `false` if there is none. If it is the row of [`next_number`], its number
+    /// goes to `at_least`.
+    fn item(&mut self, hasher: &mut Xxh3, at_least: &mut Option<u64>) -> io::Result<bool> {
         let Some([tag]) = self.bytes()? else {
             return Ok(false);
         };
@@ -425,11 +471,16 @@ impl Input {
         if left > self.length.saturating_sub(self.position) {
             return Ok(false);
         }
+        let (name, _) = next_number(0);
+        let is_number = usize::from(u16::from_le_bytes(key)) == name.len() && plain == stored;
         let mut piece = [0; 4_096];
         while left > 0 {
             let piece = &mut piece[..left.min(4_096) as usize];
             self.file.read_exact(piece)?;
             hasher.update(piece);
+            if let Some(number) = piece.strip_prefix(name).filter(|_| is_number) {
+                *at_least = number.try_into().map(u64::from_be_bytes).ok().or(*at_least);
+            }
             self.position += piece.len() as u64;
             left -= piece.len() as u64;
         }
@@ -550,6 +601,68 @@ mod tests {
         damaged[from as usize..to as usize].fill(0);
         fs::write(&journal, &damaged).unwrap();
         assert_eq!(audit(store_of(&journal)).unwrap().journals.len(), 1);
+    }
+
+    /// All rows of the tables that [`written`] writes to, without that of [`next_number`].
+    fn rows(store: &Embedded) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let tables = [Table::Meta, Table::Pages, Table::Queue];
+        let rows = tables.map(|table| store.range(table, b"", b"", 1_000).unwrap());
+        let mut rows = rows.concat();
+        rows.retain(|(key, _)| key != keys::meta::NEXT_NUMBER);
+        rows
+    }
+
+    /// The first number flipped low, and the last one flipped high, leave all numbers rising.
+    #[test]
+    fn a_number_that_rises_and_is_wrong_is_noticed_or_harmless() {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, offsets) = written(directory.path());
+        let bytes = fs::read(&journal).unwrap();
+        let mut noticed = [0, 0];
+        for (at, offset) in [offsets[0], offsets[offsets.len() - 1]]
+            .into_iter()
+            .enumerate()
+        {
+            for bit in 0..64 {
+                let mut damaged = bytes.clone();
+                damaged[(offset + BEFORE_NUMBER) as usize + bit / 8] ^= 1 << (bit % 8);
+                fs::write(&journal, &damaged).unwrap();
+                let found = audit(store_of(&journal)).unwrap().journals;
+                if let [damage] = &found[..] {
+                    assert_eq!(damage.offset, offset, "bit {bit}");
+                    assert!(mend(damage).unwrap());
+                    assert_eq!(fs::read(&journal).unwrap(), bytes);
+                    noticed[at] += 1;
+                } else {
+                    assert!(at == 1 && bit < 20, "bit {bit}: {found:?}");
+                }
+            }
+        }
+        assert_eq!(noticed[0], 64);
+        assert!(noticed[1] >= 64 - 20, "{noticed:?}");
+    }
+
+    /// What is not noticed leaves all rows as they are, also those that come later.
+    #[test]
+    fn a_last_number_that_is_a_little_too_high_is_harmless() {
+        let directory = tempfile::tempdir().unwrap();
+        let (journal, offsets) = written(directory.path());
+        let place = (offsets[offsets.len() - 1] + BEFORE_NUMBER) as usize;
+        let mut bytes = fs::read(&journal).unwrap();
+        bytes[place + 2] ^= 8;
+        let open = || Embedded::open(store_of(&journal), &Options::default()).unwrap();
+        let sound = rows(&open());
+        fs::write(&journal, &bytes).unwrap();
+        assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
+        let store = open();
+        assert_eq!(rows(&store), sound);
+        let mut changes = Changes::new();
+        changes.put(Table::Meta, "last", "later");
+        store.commit(changes, Durability::Disk).unwrap();
+        drop(store);
+        assert_eq!(audit(store_of(&journal)).unwrap(), Audit::default());
+        let last = open().get(Table::Meta, b"last").unwrap();
+        assert_eq!(last.as_deref(), Some(&b"later"[..]));
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub mod meta {
     pub const TEXTS: &[u8] = b"texts";
     /// Prefix of the bodies of duplicates that no record has yet, by URL id (16 bytes).
     pub const UNPACKED: &[u8] = b"unpacked/";
+    /// The number that the engine was to give to the next commit; rewritten by every commit, so
+    /// that its journal says what its number is. No other row has this key.
+    pub const NEXT_NUMBER: &[u8] = b"number/next";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.

@@ -207,6 +207,29 @@ fn a_crawl_that_runs_is_left_alone() {
     checked(&crawl, scratch.path()).expect(8).says(&["in use"]);
 }
 
+/// It writes nothing, not even who it is, so its part is played by a lock.
+#[test]
+fn a_crawl_that_starts_meanwhile_waits() {
+    let crawl = Place::new();
+    let web = web();
+    let seed = web.url(0, "/");
+    crawl.crawl(&[&seed, "--max-pages", "2"]);
+    let lock = fs::File::open(crawl.data().join("lock")).expect("the lock is there");
+    lock.lock_shared().expect("nobody has it alone");
+    let scratch = tempfile::tempdir().expect("a folder");
+    checked(&crawl, scratch.path()).expect(0);
+    let says = ["in use", "which only reads it", "wait until"];
+    for question in [&["why", &seed][..], &["retry", "--class", "dns"]] {
+        crawl.ask(question).expect(8).says(&says);
+    }
+    assert!(!crawl.status().running);
+    let starts = crawl.start(&[&seed]);
+    starts.wait_for_line("the crawl starts when that has ended");
+    drop(lock);
+    starts.end().expect(0);
+    assert!(crawl.pages().len() > 2);
+}
+
 fn checked_missing(crawl: &Place, scratch: &Path) {
     let mut command = gleaner(&["check"]);
     command

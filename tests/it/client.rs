@@ -512,10 +512,15 @@ fn settings_of_a_host_reach_it_and_the_archive_hides_its_secrets() {
         shown.contains("(hidden)") && !shown.contains("hush"),
         "{shown}"
     );
+    check_not_kept(&crawl, "hush");
+}
+
+/// Nothing that a crawl keeps has this text.
+#[track_caller]
+fn check_not_kept(crawl: &Place, text: &str) {
     for entry in ["store", "log", "warc"] {
         let mut grep = std::process::Command::new("grep");
-        grep.args(["-r", "-q", "hush"])
-            .arg(crawl.data().join(entry));
+        grep.args(["-r", "-q", text]).arg(crawl.data().join(entry));
         let found = grep.status().expect("grep is there");
         assert_eq!(found.code(), Some(1), "{entry}");
     }
@@ -530,13 +535,7 @@ fn credentials_in_urls_are_neither_sent_nor_kept() {
     let output = crawl.crawl(&[&seed]);
     assert!(!output.stdout.contains("hush") && !output.stderr.contains("hush"));
     assert_eq!(crawl.log().len(), 2, "robots.txt and the seed");
-    for entry in ["store", "log", "warc"] {
-        let mut grep = std::process::Command::new("grep");
-        grep.args(["-r", "-q", "hush"])
-            .arg(crawl.data().join(entry));
-        let found = grep.status().expect("grep is there");
-        assert_eq!(found.code(), Some(1), "{entry}");
-    }
+    check_not_kept(&crawl, "hush");
 }
 
 /// A host that is silent once is not taken for one that never responds.

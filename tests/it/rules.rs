@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::corpus::words;
-use crate::run::{Output, Place, about, anchors, run};
+use crate::run::{Output, Place, about, anchors, leaves, run};
 use crate::web::{Answer, Site, Web};
 
 /// Exit code where a data directory cannot be used.
@@ -430,6 +430,27 @@ fn what_is_masked_may_differ() {
     assert_eq!(of(""), ["unique", "unique"]);
     assert_eq!(of("[dedup]\nmasks = [\"dates\"]\n"), ["near", "unique"]);
     assert_eq!(of("[dedup]\nmasks = [\"times\"]\n"), ["unique", "unique"]);
+}
+
+/// One text whose accents are characters of their own at the second host; at the third, powers are
+/// plain digits, which is another text.
+#[test]
+fn accents_that_are_written_apart_are_the_same_text() {
+    let text = words(9, 90).join(" \u{e9}t\u{e9} x\u{b2} ");
+    let apart = text.replace('\u{e9}', "e\u{301}");
+    let plain = text.replace('\u{b2}', "2");
+    let site = |text: &str| {
+        let html = format!("<title>Une page</title><main><p>{text}</main>");
+        leaves().page("/", Answer::html(html))
+    };
+    let web = Web::start(vec![site(&text), site(&apart), site(&plain)]);
+    let crawl = Place::new();
+    crawl_by(&crawl, "", &[0, 1, 2].map(|host| web.url(host, "/")));
+    let mut verdicts = [0, 1].map(|host| verdict(&crawl, &web.url(host, "/")));
+    verdicts.sort();
+    assert_eq!(verdicts, ["normalized", "unique"]);
+    let other = verdict(&crawl, &web.url(2, "/"));
+    assert!(other != "normalized" && other != "content", "{other}");
 }
 
 #[test]

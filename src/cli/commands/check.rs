@@ -15,7 +15,8 @@ use crate::inspect::{Checked, check};
   gleaner check --data-dir crawl --json | jq '.parts[] | select(.damages > 0)'
 
 Reads every row, key, document, record and line of the log, and rebuilds every body that is kept as
-a difference. Nothing in the data directory is changed. The crawl must not be running.
+a difference. Nothing in the data directory is changed. The crawl must not be running; one that is
+started meanwhile waits.
 
 Exit code 7: something is damaged.")]
 pub(crate) struct Arguments {

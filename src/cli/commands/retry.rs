@@ -41,9 +41,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         host: arguments.host.clone(),
     };
     let retried = match engine::retry(&arguments.data_dir, &filter) {
-        Err(engine::Error::Directory(DirectoryError::InUse { .. })) => {
-            Client::connect(&arguments.data_dir)?.retry(&filter)?
-        }
+        Err(engine::Error::Directory(DirectoryError::InUse {
+            for_a_while: false, ..
+        })) => Client::connect(&arguments.data_dir)?.retry(&filter)?,
         retried => retried?,
     };
     Ok(output::print_answer(&retried, arguments.json, in_words)?)

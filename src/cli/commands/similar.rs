@@ -14,7 +14,7 @@ use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
 use crate::corpus::Extraction;
-use crate::dedup::{Fingerprinter, Fingerprints, Tier};
+use crate::dedup::{Fingerprinter, Fingerprints, Masks, Tier};
 use crate::inspect::{Answer, Question, Similar, SimilarPage, Subject};
 use crate::page::charset;
 use crate::url;
@@ -118,7 +118,7 @@ fn read(file: &str, by: &Fingerprinter) -> Result<Fingerprints, Failure> {
         )));
     }
     let html = charset::to_text(&bytes, None).text;
-    let content = Extraction::new()?.content(Cow::Borrowed(&bytes), &html, None);
+    let content = Extraction::new(Masks::default())?.content(Cow::Borrowed(&bytes), &html, None);
     let text = by.text(&content.main, &content.visible);
     Ok(by.sign(&bytes, &text.with_hints(&content.hints)))
 }

@@ -224,6 +224,7 @@ fn work_on<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dedup::Masks;
     use std::io::Write as _;
     use std::num::NonZeroUsize;
 
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn a_document_needs_an_id_and_a_text() {
         let check = |line: &str, expected: Result<&str, &str>| {
-            let extraction = Extraction::new().unwrap();
+            let extraction = Extraction::new(Masks::default()).unwrap();
             let document = JsonDocument::parse(line.as_bytes());
             let main = document
                 .as_ref()

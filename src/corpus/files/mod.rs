@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::Error;
 use super::waiting::SitePage;
-use crate::dedup::PageHints;
+use crate::dedup::{Masks, PageHints};
 use crate::page::{Page, PageOptions, Parts};
 use crate::sites::{self, SiteName};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
@@ -19,7 +19,7 @@ use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 pub(super) use jsonl::{JsonDocument, each_line};
 pub(super) use warc_in::{Item, SourceRecord, Wanted, read, work};
 pub use warc_out::StoredBodies;
-pub(super) use warc_out::{JudgedPage, WarcOutput};
+pub(super) use warc_out::{JudgedPage, Note, WarcOutput};
 
 /// The files of a corpus.
 #[derive(Debug, Clone, Copy)]
@@ -54,15 +54,18 @@ pub struct Extraction {
 }
 
 impl Extraction {
-    /// An extraction with the default options.
-    pub fn new() -> Result<Self, Error> {
+    /// An extraction with the default options; what is masked is nothing that two lines differ in.
+    pub fn new(masks: Masks) -> Result<Self, Error> {
         let base = url::parse("http://localhost/");
         let base = base.map_err(|error| Error::input(error.to_string()))?;
         let secret = Secret::from_bytes([0; Secret::LEN]);
         Ok(Self {
             base,
             identity: Identity::new(Canonicalizer::default(), secret),
-            options: PageOptions::default(),
+            options: PageOptions {
+                line_mask: sites::line_mask(masks),
+                ..PageOptions::default()
+            },
         })
     }
 

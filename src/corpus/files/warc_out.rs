@@ -23,7 +23,7 @@ use super::warc_in::{SourceKind, SourceRecord};
 use crate::archive::{
     self, Archive as _, Original, Record, RecordId, Relation, Start, WarcArchive, WarcOptions,
 };
-use crate::corpus::{CorpusVerdict, Error, Options};
+use crate::corpus::{CorpusVerdict, Error, Options, Saved, SavedError};
 
 /// The bodies that are left out of the written WARC files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +57,37 @@ pub(in crate::corpus) enum Note {
     Promised([u64; 2]),
 }
 
+impl Note {
+    /// Reads a note of an index.
+    pub(in crate::corpus) fn decode(bytes: &[u8], saved: &Saved) -> Result<Self, SavedError> {
+        let note = postcard::from_bytes(bytes);
+        note.map_err(|_| saved.damaged("a note in it cannot be read"))
+    }
+
+    /// The note as it stands in an index.
+    pub(in crate::corpus) fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a note is plain data")
+    }
+}
+
 /// A record whose body was left out.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(in crate::corpus) struct LeftOut {
     origin: u32,
     /// Whether its payload is that of the origin.
     is_identical: bool,
+}
+
+impl LeftOut {
+    /// The number of the record that has the body.
+    pub(in crate::corpus) fn origin(self) -> u32 {
+        self.origin
+    }
+
+    /// The same where that record has another number.
+    pub(in crate::corpus) fn at(self, origin: u32) -> Self {
+        Self { origin, ..self }
+    }
 }
 
 /// A judged page.

@@ -66,6 +66,14 @@ impl Permutations {
         permutations
     }
 
+    /// One function's value of a shingle.
+    #[cfg(test)]
+    pub(super) fn value(&self, at: usize, shingle: u64) -> u32 {
+        let low = (shingle >> 32) as u32;
+        low.wrapping_mul(self.factors[at])
+            .wrapping_add(self.summands[at])
+    }
+
     /// The seed of the functions.
     pub(crate) fn seed(&self) -> u64 {
         self.seed

@@ -2,6 +2,8 @@
 //! signature is found, and measures how alike two signatures are.
 
 pub(crate) mod exact;
+#[cfg(test)]
+pub(crate) mod forged;
 pub(crate) mod minhash;
 pub(crate) mod near;
 pub(crate) mod short;

@@ -15,7 +15,6 @@ use super::simhash::{self, REACH, hamming};
 use super::{Key, Method, Signature};
 use crate::dedup::features::{Features, Hashing};
 use crate::dedup::similarity::MIN_SIMILARITY;
-use crate::dedup::text::MIN_WORDS;
 use crate::dedup::text::shingle::{self, Shingle, Unit, mix};
 use crate::dedup::{Finder, Match, Text, Tier};
 
@@ -63,7 +62,7 @@ impl Method for Near {
     fn sign(&self, _: &[u8], text: &Text, by: &Hashing) -> Option<Signature> {
         let features = &by.features;
         let shingles = |of: Shingle| shingles(text, of, features.seed);
-        if text.word_count() < MIN_WORDS {
+        if !text.is_comparable() {
             return None;
         }
         let measured = shingles(features.minhash_shingle);
@@ -71,7 +70,7 @@ impl Method for Near {
             return Some(Signature::Shingles(short::set(&measured).into()));
         }
         let minima = by.permutations.minima::<HASHES>(&measured);
-        let simhash = simhash::majority(&shingles(features.simhash_shingle));
+        let simhash = simhash::of_set(shingles(features.simhash_shingle));
         Some(match features.method {
             Finder::Simhash => Signature::Witnessed {
                 simhash,
@@ -162,7 +161,7 @@ impl Method for Near {
 
 fn shingles(text: &Text, of: Shingle, seed: u64) -> Vec<u64> {
     let units = match of.unit {
-        Unit::Words => text.near_hashes(),
+        Unit::Words => text.word_hashes(),
         Unit::Characters => text.characters(),
     };
     shingle::hashes(units, of.length, seed)
@@ -171,7 +170,8 @@ fn shingles(text: &Text, of: Shingle, seed: u64) -> Vec<u64> {
 /// The SimHash of a text that is long enough to have one.
 pub(in crate::dedup) fn simhash(text: &Text, by: &Hashing) -> Option<u64> {
     let shingles = || shingles(text, by.features.simhash_shingle, by.features.seed);
-    (text.word_count() >= SHORT_WORDS).then(|| simhash::majority(&shingles()))
+    let is_long = text.is_comparable() && text.word_count() >= SHORT_WORDS;
+    is_long.then(|| simhash::of_set(shingles()))
 }
 
 /// The key of a band. All bands of a kind share one structure.
@@ -184,6 +184,7 @@ fn band_key(band: u64, values: &[u32]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dedup::methods::forged;
     use proptest::prelude::*;
 
     fn sign(text: &str) -> Option<Signature> {
@@ -298,6 +299,30 @@ mod tests {
             simhash,
             sketch: Box::new([0; HASHES]),
         }
+    }
+
+    /// Who knows the seed can make gibberish that looks like a text, and who does not cannot.
+    #[test]
+    fn without_the_seed_nobody_can_forge_a_text() {
+        let (text, forged) = forged::pair();
+        let similarity = |seed| {
+            let by = Hashing::new(Features {
+                seed,
+                ..Features::default()
+            });
+            let sign = |text: &str| {
+                let text = Text::seeded(text, text, seed, by.features.masks);
+                Near.sign(b"", &text, &by).unwrap()
+            };
+            let found = Near.measure(&sign(text), &sign(forged)).unwrap();
+            (found.similarity, found.distance)
+        };
+        let (by_public, far) = similarity(0);
+        assert!(by_public > 0.84, "{by_public}");
+        // What is said often does not outvote the rest: only bands of the sketch find the two.
+        assert!(far > REACH, "{far}");
+        let (by_secret, far) = similarity(77);
+        assert!(by_secret < 0.1 && far > REACH, "{by_secret} {far}");
     }
 
     proptest! {

@@ -1,9 +1,10 @@
 //! SimHash-64 (Charikar, "Similarity Estimation Techniques from Rounding Algorithms", 2002; Manku,
 //! Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", 2007).
 //!
-//! Each shingle votes on each of 64 bits, as often as it occurs. The majority decides each bit of
-//! the fingerprint; a tie gives 0. Pure arithmetic: `near.rs` and `corpus/lookup/tables.rs` search
-//! for fingerprints.
+//! Each shingle votes on each of 64 bits. The majority decides each bit of the fingerprint; a tie
+//! gives 0. In a crawl, a shingle votes once however often it occurs: a page that repeats a few of
+//! them could otherwise have any fingerprint. Pure arithmetic: `near.rs` and
+//! `corpus/lookup/tables.rs` search for fingerprints.
 
 /// The most bits by which a candidate's fingerprint may differ; the sketch then decides.
 pub(crate) const REACH: u8 = 10;
@@ -11,6 +12,13 @@ pub(crate) const REACH: u8 = 10;
 /// Number of bits in which two fingerprints differ.
 pub fn hamming(a: u64, b: u64) -> u8 {
     (a ^ b).count_ones() as u8
+}
+
+/// The fingerprint of a set of shingles, of which each may be given more than once.
+pub(crate) fn of_set(mut shingles: Vec<u64>) -> u64 {
+    shingles.sort_unstable();
+    shingles.dedup();
+    majority(&shingles)
 }
 
 /// The majority of the hashes' votes on each bit; 0 for a tie or no votes.
@@ -114,6 +122,21 @@ mod tests {
         let far = hamming(bits(&words), bits(&article(2, 600)));
         assert!(near <= 6, "{near} bits");
         assert!((16..=48).contains(&far), "{far} bits");
+    }
+
+    /// Words that are said a thousand times do not outvote what else a page says.
+    #[test]
+    fn what_is_repeated_votes_once() {
+        let words = article(1, 600);
+        let flood = [words.clone(), vec!["spam".to_owned(); 5_000]].concat();
+        let of = |words: &[String]| {
+            let text = Text::whole(&words.join(" "));
+            shingle::hashes(text.word_hashes(), 2, 0)
+        };
+        let far = hamming(majority(&of(&words)), majority(&of(&flood)));
+        let near = hamming(of_set(of(&words)), of_set(of(&flood)));
+        assert!(far > 16, "{far} bits");
+        assert!(near <= 4, "{near} bits");
     }
 
     #[test]

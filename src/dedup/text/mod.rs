@@ -2,7 +2,8 @@
 //!
 //! A text is lower-cased once and read once. That pass gives the digest of the normalized text, the
 //! digest of the word sequence, and one hash per word. Everything else (shingles, SimHash,
-//! `MinHash`) is computed from the hashes and never sees a string.
+//! `MinHash`) is computed from the hashes and never sees a string. Where masks are set, or a text
+//! has letters in another shape, the near tier sees other words, which are hashed in a second pass.
 
 mod hints;
 mod mask;
@@ -16,9 +17,10 @@ pub use mask::{Mask, Masks};
 pub(crate) use words::word_hashes;
 pub use words::words;
 
-use read::{Reading, read};
+use read::{Reading, read, seen_by_near};
 use shingle::mix;
 use words::{Piece, lower, pieces};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Texts with fewer words are too short to identify a page.
 pub(crate) const MIN_WORDS: u32 = 5;
@@ -47,9 +49,8 @@ pub struct Text {
     is_over_trimmed: bool,
     /// What the page says about itself.
     hints: HintHashes,
-    /// What the near tier masks, and the hashes of the judged words after masking.
+    /// What the near tier masks.
     masks: Masks,
-    masked: Vec<u64>,
     /// One hash per character of the judged text, if requested.
     characters: Vec<u64>,
 }
@@ -60,19 +61,19 @@ impl Text {
     ///
     /// Its words are hashed as everybody can: see [`seeded`](Self::seeded).
     pub fn new(main: &str, visible: &str) -> Self {
-        Self::seeded(main, visible, 0)
+        Self::seeded(main, visible, 0, Masks::default())
     }
 
-    /// As [`new`](Self::new), with a seed of the hashes. Whoever knows the seed can find other
-    /// words with the same shingles.
-    pub fn seeded(main: &str, visible: &str, seed: u64) -> Self {
-        let mut text = Self::of_whole(visible, seed);
+    /// As [`new`](Self::new), with a seed of the hashes, and masks for the near tier. Whoever knows
+    /// the seed can find other words with the same shingles.
+    pub fn seeded(main: &str, visible: &str, seed: u64, masks: Masks) -> Self {
+        let mut text = Self::of_whole(visible, seed, masks);
         if main == visible {
             return text;
         }
-        let mut other = read(without_imprint(main), seed);
-        let enough = TRUSTED_SHARE * text.judged.words.len() as f64;
-        text.is_over_trimmed = (other.words.len() as f64) < enough;
+        let mut other = read(without_imprint(main), seed, masks);
+        let enough = TRUSTED_SHARE * text.judged.count() as f64;
+        text.is_over_trimmed = (other.count() as f64) < enough;
         if !text.is_over_trimmed {
             std::mem::swap(&mut text.judged, &mut other);
         }
@@ -82,16 +83,17 @@ impl Text {
 
     /// Prepares a page whose main text is all of its text.
     pub fn whole(visible: &str) -> Self {
-        Self::of_whole(visible, 0)
+        Self::of_whole(visible, 0, Masks::default())
     }
 
-    fn of_whole(visible: &str, seed: u64) -> Self {
-        let judged = read(visible, seed);
-        let normalized = (!judged.words.is_empty()).then_some(judged.normalized);
+    fn of_whole(visible: &str, seed: u64, masks: Masks) -> Self {
+        let judged = read(visible, seed, masks);
+        let normalized = (judged.count() > 0).then_some(judged.normalized);
         Self {
             seed,
             normalized,
             judged,
+            masks,
             ..Self::default()
         }
     }
@@ -103,18 +105,8 @@ impl Text {
         self
     }
 
-    /// Masks the judged text for the near tier. `main` and `visible` are the texts given before.
-    #[must_use]
-    pub fn with_masks(mut self, masks: Masks, main: &str, visible: &str) -> Self {
-        self.masks = masks;
-        if !masks.is_empty() {
-            self.masked = word_hashes(&masks.apply(self.judged_of(main, visible)), self.seed);
-        }
-        self
-    }
-
     /// The one of the two given texts that the page is judged by.
-    fn judged_of<'a>(&self, main: &'a str, visible: &'a str) -> &'a str {
+    pub(crate) fn judged_of<'a>(&self, main: &'a str, visible: &'a str) -> &'a str {
         if self.is_whole() || self.is_over_trimmed {
             visible
         } else {
@@ -122,15 +114,14 @@ impl Text {
         }
     }
 
-    /// Adds the hashes for shingles of characters, masked like the words. `main` and `visible` are
-    /// the texts given before.
+    /// Adds the hashes for shingles of characters, as the near tier sees them. `main` and `visible`
+    /// are the texts given before.
     #[must_use]
     pub fn with_characters(mut self, main: &str, visible: &str) -> Self {
         let judged = self.judged_of(main, visible);
-        let judged = if self.masks.is_empty() {
-            lower(judged)
-        } else {
-            self.masks.apply(judged)
+        let judged = match seen_by_near(judged, self.masks) {
+            Some(seen) => lower(&seen),
+            None => lower(judged),
         };
         let seed = self.seed;
         pieces(&judged, |piece, _| {
@@ -152,34 +143,29 @@ impl Text {
     /// SHA-256 of the word sequence of the main text; `None` without words.
     pub fn content(&self) -> Option<[u8; 32]> {
         let main = self.main();
-        (!main.words.is_empty()).then_some(main.content)
+        (main.count() > 0).then_some(main.content)
     }
 
-    /// The xxh3 of each judged word, in order.
+    /// The xxh3 of each judged word as the near tier sees it, in order.
     pub fn word_hashes(&self) -> &[u64] {
-        &self.judged.words
+        self.judged.near()
     }
 
-    /// The xxh3 of each judged word after masking, in order.
-    pub fn near_hashes(&self) -> &[u64] {
-        if self.masks.is_empty() {
-            &self.judged.words
-        } else {
-            &self.masked
-        }
-    }
-
-    /// The xxh3 of each visible word, in order.
+    /// The xxh3 of each visible word as the near tier sees it, in order.
     pub fn visible_hashes(&self) -> &[u64] {
-        match &self.other {
-            Some(other) if !self.is_over_trimmed => &other.words,
-            _ => &self.judged.words,
-        }
+        self.visible().near()
     }
 
-    /// The xxh3 of each word of the main text, in order.
+    /// The xxh3 of each word of the main text as the near tier sees it, in order.
     pub fn main_hashes(&self) -> &[u64] {
-        &self.main().words
+        self.main().near()
+    }
+
+    fn visible(&self) -> &Reading {
+        match &self.other {
+            Some(other) if !self.is_over_trimmed => other,
+            _ => &self.judged,
+        }
     }
 
     fn main(&self) -> &Reading {
@@ -213,17 +199,30 @@ impl Text {
 
     /// Number of words in the main text.
     pub fn main_words(&self) -> u32 {
-        u32::try_from(self.main().words.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.main().count()).unwrap_or(u32::MAX)
     }
 
     /// Number of words that the page is judged by.
     pub fn word_count(&self) -> u32 {
-        u32::try_from(self.judged.words.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.judged.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the text has enough words that the near tier can compare: what is masked is nothing
+    /// that two texts have in common.
+    pub fn is_comparable(&self) -> bool {
+        let masked = xxh3_64_with_seed(mask::MASKED.as_bytes(), self.seed);
+        let count = match self.masks.is_empty() {
+            true => self.judged.count(),
+            false => (self.judged.near().iter())
+                .filter(|word| **word != masked)
+                .count(),
+        };
+        count >= MIN_WORDS as usize
     }
 
     /// Number of visible words.
     pub fn visible_words(&self) -> u32 {
-        u32::try_from(self.visible_hashes().len()).unwrap_or(u32::MAX)
+        u32::try_from(self.visible().count()).unwrap_or(u32::MAX)
     }
 }
 
@@ -269,7 +268,14 @@ mod tests {
     /// it.
     #[test]
     fn each_seed_gives_other_hashes_of_words() {
-        let of = |seed| Text::seeded("one two three", "menu one two three", seed);
+        let of = |seed| {
+            Text::seeded(
+                "one two three",
+                "menu one two three",
+                seed,
+                Masks::default(),
+            )
+        };
         let (public, one, other) = (of(0), of(1), of(2));
         let plain = Text::new("one two three", "menu one two three");
         assert_eq!(public.word_hashes(), plain.word_hashes());
@@ -278,6 +284,59 @@ mod tests {
         assert_eq!(distinct.len(), 12);
         assert_eq!(one.content(), other.content());
         assert_eq!(one.normalized(), plain.normalized());
+    }
+
+    /// Spellings that are one text by Unicode are the same text; what only resembles it is not.
+    #[test]
+    fn accents_that_are_composed_and_others_are_one_text() {
+        let of = |text: &str| Text::new(text, text);
+        let text = "voil\u{e0} un caf\u{e9} fran\u{e7}ais \u{e0} gauche";
+        let apart = "voila\u{300} un cafe\u{301} franc\u{327}ais a\u{300} gauche";
+        assert_eq!(of(text).normalized(), of(apart).normalized());
+        assert_eq!(of(text).content(), of(apart).content());
+        assert_eq!(of(text).word_hashes(), of(apart).word_hashes());
+        for (one, other) in [
+            ("the area is x\u{b2} at most", "the area is x2 at most"),
+            ("step \u{2460} of the way home", "step 1 of the way home"),
+            ("add \u{bd} of the milk", "add 1/2 of the milk"),
+            ("add \u{bd} of the milk", "add 1\u{2044}2 of the milk"),
+            ("chapter \u{2163} of the book", "chapter IV of the book"),
+            (
+                "a wall of 9 \u{33a1} is painted",
+                "a wall of 9 m2 is painted",
+            ),
+            (
+                "the vector \u{1d431} is given here",
+                "the vector x is given here",
+            ),
+            (
+                "\u{fa19}\u{6238} \u{795e}\u{5948}\u{5ddd}",
+                "\u{795e}\u{6238} \u{795e}\u{5948}\u{5ddd}",
+            ),
+        ] {
+            let (one, other) = (of(one), of(other));
+            assert_ne!(one.normalized(), other.normalized());
+            assert_ne!(one.content(), other.content());
+            assert_ne!(one.word_hashes(), other.word_hashes());
+        }
+        // Letters in another shape are the same to the near tier only.
+        let (wide, plain) = (
+            of("\u{ff27}leaner \u{ff11} o\u{fb03}ce"),
+            of("Gleaner 1 office"),
+        );
+        assert_ne!(wide.content(), plain.content());
+        assert_eq!(wide.word_hashes(), plain.word_hashes());
+    }
+
+    #[test]
+    fn what_is_masked_is_nothing_in_common() {
+        let of = |text: &str, masks| Text::seeded(text, text, 1, Masks::from_iter(masks));
+        let table = "12 7 30 9 14 8 2 total";
+        assert!(of(table, vec![]).is_comparable());
+        assert!(!of(table, vec![Mask::Numbers]).is_comparable());
+        let text = "7 of our 30 trains were late";
+        assert!(of(text, vec![Mask::Numbers]).is_comparable());
+        assert!(!of("too few words", vec![]).is_comparable());
     }
 
     #[test]

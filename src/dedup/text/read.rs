@@ -1,10 +1,14 @@
 //! One pass over a text, which gives the digest of the folded text, the digest of its words, and
 //! the hash of each word.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::words::{Piece, lower, pieces, visit_mixed};
+use super::mask::Masks;
+use super::words::{Piece, lower, pieces, visit_mixed, word_hashes};
+use crate::unicode;
 
 /// The result of one pass over a text.
 #[derive(Debug, Clone, Default)]
@@ -14,11 +18,42 @@ pub(super) struct Reading {
     /// SHA-256 of the words, each followed by a NUL, so that `ab c` differs from `a bc`.
     pub(super) content: [u8; 32],
     /// xxh3 of each word, by the seed.
-    pub(super) words: Vec<u64>,
+    words: Vec<u64>,
+    /// The same as the near tier sees it, if it sees other words.
+    near: Option<Vec<u64>>,
+}
+
+impl Reading {
+    /// Number of words.
+    pub(super) fn count(&self) -> usize {
+        self.words.len()
+    }
+
+    /// xxh3 of each word as the near tier sees it: letters in another shape are those letters, and
+    /// what is masked is one word.
+    pub(super) fn near(&self) -> &[u64] {
+        self.near.as_ref().unwrap_or(&self.words)
+    }
 }
 
 /// Reads a text; its words are hashed by a seed.
-pub(super) fn read(text: &str, seed: u64) -> Reading {
+pub(super) fn read(text: &str, seed: u64, masks: Masks) -> Reading {
+    Reading {
+        near: seen_by_near(text, masks).map(|text| word_hashes(&text, seed)),
+        ..read_exactly(text, seed)
+    }
+}
+
+/// The text as the near tier sees it, if that is another one.
+pub(super) fn seen_by_near(text: &str, masks: Masks) -> Option<String> {
+    match unicode::same_letters(text) {
+        letters if !masks.is_empty() => Some(masks.apply(&letters)),
+        Cow::Owned(letters) => Some(letters),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+fn read_exactly(text: &str, seed: u64) -> Reading {
     let lower = lower(text);
     let bytes = lower.as_bytes();
     let mut words = Vec::with_capacity(lower.len() / 6 + 1);
@@ -44,6 +79,7 @@ pub(super) fn read(text: &str, seed: u64) -> Reading {
         normalized: folded.digest(),
         content: Sha256::digest(content.bytes()).into(),
         words,
+        near: None,
     }
 }
 
@@ -153,7 +189,7 @@ mod tests {
             let folded: Vec<&str> = lower.split_whitespace().collect();
             let mut content = Vec::new();
             words(&text, |word| content.extend([word.as_bytes(), &[0]].concat()));
-            let reading = read(&text, 0);
+            let reading = read_exactly(&text, 0);
             let normalized: [u8; 32] = Sha256::digest(folded.join(" ")).into();
             prop_assert_eq!(reading.normalized, normalized);
             let content: [u8; 32] = Sha256::digest(&content).into();

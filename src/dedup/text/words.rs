@@ -1,6 +1,10 @@
 //! The tokeniser, which defines what a word is.
 
+use std::borrow::Cow;
+
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::unicode;
 
 /// The xxh3 of each word of a text, by a seed.
 pub(crate) fn word_hashes(text: &str, seed: u64) -> Vec<u64> {
@@ -117,11 +121,12 @@ const CLASS: [Class; 256] = {
     table
 };
 
-fn is_word(c: char) -> bool {
+pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c)
 }
 
-/// The text in lower case, character by character, so that no word depends on its neighbours.
+/// The text in lower case, character by character, so that no word depends on its neighbours, and
+/// composed.
 pub(super) fn lower(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -139,7 +144,11 @@ pub(super) fn lower(text: &str) -> String {
         lower.extend(beyond.chars().flat_map(char::to_lowercase));
         rest = after;
     }
-    lower
+    // Now, because some letters with accents are composed in lower case only.
+    match unicode::composed(&lower) {
+        Cow::Owned(composed) => composed,
+        Cow::Borrowed(_) => lower,
+    }
 }
 
 /// Splits a run where its script changes, and the parts without spaces into pairs of characters.
@@ -178,7 +187,7 @@ fn is_mark(c: char) -> bool {
 }
 
 /// Whether a character belongs to a script that is written without spaces between words.
-fn is_spaceless(c: char) -> bool {
+pub(super) fn is_spaceless(c: char) -> bool {
     matches!(c,
         '\u{e00}'..='\u{eff}'           // Thai, Lao
         | '\u{1000}'..='\u{109f}'       // Myanmar

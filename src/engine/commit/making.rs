@@ -21,6 +21,7 @@ use crate::engine::error::Error;
 use crate::engine::visit::KeptBody;
 use crate::journal::Content;
 use crate::page::charset;
+use crate::unicode;
 use crate::url::UrlId;
 
 /// More threads than this do not help with a group of 16 visits.
@@ -262,7 +263,9 @@ impl Order {
         }
         let content_type = base.header("content-type");
         let other = charset::to_text(base.body(), content_type.as_deref());
-        differ(other.text.as_bytes(), text.as_bytes())
+        // As they were compared: accents may be written apart in one of the two.
+        let (other, text) = (unicode::composed(&other.text), unicode::composed(text));
+        differ(other.as_bytes(), text.as_bytes())
     }
 }
 

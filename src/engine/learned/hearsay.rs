@@ -65,13 +65,8 @@ fn key_of_domain(host: &HostKey) -> Vec<u8> {
 
 /// Returns what is counted of a host, and of its domain, by the committed rows.
 pub(crate) fn committed(store: &dyn Store, host: &HostKey) -> Result<(Hearsay, Hearsay), Error> {
-    let read = |key: &[u8]| -> Result<Hearsay, Error> {
-        match store.get(Table::Learned, key)? {
-            Some(row) => Ok(decode(Table::Learned, &row)?),
-            None => Ok(Hearsay::default()),
-        }
-    };
-    Ok((read(&key_of_host(host))?, read(&key_of_domain(host))?))
+    let read = |key: Vec<u8>| of_row(store.get(Table::Learned, &key)?);
+    Ok((read(key_of_host(host))?, read(key_of_domain(host))?))
 }
 
 /// Returns what is counted of a host, and of its domain.
@@ -81,7 +76,11 @@ pub(crate) fn of(host: &HostKey, set: &mut WriteSet) -> Result<(Hearsay, Hearsay
 }
 
 fn read(key: &[u8], set: &mut WriteSet) -> Result<Hearsay, Error> {
-    match set.learned(key)? {
+    of_row(set.learned(key)?)
+}
+
+fn of_row(row: Option<Vec<u8>>) -> Result<Hearsay, Error> {
+    match row {
         Some(row) => Ok(decode(Table::Learned, &row)?),
         None => Ok(Hearsay::default()),
     }

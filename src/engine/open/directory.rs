@@ -6,7 +6,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use super::lock;
 
 /// The oldest format that can be migrated.
 pub(super) const OLDEST: u32 = 11;
@@ -20,6 +22,9 @@ const VERSION_FILE: &str = "version";
 
 /// Second line of `lock` if its process does not crawl; the first is the number of the process.
 const FOR_A_WHILE: &str = "for a while";
+
+/// How long a command waits for another one that has the directory for a moment.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// Text of that file before the number of the format.
 const VERSION: &str = "gleaner data directory, format ";
@@ -96,8 +101,8 @@ impl DataDirectory {
                     if !is_told {
                         is_told = true;
                         tracing::warn!(
-                            process = holder,
-                            "another command reads the data directory; the crawl starts when it has ended"
+                            by = command(holder),
+                            "the data directory is being read; the crawl starts when that has ended"
                         );
                     }
                 }
@@ -135,18 +140,14 @@ impl DataDirectory {
         };
         // `gleaner status` holds the lock for the moment of reading, so it is worth waiting.
         let patience = if create {
-            Duration::from_secs(1)
+            A_MOMENT
         } else {
             // A follower only checks whether another process has it.
             Duration::from_millis(20)
         };
-        match try_lock_for(&lock, patience) {
+        match lock::lock_for(&lock, File::try_lock, patience) {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                let _ = lock.read_to_string(&mut text);
-                return Err(DirectoryError::in_use(path, &text));
-            }
+            Err(TryLockError::WouldBlock) => return Err(DirectoryError::in_use(path, &lock)),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         if let Some(error) = denied {
@@ -170,6 +171,24 @@ impl DataDirectory {
             path: path.to_owned(),
             _lock: lock,
         })
+    }
+
+    /// Keeps others from taking a directory, without writing anything there, so it need not be
+    /// writable. Any number of processes may do so at once. `None` if nobody ever took it.
+    pub(crate) fn share(path: &Path) -> Result<Option<File>, DirectoryError> {
+        let failed = |source| DirectoryError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let lock = match File::open(path.join("lock")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            lock => lock.map_err(failed)?,
+        };
+        match lock::lock_for(&lock, File::try_lock_shared, A_MOMENT) {
+            Ok(()) => Ok(Some(lock)),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+            Err(TryLockError::WouldBlock) => Err(DirectoryError::in_use(path, &lock)),
+        }
     }
 
     /// Checks that there is a crawl whose files this version reads; does not take the directory.
@@ -242,20 +261,6 @@ fn read_version(path: &Path) -> Result<u32, DirectoryError> {
     })
 }
 
-/// Tries to lock a file until `patience` has passed.
-fn try_lock_for(file: &File, patience: Duration) -> Result<(), TryLockError> {
-    const PAUSE: Duration = Duration::from_millis(20);
-    let start = Instant::now();
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
-                std::thread::sleep(PAUSE);
-            }
-            result => return result,
-        }
-    }
-}
-
 /// Returns `true` if there is something that gleaner did not put there before it wrote `version`.
 fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
@@ -292,14 +297,12 @@ pub enum DirectoryError {
         source: io::Error,
     },
     /// Another process uses it.
-    #[error(
-        "the data directory {path} is in use by process {holder}; stop that one, or give another directory with --data-dir"
-    )]
+    #[error("the data directory {} is in use by {}", path.display(), in_words(*holder, *for_a_while))]
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The process.
-        holder: String,
+        /// The process, if it is known.
+        holder: Option<u32>,
         /// Whether it does not crawl, and ends by itself.
         for_a_while: bool,
     },
@@ -325,14 +328,44 @@ pub enum DirectoryError {
 }
 
 impl DirectoryError {
-    /// The directory is in use, as its lock file says.
-    pub(crate) fn in_use(path: &Path, lock: &str) -> Self {
-        let mut lines = lock.lines();
+    /// The directory is in use: by those that share its lock or, as the file says, by one process.
+    fn in_use(path: &Path, mut lock: &File) -> Self {
+        let path = path.to_owned();
+        if lock::is_shared(lock) {
+            return Self::InUse {
+                path,
+                holder: lock::sharer(lock),
+                for_a_while: true,
+            };
+        }
+        let mut text = String::new();
+        let _ = lock.rewind().and_then(|()| lock.read_to_string(&mut text));
+        let mut lines = text.lines();
         Self::InUse {
-            path: path.to_owned(),
-            holder: lines.next().unwrap_or_default().trim().to_owned(),
+            path,
+            holder: lines.next().and_then(|line| line.trim().parse().ok()),
             for_a_while: lines.next() == Some(FOR_A_WHILE),
         }
+    }
+}
+
+/// Names a command by its process.
+fn command(process: Option<u32>) -> String {
+    process.map_or("another command".to_owned(), |process| {
+        format!("process {process}")
+    })
+}
+
+/// Who has a directory, and what to do.
+fn in_words(holder: Option<u32>, for_a_while: bool) -> String {
+    let holder = command(holder);
+    match for_a_while {
+        true => format!(
+            "{holder}, which only reads it, or puts URLs back; wait until that has ended, or give another directory with --data-dir"
+        ),
+        false => format!(
+            "{holder}, which crawls; stop that one, or give another directory with --data-dir"
+        ),
     }
 }
 
@@ -353,7 +386,7 @@ mod tests {
         let first = DataDirectory::take(&path).unwrap();
         let second = DataDirectory::take(&path);
         assert!(
-            matches!(second, Err(DirectoryError::InUse { holder, .. }) if holder == std::process::id().to_string())
+            matches!(second, Err(DirectoryError::InUse { holder, .. }) if holder == Some(std::process::id()))
         );
         drop(first);
         assert!(DataDirectory::take_existing(&path).is_ok());
@@ -391,6 +424,29 @@ mod tests {
             })
         ));
         drop(crawling);
+    }
+
+    #[test]
+    fn those_who_share_are_told_from_those_who_crawled_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("crawl");
+        assert!(DataDirectory::share(directory.path()).unwrap().is_none());
+        let crawling = DataDirectory::take(&path).unwrap();
+        let refused = DataDirectory::share(&path).unwrap_err().to_string();
+        assert!(refused.contains("which crawls"), "{refused}");
+        drop(crawling);
+        let share = || DataDirectory::share(&path).unwrap();
+        let mut shared = vec![share().unwrap(), share().unwrap()];
+        let written = fs::read_to_string(path.join("lock")).unwrap();
+        let refused = DataDirectory::take_existing(&path).unwrap_err().to_string();
+        assert!(refused.contains("which only reads it"), "{refused}");
+        assert_eq!(fs::read_to_string(path.join("lock")).unwrap(), written);
+        // A start waits for all of them.
+        let taken = DataDirectory::take_in_turn(&path, || {
+            shared.clear();
+            true
+        });
+        assert!(taken.is_ok());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod directory;
 mod known;
+mod lock;
 pub(crate) mod lost;
 mod memory;
 mod migrate;

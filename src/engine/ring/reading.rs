@@ -9,9 +9,9 @@ use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Text, Tie
 use crate::engine::Options;
 use crate::engine::visit::Findings;
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
-use crate::page::{self, BodyKind, LineMask, Note, Page, PageOptions, charset};
-use crate::robots;
+use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
 use crate::url::{self, Identity, Url, UrlId};
+use crate::{robots, sites};
 
 /// Size of a decoded body, in bytes, from which it counts as large; few pages of the web are.
 const LARGE: usize = 1 << 20;
@@ -56,15 +56,10 @@ impl<'a> Answer<'a> {
 impl Reader {
     /// Creates a reader that reads as a run with these options does.
     pub(crate) fn new(identity: &Identity, options: &Options) -> Self {
-        let masks = options.features.masks;
-        let line_mask = match masks.is_empty() {
-            true => LineMask::default(),
-            false => LineMask::new(move |line| masks.apply(line)),
-        };
         Self {
             identity: identity.clone(),
             options: PageOptions {
-                line_mask,
+                line_mask: sites::line_mask(options.features.masks),
                 product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
                 ..options.page.clone()
             },

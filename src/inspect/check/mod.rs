@@ -10,7 +10,6 @@ mod rows;
 mod scratch;
 
 use std::fmt::Display;
-use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,7 +146,7 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
         source,
     };
     DataDirectory::check_version(data)?;
-    let _held = hold(data)?;
+    let _held = DataDirectory::share(data)?;
     let copy = Scratch::new(scratch).map_err(|source| DirectoryError::Io {
         path: scratch.to_owned(),
         source,
@@ -226,26 +225,6 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
         is_sound: parts.iter().all(|part| part.damages == 0),
         parts,
     })
-}
-
-/// Keeps others from running the crawl, without writing.
-fn hold(data: &Path) -> Result<Option<File>, DirectoryError> {
-    let failed = |source| DirectoryError::Io {
-        path: data.to_owned(),
-        source,
-    };
-    let lock = match File::open(data.join("lock")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        lock => lock.map_err(failed)?,
-    };
-    match lock.try_lock_shared() {
-        Ok(()) => Ok(Some(lock)),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-        Err(TryLockError::WouldBlock) => {
-            let text = io::read_to_string(&lock).unwrap_or_default();
-            Err(DirectoryError::in_use(data, &text))
-        }
-    }
 }
 
 /// Checks the run files, and the copy of the filters.

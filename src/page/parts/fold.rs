@@ -6,6 +6,7 @@ use super::echo::Echo;
 use super::line::{Line, Role};
 use crate::page::LineMask;
 use crate::page::content::text::is_dropped;
+use crate::unicode;
 
 /// What a word of the URL is replaced by.
 const MARK: u8 = 0x1A;
@@ -48,7 +49,8 @@ impl<'e> LineWriter<'e> {
     }
 
     pub(super) fn push(&mut self, text: &str) {
-        let mut rest = text;
+        let text = unicode::composed(text);
+        let mut rest = &*text;
         loop {
             let plain = self.push_ascii(rest.as_bytes());
             rest = rest.get(plain..).unwrap_or_default();

@@ -6,8 +6,9 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 22] = [
+pub(super) const ROOMS: [(&str, &[&str]); 23] = [
     ("units", &[]),
+    ("unicode", &[]),
     ("url", &[]),
     ("robots", &[]),
     ("store", &[]),
@@ -15,13 +16,13 @@ pub(super) const ROOMS: [(&str, &[&str]); 22] = [
     ("archive", &["url"]),
     ("seeds", &["url"]),
     ("fetch", &["units", "url"]),
-    ("page", &["url"]),
+    ("page", &["unicode", "url"]),
     ("learn", &["units", "url"]),
     (
         "frontier",
         &["units", "url", "robots", "store", "runs", "learn"],
     ),
-    ("dedup", &["units", "url", "store", "runs"]),
+    ("dedup", &["units", "unicode", "url", "store", "runs"]),
     (
         "rows",
         &["url", "store", "archive", "fetch", "frontier", "dedup"],

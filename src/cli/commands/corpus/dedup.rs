@@ -14,8 +14,9 @@ use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{
     self, Clusters, Input, Keeping, MAX_GUARANTEED, NearMethod, Options, SavedError, StoredBodies,
+    Weights,
 };
-use crate::dedup::{HASHES, bands_for, chance_found};
+use crate::dedup::{HASHES, Mask, bands_for, chance_found};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -57,6 +58,14 @@ pub(crate) struct Arguments {
     /// those of this run to it
     #[arg(long, value_name = "DIR")]
     index: Option<PathBuf>,
+    /// Forget what all but the newest N runs added to the index, this run included, unless one of
+    /// them repeats it [default: nothing is forgotten]
+    #[arg(long, value_name = "N", requires = "index")]
+    index_runs: Option<NonZeroUsize>,
+    /// Write all pairs of documents that are the same or near to this file, one per line,
+    /// compressed if its name ends in .gz; of documents that are the same, the first stands for all
+    #[arg(long, value_name = "FILE")]
+    pairs: Option<PathBuf>,
     /// How near duplicates are found
     #[arg(long, value_enum, default_value_t)]
     method: Method,
@@ -75,6 +84,11 @@ pub(crate) struct Arguments {
     rows: Option<u32>,
     #[command(flatten)]
     features: FeatureArguments,
+    /// What near duplicates may differ in, and what is no text of theirs: dates, times of day or
+    /// numbers, separated by commas. For pages that are wanted once although such a thing differs;
+    /// two timetables are near duplicates then
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
+    masks: Vec<MaskArgument>,
     /// How to decide about MinHash candidates near the threshold
     #[arg(long, value_enum, default_value_t)]
     verify: Verify,
@@ -109,6 +123,16 @@ enum Method {
     Simhash,
     /// 128 MinHash values of word 5-shingles, found by bands, verified by --verify
     Minhash,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MaskArgument {
+    /// Days and months, with or without a year
+    Dates,
+    /// Times of day
+    Times,
+    /// Numbers, including those within dates and times
+    Numbers,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -176,6 +200,20 @@ impl Arguments {
             return Err(Failure::usage("--weights requires --method simhash"));
         }
         self.features.set(&mut options, self.index.as_deref())?;
+        options.masks = self
+            .masks
+            .iter()
+            .map(|mask| match mask {
+                MaskArgument::Dates => Mask::Dates,
+                MaskArgument::Times => Mask::Times,
+                MaskArgument::Numbers => Mask::Numbers,
+            })
+            .collect();
+        if !options.masks.is_empty() && matches!(options.weights, Weights::TfIdf(_)) {
+            return Err(Failure::usage(
+                "--masks cannot be used with --weights tfidf, whose table counts what they mask",
+            ));
+        }
         options.clusters = match self.clusters {
             ClustersArgument::Components => Clusters::Components,
             ClustersArgument::FirstFit => Clusters::FirstFit,
@@ -198,6 +236,8 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     let keeping = Keeping {
         output: arguments.output.as_deref(),
         index: arguments.index.as_deref(),
+        index_runs: arguments.index_runs,
+        pairs: arguments.pairs.as_deref(),
         temporary: &env::temp_dir(),
     };
     let mut out = BufWriter::with_capacity(1 << 16, Data::lock());
