@@ -1,20 +1,12 @@
 //! Events: what the scheduler is told by fetchers, readers and the committer.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use super::visit::Receipt;
+use super::work::Work;
 use crate::frontier::{Loaded, Refilled, Visited};
 use crate::store;
 use crate::url::HostKey;
-
-/// How long it took to read and to commit a visit of a host.
-#[derive(Debug)]
-pub(crate) struct Work {
-    pub(crate) host: HostKey,
-    pub(crate) reading: Duration,
-    pub(crate) committing: Duration,
-}
 
 /// An event for the scheduler.
 #[derive(Debug)]
@@ -27,12 +19,8 @@ pub(crate) enum Event {
     },
     /// The address of a host was looked up.
     Resolved(HostKey, Option<IpAddr>),
-    /// A group was committed.
-    Committed {
-        receipts: Vec<Receipt>,
-        /// What was done about its visits.
-        work: Vec<Work>,
-    },
+    /// A group was committed, and what was done about its visits.
+    Committed(Vec<Receipt>, Vec<Work>),
     /// URLs of a host were read.
     Refilled(Result<Refilled, store::Error>),
     /// Hosts were read.

@@ -9,7 +9,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
@@ -27,14 +26,15 @@ use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know, queue_listed, sett
 use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
-use crate::engine::event::{Event, Work};
+use crate::engine::event::Event;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
-use crate::fetch::{Guard, Outcome};
+use crate::engine::work::Committing;
+use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope, Spender};
 use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, DiskState, deferred_urls};
@@ -90,40 +90,6 @@ pub(crate) enum Reclaiming {
     Failed,
 }
 
-/// What a visit is taken to weigh at its commit beside its bytes.
-const LEAST_WEIGHT: usize = 16 << 10;
-
-/// What was done about the visits of a group so far, and what each weighs at the commit.
-fn work_of(group: &[Entry]) -> Vec<(Work, usize)> {
-    let visits = group.iter().filter_map(|entry| match entry {
-        Entry::Visit(visit) => Some(visit),
-        _ => None,
-    });
-    let each = visits.map(|visit| {
-        let body = match &visit.fetched.outcome {
-            Outcome::Exchange(exchange) => exchange.body.len(),
-            Outcome::Failed(_) => 0,
-        };
-        let work = Work {
-            host: visit.fetched.task.host.clone(),
-            reading: visit.took,
-            committing: Duration::ZERO,
-        };
-        (work, LEAST_WEIGHT + body + visit.findings.bytes())
-    });
-    each.collect()
-}
-
-/// Adds what their commit took, shared out by weight.
-fn committed_in(took: Duration, work: Vec<(Work, usize)>) -> Vec<Work> {
-    let all: usize = work.iter().map(|(_, weight)| weight).sum();
-    let shares = work.into_iter().map(|(work, weight)| Work {
-        committing: took.mul_f64(weight as f64 / all as f64),
-        ..work
-    });
-    shares.collect()
-}
-
 /// The result of collecting the changes of a group.
 enum Collected {
     Changes(Box<WriteSet>),
@@ -153,12 +119,10 @@ impl Committer {
                 Ok(first) => {
                     let mut group = vec![first];
                     group.extend(entries.try_iter().take(MAX_GROUP - 1));
-                    let work = work_of(&group);
-                    let begun = Instant::now();
+                    let work = Committing::of(&group);
                     let receipts = self.commit(group, clock.now())?;
-                    let work = committed_in(begun.elapsed(), work);
                     // The scheduler is gone only if the run is ending.
-                    let _ = events.blocking_send(Event::Committed { receipts, work });
+                    let _ = events.blocking_send(Event::Committed(receipts, work.done()));
                     Failpoint::reach(&mut self.failpoint, Step::Applied);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -169,11 +133,7 @@ impl Committer {
             }
             let queued = self.visit_again(clock.now())?;
             if !queued.is_empty() {
-                let work = Vec::new();
-                let _ = events.blocking_send(Event::Committed {
-                    receipts: queued,
-                    work,
-                });
+                let _ = events.blocking_send(Event::Committed(queued, Vec::new()));
             }
             self.expire(clock.now())?;
             // It may wait long for what is written in the background.

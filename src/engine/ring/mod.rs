@@ -217,7 +217,7 @@ impl Ring {
         });
         // A name resolution that hangs must not keep the process alive.
         runtime.shutdown_background();
-        self.reactors.end();
+        drop(self.reactors);
         for analyst in self.analysts {
             analyst
                 .join()

@@ -6,16 +6,47 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
+use std::thread;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 
 use crate::url::{HostKey, Site};
 
 /// Number of reactors. A domain that floods slows down one in so many of the others.
 const REACTORS: usize = 32;
 
-/// Runs the reactors. They must be ended outside of any of them.
-pub(crate) struct Reactors(Vec<Runtime>);
+/// Runs the reactors, until it is dropped.
+pub(crate) struct Reactors(Vec<Reactor>);
+
+struct Reactor {
+    handle: Handle,
+    /// Ends it when dropped.
+    _end: oneshot::Sender<()>,
+}
+
+impl Reactor {
+    /// Starts a reactor of one thread. It serves whatever is ready in turn: one of several threads
+    /// would prefer what is ready again at once, as the connection of a flood always is.
+    fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            // Reading what floods takes long each time, so others are looked after in between.
+            .event_interval(1)
+            .global_queue_interval(1)
+            .build()?;
+        let handle = runtime.handle().clone();
+        let (end, ended) = oneshot::channel();
+        thread::Builder::new()
+            .name("visits".to_owned())
+            .spawn(move || {
+                let _ = runtime.block_on(ended);
+                // Nothing that hangs is waited for.
+                runtime.shutdown_background();
+            })?;
+        Ok(Self { handle, _end: end })
+    }
+}
 
 /// Says on which reactor a host is visited.
 pub(crate) struct Assignment {
@@ -26,31 +57,14 @@ pub(crate) struct Assignment {
 
 impl Reactors {
     pub(crate) fn start() -> io::Result<Self> {
-        let reactor = || {
-            Builder::new_multi_thread()
-                .worker_threads(1)
-                .thread_name("visits")
-                // Reading what floods takes long each time, so others are looked after in between.
-                .event_interval(1)
-                .global_queue_interval(1)
-                .enable_all()
-                .build()
-        };
-        let reactors = (0..REACTORS).map(|_| reactor());
+        let reactors = (0..REACTORS).map(|_| Reactor::start());
         Ok(Self(reactors.collect::<io::Result<_>>()?))
     }
 
     pub(crate) fn assignment(&self) -> Assignment {
         Assignment {
-            reactors: self.0.iter().map(|it| it.handle().clone()).collect(),
+            reactors: self.0.iter().map(|it| it.handle.clone()).collect(),
             hasher: RandomState::new(),
-        }
-    }
-
-    /// Ends them; nothing that hangs is waited for.
-    pub(crate) fn end(self) {
-        for reactor in self.0 {
-            reactor.shutdown_background();
         }
     }
 }
@@ -67,9 +81,29 @@ impl Assignment {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::time::Duration;
 
     use super::*;
     use crate::url::parse;
+
+    /// A task that is always ready, as the connection of a flood is, keeps no other from its turn,
+    /// and from its end.
+    #[tokio::test]
+    async fn what_is_always_ready_does_not_keep_others() {
+        let reactor = Reactor::start().unwrap();
+        let (began, begins) = oneshot::channel();
+        let busy = reactor.handle.spawn(async {
+            let _ = began.send(());
+            loop {
+                tokio::task::consume_budget().await;
+            }
+        });
+        begins.await.unwrap();
+        let timer = async { tokio::time::sleep(Duration::from_millis(1)).await };
+        reactor.handle.spawn(timer).await.unwrap();
+        busy.abort();
+        assert!(busy.await.unwrap_err().is_cancelled());
+    }
 
     #[test]
     fn a_domain_has_one_reactor_and_domains_have_several() {
@@ -83,6 +117,5 @@ mod tests {
         assert_eq!(hosts.collect::<HashSet<_>>().len(), 1);
         let domains = (0..500).map(|n| of(format!("good{n}.example")));
         assert_eq!(domains.collect::<HashSet<_>>().len(), REACTORS);
-        reactors.end();
     }
 }

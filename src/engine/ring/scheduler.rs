@@ -21,9 +21,10 @@ use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
 use super::reactors::Assignment;
 use crate::engine::Error;
-use crate::engine::event::{Event, Work};
+use crate::engine::event::Event;
 use crate::engine::messages::StopHandle;
 use crate::engine::visit::{Entry, Seeds};
+use crate::engine::work::Work;
 use crate::frontier::{Action, RobotsPolicy, Schedule, SkipReason, load, refill};
 use crate::rows::Counters;
 use crate::store::Store;
@@ -366,7 +367,7 @@ impl Scheduler {
                 let now = self.fetchers.clock.now();
                 self.schedule.loaded(loaded?, now);
             }
-            Event::Committed { receipts, work } => {
+            Event::Committed(receipts, work) => {
                 for work in work {
                     let Work {
                         host,

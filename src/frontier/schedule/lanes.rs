@@ -205,7 +205,7 @@ impl Lanes {
         }
     }
 
-    /// Records that a visit on behalf of a host is over, and that what came of it will be committed.
+    /// Records that a visit on behalf of a host is over, and will be committed.
     pub(super) fn hand_on(&mut self, host: &HostKey) {
         self.shares.hand_on(&Site::of_name(host.name()));
     }
@@ -620,7 +620,7 @@ mod tests {
             let name = format!("h{number}.two.example");
             insert(&mut lanes, &host(&name), Moment(0), None);
         }
-        lanes.charge_work(&host("h0.one.example"), Duration::from_secs(60));
+        lanes.charge_work(&host("h0.one.example"), Duration::from_mins(1));
         let turns = std::iter::from_fn(|| popped(&mut lanes, 0)).take(41);
         let of_two = turns.filter(|name| name.ends_with("two.example"));
         assert_eq!(of_two.count(), 40);

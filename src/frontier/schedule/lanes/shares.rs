@@ -18,8 +18,8 @@ pub(super) struct Shares {
     of_domain: usize,
     /// Slots that those hosts of one domain may hold which do not answer, while others wait.
     of_domain_silent: usize,
-    /// Slots that one domain may hold while no others do. A slot is not taken back, so some are kept
-    /// free for whoever comes: hosts whose pages are just being read have nothing that waits.
+    /// Slots that one domain may hold while no others do. A slot is not taken back, so some are
+    /// kept free for whoever comes: hosts whose pages are just being read have nothing that waits.
     of_lone_domain: usize,
     /// Slots that hosts which do not answer may hold while others wait.
     of_silent: usize,
