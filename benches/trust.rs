@@ -1,5 +1,6 @@
-//! Whether a crawl can be trusted: what it loses of honest sites, when it ends beside traps, and
-//! which pages of their own it calls duplicates. `docs/performance.md` has the commands.
+//! Whether a crawl can be trusted: what it loses of honest sites, when it ends beside traps, which
+//! pages of their own it calls duplicates, and what a hostile site costs others.
+//! `docs/performance.md` has the commands.
 //!
 //! The sites are made up from a seed and served on loopback; the crawler is run as a user would
 //! run it and judged by what was asked of the server and by what it printed.
@@ -9,15 +10,22 @@
 #[path = "trust/mod.rs"]
 mod made_up;
 
+// What the hostile sites need.
+#[path = "../tests/support/dns.rs"]
+mod dns;
+#[path = "../tests/support/tls.rs"]
+mod tls_servers;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use made_up::honest;
+use made_up::hostile::beside::{Trial, compare};
+use made_up::hostile::{Size, rows};
 use made_up::run::{Crawl, Runner};
 use made_up::site::Site;
-use made_up::{siblings, traps};
+use made_up::{honest, siblings, traps};
 use serde_json::{Value, json};
 
 /// What was asked for on the command line.
@@ -29,6 +37,10 @@ struct Wanted {
     first_seed: u64,
     json: bool,
     runner: Runner,
+    /// Of the suite of hostile sites: milliseconds between two requests of a host, and number of
+    /// good hosts and of pages of each.
+    delay: u64,
+    crowd: (usize, usize),
 }
 
 fn main() -> ExitCode {
@@ -43,8 +55,9 @@ fn main() -> ExitCode {
         "honest" => honest(&wanted),
         "traps" => traps(&wanted),
         "siblings" => siblings(&wanted),
+        "hostile" => hostile(&wanted),
         other => {
-            println!("no suite {other}: honest, traps, siblings");
+            println!("no suite {other}: honest, traps, siblings, hostile");
             return ExitCode::from(2);
         }
     };
@@ -72,6 +85,8 @@ fn wanted() -> Result<Wanted, String> {
             settings: String::new(),
             asks_why: false,
         },
+        delay: 250,
+        crowd: (20, 45),
     };
     let mut arguments = std::env::args().skip(1).filter(|it| it != "--bench");
     let mut words = Vec::new();
@@ -89,6 +104,9 @@ fn wanted() -> Result<Wanted, String> {
                 wanted.runner.settings.push_str(&value()?);
                 wanted.runner.settings.push('\n');
             }
+            "--delay" => wanted.delay = number(&value()?)?,
+            "--hosts" => wanted.crowd.0 = number(&value()?)?,
+            "--pages" => wanted.crowd.1 = number(&value()?)?,
             "--why" => wanted.runner.asks_why = true,
             "--json" => wanted.json = true,
             option if option.starts_with('-') => return Err(format!("no option {option}")),
@@ -272,6 +290,74 @@ fn siblings(wanted: &Wanted) -> bool {
         }
     }
     tally.end(wanted)
+}
+
+/// Share of their requests that good hosts must see beside a hostile one.
+const THROUGHPUT: f64 = 0.8;
+
+/// Bytes that a crawl may take by default: `state.max_memory` and a quarter.
+const MEMORY: u64 = (1 << 30) / 4 * 5;
+
+fn hostile(wanted: &Wanted) -> bool {
+    say(
+        wanted,
+        &format!(
+            "{:<22} {:>6} {:>5} {:>10} {:>8} {:>8} {:>6} {:>4}  an example of what is lost",
+            "hostile site", "pages", "lost", "throughput", "peak MB", "its own", "s", "exit"
+        ),
+    );
+    let trial = Trial {
+        runner: wanted.runner.clone(),
+        size: if wanted.scale < 1.0 {
+            Size::Small
+        } else {
+            Size::Full
+        },
+        delay: wanted.delay,
+        crowd: wanted.crowd,
+    };
+    let is_wanted =
+        |name: &str| wanted.kinds.is_empty() || wanted.kinds.iter().any(|it| it == name);
+    let mut bad = 0;
+    for row in rows().into_iter().filter(|row| is_wanted(row.name)) {
+        let before = trial.undisturbed(&row);
+        let after = trial.disturbed(&row, &before);
+        let cost = compare(&before, &after);
+        let is_good = cost.lost.is_empty()
+            && cost.throughput >= THROUGHPUT
+            && after.peak <= MEMORY
+            && after.is_done;
+        bad += usize::from(!is_good);
+        let exit = after.code.map_or("-".to_owned(), |it| it.to_string());
+        say(
+            wanted,
+            &format!(
+                "{:<22} {:>6} {:>5} {:>10.2} {:>8} {:>8} {:>6.1} {exit:>4}  {}{}",
+                row.name,
+                before.pages.len(),
+                cost.lost.len(),
+                cost.throughput,
+                after.peak >> 20,
+                after.others,
+                after.seconds,
+                if is_good { "" } else { "MISSED " },
+                cost.lost.first().map_or("", String::as_str),
+            ),
+        );
+        tell(
+            wanted,
+            &json!({
+                "suite": "hostile", "kind": row.name, "pages": before.pages.len(),
+                "lost": cost.lost.len(), "throughput": cost.throughput, "peak": after.peak,
+                "undisturbed_peak": before.peak, "others": after.others,
+                "undisturbed_seconds": before.seconds, "seconds": after.seconds,
+                "exit": after.code, "is_good": is_good,
+                "examples": cost.lost.iter().take(5).collect::<Vec<_>>(), "said": after.said,
+            }),
+        );
+    }
+    say(wanted, &format!("{bad} missed the bar"));
+    bad == 0
 }
 
 /// What all kinds of siblings came to.

@@ -20,5 +20,6 @@ pub(crate) mod server;
 pub(crate) mod run;
 
 pub(crate) mod honest;
+pub(crate) mod hostile;
 pub(crate) mod siblings;
 pub(crate) mod traps;

@@ -255,7 +255,7 @@ impl Runner {
         reasons
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.gleaner);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("GLEANER_") {
@@ -285,7 +285,7 @@ impl Runner {
     }
 
     /// What `gleaner pages` says.
-    fn verdicts(&self, data: &Path) -> HashMap<String, (String, Option<String>)> {
+    pub(super) fn verdicts(&self, data: &Path) -> HashMap<String, (String, Option<String>)> {
         let mut command = self.command(&["pages", "--no-text", "--data-dir"]);
         let Ok(output) = command.arg(data).stderr(Stdio::null()).output() else {
             return HashMap::new();

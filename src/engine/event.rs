@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::visit::Receipt;
+use super::work::Work;
 use crate::frontier::{Loaded, Refilled, Visited};
 use crate::store;
 use crate::url::HostKey;
@@ -18,8 +19,8 @@ pub(crate) enum Event {
     },
     /// The address of a host was looked up.
     Resolved(HostKey, Option<IpAddr>),
-    /// A group was committed.
-    Committed(Vec<Receipt>),
+    /// A group was committed, and what was done about its visits.
+    Committed(Vec<Receipt>, Vec<Work>),
     /// URLs of a host were read.
     Refilled(Result<Refilled, store::Error>),
     /// Hosts were read.

@@ -6,6 +6,7 @@
 //! and repairs what a crash left.
 
 pub mod visit;
+pub(crate) mod work;
 
 mod admission;
 mod again;

@@ -20,6 +20,7 @@ use super::ring::reading::Reader;
 use super::visit::{Analysed, Entry, Fetched};
 use super::{Error, Options, open};
 use crate::archive::{self, Archive, Location, Record, Tail};
+use crate::engine::ring::turns::Turn;
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
     FetchTask, HeldAddress, HostState, LoadRequest, Pace, Place, QueuedUrl, RefillRequest,
@@ -212,6 +213,7 @@ impl Rehearsal {
             finished: now,
             was_handed_out: true,
             reservation: Reservation::default(),
+            turn: Turn::default(),
         };
         Some(Prepared(Box::new(self.analysts.analyse(fetched))))
     }

@@ -16,6 +16,7 @@ use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
 use super::ring::analysts::Analysts;
 use super::ring::reading::Reader;
+use super::ring::turns::Turn;
 use super::view::View;
 use super::visit::{Analysed, Entry, Fetched, Seeds};
 use crate::archive::{self, DuplicateBodies, StorePolicy};
@@ -244,6 +245,7 @@ impl World {
             finished: now,
             was_handed_out: true,
             reservation: Reservation::default(),
+            turn: Turn::default(),
         };
         let reader = Reader::new(&self.committer().gate.identity.clone(), &self.options);
         let policies = self.committer().gate.policies.clone();

@@ -26,6 +26,7 @@ use super::messages::SeedsAdded;
 use super::options::LiveOptions;
 use super::requeue::PutBack;
 use super::ring::room::Share;
+use super::ring::turns::Turn;
 use crate::rows::PageRecord;
 use tokio::sync::oneshot;
 
@@ -44,6 +45,8 @@ pub struct Fetched {
     pub was_handed_out: bool,
     /// Memory for the body in the crawl's byte budget; released when the visit is dropped.
     pub reservation: Reservation,
+    /// The right to be read and committed; over when the visit is dropped.
+    pub turn: Turn,
 }
 
 /// A visit after its body was read.
@@ -65,6 +68,8 @@ pub struct Analysed {
     pub notes: Vec<String>,
     /// Memory for the findings; released when the visit is dropped.
     pub share: Share,
+    /// How long it took to read the body.
+    pub took: Duration,
 }
 
 /// What a body says.

@@ -19,6 +19,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 /// Maximum number of cached answers; a host has two, for its IPv4 and IPv6 addresses. Takes some 10
@@ -103,6 +104,9 @@ pub(super) struct Resolver {
     /// The caching resolver; `None` for the system's.
     caching: Option<TokioResolver>,
     turns: Semaphore,
+    /// The reactor on which it was made, if it was made on one. Names are looked up there, whoever
+    /// asks, so that a reactor that is kept busy keeps nobody else from an address.
+    home: Option<Handle>,
 }
 
 impl Resolver {
@@ -120,6 +124,7 @@ impl Resolver {
         Self {
             caching,
             turns: Semaphore::new(options.max_lookups.clamp(1, Semaphore::MAX_PERMITS)),
+            home: Handle::try_current().ok(),
         }
     }
 
@@ -139,7 +144,13 @@ impl Resolver {
         if name.trim_end_matches('.').contains('.') {
             asked.set_fqdn(true);
         }
-        match caching.lookup_ip(asked).await {
+        let caching = caching.clone();
+        let lookup = async move { caching.lookup_ip(asked).await };
+        let found = match &self.home {
+            None => lookup.await,
+            Some(home) => home.spawn(lookup).await.map_err(|error| failed(&error))?,
+        };
+        match found {
             Ok(found) => Ok(found.iter().map(|ip| SocketAddr::new(ip, 0)).collect()),
             Err(error) if error.is_no_records_found() => Ok(Vec::new()),
             Err(error) => Err(failed(&error)),

@@ -22,7 +22,8 @@
 //! - `show`: bodies that are given back, and verdicts that are undone.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
 //! - `trust`: small versions of the suites of `benches/trust.rs`, whose sites are `made_up`.
-//! - `hostile`: a hostile host beside a good one, whose pages and names stay what they are.
+//! - `hostile`: hostile sites beside good ones, whose pages and names stay what they are.
+//! - `hearsay`: what one site says of another.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
@@ -80,6 +81,7 @@ mod memory;
 mod clusters;
 mod dedup;
 mod dedup_kept;
+mod hearsay;
 mod hostile;
 mod known;
 mod learn;

@@ -33,6 +33,7 @@ use crate::engine::requeue::PutBack;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
+use crate::engine::work::Committing;
 use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope, Spender};
 use crate::journal::FetchLog;
@@ -118,9 +119,10 @@ impl Committer {
                 Ok(first) => {
                     let mut group = vec![first];
                     group.extend(entries.try_iter().take(MAX_GROUP - 1));
+                    let work = Committing::of(&group);
                     let receipts = self.commit(group, clock.now())?;
                     // The scheduler is gone only if the run is ending.
-                    let _ = events.blocking_send(Event::Committed(receipts));
+                    let _ = events.blocking_send(Event::Committed(receipts, work.done()));
                     Failpoint::reach(&mut self.failpoint, Step::Applied);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -131,7 +133,7 @@ impl Committer {
             }
             let queued = self.visit_again(clock.now())?;
             if !queued.is_empty() {
-                let _ = events.blocking_send(Event::Committed(queued));
+                let _ = events.blocking_send(Event::Committed(queued, Vec::new()));
             }
             self.expire(clock.now())?;
             // It may wait long for what is written in the background.

@@ -19,6 +19,7 @@ use crate::engine::commit::{Committer, not_judged};
 use crate::engine::error::Error;
 use crate::engine::ring::analysts::Analysts;
 use crate::engine::ring::reading::Reader;
+use crate::engine::ring::turns::Turn;
 use crate::engine::visit::{Analysed, Fetched};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
@@ -208,5 +209,6 @@ fn visit(
         finished: now,
         was_handed_out: true,
         reservation: Reservation::default(),
+        turn: Turn::default(),
     }
 }

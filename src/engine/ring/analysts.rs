@@ -137,6 +137,7 @@ impl Analysts {
     }
 
     pub(crate) fn analyse(&self, mut fetched: Fetched) -> Analysed {
+        let begun = Instant::now();
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
@@ -208,6 +209,7 @@ impl Analysts {
             payload,
             notes,
             share: Share::default(),
+            took: begun.elapsed(),
         }
     }
 

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::answer::answer;
 use super::observe::LeftUndone;
+use super::turns::{Turn, Turns};
 use crate::engine::clock::Clock;
 use crate::engine::event::Event;
 use crate::engine::visit::Fetched;
@@ -24,7 +25,7 @@ use crate::frontier::{
     Trouble, Visited,
 };
 use crate::robots;
-use crate::url::HostKey;
+use crate::url::{HostKey, Site};
 
 /// Number of times that a visit is put back because an address accepted no connection.
 const MAX_MOVES: u8 = 3;
@@ -42,6 +43,7 @@ pub(crate) struct Fetchers {
     pub(crate) left_undone: LeftUndone,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) fetched: mpsc::Sender<Fetched>,
+    pub(crate) turns: Turns,
 }
 
 impl Fetchers {
@@ -118,6 +120,7 @@ impl Fetchers {
             visited.for_host = Some((task.host.clone(), pace));
         }
         self.tell(visited, bytes).await;
+        let turn = self.turns.take(&Site::of_name(task.host.name())).await;
         let fetched = Fetched {
             task,
             outcome,
@@ -125,6 +128,7 @@ impl Fetchers {
             finished,
             was_handed_out: true,
             reservation,
+            turn,
         };
         let _ = self.fetched.send(fetched).await;
         drop(permit);
@@ -156,6 +160,7 @@ impl Fetchers {
             outcome: Outcome::Failed(failure),
             was_handed_out: false,
             reservation: Reservation::default(),
+            turn: Turn::default(),
             task,
         };
         let _ = self.fetched.send(fetched).await;

@@ -9,10 +9,12 @@ pub(crate) mod control;
 pub(crate) mod disk;
 pub(crate) mod fetchers;
 pub(crate) mod observe;
+pub(crate) mod reactors;
 pub(crate) mod reading;
 pub(crate) mod room;
 pub(crate) mod scheduler;
 pub(crate) mod suspects;
+pub(crate) mod turns;
 
 use std::io;
 use std::num::NonZeroU32;
@@ -45,9 +47,11 @@ use control::Command;
 use disk::Disk;
 use fetchers::Fetchers;
 use observe::{Gauges, LeftUndone, MemoryUse, Watch};
+use reactors::Reactors;
 use reading::Reader;
 use room::Room;
 use scheduler::{Ending, Scheduler};
+use turns::Turns;
 
 /// Maximum number of events (ends of fetches, results of reads, commits) on their way to the
 /// scheduler.
@@ -59,6 +63,7 @@ const ENTRIES_WAITING: usize = 32;
 /// What runs beside the scheduler, and how it ends.
 struct Ring {
     scheduler: Scheduler,
+    reactors: Reactors,
     events: mpsc::Receiver<Event>,
     analysts: Vec<JoinHandle<()>>,
     committing: JoinHandle<(Committer, Result<(), Error>)>,
@@ -90,9 +95,13 @@ pub(crate) fn run(
     let clock = Clock::start();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let before = crawl.committer.state.counters.clone();
-    let runtime = reactor(cores).map_err(Error::Threads)?;
-    // The lock on the directory is held until everything is written.
-    let (ring, _directory) = start(crawl, watch, limits, stop, (clock, cores))?;
+    let runtime = reactor().map_err(Error::Threads)?;
+    // The lock on the directory is held until everything is written. Names are looked up on the
+    // reactor on which the fetcher is made.
+    let (ring, _directory) = {
+        let _context = runtime.enter();
+        start(crawl, watch, limits, stop, (clock, cores))?
+    };
     let (committer, ending) = ring.turn(runtime)?;
     check_drained(ending, &committer)?;
     summary(&committer, ending, &before, clock)
@@ -140,6 +149,7 @@ fn start(
         .start(cores, &Room::new(pages_bytes), fetched_queue, &analysed)
         .map_err(Error::Threads)?;
 
+    let reactors = Reactors::start().map_err(Error::Threads)?;
     let observer = Observer::new(directory.path(), watch.clone(), clock);
     let scheduler = Scheduler {
         schedule: Schedule::new(
@@ -155,7 +165,9 @@ fn start(
             left_undone: left_undone.clone(),
             events: events.clone(),
             fetched,
+            turns: Turns::new(cores),
         },
+        reactors: reactors.assignment(),
         store: Arc::clone(&committer.store),
         product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
         concurrency: options.concurrency,
@@ -182,6 +194,7 @@ fn start(
         start_committing(committer, analysed_queue, events, clock).map_err(Error::Threads)?;
     let ring = Ring {
         scheduler,
+        reactors,
         events: event_queue,
         analysts,
         committing,
@@ -204,6 +217,7 @@ impl Ring {
         });
         // A name resolution that hangs must not keep the process alive.
         runtime.shutdown_background();
+        drop(self.reactors);
         for analyst in self.analysts {
             analyst
                 .join()
@@ -254,12 +268,11 @@ fn schedule_options(
         unknown_until,
     }
 }
-/// Creates the reactor, which moves bytes between network and analysts: a fraction of the work of
-/// reading them. It has two threads at least, so that a host that sends without end what is no
-/// response does not keep all others waiting.
-fn reactor(cores: usize) -> io::Result<tokio::runtime::Runtime> {
+
+/// Creates the reactor of the scheduler, on which names are looked up, too. Visits have others.
+fn reactor() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads((cores / 2).max(2))
+        .worker_threads(1)
         .enable_all()
         .build()
 }

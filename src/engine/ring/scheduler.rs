@@ -19,13 +19,16 @@ use super::control::Command;
 use super::disk::Disk;
 use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
+use super::reactors::Assignment;
 use crate::engine::Error;
 use crate::engine::event::Event;
 use crate::engine::messages::StopHandle;
 use crate::engine::visit::{Entry, Seeds};
+use crate::engine::work::Work;
 use crate::frontier::{Action, RobotsPolicy, Schedule, SkipReason, load, refill};
 use crate::rows::Counters;
 use crate::store::Store;
+use crate::url::Site;
 
 /// Time that fetches in progress get to end when the run is stopped.
 const GRACE: Duration = Duration::from_secs(4);
@@ -52,6 +55,8 @@ pub enum Ending {
 pub(crate) struct Scheduler {
     pub(crate) schedule: Schedule,
     pub(crate) fetchers: Fetchers,
+    /// Where visits are made.
+    pub(crate) reactors: Assignment,
     pub(crate) store: Arc<dyn Store>,
     /// The product token by which robots.txt addresses this crawler.
     pub(crate) product_token: String,
@@ -210,7 +215,9 @@ impl Scheduler {
                     self.handed_out += u64::from(task.place.is_some());
                     // A visit is handed out only if there is a permit.
                     if let Some(permit) = permit.take() {
-                        fetches.spawn(self.fetchers.clone().visit(task, permit));
+                        let reactor = self.reactors.of(task.visiting().0).clone();
+                        let visit = self.fetchers.clone().visit(task, permit);
+                        fetches.spawn_on(visit, &reactor);
                     }
                 }
                 Action::Forbid(task, refusal) => {
@@ -360,7 +367,17 @@ impl Scheduler {
                 let now = self.fetchers.clock.now();
                 self.schedule.loaded(loaded?, now);
             }
-            Event::Committed(receipts) => {
+            Event::Committed(receipts, work) => {
+                for work in work {
+                    let Work {
+                        host,
+                        reading,
+                        committing,
+                    } = work;
+                    self.schedule.worked(&host, reading + committing);
+                    let site = Site::of_name(host.name());
+                    self.fetchers.turns.learn(&site, reading, committing);
+                }
                 for receipt in receipts {
                     if let Some(host) = receipt.reread {
                         self.schedule.reread(&host);

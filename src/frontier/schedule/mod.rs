@@ -15,6 +15,7 @@ mod window;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
+use std::time::Duration;
 
 pub use give_up::Spender;
 
@@ -318,6 +319,10 @@ impl Schedule {
     pub fn visited(&mut self, visit: Visited) {
         let host = visit.host;
         self.lanes.ended(&host, self.clock);
+        if visit.next_hop.is_none() {
+            let for_host = visit.for_host.as_ref().map_or(&host, |it| &it.0);
+            self.lanes.hand_on(for_host);
+        }
         if let Some(active) = self.active_hosts.get_mut(&host) {
             active.busy = false;
             active.set_pace(&visit.pace);
@@ -377,6 +382,9 @@ impl Schedule {
         counted: bool,
         fetched: bool,
     ) {
+        if fetched {
+            self.lanes.committed(host);
+        }
         if place.is_some() && fetched {
             self.pages_in_progress = self.pages_in_progress.saturating_sub(1);
             if !counted && let Some(left) = &mut self.pages_left {
@@ -397,6 +405,11 @@ impl Schedule {
             }
         }
         self.settle(host);
+    }
+
+    /// Reports how long it took to read and to commit visits of a host.
+    pub fn worked(&mut self, host: &HostKey, took: Duration) {
+        self.lanes.charge_work(host, took);
     }
 
     /// Reports that URLs were committed to the queue of a host.

@@ -8,7 +8,7 @@ use crate::frontier::Moment;
 use crate::url::Site;
 
 /// What a visit is charged when it begins, in milliseconds of a slot. When it ends, it is charged
-/// what it took beyond this.
+/// what it took beyond this, and when it is committed, what reading and committing it took.
 const LEAST: u64 = 100;
 
 /// Lanes that may be served, and the slots that are taken.
@@ -16,6 +16,11 @@ const LEAST: u64 = 100;
 pub(super) struct Shares {
     /// Slots that one domain may hold while others wait.
     of_domain: usize,
+    /// Slots that those hosts of one domain may hold which do not answer, while others wait.
+    of_domain_silent: usize,
+    /// Slots that one domain may hold while no others do. A slot is not taken back, so some are
+    /// kept free for whoever comes: hosts whose pages are just being read have nothing that waits.
+    of_lone_domain: usize,
     /// Slots that hosts which do not answer may hold while others wait.
     of_silent: usize,
     domains: HashMap<Site, Domain>,
@@ -44,8 +49,10 @@ struct Domain {
     due: [BTreeSet<(Moment, Lane)>; 2],
     /// Where it is in the turns for these.
     turns: [Option<(u64, u64)>; 2],
-    /// Number of its hosts that are being visited.
-    busy: usize,
+    /// Number of its hosts that are being visited: of those that answer, and of others.
+    busy: [usize; 2],
+    /// Number of its visits that were made and are not committed.
+    behind: usize,
     /// Number of its hosts that wait or are being visited.
     hosts: usize,
     /// Number of these that do not fail.
@@ -61,6 +68,8 @@ impl Shares {
     pub(super) fn new(slots: usize) -> Self {
         Self {
             of_domain: (slots / 4).max(1),
+            of_domain_silent: (slots / 16).max(1),
+            of_lone_domain: slots - slots / 8,
             of_silent: (slots / 2).max(1),
             domains: HashMap::new(),
             turns: [BTreeSet::new(), BTreeSet::new()],
@@ -102,7 +111,7 @@ impl Shares {
     pub(super) fn begin(&mut self, party: &Party) {
         self.silent += kind(party.standing);
         if let Some(domain) = self.domains.get_mut(&party.domain) {
-            domain.busy += 1;
+            domain.busy[kind(party.standing)] += 1;
         }
         self.charge(&party.domain, LEAST);
     }
@@ -111,10 +120,27 @@ impl Shares {
     pub(super) fn end(&mut self, party: &Party, took: Duration) {
         self.silent -= kind(party.standing);
         if let Some(domain) = self.domains.get_mut(&party.domain) {
-            domain.busy -= 1;
+            domain.busy[kind(party.standing)] -= 1;
         }
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.charge(&party.domain, took.saturating_sub(LEAST));
+    }
+
+    /// A visit of a domain was made, and is to be committed.
+    pub(super) fn hand_on(&mut self, site: &Site) {
+        self.domains.entry(site.clone()).or_default().behind += 1;
+    }
+
+    /// A visit of a domain was committed.
+    pub(super) fn commit(&mut self, site: &Site) {
+        if let Some(domain) = self.domains.get_mut(site) {
+            domain.behind = domain.behind.saturating_sub(1);
+        }
+    }
+
+    /// Charges a domain for what was done about its visits after they were made.
+    pub(super) fn charge_work(&mut self, site: &Site, took: Duration) {
+        self.charge(site, u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     }
 
     /// A lane may be served, because of its first host.
@@ -151,10 +177,10 @@ impl Shares {
     /// The domain whose turn it is, its share, and whether the turn is for hosts that do not
     /// answer.
     fn turn(&self) -> Option<(u64, &Site, usize)> {
-        // Those that are passed over hold a quarter of all slots each.
+        // Those that are passed over hold many slots each.
         let first = |kind: usize| {
             let mut turns = self.turns[kind].iter();
-            let turn = turns.find(|(.., site)| !self.has_its_part(site));
+            let turn = turns.find(|(.., site)| !self.has_its_part(site, kind));
             turn.map(|(share, arrival, site)| (*share, *arrival, site, kind))
         };
         let is_full = self.silent >= self.of_silent && self.answering > 0;
@@ -163,13 +189,18 @@ impl Shares {
         turn.map(|(share, _, site, kind)| (share, site, kind))
     }
 
-    /// Whether a domain holds as many slots as it may while there are others.
-    fn has_its_part(&self, site: &Site) -> bool {
+    /// Whether a domain holds as much as it may to visit a host that answers, or another.
+    fn has_its_part(&self, site: &Site, kind: usize) -> bool {
         let Some(domain) = self.domains.get(site) else {
             return false;
         };
+        // What waits to be read has its slot still.
+        let busy = domain.busy[0] + domain.busy[1] + domain.behind;
         let has_others = self.well > usize::from(domain.well > 0);
-        has_others && domain.busy >= self.of_domain
+        if !has_others {
+            return busy >= self.of_lone_domain;
+        }
+        busy >= self.of_domain || kind == 1 && domain.busy[1] >= self.of_domain_silent
     }
 
     /// Moves the next turn of a domain further away.
@@ -212,7 +243,8 @@ impl Shares {
         // Advances even if new domains keep arriving, so that domains with a share get their turn.
         self.share += LEAST;
         let share = self.share;
-        self.domains.retain(|_, it| it.hosts > 0 || it.next > share);
+        self.domains
+            .retain(|_, it| it.hosts > 0 || it.behind > 0 || it.next > share);
         self.look_through = 2 * self.domains.len() + SLACK;
     }
 
