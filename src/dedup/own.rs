@@ -242,7 +242,7 @@ fn judge(a: &OwnLines, b: &OwnLines, company: Company) -> Judged {
         let is_more = [(0, 1), (1, 0)].into_iter().any(|(side, other)| {
             has(side, &is_left_out) && (a.site != b.site || has(other, &says))
         });
-        let values = if !is_much { gap.numbered() } else { Vec::new() };
+        let values = if is_much { Vec::new() } else { gap.numbered() };
         for left in &mut gap.left {
             left.retain(|it| {
                 let is_template = it.standing == Standing::Template;
