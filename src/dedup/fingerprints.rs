@@ -56,9 +56,15 @@ impl Fingerprinter {
         (features != *self.features()).then(|| Self::new(features))
     }
 
-    /// The SimHash of a text alone.
-    pub(crate) fn simhash(&self, text: &Text) -> Option<u64> {
-        near::simhash(text, &self.0)
+    /// The SimHash of a page's main text or visible text, whichever it is judged by.
+    pub(crate) fn simhash(&self, main: &str, visible: &str) -> Option<u64> {
+        let features = self.features();
+        let text = Text::for_simhash(main, visible, features.seed, features.masks);
+        let text = match features.simhash_shingle.unit {
+            Unit::Characters => text.with_characters(main, visible),
+            Unit::Words => text,
+        };
+        near::simhash(&text, &self.0)
     }
 
     /// Signs a page by every method. `raw` is the decoded body.

@@ -17,7 +17,7 @@ pub use mask::{Mask, Masks};
 pub(crate) use words::word_hashes;
 pub use words::words;
 
-use read::{Reading, read, seen_by_near};
+use read::{Reading, read, read_words, seen_by_near};
 use shingle::mix;
 use words::{Piece, lower, pieces};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -67,11 +67,33 @@ impl Text {
     /// As [`new`](Self::new), with a seed of the hashes, and masks for the near tier. Whoever knows
     /// the seed can find other words with the same shingles.
     pub fn seeded(main: &str, visible: &str, seed: u64, masks: Masks) -> Self {
-        let mut text = Self::of_whole(visible, seed, masks);
+        let mut text = Self::by(main, visible, &|text| read(text, seed, masks));
+        (text.seed, text.masks) = (seed, masks);
+        let normalized = text.visible().normalized;
+        text.normalized = (text.visible().count() > 0).then_some(normalized);
+        text
+    }
+
+    /// As [`seeded`](Self::seeded), for the SimHash alone: without digests of the text.
+    pub(crate) fn for_simhash(main: &str, visible: &str, seed: u64, masks: Masks) -> Self {
+        // Masks change the number of words, which decides what a page is judged by.
+        let mut text = match masks.is_empty() {
+            true => Self::by(main, visible, &|text| read_words(text, seed, masks)),
+            false => Self::by(main, visible, &|text| read(text, seed, masks)),
+        };
+        (text.seed, text.masks) = (seed, masks);
+        text
+    }
+
+    fn by(main: &str, visible: &str, read: &dyn Fn(&str) -> Reading) -> Self {
+        let mut text = Self {
+            judged: read(visible),
+            ..Self::default()
+        };
         if main == visible {
             return text;
         }
-        let mut other = read(without_imprint(main), seed, masks);
+        let mut other = read(without_imprint(main));
         let enough = TRUSTED_SHARE * text.judged.count() as f64;
         text.is_over_trimmed = (other.count() as f64) < enough;
         if !text.is_over_trimmed {
@@ -83,19 +105,7 @@ impl Text {
 
     /// Prepares a page whose main text is all of its text.
     pub fn whole(visible: &str) -> Self {
-        Self::of_whole(visible, 0, Masks::default())
-    }
-
-    fn of_whole(visible: &str, seed: u64, masks: Masks) -> Self {
-        let judged = read(visible, seed, masks);
-        let normalized = (judged.count() > 0).then_some(judged.normalized);
-        Self {
-            seed,
-            normalized,
-            judged,
-            masks,
-            ..Self::default()
-        }
+        Self::seeded(visible, visible, 0, Masks::default())
     }
 
     /// Adds what the page says about itself.

@@ -44,6 +44,15 @@ pub(super) fn read(text: &str, seed: u64, masks: Masks) -> Reading {
     }
 }
 
+/// As [`read`], for the near tier alone: there are no digests.
+pub(super) fn read_words(text: &str, seed: u64, masks: Masks) -> Reading {
+    let seen = seen_by_near(text, masks);
+    Reading {
+        words: word_hashes(seen.as_deref().unwrap_or(text), seed),
+        ..Reading::default()
+    }
+}
+
 /// The text as the near tier sees it, if that is another one.
 pub(super) fn seen_by_near(text: &str, masks: Masks) -> Option<String> {
     match unicode::same_letters(text) {

@@ -134,7 +134,7 @@ impl Reader {
         match (&self.public, findings) {
             (None, _) => Some(own),
             (Some(public), Findings::Page(page)) => {
-                public.simhash(&public.text(&page.main_text, &page.full_text))
+                public.simhash(&page.main_text, &page.full_text)
             }
             _ => None,
         }
