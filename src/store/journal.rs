@@ -13,7 +13,7 @@
 //!
 //! Order tells nothing of a first number that is too low, or of a last one that is too high. So
 //! each batch has a row that says, under the checksum, which number was the next when it was made
-//! ([`next_number`]). A first number that is too low would be harmful: the engine takes a batch for
+//! (`next_number`). A first number that is too low would be harmful: the engine takes a batch for
 //! one that is in its sorted files if they have a higher number.
 
 use std::collections::BTreeSet;
@@ -111,7 +111,7 @@ pub struct Audit {
 
 /// Reads all journals of the store in `path`. Nothing is written. A last sequence number that is
 /// less than a million too high is not noticed: it leaves the order as it is. In journals of
-/// versions before the row of [`next_number`], neither is any last one that is too high, nor a
+/// versions before the row of `next_number`, neither is any last one that is too high, nor a
 /// first one that is too low.
 pub fn audit(path: &Path) -> io::Result<Audit> {
     let mut used = BTreeSet::new();
