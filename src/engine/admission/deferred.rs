@@ -13,13 +13,13 @@ use crate::engine::learned::deferred::{Deferred, leave, put, shelf, take};
 use crate::engine::learned::kinds::{canonical, found, suspecting};
 use crate::engine::learned::rows::HostRows;
 use crate::engine::visit::Analysed;
-use crate::frontier::{LAST, Policy, QueuedUrl, class_of};
+use crate::frontier::{LAST, Policy, QueuedUrl};
 use crate::learn::{
     Deferral, Draw, Expectation, Return, Rows, Stratum, TrapMode, by_form, is_from_elsewhere,
     next_draw, open_all,
 };
 use crate::store::{encode, keys};
-use crate::url::{self, HostKey, Url};
+use crate::url::{self, HostKey, Identity, Url};
 
 /// Number of deferred URLs that are examined at once when they come back.
 const PART: usize = 256;
@@ -57,29 +57,6 @@ impl Gate {
             return Ok(Suspicion::None);
         }
         self.defer(url, (queued, is_hearsay), (host, false), group)
-    }
-
-    /// Returns the priority class of a URL, by its depth, by the pages that led to it and by what
-    /// its like say. The flag says whether only another site leads to it.
-    pub(super) fn class(
-        &self,
-        queued: &QueuedUrl,
-        (host, is_hearsay): (&HostKey, bool),
-        group: &mut Group<'_>,
-    ) -> Result<u8, Error> {
-        let Ok(url) = url::parse(&queued.url) else {
-            return Ok(queued.class());
-        };
-        let policy = self.policies.load().of(host);
-        let mut rows = HostRows {
-            host,
-            identity: &self.identity,
-            group,
-        };
-        let form = canonical(&url, &self.identity);
-        let found = (&form, found(queued, is_hearsay));
-        let classes = (class_of(queued.depth), LAST);
-        suspecting(&policy).class(found, queued.expectation, classes, &mut rows)
     }
 
     /// Defers a URL if it is suspected. The flags say whether only another site leads to it, and
@@ -214,7 +191,8 @@ impl Gate {
         back: &Return,
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
-        let policy = self.policies.load().of(host);
+        let policies = self.policies.load();
+        let policy = policies.of(host);
         let known = group.set.host(host)?.suspicions.clone();
         let ledger = HostRows {
             host,
@@ -246,7 +224,7 @@ impl Gate {
                 from.clone_from(&prefix);
             }
             let (taken, next) = take(&prefix, &from, PART, &mut is_meant, &mut group.set)?;
-            for mut deferred in taken {
+            for deferred in taken {
                 leave(host, back.kind, shelf, &mut group.set)?;
                 let expectation = match (
                     self.defer_again((host, is_hearsay), &deferred, group)?,
@@ -259,8 +237,9 @@ impl Gate {
                     }
                     (Suspicion::None, _) => Expectation::Returned,
                 };
-                deferred.queued.expectation = expectation;
-                let class = self.class(&deferred.queued, (host, is_hearsay), group)?;
+                let deferred = deferred.expecting(expectation);
+                let learning = self.learning(&policies);
+                let class = learning.class(&deferred.queued, (host, is_hearsay), group)?;
                 queue_deferred(host, deferred, class, group)?;
             }
             if let Some(next) = next {
@@ -304,24 +283,33 @@ impl Gate {
             stratum: draw.stratum,
         };
         if taken.is_empty() {
-            // What its ledger counts is not there: there is nothing more to draw.
-            let mut rows = HostRows {
-                host,
-                identity: &self.identity,
-                group,
-            };
-            if let Some(mut ledger) = rows.ledger(draw.kind)? {
-                ledger.drawn(draw.stratum, u64::MAX);
-                rows.write(draw.kind, &ledger);
-            }
+            has_no_more(draw, host, &self.identity, group)?;
         }
-        for mut deferred in taken {
+        for deferred in taken {
             leave(host, draw.kind, shelf, &mut group.set)?;
-            deferred.queued.expectation = sample;
-            queue_deferred(host, deferred, LAST, group)?;
+            queue_deferred(host, deferred.expecting(sample), LAST, group)?;
         }
         Ok(())
     }
+}
+
+/// Notes that what the ledger of a kind counts is not there: there is nothing more to draw.
+fn has_no_more(
+    draw: Draw,
+    host: &HostKey,
+    identity: &Identity,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    let mut rows = HostRows {
+        host,
+        identity,
+        group,
+    };
+    if let Some(mut ledger) = rows.ledger(draw.kind)? {
+        ledger.drawn(draw.stratum, u64::MAX);
+        rows.write(draw.kind, &ledger);
+    }
+    Ok(())
 }
 
 /// Queues a URL that was taken from the deferred.

@@ -136,9 +136,12 @@ impl Gate {
             match is_page.then(|| self.suspicion(url, &queued, (host, is_hearsay), group)) {
                 None => {}
                 Some(suspicion) => match suspicion? {
-                    Suspicion::None if queued.expectation.silent() == 0 || is_hearsay => {}
+                    Suspicion::None if is_hearsay || queued.expectation.silent() == 0 => {}
                     Suspicion::None => {
-                        class = self.class(&queued, (host, is_hearsay), group)?;
+                        let policies = self.policies.load();
+                        class = self
+                            .learning(&policies)
+                            .class(&queued, (host, false), group)?;
                     }
                     Suspicion::Sample(expectation) => {
                         queued.expectation = expectation;

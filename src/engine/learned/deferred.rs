@@ -8,7 +8,7 @@ use super::rows::kind_key;
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
 use crate::frontier::QueuedUrl;
-use crate::learn::{KindId, Ledger, Stratum};
+use crate::learn::{Expectation, KindId, Ledger, Stratum};
 use crate::store::{self, Table, decode, encode, keys};
 use crate::url::{HostKey, UrlId};
 
@@ -18,6 +18,14 @@ pub(crate) struct Deferred {
     pub(crate) queued: QueuedUrl,
     /// Set if it was queued when it was deferred.
     pub(crate) was_queued: bool,
+}
+
+impl Deferred {
+    /// The same, visited for another reason.
+    pub(crate) fn expecting(mut self, expectation: Expectation) -> Self {
+        self.queued.expectation = expectation;
+        self
+    }
 }
 
 /// Returns the URL of a row.

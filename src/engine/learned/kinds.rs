@@ -6,7 +6,7 @@ use crate::dedup::{Repeat, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::Judged;
-use crate::frontier::{FetchTask, HostState, Policies, Policy, QueuedUrl};
+use crate::frontier::{FetchTask, HostState, LAST, Policies, Policy, QueuedUrl, class_of};
 use crate::learn::{
     AliasMode, Expectation, Found, KindId, Ledger, Rows, Suspecting, TrapMode, Visit, may_be_one,
 };
@@ -59,6 +59,29 @@ impl Learning<'_> {
         let host = &judged.analysed.fetched.task.host;
         let is_one_site = self.policies.of(host).learn.aliases != AliasMode::Off;
         novelty::said_something(judged, is_one_site, self.identity, group)
+    }
+
+    /// Returns the priority class of a URL, by its depth, by the pages that led to it and by what
+    /// its like say. The flag says whether only another site leads to it.
+    pub(crate) fn class(
+        &self,
+        queued: &QueuedUrl,
+        (host, is_hearsay): (&HostKey, bool),
+        group: &mut Group<'_>,
+    ) -> Result<u8, Error> {
+        let Ok(url) = url::parse(&queued.url) else {
+            return Ok(queued.class());
+        };
+        let policy = self.policies.of(host);
+        let mut rows = HostRows {
+            host,
+            identity: self.identity,
+            group,
+        };
+        let form = canonical(&url, self.identity);
+        let found = (&form, found(queued, is_hearsay));
+        let classes = (class_of(queued.depth), LAST);
+        suspecting(&policy).class(found, queued.expectation, classes, &mut rows)
     }
 
     /// Learns from a page's first response, which said something of its own, or nothing.

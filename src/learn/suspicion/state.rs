@@ -75,8 +75,8 @@ pub trait Rows {
     fn is_admitted(&mut self, url: &Url) -> bool;
     /// Returns `true` if a URL was visited and answered.
     fn was_visited(&mut self, url: &Url) -> Result<bool, Self::Error>;
-    /// Returns `true` if a URL was visited before another one, and answered, and the page of that is
-    /// no copy.
+    /// Returns `true` if a URL was visited before another one, and answered, and the page of that
+    /// is no copy.
     fn was_visited_before(&mut self, url: &Url, other: &Url) -> Result<bool, Self::Error>;
     /// Returns `true` if a reduced form was marked with this salt.
     fn is_marked(&mut self, reduced: &Url, salt: u32) -> bool;
