@@ -300,15 +300,15 @@ impl Suspecting<'_> {
             return Ok(());
         }
         for kind in &kinds {
-            let Some(slot) = &kind.slot else {
+            let (Some(slot), Some(mut ledger)) = (&kind.slot, rows.ledger(kind.id())?) else {
                 continue;
             };
-            if led_further(slot, (url, led_to), rows)?
-                && let Some(mut ledger) = rows.ledger(kind.id())?
-            {
-                ledger.led_further();
-                rows.write(kind.id(), &ledger);
+            // Records are read for the few kinds only that this can change.
+            if ledger.is_closed || !led_further(slot, (url, led_to), rows)? {
+                continue;
             }
+            ledger.led_further();
+            rows.write(kind.id(), &ledger);
         }
         Ok(())
     }

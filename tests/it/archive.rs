@@ -149,10 +149,12 @@ fn check_policy(policy: Option<&str>, kept: impl Fn(Kind) -> bool) {
             let metadata = only(&records, "metadata", url);
             assert_eq!(fields_value(metadata, "verdict"), line.verdict.name());
             assert_eq!(fields_value(metadata, "original"), original);
-            let stored_original = only(&records, "response", original);
-            assert_eq!(
-                fields_value(metadata, "original-record"),
-                field(stored_original, "WARC-Record-ID")
+            // An original that was visited again may be stored once more.
+            let named = fields_value(metadata, "original-record");
+            let mut of_original = about(&records, "response", original).into_iter();
+            assert!(
+                of_original.any(|it| field(it, "WARC-Record-ID") == named),
+                "{line:?}"
             );
             let distance: u32 = fields_value(metadata, "distance")
                 .parse()
