@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::ring::turns::Turn;
 use super::visit::Entry;
 use crate::fetch::Outcome;
 use crate::url::HostKey;
@@ -13,6 +14,7 @@ const LEAST_WEIGHT: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) host: HostKey,
+    pub(crate) turn: Turn,
     pub(crate) reading: Duration,
     pub(crate) committing: Duration,
 }
@@ -26,8 +28,8 @@ pub(crate) struct Committing {
 
 impl Committing {
     /// Takes down what was done about a group whose commit begins.
-    pub(crate) fn of(group: &[Entry]) -> Self {
-        let visits = group.iter().filter_map(|entry| match entry {
+    pub(crate) fn of(group: &mut [Entry]) -> Self {
+        let visits = group.iter_mut().filter_map(|entry| match entry {
             Entry::Visit(visit) => Some(visit),
             _ => None,
         });
@@ -38,6 +40,7 @@ impl Committing {
             };
             let work = Work {
                 host: visit.fetched.task.host.clone(),
+                turn: std::mem::take(&mut visit.fetched.turn),
                 reading: visit.took,
                 committing: Duration::ZERO,
             };

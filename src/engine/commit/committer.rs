@@ -119,7 +119,7 @@ impl Committer {
                 Ok(first) => {
                     let mut group = vec![first];
                     group.extend(entries.try_iter().take(MAX_GROUP - 1));
-                    let work = Committing::of(&group);
+                    let work = Committing::of(&mut group);
                     let receipts = self.commit(group, clock.now())?;
                     // The scheduler is gone only if the run is ending.
                     let _ = events.blocking_send(Event::Committed(receipts, work.done()));

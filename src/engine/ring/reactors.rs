@@ -4,8 +4,9 @@
 //! tell how much that is. So each registrable domain has its visits on one reactor of several: a
 //! domain that floods keeps busy one thread, which the system interrupts for the others.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::collections::HashMap;
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tokio::runtime::{Builder, Handle};
@@ -13,8 +14,11 @@ use tokio::sync::oneshot;
 
 use crate::url::{HostKey, Site};
 
-/// Number of reactors. A domain that floods slows down one in so many of the others.
+/// Number of reactors. A domain that floods slows down one in so many of the others, if there are
+/// more of them.
 const REACTORS: usize = 32;
+/// Number of domains at which those are forgotten that are not being visited.
+const KEPT: usize = 16_384;
 
 /// Runs the reactors, until it is dropped.
 pub(crate) struct Reactors(Vec<Reactor>);
@@ -48,11 +52,32 @@ impl Reactor {
     }
 }
 
-/// Says on which reactor a host is visited.
+/// Says on which reactor a host is visited. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Assignment {
-    reactors: Vec<Handle>,
-    /// Drawn for each run, so that nobody can choose who shares a reactor with whom.
-    hasher: RandomState,
+    reactors: Arc<[Handle]>,
+    places: Arc<Mutex<Places>>,
+}
+
+#[derive(Default)]
+struct Places {
+    domains: HashMap<Site, Place>,
+    /// Number of visits in progress and of domains, of each reactor.
+    load: Vec<(usize, usize)>,
+}
+
+/// Where a domain is visited.
+struct Place {
+    reactor: usize,
+    /// Number of its visits in progress.
+    visits: usize,
+}
+
+/// A visit on a reactor; it is over when dropped.
+pub(crate) struct Seat {
+    assignment: Assignment,
+    site: Site,
+    reactor: usize,
 }
 
 impl Reactors {
@@ -62,19 +87,66 @@ impl Reactors {
     }
 
     pub(crate) fn assignment(&self) -> Assignment {
+        let places = Places {
+            domains: HashMap::new(),
+            load: vec![(0, 0); self.0.len()],
+        };
         Assignment {
             reactors: self.0.iter().map(|it| it.handle.clone()).collect(),
-            hasher: RandomState::new(),
+            places: Arc::new(Mutex::new(places)),
         }
     }
 }
 
 impl Assignment {
-    /// Returns the reactor of a host: the same for all hosts of its domain, during a run.
-    pub(crate) fn of(&self, host: &HostKey) -> &Handle {
-        let hash = self.hasher.hash_one(Site::of_name(host.name()));
-        let place = hash % self.reactors.len() as u64;
-        &self.reactors[usize::try_from(place).unwrap_or_default()]
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a visit of a host. A domain that is known stays on its reactor, because it may have
+    /// connections there; another one goes where the fewest visits are in progress, so no more
+    /// domains share a reactor with one that floods than must.
+    pub(crate) fn begin(&self, host: &HostKey) -> Seat {
+        let site = Site::of_name(host.name());
+        let mut places = self.places();
+        let Places { domains, load } = &mut *places;
+        if domains.len() > KEPT {
+            domains.retain(|_, it| {
+                load[it.reactor].1 -= usize::from(it.visits == 0);
+                it.visits > 0
+            });
+        }
+        let place = domains.entry(site.clone()).or_insert_with(|| {
+            let reactor = (0..load.len()).min_by_key(|it| load[*it]).unwrap_or_default();
+            load[reactor].1 += 1;
+            Place { reactor, visits: 0 }
+        });
+        let reactor = place.reactor;
+        place.visits += 1;
+        load[reactor].0 += 1;
+        drop(places);
+        Seat {
+            assignment: self.clone(),
+            site,
+            reactor,
+        }
+    }
+}
+
+impl Seat {
+    /// The reactor of the visit.
+    pub(crate) fn reactor(&self) -> &Handle {
+        &self.assignment.reactors[self.reactor]
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut places = self.assignment.places();
+        places.load[self.reactor].0 -= 1;
+        if let Some(place) = places.domains.get_mut(&self.site) {
+            place.visits -= 1;
+        }
     }
 }
 
@@ -106,16 +178,36 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_has_one_reactor_and_domains_have_several() {
+    fn a_domain_has_one_reactor_and_shares_it_only_if_it_must() {
         let reactors = Reactors::start().unwrap();
         let assignment = reactors.assignment();
-        let of = |name: String| {
+        let begin = |name: &str| {
             let url = parse(&format!("http://{name}/")).unwrap();
-            assignment.of(&HostKey::of(&url)).id()
+            assignment.begin(&HostKey::of(&url))
         };
-        let hosts = (0..50).map(|n| of(format!("h{n}.hostile.example")));
-        assert_eq!(hosts.collect::<HashSet<_>>().len(), 1);
-        let domains = (0..500).map(|n| of(format!("good{n}.example")));
-        assert_eq!(domains.collect::<HashSet<_>>().len(), REACTORS);
+        let hosts: Vec<_> = (0..50)
+            .map(|n| begin(&format!("h{n}.hostile.example")))
+            .collect();
+        let its = hosts[0].reactor;
+        assert!(hosts.iter().all(|it| it.reactor == its));
+        // One after the other, as visits of a small crawl may be, or all at once.
+        let others = 1..REACTORS;
+        let reactors_of_others: HashSet<_> = others
+            .map(|n| begin(&format!("good{n}.example")).reactor)
+            .collect();
+        assert_eq!(reactors_of_others.len(), REACTORS - 1);
+        assert!(!reactors_of_others.contains(&its));
+        // What floods is in progress for long, so it is avoided while there is another place.
+        let more = 0..10 * KEPT;
+        let near = more
+            .map(|n| begin(&format!("more{n}.example")).reactor)
+            .filter(|it| *it == its);
+        assert_eq!(near.count(), 0);
+        drop(hosts);
+        let places = assignment.places();
+        assert!(places.load.iter().all(|(visits, _)| *visits == 0));
+        let domains: usize = places.load.iter().map(|(_, domains)| domains).sum();
+        assert_eq!(domains, places.domains.len());
+        assert!(domains <= KEPT + 1);
     }
 }

@@ -24,11 +24,9 @@ use crate::engine::Error;
 use crate::engine::event::Event;
 use crate::engine::messages::StopHandle;
 use crate::engine::visit::{Entry, Seeds};
-use crate::engine::work::Work;
 use crate::frontier::{Action, RobotsPolicy, Schedule, SkipReason, load, refill};
 use crate::rows::Counters;
 use crate::store::Store;
-use crate::url::Site;
 
 /// Time that fetches in progress get to end when the run is stopped.
 const GRACE: Duration = Duration::from_secs(4);
@@ -215,8 +213,13 @@ impl Scheduler {
                     self.handed_out += u64::from(task.place.is_some());
                     // A visit is handed out only if there is a permit.
                     if let Some(permit) = permit.take() {
-                        let reactor = self.reactors.of(task.visiting().0).clone();
+                        let seat = self.reactors.begin(task.visiting().0);
+                        let reactor = seat.reactor().clone();
                         let visit = self.fetchers.clone().visit(task, permit);
+                        let visit = async move {
+                            visit.await;
+                            drop(seat);
+                        };
                         fetches.spawn_on(visit, &reactor);
                     }
                 }
@@ -369,14 +372,9 @@ impl Scheduler {
             }
             Event::Committed(receipts, work) => {
                 for work in work {
-                    let Work {
-                        host,
-                        reading,
-                        committing,
-                    } = work;
-                    self.schedule.worked(&host, reading + committing);
-                    let site = Site::of_name(host.name());
-                    self.fetchers.turns.learn(&site, reading, committing);
+                    let took = work.reading + work.committing;
+                    self.schedule.worked(&work.host, took);
+                    work.turn.end(work.reading, work.committing);
                 }
                 for receipt in receipts {
                     if let Some(host) = receipt.reread {

@@ -1,13 +1,19 @@
 //! Whose pages are read and committed. Both are done for all domains in one queue, by a few threads
 //! and by one, so pages that take long would keep all others waiting. While there are others, a
-//! domain has as many visits there as are expected to take [`PART`] to commit, and half of the
-//! analysts if its pages take long to read; one at least.
+//! domain
+//!
+//! - has as many visits there as are expected to take [`PART`] to commit, and half of the analysts
+//!   if its pages take long to read; one at least,
+//! - rests after what was done about its visits, so that it has an even share of the time, or a
+//!   quarter if they are more than four. A share that is due only when somebody else is there at
+//!   the same moment would not do: who crawls politely is there for moments.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use tokio::time::timeout_at;
 
 use crate::url::Site;
 
@@ -17,6 +23,10 @@ const PART: Duration = Duration::from_millis(250);
 const EXPECTED: Duration = Duration::from_millis(50);
 /// Pages that take longer to read are read by half of the analysts at most.
 const LONG: Duration = Duration::from_millis(50);
+/// How long a domain that had a visit here counts as one of the others.
+const LATELY: Duration = Duration::from_secs(10);
+/// How many times as long as it was busy a domain rests at most.
+const REST: usize = 3;
 /// Number of domains at which those are forgotten that have no visits here.
 const KEPT: usize = 4_096;
 
@@ -30,10 +40,8 @@ pub(crate) struct Turns {
 #[derive(Debug, Default)]
 struct State {
     domains: HashMap<Site, Domain>,
-    /// Number of visits of all domains.
-    inside: usize,
-    /// Number of visits of all domains that wait.
-    waiting: usize,
+    /// The last domains that had a visit here, the last one first, and when: as many as matter.
+    last: VecDeque<(Site, Instant)>,
 }
 
 #[derive(Debug)]
@@ -43,12 +51,21 @@ struct Domain {
     /// What its visits take to read and to commit: the most of the last ones.
     reading: Duration,
     committing: Duration,
+    /// End of its rest.
+    rests_until: Option<Instant>,
     changed: Arc<Notify>,
 }
 
 /// A visit that may be read and committed; it is over when dropped.
 #[derive(Debug, Default)]
 pub struct Turn(Option<(Turns, Site)>);
+
+/// Why a visit waits: until something changes, but no longer than this.
+#[derive(Debug)]
+struct Wait {
+    changed: Arc<Notify>,
+    until: Option<Instant>,
+}
 
 impl Default for Domain {
     fn default() -> Self {
@@ -57,6 +74,7 @@ impl Default for Domain {
             waiting: 0,
             reading: Duration::ZERO,
             committing: EXPECTED,
+            rests_until: None,
             changed: Arc::default(),
         }
     }
@@ -74,6 +92,86 @@ impl Domain {
     }
 }
 
+impl State {
+    /// Number of other domains that had visits here lately, as far as it matters, and when the last
+    /// of them had.
+    fn others(&self, site: &Site, now: Instant) -> (usize, Option<Instant>) {
+        let others = self.last.iter().filter(|(other, _)| other != site);
+        let lately = others.filter(|(_, at)| now.saturating_duration_since(*at) < LATELY);
+        let mut lately = lately.map(|(_, at)| *at);
+        let last = lately.next();
+        let number = usize::from(last.is_some()) + lately.count();
+        (number.min(REST), last)
+    }
+
+    /// A visit of a domain arrives.
+    fn arrive(&mut self, site: &Site, now: Instant) {
+        self.last.retain(|(known, _)| known != site);
+        self.last.truncate(REST);
+        self.last.push_front((site.clone(), now));
+        self.domains.entry(site.clone()).or_default().waiting += 1;
+    }
+
+    /// A visit leaves that was not let in.
+    fn give_up(&mut self, site: &Site) {
+        if let Some(domain) = self.domains.get_mut(site) {
+            domain.waiting -= 1;
+            // What woke it may be meant for the next one.
+            domain.changed.notify_one();
+        }
+    }
+
+    /// Lets a visit in that waits, if it may.
+    fn enter(&mut self, site: &Site, analysts: usize, now: Instant) -> Result<(), Wait> {
+        let (others, last) = self.others(site, now);
+        let domain = self.domains.entry(site.clone()).or_default();
+        if others > 0 {
+            let changed = Arc::clone(&domain.changed);
+            if domain.inside >= domain.most(analysts) {
+                let until = None;
+                return Err(Wait { changed, until });
+            }
+            if let Some(end) = domain.rests_until.filter(|end| *end > now) {
+                // Without others there is nobody to rest for.
+                let until = last.map(|last| end.min(last + LATELY));
+                return Err(Wait { changed, until });
+            }
+        }
+        domain.waiting -= 1;
+        domain.inside += 1;
+        // There may be room for the next one, too.
+        domain.changed.notify_one();
+        Ok(())
+    }
+
+    /// A visit leaves that was let in.
+    fn leave(&mut self, site: &Site) {
+        if let Some(domain) = self.domains.get_mut(site) {
+            domain.inside -= 1;
+            domain.changed.notify_one();
+        }
+    }
+
+    /// Learns what a visit took to read and to commit: the part of each of those who do it.
+    fn learn(&mut self, site: &Site, took: (Duration, Duration), analysts: usize, now: Instant) {
+        if self.domains.len() > KEPT {
+            self.domains.retain(|_, it| {
+                it.inside + it.waiting > 0 || it.rests_until.is_some_and(|end| end > now)
+            });
+        }
+        let (others, _) = self.others(site, now);
+        let domain = self.domains.entry(site.clone()).or_default();
+        let (reading, committing) = took;
+        let update = |most: Duration, last: Duration| last.max(most * 7 / 8);
+        domain.reading = update(domain.reading, reading);
+        domain.committing = update(domain.committing, committing);
+        let busy = committing.max(reading.div_f64(analysts.max(1) as f64));
+        let rest = busy.mul_f64(others as f64);
+        let from = domain.rests_until.map_or(now, |end| end.max(now));
+        domain.rests_until = Some(from + rest);
+    }
+}
+
 impl Turns {
     pub(crate) fn new(analysts: usize) -> Self {
         Self {
@@ -88,50 +186,34 @@ impl Turns {
 
     /// Waits until a visit of a domain may be read and committed.
     pub(crate) async fn take(&self, site: &Site) -> Turn {
+        self.state().arrive(site, Instant::now());
         let mut queue = Queue {
             turns: self,
             site,
-            is_waiting: false,
+            is_waiting: true,
         };
         loop {
-            let Some(changed) = self.enter(site, &mut queue.is_waiting) else {
+            let entered = self.state().enter(site, self.analysts, Instant::now());
+            let Err(Wait { changed, until }) = entered else {
+                queue.is_waiting = false;
                 return Turn(Some((self.clone(), site.clone())));
             };
-            changed.notified().await;
+            match until {
+                None => changed.notified().await,
+                // Either way it is seen whether the visit may enter.
+                Some(until) => _ = timeout_at(until.into(), changed.notified()).await,
+            }
         }
     }
+}
 
-    /// Lets a visit in if it may; otherwise returns what tells that this may have changed.
-    fn enter(&self, site: &Site, is_waiting: &mut bool) -> Option<Arc<Notify>> {
-        let mut state = self.state();
-        let all = state.inside + state.waiting;
-        let domain = state.domains.entry(site.clone()).or_default();
-        let own = domain.inside + domain.waiting;
-        let has_others = all > own;
-        if has_others && domain.inside >= domain.most(self.analysts) {
-            let first = !std::mem::replace(is_waiting, true);
-            domain.waiting += usize::from(first);
-            let changed = Arc::clone(&domain.changed);
-            state.waiting += usize::from(first);
-            return Some(changed);
+impl Turn {
+    /// Ends a visit that took so long to read and to commit.
+    pub(crate) fn end(self, reading: Duration, committing: Duration) {
+        if let Some((turns, site)) = &self.0 {
+            let took = (reading, committing);
+            (turns.state()).learn(site, took, turns.analysts, Instant::now());
         }
-        domain.inside += 1;
-        // There may be room for the next one, too.
-        domain.changed.notify_one();
-        state.inside += 1;
-        None
-    }
-
-    /// Learns what a visit took to read and to commit.
-    pub(crate) fn learn(&self, site: &Site, reading: Duration, committing: Duration) {
-        let mut state = self.state();
-        if state.domains.len() > KEPT {
-            state.domains.retain(|_, it| it.inside + it.waiting > 0);
-        }
-        let domain = state.domains.entry(site.clone()).or_default();
-        let update = |most: Duration, last: Duration| last.max(most * 7 / 8);
-        domain.reading = update(domain.reading, reading);
-        domain.committing = update(domain.committing, committing);
     }
 }
 
@@ -145,11 +227,7 @@ struct Queue<'a> {
 impl Drop for Queue<'_> {
     fn drop(&mut self) {
         if self.is_waiting {
-            let mut state = self.turns.state();
-            state.waiting -= 1;
-            if let Some(domain) = state.domains.get_mut(self.site) {
-                domain.waiting -= 1;
-            }
+            self.turns.state().give_up(self.site);
         }
     }
 }
@@ -157,69 +235,117 @@ impl Drop for Queue<'_> {
 impl Drop for Turn {
     fn drop(&mut self) {
         if let Some((turns, site)) = self.0.take() {
-            let mut state = turns.state();
-            state.inside -= 1;
-            if let Some(domain) = state.domains.get_mut(&site) {
-                domain.inside -= 1;
-                domain.changed.notify_one();
-            }
+            turns.state().leave(&site);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future;
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
-
     use super::*;
 
-    /// The turn, if it is given at once.
-    fn now(turns: &Turns, site: &Site) -> Option<Turn> {
-        let mut context = Context::from_waker(Waker::noop());
-        match pin!(turns.take(site)).poll(&mut context) {
-            Poll::Ready(turn) => Some(turn),
-            Poll::Pending => None,
-        }
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn sites() -> [Site; 2] {
+        ["slow.example", "fast.example"].map(Site::of_name)
     }
 
-    fn all(turns: &Turns, site: &Site) -> Vec<Turn> {
-        let given = std::iter::from_fn(|| now(turns, site));
-        given.take(100).collect()
+    /// Number of visits that are let in at a time, of a hundred.
+    fn entering(state: &mut State, site: &Site, now: Instant) -> usize {
+        let entered = (0..100).filter(|_| {
+            state.arrive(site, now);
+            let entered = state.enter(site, 8, now);
+            entered.inspect_err(|_| state.give_up(site)).is_ok()
+        });
+        entered.count()
+    }
+
+    fn leave(state: &mut State, site: &Site, number: usize) {
+        (0..number).for_each(|_| state.leave(site));
     }
 
     #[test]
     fn pages_that_take_long_leave_room_for_others() {
-        let turns = Turns::new(8);
-        let (slow, fast) = (Site::of_name("slow.example"), Site::of_name("fast.example"));
-        let alone = all(&turns, &slow);
-        assert_eq!(alone.len(), 100, "alone, it may have all");
-        drop(alone);
-        let other = now(&turns, &fast);
-        assert!(other.is_some());
-        assert_eq!(all(&turns, &slow).len(), 5, "nothing is known");
-        let second = Duration::from_secs(1);
-        turns.learn(&slow, Duration::ZERO, second);
-        assert_eq!(all(&turns, &slow).len(), 1);
+        let mut state = State::default();
+        let [slow, fast] = sites();
+        let mut now = Instant::now();
+        assert_eq!(
+            entering(&mut state, &slow, now),
+            100,
+            "alone, it may have all"
+        );
+        leave(&mut state, &slow, 100);
+        assert_eq!(entering(&mut state, &fast, now), 5, "nothing is known");
+        leave(&mut state, &fast, 5);
+        // The other is not there at this moment, but will be again.
+        now += SECOND;
+        assert_eq!(entering(&mut state, &slow, now), 5);
+        leave(&mut state, &slow, 5);
+        state.learn(&slow, (Duration::ZERO, SECOND), 8, now);
+        assert_eq!(entering(&mut state, &slow, now), 0, "it rests");
+        now += SECOND;
+        assert_eq!(entering(&mut state, &slow, now), 1);
+        leave(&mut state, &slow, 1);
+        let moment = Duration::from_millis(1);
         for _ in 0..30 {
-            turns.learn(&slow, second, Duration::from_millis(1));
+            state.learn(&slow, (moment * 60, moment), 8, now);
         }
-        assert_eq!(all(&turns, &slow).len(), 4, "half of the analysts");
+        now += SECOND;
+        assert_eq!(
+            entering(&mut state, &slow, now),
+            4,
+            "half of the analysts"
+        );
+        leave(&mut state, &slow, 4);
         for _ in 0..60 {
-            turns.learn(&slow, Duration::ZERO, Duration::from_millis(1));
+            state.learn(&slow, (Duration::ZERO, moment), 8, now);
         }
-        assert_eq!(all(&turns, &slow).len(), 100, "its pages are cheap");
-        let state = turns.state();
-        assert_eq!((state.inside, state.waiting), (1, 0));
+        now += SECOND;
+        assert_eq!(entering(&mut state, &slow, now), 100, "its pages are cheap");
+        leave(&mut state, &slow, 100);
+        let left = state.domains.values().map(|it| it.inside + it.waiting);
+        assert_eq!(left.sum::<usize>(), 0);
+    }
+
+    /// Two that take long share the time evenly, and one beside many has a quarter.
+    #[test]
+    fn a_rest_is_as_long_as_there_are_others() {
+        let [slow, _] = sites();
+        for (others, rest) in [(0, 0), (1, 1), (2, 2), (3, 3), (20, 3)] {
+            let mut state = State::default();
+            let now = Instant::now();
+            for n in 0..others {
+                state.arrive(&Site::of_name(&format!("good{n}.example")), now);
+            }
+            state.learn(&slow, (SECOND, SECOND), 1, now);
+            let mut enters = |at: Instant| entering(&mut state, &slow, at) > 0;
+            let end = now + SECOND * rest;
+            assert!(rest == 0 || !enters(end - Duration::from_millis(1)), "{others}");
+            assert!(enters(end), "{others}");
+        }
+    }
+
+    #[test]
+    fn nobody_rests_for_those_who_are_gone() {
+        let [slow, fast] = sites();
+        let mut state = State::default();
+        let now = Instant::now();
+        state.arrive(&fast, now);
+        state.learn(&slow, (SECOND * 100, SECOND * 100), 1, now);
+        state.arrive(&slow, now);
+        let wait = state.enter(&slow, 1, now).unwrap_err();
+        assert_eq!(wait.until, Some(now + LATELY));
+        assert!(state.enter(&slow, 1, now + LATELY).is_ok());
     }
 
     #[tokio::test]
     async fn who_waits_is_told() {
         let turns = Turns::new(2);
-        let (slow, fast) = (Site::of_name("slow.example"), Site::of_name("fast.example"));
-        turns.learn(&slow, Duration::ZERO, Duration::from_secs(1));
+        let [slow, fast] = sites();
         let _other = turns.take(&fast).await;
+        let rest = Duration::from_millis(1);
+        turns.take(&slow).await.end(Duration::ZERO, rest);
+        turns.state().learn(&slow, (SECOND, rest), 1, Instant::now() - SECOND);
         let first = turns.take(&slow).await;
         let waiting = tokio::spawn({
             let (turns, slow) = (turns.clone(), slow.clone());
