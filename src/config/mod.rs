@@ -128,7 +128,7 @@ impl Default for ArchiveSettings {
             duplicate_bodies: DuplicateBodies::default(),
             other_types: true,
             max_file: Size(1_000_000_000),
-            compression: 6,
+            compression: 4,
             max_log: Size(100_000_000),
             hide_credentials: true,
         }

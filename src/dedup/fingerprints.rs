@@ -38,6 +38,24 @@ impl Fingerprinter {
     pub fn text(&self, main: &str, visible: &str) -> Text {
         let features = self.features();
         let text = Text::seeded(main, visible, features.seed, features.masks);
+        self.with_characters(text, main, visible)
+    }
+
+    /// As [`text`](Self::text), and the same for the SimHash by another fingerprinter, which
+    /// differs in its seed only.
+    pub(crate) fn text_twice(&self, other: &Self, main: &str, visible: &str) -> (Text, Text) {
+        let (features, others) = (self.features(), other.features());
+        let seeds = [features.seed, others.seed];
+        let (text, by_other) = Text::twice(main, visible, seeds, features.masks);
+        let by_other = match others.simhash_shingle.unit {
+            Unit::Characters => by_other.with_characters(main, visible),
+            Unit::Words => by_other,
+        };
+        (self.with_characters(text, main, visible), by_other)
+    }
+
+    fn with_characters(&self, text: Text, main: &str, visible: &str) -> Text {
+        let features = self.features();
         let shingles = [features.simhash_shingle, features.minhash_shingle];
         if shingles.iter().any(|it| it.unit == Unit::Characters) {
             text.with_characters(main, visible)
@@ -56,15 +74,9 @@ impl Fingerprinter {
         (features != *self.features()).then(|| Self::new(features))
     }
 
-    /// The SimHash of a page's main text or visible text, whichever it is judged by.
-    pub(crate) fn simhash(&self, main: &str, visible: &str) -> Option<u64> {
-        let features = self.features();
-        let text = Text::for_simhash(main, visible, features.seed, features.masks);
-        let text = match features.simhash_shingle.unit {
-            Unit::Characters => text.with_characters(main, visible),
-            Unit::Words => text,
-        };
-        near::simhash(&text, &self.0)
+    /// The SimHash of a text that is long enough to have one.
+    pub(crate) fn simhash(&self, text: &Text) -> u64 {
+        near::simhash(text, &self.0)
     }
 
     /// Signs a page by every method. `raw` is the decoded body.

@@ -168,10 +168,9 @@ fn shingles(text: &Text, of: Shingle, seed: u64) -> Vec<u64> {
 }
 
 /// The SimHash of a text that is long enough to have one.
-pub(in crate::dedup) fn simhash(text: &Text, by: &Hashing) -> Option<u64> {
-    let shingles = || shingles(text, by.features.simhash_shingle, by.features.seed);
-    let is_long = text.is_comparable() && text.word_count() >= SHORT_WORDS;
-    is_long.then(|| simhash::of_set(shingles()))
+pub(in crate::dedup) fn simhash(text: &Text, by: &Hashing) -> u64 {
+    let features = &by.features;
+    simhash::of_set(shingles(text, features.simhash_shingle, features.seed))
 }
 
 /// The key of a band. All bands of a kind share one structure.

@@ -6,6 +6,9 @@
 //! them could otherwise have any fingerprint. Pure arithmetic: `near.rs` and
 //! `corpus/lookup/tables.rs` search for fingerprints.
 
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::LazyLock;
+
 /// The most bits by which a candidate's fingerprint may differ; the sketch then decides.
 pub(crate) const REACH: u8 = 10;
 
@@ -16,9 +19,33 @@ pub fn hamming(a: u64, b: u64) -> u8 {
 
 /// The fingerprint of a set of shingles, of which each may be given more than once.
 pub(crate) fn of_set(mut shingles: Vec<u64>) -> u64 {
-    shingles.sort_unstable();
-    shingles.dedup();
+    make_distinct(&mut shingles);
     majority(&shingles)
+}
+
+/// Removes what was given before. Order is of no importance here, so nothing is sorted, which would
+/// take most of the time.
+fn make_distinct(shingles: &mut Vec<u64>) {
+    let places = (2 * shingles.len()).next_power_of_two().max(2);
+    let shift = u64::BITS - places.trailing_zeros();
+    // Multiplying by a number that nobody knows spreads any shingles, even those that were chosen
+    // to share a place (Dietzfelbinger et al., "A Reliable Randomized Algorithm for the
+    // Closest-Pair Problem", 1997).
+    static FACTOR: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) | 1);
+    let factor = *FACTOR;
+    // Zero is an empty place, and counted apart.
+    let mut table = vec![0_u64; places];
+    let mut has_zero = false;
+    shingles.retain(|shingle| {
+        if *shingle == 0 {
+            return !std::mem::replace(&mut has_zero, true);
+        }
+        let mut place = (shingle.wrapping_mul(factor) >> shift) as usize;
+        while table[place] != 0 && table[place] != *shingle {
+            place = (place + 1) & (places - 1);
+        }
+        std::mem::replace(&mut table[place], *shingle) != *shingle
+    });
 }
 
 /// The majority of the hashes' votes on each bit; 0 for a tie or no votes.
@@ -111,6 +138,20 @@ mod tests {
                 format!("word{}", state >> 52)
             })
             .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn each_shingle_is_left_once(
+            few in prop::collection::vec(0_u64..40, 0..100),
+            many in prop::collection::vec(any::<u64>(), 0..100),
+        ) {
+            let mut distinct = [few, many].concat();
+            let expected: std::collections::BTreeSet<u64> = distinct.iter().copied().collect();
+            make_distinct(&mut distinct);
+            prop_assert_eq!(distinct.len(), expected.len());
+            prop_assert_eq!(distinct.into_iter().collect::<std::collections::BTreeSet<_>>(), expected);
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use mask::{Mask, Masks};
 pub(crate) use words::word_hashes;
 pub use words::words;
 
-use read::{Reading, read, read_words, seen_by_near};
+use read::{Reading, Seeds, read, seen_by_near};
 use shingle::mix;
 use words::{Piece, lower, pieces};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -67,21 +67,38 @@ impl Text {
     /// As [`new`](Self::new), with a seed of the hashes, and masks for the near tier. Whoever knows
     /// the seed can find other words with the same shingles.
     pub fn seeded(main: &str, visible: &str, seed: u64, masks: Masks) -> Self {
-        let mut text = Self::by(main, visible, &|text| read(text, seed, masks));
-        (text.seed, text.masks) = (seed, masks);
-        let normalized = text.visible().normalized;
-        text.normalized = (text.visible().count() > 0).then_some(normalized);
-        text
+        let seeds = Seeds {
+            own: seed,
+            other: None,
+        };
+        Self::read(main, visible, seeds, masks)
     }
 
-    /// As [`seeded`](Self::seeded), for the SimHash alone: without digests of the text.
-    pub(crate) fn for_simhash(main: &str, visible: &str, seed: u64, masks: Masks) -> Self {
-        // Masks change the number of words, which decides what a page is judged by.
-        let mut text = match masks.is_empty() {
-            true => Self::by(main, visible, &|text| read_words(text, seed, masks)),
-            false => Self::by(main, visible, &|text| read(text, seed, masks)),
+    /// As [`seeded`](Self::seeded), and what the near tier sees of the same text by another seed,
+    /// without digests: one reading for both.
+    pub(crate) fn twice(main: &str, visible: &str, seeds: [u64; 2], masks: Masks) -> (Self, Self) {
+        let [own, other] = seeds;
+        let seeds = Seeds {
+            own,
+            other: Some(other),
         };
-        (text.seed, text.masks) = (seed, masks);
+        let mut text = Self::read(main, visible, seeds, masks);
+        let other = Self {
+            seed: other,
+            judged: text.judged.by_other(),
+            other: text.other.as_mut().map(Reading::by_other),
+            is_over_trimmed: text.is_over_trimmed,
+            masks,
+            ..Self::default()
+        };
+        (text, other)
+    }
+
+    fn read(main: &str, visible: &str, seeds: Seeds, masks: Masks) -> Self {
+        let mut text = Self::by(main, visible, &|text| read(text, seeds, masks));
+        (text.seed, text.masks) = (seeds.own, masks);
+        let normalized = text.visible().normalized;
+        text.normalized = (text.visible().count() > 0).then_some(normalized);
         text
     }
 

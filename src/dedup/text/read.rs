@@ -21,6 +21,15 @@ pub(super) struct Reading {
     words: Vec<u64>,
     /// The same as the near tier sees it, if it sees other words.
     near: Option<Vec<u64>>,
+    /// xxh3 of each word as the near tier sees it, by the other seed.
+    by_other: Vec<u64>,
+}
+
+/// The seeds by which words are hashed: that of the text, and another one that is wanted too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seeds {
+    pub(super) own: u64,
+    pub(super) other: Option<u64>,
 }
 
 impl Reading {
@@ -36,20 +45,30 @@ impl Reading {
     }
 }
 
-/// Reads a text; its words are hashed by a seed.
-pub(super) fn read(text: &str, seed: u64, masks: Masks) -> Reading {
-    Reading {
-        near: seen_by_near(text, masks).map(|text| word_hashes(&text, seed)),
-        ..read_exactly(text, seed)
+impl Reading {
+    /// What the near tier sees, hashed by the other seed.
+    pub(super) fn by_other(&mut self) -> Self {
+        Self {
+            words: std::mem::take(&mut self.by_other),
+            ..Self::default()
+        }
     }
 }
 
-/// As [`read`], for the near tier alone: there are no digests.
-pub(super) fn read_words(text: &str, seed: u64, masks: Masks) -> Reading {
-    let seen = seen_by_near(text, masks);
+/// Reads a text; its words are hashed by each seed.
+pub(super) fn read(text: &str, seeds: Seeds, masks: Masks) -> Reading {
+    let Some(seen) = seen_by_near(text, masks) else {
+        return read_exactly(text, seeds);
+    };
+    let other = seeds.other.map(|seed| word_hashes(&seen, seed));
+    let own = Seeds {
+        other: None,
+        ..seeds
+    };
     Reading {
-        words: word_hashes(seen.as_deref().unwrap_or(text), seed),
-        ..Reading::default()
+        near: Some(word_hashes(&seen, seeds.own)),
+        by_other: other.unwrap_or_default(),
+        ..read_exactly(text, own)
     }
 }
 
@@ -62,22 +81,28 @@ pub(super) fn seen_by_near(text: &str, masks: Masks) -> Option<String> {
     }
 }
 
-fn read_exactly(text: &str, seed: u64) -> Reading {
+fn read_exactly(text: &str, seeds: Seeds) -> Reading {
     let lower = lower(text);
     let bytes = lower.as_bytes();
-    let mut words = Vec::with_capacity(lower.len() / 6 + 1);
+    let room = lower.len() / 6 + 1;
+    let mut words = Vec::with_capacity(room);
+    let mut by_other = Vec::with_capacity(if seeds.other.is_some() { room } else { 0 });
+    let mut hash = |word: &[u8]| {
+        words.push(xxh3_64_with_seed(word, seeds.own));
+        by_other.extend(seeds.other.map(|seed| xxh3_64_with_seed(word, seed)));
+    };
     let mut content = Words::with_room_for(lower.len());
     let mut folded = Folded::of(bytes);
     pieces(&lower, |piece, start| match piece {
         Piece::Word(word) => {
             folded.visible(start, start + word.len());
-            words.push(xxh3_64_with_seed(word.as_bytes(), seed));
+            hash(word.as_bytes());
             content.push(bytes, start, word.len());
         }
         Piece::Run(run) => {
             folded.visible(start, start + run.len());
             visit_mixed(run, &mut |word| {
-                words.push(xxh3_64_with_seed(word.as_bytes(), seed));
+                hash(word.as_bytes());
                 content.push(word.as_bytes(), 0, word.len());
             });
         }
@@ -89,6 +114,7 @@ fn read_exactly(text: &str, seed: u64) -> Reading {
         content: Sha256::digest(content.bytes()).into(),
         words,
         near: None,
+        by_other,
     }
 }
 
@@ -198,7 +224,9 @@ mod tests {
             let folded: Vec<&str> = lower.split_whitespace().collect();
             let mut content = Vec::new();
             words(&text, |word| content.extend([word.as_bytes(), &[0]].concat()));
-            let reading = read_exactly(&text, 0);
+            let seeds = Seeds { own: 0, other: Some(7) };
+            let reading = read_exactly(&text, seeds);
+            prop_assert_eq!(&reading.by_other, &word_hashes(&text, 7));
             let normalized: [u8; 32] = Sha256::digest(folded.join(" ")).into();
             prop_assert_eq!(reading.normalized, normalized);
             let content: [u8; 32] = Sha256::digest(&content).into();

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::kept::body_place;
 use super::membership::file;
 use crate::archive::{Capture, Digest, Record, RecordKind};
-use crate::dedup::{Document, Fingerprints, Signature, Stored, Tier};
+use crate::dedup::{Document, Fingerprints, Stored, Tier};
 use crate::engine::clock::Clock;
 use crate::engine::commit::{Committer, Group, Places, TextPlace, VisitEffects};
 use crate::engine::error::Error;
@@ -222,10 +222,10 @@ fn restored(found: &Found, reader: &Reader, group: &mut Group<'_>) -> (NewRecord
         body: &body,
         is_cut: false,
     };
-    let (_, fingerprints) = reader.read(&answer, &found.url, |_, _| true, &mut Vec::new());
+    let (_, signed) = reader.read(&answer, &found.url, |_, _| true, &mut Vec::new());
     // Narrower bounds than at its visit may cut it: then it is no original for others.
-    let fingerprints = fingerprints.unwrap_or_default();
-    let line = line(&page, date, &fingerprints);
+    let fingerprints = signed.fingerprints.unwrap_or_default();
+    let line = line(&page, date, &fingerprints, signed.simhash);
     let stored = Stored {
         record: *record.id().as_bytes(),
         ..Stored::default()
@@ -288,7 +288,12 @@ fn stored_head(content: &Content) -> Vec<u8> {
 }
 
 /// Returns the line of the log that supersedes the one of the visit.
-fn line(page: &PageRecord, date: Timestamp, fingerprints: &Fingerprints) -> (LogLine, PageLine) {
+fn line(
+    page: &PageRecord,
+    date: Timestamp,
+    fingerprints: &Fingerprints,
+    simhash: Option<u64>,
+) -> (LogLine, PageLine) {
     let mut line = LogLine {
         time: format!("{date:.3}"),
         url: page.url.clone(),
@@ -296,7 +301,6 @@ fn line(page: &PageRecord, date: Timestamp, fingerprints: &Fingerprints) -> (Log
         annotation: Some("restored".to_owned()),
         ..LogLine::default()
     };
-    let simhash = fingerprints.get(Tier::Near).and_then(Signature::simhash);
     let mut of_page = PageLine {
         words: Some(fingerprints.words),
         digests: Digests::of(fingerprints),

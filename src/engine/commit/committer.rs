@@ -1,14 +1,15 @@
 //! The committer: the single writer, and the only place where a visit has lasting effects.
 //!
-//! A group of visits is what arrived while the last group was being committed, at most 16. Steps,
-//! in this order: judge each visit and collect its effects in the group's write set; append the
+//! A group of visits is what arrived while the last group was being committed, and what is being
+//! read meanwhile, at most 16. Steps, in this order: judge each visit and collect its effects in the group's write set; append the
 //! records and the log lines; sync the archive; commit one batch to the store; apply to memory what
 //! it changed; tell the schedule. Memory is never ahead of the store: what fails before the commit,
 //! including by a panic, leaves no trace.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
@@ -32,6 +33,7 @@ use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::ring::suspects::Suspects;
+use crate::engine::ring::turns::Turns;
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
 use crate::engine::work::Committing;
 use crate::fetch::Guard;
@@ -43,6 +45,9 @@ use crate::url::HostKey;
 
 /// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
 const MAX_GROUP: usize = 16;
+/// How long a commit waits for visits that are being read. Syncing takes about as long, and each
+/// commit syncs, however many visits it has.
+const LINGER: Duration = Duration::from_millis(10);
 
 /// Minimum number of dequeued URLs worth a rewriting of the queues; their blocks take some
 /// megabytes.
@@ -104,6 +109,7 @@ impl Committer {
         entries: &Receiver<Entry>,
         events: &mpsc::Sender<Event>,
         clock: Clock,
+        turns: &Turns,
     ) -> Result<(), Error> {
         loop {
             let now = clock.now();
@@ -117,8 +123,7 @@ impl Committer {
             self.pulse.beat();
             match received {
                 Ok(first) => {
-                    let mut group = vec![first];
-                    group.extend(entries.try_iter().take(MAX_GROUP - 1));
+                    let mut group = gather(first, entries, turns);
                     let work = Committing::of(&mut group);
                     let receipts = self.commit(group, clock.now())?;
                     // The scheduler is gone only if the run is ending.
@@ -566,6 +571,26 @@ impl Committer {
             self.store.reclaim(Table::Queue);
         }
     }
+}
+
+/// Returns what is committed together with an entry: what is there, and what is about to come.
+fn gather(first: Entry, entries: &Receiver<Entry>, turns: &Turns) -> Vec<Entry> {
+    let patience = Instant::now() + LINGER;
+    let mut group = vec![first];
+    while group.len() < MAX_GROUP {
+        let next = match entries.try_recv() {
+            Err(TryRecvError::Empty) if turns.inside() > group.len() => {
+                let left = patience.saturating_duration_since(Instant::now());
+                entries.recv_timeout(left).ok()
+            }
+            next => next.ok(),
+        };
+        match next {
+            Some(next) => group.push(next),
+            None => break,
+        }
+    }
+    group
 }
 
 /// Says that what is left of a host or a domain is given up.

@@ -229,7 +229,7 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
         known.body = Some(KnownBody {
             record: id.map_or([0; 16], |id| *id.as_bytes()),
             payload: Sha256::digest(&exchange.body).into(),
-            fingerprints: read.ok().and_then(|(_, fingerprints)| fingerprints.ok()),
+            fingerprints: read.ok().and_then(|(_, signed)| signed.fingerprints.ok()),
             is_refusal,
         });
     }

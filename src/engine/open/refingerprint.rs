@@ -209,11 +209,11 @@ impl<'a> Refingerprint<'a> {
             body: &Bytes::copy_from_slice(payload),
             is_cut: false,
         };
-        let (_, fingerprints) = self
+        let (_, signed) = self
             .reader
             .read(&answer, &url, |_, _| true, &mut Vec::new());
         // Narrower bounds than before may cut it: then it is no original.
-        Ok(fingerprints.unwrap_or_default())
+        Ok(signed.fingerprints.unwrap_or_default())
     }
 
     fn record(&self, location: &Location) -> Result<ReadRecord, archive::Error> {

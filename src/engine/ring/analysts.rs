@@ -15,10 +15,10 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
 use super::observe::{LeftUndone, Waiting};
-use super::reading::{Answer, Reader};
+use super::reading::{Answer, Reader, Signed};
 use super::room::{Room, Share};
 use super::suspects::Suspects;
-use crate::dedup::{Fingerprints, Ineligible};
+use crate::dedup::Ineligible;
 use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
 use crate::fetch::{
     self, Cut, DECODED_LENGTH, DecodeBounds, Exchange, Failure, FailureClass, Outcome,
@@ -33,7 +33,7 @@ use crate::url::{HostKey, Url, UrlId};
 const MAX_LISTED_BYTES: usize = 16 << 20;
 
 /// What a body says, and its signatures or the reason why it has none.
-type Analysis = (Findings, Result<Fingerprints, Ineligible>);
+type Analysis = (Findings, Signed);
 
 /// What an analyst needs besides its visits.
 #[derive(Clone)]
@@ -141,8 +141,7 @@ impl Analysts {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
-        let mut fingerprints = Err(Ineligible::Status);
-        let mut simhash = None;
+        let mut signed = Signed::not(Ineligible::Status);
         let mut wishes = Wishes::default();
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             wishes = Wishes::from_header_values(
@@ -156,8 +155,8 @@ impl Analysts {
             let read = catch_unwind(AssertUnwindSafe(|| {
                 let mut notes = Vec::new();
                 let task = &fetched.task;
-                let none = Err(Ineligible::Status);
-                let (findings, fingerprints) = match task.queued.purpose {
+                let none = Signed::not(Ineligible::Status);
+                let (findings, signed) = match task.queued.purpose {
                     Purpose::Robots => (self.read_robots(exchange, &mut notes), none),
                     Purpose::Page => {
                         let is_seed = task.queued.depth == 0;
@@ -165,11 +164,10 @@ impl Analysts {
                     }
                     Purpose::Sitemap { .. } => self.read_sitemap(exchange, &task.url, &mut notes),
                 };
-                let simhash = self.reader.public_simhash(&findings, &fingerprints);
-                (findings, fingerprints, simhash, notes)
+                (findings, signed, notes)
             }));
             if let Ok(read) = read {
-                (findings, fingerprints, simhash, notes) = read;
+                (findings, signed, notes) = read;
             } else {
                 tracing::error!(url = %fetched.task.url, "gleaner failed on this page; please report this bug");
                 let failure = Failure::new(FailureClass::Internal, "reading the page failed");
@@ -203,8 +201,8 @@ impl Analysts {
         Analysed {
             fetched,
             findings,
-            fingerprints,
-            simhash,
+            fingerprints: signed.fingerprints,
+            simhash: signed.simhash,
             wishes,
             payload,
             notes,
@@ -223,7 +221,7 @@ impl Analysts {
     ) -> Analysis {
         notes.extend(exchange.cut.map(cut_note));
         if !exchange.is_success() {
-            return (Findings::Nothing, Err(Ineligible::Status));
+            return (Findings::Nothing, Signed::not(Ineligible::Status));
         }
         // Partial content was not requested.
         let is_part = exchange.status == 206;
@@ -240,10 +238,10 @@ impl Analysts {
             }
             sitemap.is_none()
         };
-        let (page, fingerprints) = self.reader.read(&answer, url, is_page, notes);
+        let (page, signed) = self.reader.read(&answer, url, is_page, notes);
         let page = page.map(|page| Findings::Page(Box::new(page)));
         let findings = sitemap.or(page).unwrap_or(Findings::Nothing);
-        (findings, fingerprints)
+        (findings, signed)
     }
 
     /// Tells whether a page is read as a sitemap: a sitemap by its form, or a feed that a user
@@ -261,7 +259,7 @@ impl Analysts {
     /// Reads what was requested as a sitemap. Whoever called it one may not know: if it is none, it
     /// is read as a page.
     fn read_sitemap(&self, exchange: &Exchange, url: &Url, notes: &mut Vec<String>) -> Analysis {
-        let none = Err(Ineligible::Status);
+        let none = Signed::not(Ineligible::Status);
         if !exchange.is_success() {
             notes.extend(exchange.cut.map(cut_note));
             return (Findings::Nothing, none);

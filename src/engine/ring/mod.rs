@@ -138,6 +138,7 @@ fn start(
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
     let (fetched, fetched_queue) = mpsc::channel(2 * cores);
     let (analysed, analysed_queue) = sync_channel(ENTRIES_WAITING);
+    let turns = Turns::new(cores);
 
     let reader = Reader::new(&committer.gate.identity, &options);
     let mut analysts = Analysts::new(reader, Arc::clone(&committer.gate.policies));
@@ -165,7 +166,7 @@ fn start(
             left_undone: left_undone.clone(),
             events: events.clone(),
             fetched,
-            turns: Turns::new(cores),
+            turns: turns.clone(),
         },
         reactors: reactors.assignment(),
         store: Arc::clone(&committer.store),
@@ -190,8 +191,8 @@ fn start(
         handed_out: 0,
         rate_token: false,
     };
-    let committing =
-        start_committing(committer, analysed_queue, events, clock).map_err(Error::Threads)?;
+    let committing = start_committing(committer, analysed_queue, events, (clock, turns))
+        .map_err(Error::Threads)?;
     let ring = Ring {
         scheduler,
         reactors,
@@ -283,12 +284,13 @@ fn start_committing(
     mut committer: Committer,
     entries: Receiver<Entry>,
     events: mpsc::Sender<Event>,
-    clock: Clock,
+    (clock, turns): (Clock, Turns),
 ) -> io::Result<JoinHandle<(Committer, Result<(), Error>)>> {
     thread::Builder::new()
         .name("committer".to_owned())
         .spawn(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| committer.run(&entries, &events, clock)))
+            let run = || committer.run(&entries, &events, clock, &turns);
+            let result = catch_unwind(AssertUnwindSafe(run))
                 .unwrap_or_else(|_| Err(Error::Internal("the committer died".to_owned())));
             drop(entries);
             if result.is_err() {

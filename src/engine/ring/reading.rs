@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Text, Tier};
+use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Signature, Text, Tier};
 use crate::engine::Options;
-use crate::engine::visit::Findings;
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
 use crate::url::{self, Identity, Url, UrlId};
@@ -43,8 +42,23 @@ pub(crate) struct Answer<'a> {
     pub(crate) is_cut: bool,
 }
 
-/// The page, if it is text, and its signatures or the reason why it has none.
-pub(crate) type Read = (Option<Page>, Result<Fingerprints, Ineligible>);
+/// The signatures of a body, or the reason why it has none.
+pub(crate) struct Signed {
+    pub(crate) fingerprints: Result<Fingerprints, Ineligible>,
+    /// The SimHash that others are told. The one that the page is compared by would say something
+    /// of the seed, with which pages could be made that look like others.
+    pub(crate) simhash: Option<u64>,
+}
+
+impl Signed {
+    /// Nothing is signed, for this reason.
+    pub(crate) fn not(why: Ineligible) -> Self {
+        Self {
+            fingerprints: Err(why),
+            simhash: None,
+        }
+    }
+}
 
 impl<'a> Answer<'a> {
     fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> + Clone {
@@ -80,16 +94,27 @@ impl Reader {
         url: &Url,
         is_page: impl FnOnce(&[u8], &mut Vec<String>) -> bool,
         notes: &mut Vec<String>,
-    ) -> Read {
+    ) -> (Option<Page>, Signed) {
         if answer.body.is_empty() {
-            return (None, Err(Ineligible::Empty));
+            return (None, Signed::not(Ineligible::Empty));
         }
         let (decoded, _turn) = self.decode(answer.values("content-encoding"), answer.body, notes);
         let is_whole = !answer.is_cut && decoded.is_whole;
         let body = decoded.bytes;
-        let sign = |text: &Text| match is_whole {
-            true => Ok(self.fingerprinter.sign(&body, text)),
-            false => Err(Ineligible::Cut),
+        let sign = |text: &Text, told: Option<(&Fingerprinter, Text)>| {
+            if !is_whole {
+                return Signed::not(Ineligible::Cut);
+            }
+            let fingerprints = self.fingerprinter.sign(&body, text);
+            let own = fingerprints.get(Tier::Near).and_then(Signature::simhash);
+            let simhash = match told {
+                Some((public, text)) => own.map(|_| public.simhash(&text)),
+                None => own,
+            };
+            Signed {
+                fingerprints: Ok(fingerprints),
+                simhash,
+            }
         };
         let content_type = answer.values("content-type").next();
         let page = match page::kind(content_type, &body) {
@@ -102,42 +127,32 @@ impl Reader {
                 Page::plain_text_of(&text.text, url, &self.options)
             }
             BodyKind::Other => {
-                let fingerprints = match is_page(&body, notes) {
-                    true if self.keeps_other_types => sign(&Text::default()),
-                    true => Err(Ineligible::Kind),
-                    false => Err(Ineligible::Status),
+                let signed = match is_page(&body, notes) {
+                    true if self.keeps_other_types => sign(&Text::default(), None),
+                    true => Signed::not(Ineligible::Kind),
+                    false => Signed::not(Ineligible::Status),
                 };
-                return (None, fingerprints);
+                return (None, signed);
             }
         };
         notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
         // A text that a bound cut says nothing about what followed the cut.
         let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
-        let text = match is_read_whole {
-            true => (self.fingerprinter)
-                .text(&page.main_text, &page.full_text)
-                .with_hints(&self.hints(&page, url)),
-            false => Text::default(),
-        };
-        let fingerprints = sign(&text);
-        (Some(page), fingerprints)
-    }
-
-    /// Returns the SimHash of a page that others are told. The one that it is compared by would say
-    /// something of the seed, with which pages could be made that look like others.
-    pub(crate) fn public_simhash(
-        &self,
-        findings: &Findings,
-        fingerprints: &Result<Fingerprints, Ineligible>,
-    ) -> Option<u64> {
-        let own = fingerprints.as_ref().ok()?.get(Tier::Near)?.simhash()?;
-        match (&self.public, findings) {
-            (None, _) => Some(own),
-            (Some(public), Findings::Page(page)) => {
-                public.simhash(&page.main_text, &page.full_text)
+        let signed = match is_read_whole {
+            true => {
+                let (main, visible) = (&page.main_text, &page.full_text);
+                let (text, told) = match &self.public {
+                    Some(public) => {
+                        let (text, told) = self.fingerprinter.text_twice(public, main, visible);
+                        (text, Some((public, told)))
+                    }
+                    None => (self.fingerprinter.text(main, visible), None),
+                };
+                sign(&text.with_hints(&self.hints(&page, url)), told)
             }
-            _ => None,
-        }
+            false => sign(&Text::default(), None),
+        };
+        (Some(page), signed)
     }
 
     /// Returns what the page says about itself beside its text.

@@ -40,6 +40,8 @@ pub(crate) struct Turns {
 #[derive(Debug, Default)]
 struct State {
     domains: HashMap<Site, Domain>,
+    /// Number of visits of all domains that were let in.
+    inside: usize,
     /// The last domains that had a visit here, the last one first, and when: as many as matter.
     last: VecDeque<(Site, Instant)>,
 }
@@ -139,6 +141,7 @@ impl State {
         }
         domain.waiting -= 1;
         domain.inside += 1;
+        self.inside += 1;
         // There may be room for the next one, too.
         domain.changed.notify_one();
         Ok(())
@@ -146,6 +149,7 @@ impl State {
 
     /// A visit leaves that was let in.
     fn leave(&mut self, site: &Site) {
+        self.inside -= 1;
         if let Some(domain) = self.domains.get_mut(site) {
             domain.inside -= 1;
             domain.changed.notify_one();
@@ -182,6 +186,11 @@ impl Turns {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of visits that are being read and committed.
+    pub(crate) fn inside(&self) -> usize {
+        self.state().inside
     }
 
     /// Waits until a visit of a domain may be read and committed.
@@ -291,11 +300,7 @@ mod tests {
             state.learn(&slow, (moment * 60, moment), 8, now);
         }
         now += SECOND;
-        assert_eq!(
-            entering(&mut state, &slow, now),
-            4,
-            "half of the analysts"
-        );
+        assert_eq!(entering(&mut state, &slow, now), 4, "half of the analysts");
         leave(&mut state, &slow, 4);
         for _ in 0..60 {
             state.learn(&slow, (Duration::ZERO, moment), 8, now);
@@ -320,7 +325,10 @@ mod tests {
             state.learn(&slow, (SECOND, SECOND), 1, now);
             let mut enters = |at: Instant| entering(&mut state, &slow, at) > 0;
             let end = now + SECOND * rest;
-            assert!(rest == 0 || !enters(end - Duration::from_millis(1)), "{others}");
+            assert!(
+                rest == 0 || !enters(end - Duration::from_millis(1)),
+                "{others}"
+            );
             assert!(enters(end), "{others}");
         }
     }
@@ -345,7 +353,9 @@ mod tests {
         let _other = turns.take(&fast).await;
         let rest = Duration::from_millis(1);
         turns.take(&slow).await.end(Duration::ZERO, rest);
-        turns.state().learn(&slow, (SECOND, rest), 1, Instant::now() - SECOND);
+        turns
+            .state()
+            .learn(&slow, (SECOND, rest), 1, Instant::now() - SECOND);
         let first = turns.take(&slow).await;
         let waiting = tokio::spawn({
             let (turns, slow) = (turns.clone(), slow.clone());
