@@ -576,19 +576,23 @@ impl Committer {
 /// Returns what is committed together with an entry: what is there, and what is about to come.
 fn gather(first: Entry, entries: &Receiver<Entry>, turns: &Turns) -> Vec<Entry> {
     let patience = Instant::now() + LINGER;
-    let mut group = vec![first];
-    while group.len() < MAX_GROUP {
-        let next = match entries.try_recv() {
-            Err(TryRecvError::Empty) if turns.inside() > group.len() => {
+    let mut group = Vec::new();
+    let mut next = Some(first);
+    while let Some(mut entry) = next {
+        if let Entry::Visit(visit) = &mut entry {
+            visit.fetched.turn.arrive();
+        }
+        group.push(entry);
+        if group.len() == MAX_GROUP {
+            break;
+        }
+        next = match entries.try_recv() {
+            Err(TryRecvError::Empty) if turns.reading() > 0 => {
                 let left = patience.saturating_duration_since(Instant::now());
                 entries.recv_timeout(left).ok()
             }
             next => next.ok(),
         };
-        match next {
-            Some(next) => group.push(next),
-            None => break,
-        }
     }
     group
 }

@@ -4,9 +4,9 @@
 //!
 //! - has as many visits there as are expected to take [`PART`] to commit, and half of the analysts
 //!   if its pages take long to read; one at least,
-//! - rests after what was done about its visits, so that it has an even share of the time, or a
-//!   quarter if they are more than four. A share that is due only when somebody else is there at
-//!   the same moment would not do: who crawls politely is there for moments.
+//! - rests after a visit that took [`LONG`], so that it has an even share of the time, or a quarter
+//!   if they are more than four. A share that is due only when somebody else is there at the same
+//!   moment would not do: who crawls politely is there for moments.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::url::Site;
 const PART: Duration = Duration::from_millis(250);
 /// What a visit of a domain of which nothing is known is expected to take to commit.
 const EXPECTED: Duration = Duration::from_millis(50);
-/// Pages that take longer to read are read by half of the analysts at most.
+/// What takes long to read, and is read by half of the analysts at most, or to commit.
 const LONG: Duration = Duration::from_millis(50);
 /// How long a domain that had a visit here counts as one of the others.
 const LATELY: Duration = Duration::from_secs(10);
@@ -40,8 +40,8 @@ pub(crate) struct Turns {
 #[derive(Debug, Default)]
 struct State {
     domains: HashMap<Site, Domain>,
-    /// Number of visits of all domains that were let in.
-    inside: usize,
+    /// Number of visits of all domains that were let in and have not arrived at the committer.
+    reading: usize,
     /// The last domains that had a visit here, the last one first, and when: as many as matter.
     last: VecDeque<(Site, Instant)>,
 }
@@ -60,7 +60,10 @@ struct Domain {
 
 /// A visit that may be read and committed; it is over when dropped.
 #[derive(Debug, Default)]
-pub struct Turn(Option<(Turns, Site)>);
+pub struct Turn {
+    taken: Option<(Turns, Site)>,
+    has_arrived: bool,
+}
 
 /// Why a visit waits: until something changes, but no longer than this.
 #[derive(Debug)]
@@ -141,7 +144,7 @@ impl State {
         }
         domain.waiting -= 1;
         domain.inside += 1;
-        self.inside += 1;
+        self.reading += 1;
         // There may be room for the next one, too.
         domain.changed.notify_one();
         Ok(())
@@ -149,7 +152,6 @@ impl State {
 
     /// A visit leaves that was let in.
     fn leave(&mut self, site: &Site) {
-        self.inside -= 1;
         if let Some(domain) = self.domains.get_mut(site) {
             domain.inside -= 1;
             domain.changed.notify_one();
@@ -170,9 +172,10 @@ impl State {
         domain.reading = update(domain.reading, reading);
         domain.committing = update(domain.committing, committing);
         let busy = committing.max(reading.div_f64(analysts.max(1) as f64));
-        let rest = busy.mul_f64(others as f64);
-        let from = domain.rests_until.map_or(now, |end| end.max(now));
-        domain.rests_until = Some(from + rest);
+        if busy >= LONG {
+            let from = domain.rests_until.map_or(now, |end| end.max(now));
+            domain.rests_until = Some(from + busy.mul_f64(others as f64));
+        }
     }
 }
 
@@ -188,9 +191,9 @@ impl Turns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of visits that are being read and committed.
-    pub(crate) fn inside(&self) -> usize {
-        self.state().inside
+    /// Number of visits that are being read, and have not arrived at the committer.
+    pub(crate) fn reading(&self) -> usize {
+        self.state().reading
     }
 
     /// Waits until a visit of a domain may be read and committed.
@@ -205,7 +208,10 @@ impl Turns {
             let entered = self.state().enter(site, self.analysts, Instant::now());
             let Err(Wait { changed, until }) = entered else {
                 queue.is_waiting = false;
-                return Turn(Some((self.clone(), site.clone())));
+                return Turn {
+                    taken: Some((self.clone(), site.clone())),
+                    has_arrived: false,
+                };
             };
             match until {
                 None => changed.notified().await,
@@ -217,9 +223,17 @@ impl Turns {
 }
 
 impl Turn {
+    /// The visit was read, and is at the committer.
+    pub(crate) fn arrive(&mut self) {
+        if let (Some((turns, _)), false) = (&self.taken, self.has_arrived) {
+            turns.state().reading -= 1;
+            self.has_arrived = true;
+        }
+    }
+
     /// Ends a visit that took so long to read and to commit.
     pub(crate) fn end(self, reading: Duration, committing: Duration) {
-        if let Some((turns, site)) = &self.0 {
+        if let Some((turns, site)) = &self.taken {
             let took = (reading, committing);
             (turns.state()).learn(site, took, turns.analysts, Instant::now());
         }
@@ -243,7 +257,8 @@ impl Drop for Queue<'_> {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some((turns, site)) = self.0.take() {
+        self.arrive();
+        if let Some((turns, site)) = self.taken.take() {
             turns.state().leave(&site);
         }
     }
@@ -352,7 +367,12 @@ mod tests {
         let [slow, fast] = sites();
         let _other = turns.take(&fast).await;
         let rest = Duration::from_millis(1);
-        turns.take(&slow).await.end(Duration::ZERO, rest);
+        let mut turn = turns.take(&slow).await;
+        assert_eq!(turns.reading(), 2);
+        turn.arrive();
+        assert_eq!(turns.reading(), 1);
+        turn.end(Duration::ZERO, rest);
+        assert_eq!(turns.reading(), 1);
         turns
             .state()
             .learn(&slow, (SECOND, rest), 1, Instant::now() - SECOND);
