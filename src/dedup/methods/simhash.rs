@@ -23,15 +23,16 @@ pub(crate) fn of_set(mut shingles: Vec<u64>) -> u64 {
     majority(&shingles)
 }
 
+/// Multiplying by a number that nobody knows spreads any shingles, even those that were chosen to
+/// share a place (Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair
+/// Problem", 1997).
+static FACTOR: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) | 1);
+
 /// Removes what was given before. Order is of no importance here, so nothing is sorted, which would
 /// take most of the time.
 fn make_distinct(shingles: &mut Vec<u64>) {
     let places = (2 * shingles.len()).next_power_of_two().max(2);
     let shift = u64::BITS - places.trailing_zeros();
-    // Multiplying by a number that nobody knows spreads any shingles, even those that were chosen
-    // to share a place (Dietzfelbinger et al., "A Reliable Randomized Algorithm for the
-    // Closest-Pair Problem", 1997).
-    static FACTOR: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0) | 1);
     let factor = *FACTOR;
     // Zero is an empty place, and counted apart.
     let mut table = vec![0_u64; places];

@@ -1,15 +1,13 @@
 //! The committer: the single writer, and the only place where a visit has lasting effects.
 //!
-//! A group of visits is what arrived while the last group was being committed, and what is being
-//! read meanwhile, at most 16. Steps, in this order: judge each visit and collect its effects in the group's write set; append the
-//! records and the log lines; sync the archive; commit one batch to the store; apply to memory what
-//! it changed; tell the schedule. Memory is never ahead of the store: what fails before the commit,
-//! including by a panic, leaves no trace.
+//! Steps, in this order: judge each visit of a group (`ring/gather.rs`) and collect its effects in the
+//! group's write set; append the records and the log lines; sync the archive; commit one batch to
+//! the store; apply to memory what it changed; tell the schedule. Memory is never ahead of the
+//! store: what fails before the commit, including by a panic, leaves no trace.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use tokio::sync::{mpsc, watch};
 
@@ -31,6 +29,7 @@ use crate::engine::event::Event;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
+use crate::engine::ring::gather::gather;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::ring::turns::Turns;
@@ -42,12 +41,6 @@ use crate::journal::FetchLog;
 use crate::rows::{Counters, CrawlState, DiskState, deferred_urls};
 use crate::store::{Durability, Store, Table, encode, for_each, keys};
 use crate::url::HostKey;
-
-/// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
-const MAX_GROUP: usize = 16;
-/// How long a commit waits for visits that are being read. Syncing takes about as long, and each
-/// commit syncs, however many visits it has.
-const LINGER: Duration = Duration::from_millis(10);
 
 /// Minimum number of dequeued URLs worth a rewriting of the queues; their blocks take some
 /// megabytes.
@@ -571,30 +564,6 @@ impl Committer {
             self.store.reclaim(Table::Queue);
         }
     }
-}
-
-/// Returns what is committed together with an entry: what is there, and what is about to come.
-fn gather(first: Entry, entries: &Receiver<Entry>, turns: &Turns) -> Vec<Entry> {
-    let patience = Instant::now() + LINGER;
-    let mut group = Vec::new();
-    let mut next = Some(first);
-    while let Some(mut entry) = next {
-        if let Entry::Visit(visit) = &mut entry {
-            visit.fetched.turn.arrive();
-        }
-        group.push(entry);
-        if group.len() == MAX_GROUP {
-            break;
-        }
-        next = match entries.try_recv() {
-            Err(TryRecvError::Empty) if turns.reading() > 0 => {
-                let left = patience.saturating_duration_since(Instant::now());
-                entries.recv_timeout(left).ok()
-            }
-            next => next.ok(),
-        };
-    }
-    group
 }
 
 /// Says that what is left of a host or a domain is given up.

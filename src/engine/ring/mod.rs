@@ -8,6 +8,7 @@ pub(crate) mod answer;
 pub(crate) mod control;
 pub(crate) mod disk;
 pub(crate) mod fetchers;
+pub(crate) mod gather;
 pub(crate) mod observe;
 pub(crate) mod reactors;
 pub(crate) mod reading;

@@ -339,12 +339,10 @@ mod tests {
             }
             state.learn(&slow, (SECOND, SECOND), 1, now);
             let mut enters = |at: Instant| entering(&mut state, &slow, at) > 0;
-            let end = now + SECOND * rest;
-            assert!(
-                rest == 0 || !enters(end - Duration::from_millis(1)),
-                "{others}"
-            );
-            assert!(enters(end), "{others}");
+            let moment = Duration::from_millis(1);
+            let (before, end) = ((SECOND * rest).saturating_sub(moment), SECOND * rest);
+            assert!(rest == 0 || !enters(now + before), "{others}");
+            assert!(enters(now + end), "{others}");
         }
     }
 
@@ -373,9 +371,12 @@ mod tests {
         assert_eq!(turns.reading(), 1);
         turn.end(Duration::ZERO, rest);
         assert_eq!(turns.reading(), 1);
-        turns
-            .state()
-            .learn(&slow, (SECOND, rest), 1, Instant::now() - SECOND);
+        turns.state().learn(
+            &slow,
+            (SECOND, rest),
+            1,
+            Instant::now().checked_sub(SECOND).unwrap(),
+        );
         let first = turns.take(&slow).await;
         let waiting = tokio::spawn({
             let (turns, slow) = (turns.clone(), slow.clone());

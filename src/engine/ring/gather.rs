@@ -1,0 +1,38 @@
+//! Which visits are committed together: what arrived while the last group was being committed, and
+//! what is being read meanwhile.
+
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use super::turns::Turns;
+use crate::engine::visit::Entry;
+
+/// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
+const MAX_GROUP: usize = 16;
+/// How long a commit waits for visits that are being read. Syncing takes about as long, and each
+/// commit syncs, however many visits it has.
+const LINGER: Duration = Duration::from_millis(10);
+
+/// Returns what is committed together with an entry: what is there, and what is about to come.
+pub(crate) fn gather(first: Entry, entries: &Receiver<Entry>, turns: &Turns) -> Vec<Entry> {
+    let patience = Instant::now() + LINGER;
+    let mut group = Vec::new();
+    let mut next = Some(first);
+    while let Some(mut entry) = next {
+        if let Entry::Visit(visit) = &mut entry {
+            visit.fetched.turn.arrive();
+        }
+        group.push(entry);
+        if group.len() == MAX_GROUP {
+            break;
+        }
+        next = match entries.try_recv() {
+            Err(TryRecvError::Empty) if turns.reading() > 0 => {
+                let left = patience.saturating_duration_since(Instant::now());
+                entries.recv_timeout(left).ok()
+            }
+            next => next.ok(),
+        };
+    }
+    group
+}
