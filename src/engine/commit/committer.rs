@@ -1,8 +1,8 @@
 //! The committer: the single writer, and the only place where a visit has lasting effects.
 //!
-//! Steps, in this order: judge each visit of a group (`ring/gather.rs`) and collect its effects in the
-//! group's write set; append the records and the log lines; sync the archive; commit one batch to
-//! the store; apply to memory what it changed; tell the schedule. Memory is never ahead of the
+//! Steps, in this order: judge each visit of a group (`ring/gather.rs`) and collect its effects in
+//! the group's write set; append the records and the log lines; sync the archive; commit one batch
+//! to the store; apply to memory what it changed; tell the schedule. Memory is never ahead of the
 //! store: what fails before the commit, including by a panic, leaves no trace.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
