@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::burden;
 use super::features::{Features, Hashing};
-use super::methods::{METHODS, Method, Signature, near, simhash::hamming};
+use super::methods::{METHODS, Method, Raw, Signature, near, simhash::hamming};
 use super::own::OwnComparison;
 use super::own::SHORT_ACROSS;
 use super::veto::Veto;
@@ -81,6 +81,12 @@ impl Fingerprinter {
 
     /// Signs a page by every method. `raw` is the decoded body.
     pub fn sign(&self, raw: &[u8], text: &Text) -> Fingerprints {
+        let sha256 = None;
+        self.sign_raw(Raw { bytes: raw, sha256 }, text)
+    }
+
+    /// As [`sign`](Self::sign), where the digest of the body may be known.
+    pub(crate) fn sign_raw(&self, raw: Raw<'_>, text: &Text) -> Fingerprints {
         Fingerprints {
             signatures: METHODS
                 .iter()

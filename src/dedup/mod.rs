@@ -42,7 +42,7 @@ pub use index::{
 pub(crate) use methods::forged;
 pub use methods::minhash::{HASHES, Permutations, bands_for, found as chance_found};
 pub use methods::simhash::hamming;
-pub use methods::{Key, METHODS, Method, Signature};
+pub use methods::{Key, METHODS, Method, Raw, Signature};
 pub(crate) use methods::{minhash, short, simhash, sketch_bytes};
 pub use rule::{MAX_HAMMING, Profile, Rule, RuleOverrides, Rules, Tiers};
 pub use similarity::{Comparison, MIN_SIMILARITY, Match, Similarity};

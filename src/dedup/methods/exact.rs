@@ -11,14 +11,27 @@ use crate::dedup::{Match, Text, Tier};
 pub(crate) struct Exact {
     tier: Tier,
     structures: &'static [&'static str; 1],
-    digest: fn(raw: &[u8], text: &Text) -> Option<[u8; 32]>,
+    digest: fn(raw: Raw<'_>, text: &Text) -> Option<[u8; 32]>,
+}
+
+/// The bytes of a body.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Raw<'a> {
+    /// After content decoding.
+    pub bytes: &'a [u8],
+    /// Their SHA-256, if it is known.
+    pub sha256: Option<[u8; 32]>,
 }
 
 /// The same bytes after content decoding.
 pub(crate) const RAW: Exact = Exact {
     tier: Tier::Raw,
     structures: &["raw"],
-    digest: |raw, _| (!raw.trim_ascii().is_empty()).then(|| Sha256::digest(raw).into()),
+    digest: |raw, _| {
+        let computed = || Sha256::digest(raw.bytes).into();
+        let is_blank = raw.bytes.trim_ascii().is_empty();
+        (!is_blank).then(|| raw.sha256.unwrap_or_else(computed))
+    },
 };
 
 /// The same visible text, ignoring case and runs of white space.
@@ -53,7 +66,7 @@ impl Method for Exact {
         self.structures
     }
 
-    fn sign(&self, raw: &[u8], text: &Text, _: &Hashing) -> Option<Signature> {
+    fn sign(&self, raw: Raw<'_>, text: &Text, _: &Hashing) -> Option<Signature> {
         (self.digest)(raw, text).map(Signature::Digest)
     }
 
@@ -73,7 +86,11 @@ impl Method for Exact {
 mod tests {
     use super::*;
 
-    fn sign(tier: &Exact, raw: &[u8], text: &Text) -> Option<Signature> {
+    fn sign(tier: &Exact, bytes: &[u8], text: &Text) -> Option<Signature> {
+        let raw = Raw {
+            bytes,
+            ..Raw::default()
+        };
         tier.sign(raw, text, &Hashing::new(Features::default()))
     }
 

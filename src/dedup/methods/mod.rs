@@ -10,6 +10,7 @@ pub(crate) mod short;
 mod signature;
 pub(crate) mod simhash;
 
+pub use exact::Raw;
 pub use signature::Signature;
 pub(crate) use signature::sketch_bytes;
 
@@ -52,7 +53,7 @@ pub trait Method: Send + Sync {
     /// The names of the structures that hold its keys.
     fn structures(&self) -> &'static [&'static str];
     /// Signs a page; `None` if the page is too short for the method.
-    fn sign(&self, raw: &[u8], text: &Text, by: &Hashing) -> Option<Signature>;
+    fn sign(&self, raw: Raw<'_>, text: &Text, by: &Hashing) -> Option<Signature>;
     /// Appends the keys at which a signature is posted and searched for.
     fn keys(&self, signature: &Signature, features: &Features, out: &mut Vec<Key>);
     /// The most bits by which keys in a range may differ from the searched value.

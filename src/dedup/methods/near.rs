@@ -12,7 +12,7 @@
 use super::minhash::{self, HASHES};
 use super::short::{self, SHORT_WORDS};
 use super::simhash::{self, REACH, hamming};
-use super::{Key, Method, Signature};
+use super::{Key, Method, Raw, Signature};
 use crate::dedup::features::{Features, Hashing};
 use crate::dedup::similarity::MIN_SIMILARITY;
 use crate::dedup::text::shingle::{self, Shingle, Unit, mix};
@@ -59,7 +59,7 @@ impl Method for Near {
         &STRUCTURES
     }
 
-    fn sign(&self, _: &[u8], text: &Text, by: &Hashing) -> Option<Signature> {
+    fn sign(&self, _: Raw<'_>, text: &Text, by: &Hashing) -> Option<Signature> {
         let features = &by.features;
         let shingles = |of: Shingle| shingles(text, of, features.seed);
         if !text.is_comparable() {
@@ -187,7 +187,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn sign(text: &str) -> Option<Signature> {
-        Near.sign(b"", &Text::whole(text), &Hashing::new(Features::default()))
+        Near.sign(
+            Raw::default(),
+            &Text::whole(text),
+            &Hashing::new(Features::default()),
+        )
     }
 
     fn words(count: u32) -> String {
@@ -242,7 +246,10 @@ mod tests {
             ..Features::default()
         };
         let by = Hashing::new(features.clone());
-        let signed = |text: &str| Near.sign(b"", &Text::new(text, text), &by).unwrap();
+        let signed = |text: &str| {
+            Near.sign(Raw::default(), &Text::new(text, text), &by)
+                .unwrap()
+        };
         let text = words(400);
         let (one, other) = (signed(&text), signed(&format!("{text} end")));
         let small = sign(&text).unwrap();
@@ -311,7 +318,7 @@ mod tests {
             });
             let sign = |text: &str| {
                 let text = Text::seeded(text, text, seed, by.features.masks);
-                Near.sign(b"", &text, &by).unwrap()
+                Near.sign(Raw::default(), &text, &by).unwrap()
             };
             let found = Near.measure(&sign(text), &sign(forged)).unwrap();
             (found.similarity, found.distance)

@@ -13,9 +13,11 @@ use crate::unicode;
 /// The result of one pass over a text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
-    /// SHA-256 of the text in lower case, with each run of white space as one space.
+    /// SHA-256 of the text in lower case, with each run of white space as one space; zero if only
+    /// the words are compared.
     pub(super) normalized: [u8; 32],
-    /// SHA-256 of the words, each followed by a NUL, so that `ab c` differs from `a bc`.
+    /// SHA-256 of the words, each followed by a NUL, so that `ab c` differs from `a bc`; zero if
+    /// only the folded text is compared.
     pub(super) content: [u8; 32],
     /// xxh3 of each word, by the seed.
     words: Vec<u64>,
@@ -55,10 +57,21 @@ impl Reading {
     }
 }
 
+/// Which text of a page is read, which decides the digests that are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The visible text, of which the folded text is compared.
+    Visible,
+    /// The main text, of which the words are compared.
+    Main,
+    /// A visible text that is all main text.
+    Whole,
+}
+
 /// Reads a text; its words are hashed by each seed.
-pub(super) fn read(text: &str, seeds: Seeds, masks: Masks) -> Reading {
+pub(super) fn read(text: &str, part: Part, seeds: Seeds, masks: Masks) -> Reading {
     let Some(seen) = seen_by_near(text, masks) else {
-        return read_exactly(text, seeds);
+        return read_exactly(text, part, seeds);
     };
     let other = seeds.other.map(|seed| word_hashes(&seen, seed));
     let own = Seeds {
@@ -68,7 +81,7 @@ pub(super) fn read(text: &str, seeds: Seeds, masks: Masks) -> Reading {
     Reading {
         near: Some(word_hashes(&seen, seeds.own)),
         by_other: other.unwrap_or_default(),
-        ..read_exactly(text, own)
+        ..read_exactly(text, part, own)
     }
 }
 
@@ -81,8 +94,9 @@ pub(super) fn seen_by_near(text: &str, masks: Masks) -> Option<String> {
     }
 }
 
-fn read_exactly(text: &str, seeds: Seeds) -> Reading {
+fn read_exactly(text: &str, part: Part, seeds: Seeds) -> Reading {
     let lower = lower(text);
+    let (folds, joins) = (part != Part::Main, part != Part::Visible);
     let bytes = lower.as_bytes();
     let room = lower.len() / 6 + 1;
     let mut words = Vec::with_capacity(room);
@@ -91,27 +105,38 @@ fn read_exactly(text: &str, seeds: Seeds) -> Reading {
         words.push(xxh3_64_with_seed(word, seeds.own));
         by_other.extend(seeds.other.map(|seed| xxh3_64_with_seed(word, seed)));
     };
-    let mut content = Words::with_room_for(lower.len());
+    let mut content = Words::with_room_for(if joins { lower.len() } else { 0 });
     let mut folded = Folded::of(bytes);
     pieces(&lower, |piece, start| match piece {
         Piece::Word(word) => {
-            folded.visible(start, start + word.len());
+            if folds {
+                folded.visible(start, start + word.len());
+            }
             hash(word.as_bytes());
-            content.push(bytes, start, word.len());
+            if joins {
+                content.push(bytes, start, word.len());
+            }
         }
         Piece::Run(run) => {
-            folded.visible(start, start + run.len());
+            if folds {
+                folded.visible(start, start + run.len());
+            }
             visit_mixed(run, &mut |word| {
                 hash(word.as_bytes());
-                content.push(word.as_bytes(), 0, word.len());
+                if joins {
+                    content.push(word.as_bytes(), 0, word.len());
+                }
             });
         }
         Piece::Space => {}
-        Piece::Other(other) => folded.visible(start, start + other.len()),
+        Piece::Other(other) if folds => folded.visible(start, start + other.len()),
+        Piece::Other(_) => {}
     });
     Reading {
-        normalized: folded.digest(),
-        content: Sha256::digest(content.bytes()).into(),
+        normalized: folds.then(|| folded.digest()).unwrap_or_default(),
+        content: joins
+            .then(|| Sha256::digest(content.bytes()).into())
+            .unwrap_or_default(),
         words,
         near: None,
         by_other,
@@ -225,12 +250,16 @@ mod tests {
             let mut content = Vec::new();
             words(&text, |word| content.extend([word.as_bytes(), &[0]].concat()));
             let seeds = Seeds { own: 0, other: Some(7) };
-            let reading = read_exactly(&text, seeds);
+            let reading = read_exactly(&text, Part::Whole, seeds);
             prop_assert_eq!(&reading.by_other, &word_hashes(&text, 7));
             let normalized: [u8; 32] = Sha256::digest(folded.join(" ")).into();
             prop_assert_eq!(reading.normalized, normalized);
             let content: [u8; 32] = Sha256::digest(&content).into();
             prop_assert_eq!(reading.content, content);
+            let visible = read_exactly(&text, Part::Visible, seeds);
+            let main = read_exactly(&text, Part::Main, seeds);
+            prop_assert_eq!((visible.normalized, main.content), (normalized, content));
+            prop_assert_eq!((&visible.words, &main.words), (&reading.words, &reading.words));
         }
     }
 }

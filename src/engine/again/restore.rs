@@ -220,6 +220,7 @@ fn restored(found: &Found, reader: &Reader, group: &mut Group<'_>) -> (NewRecord
     let answer = Answer {
         headers: &headers,
         body: &body,
+        sha256: None,
         is_cut: false,
     };
     let (_, signed) = reader.read(&answer, &found.url, |_, _| true, &mut Vec::new());

@@ -223,7 +223,7 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
     if let (Some(exchange), "response") = (exchange, kind) {
         let id = record.header("WARC-Record-ID").and_then(RecordId::parse);
         let read = catch_unwind(AssertUnwindSafe(|| {
-            analysts.read_page(&exchange, &url, false, &mut Vec::new())
+            analysts.read_page((&exchange, None), &url, false, &mut Vec::new())
         }));
         let is_refusal = matches!(&read, Ok((Findings::Page(page), _)) if page.refusal.is_some());
         known.body = Some(KnownBody {

@@ -207,6 +207,7 @@ impl<'a> Refingerprint<'a> {
         let answer = Answer {
             headers: &headers(own.map_or(head, |(head, _)| head)),
             body: &Bytes::copy_from_slice(payload),
+            sha256: None,
             is_cut: false,
         };
         let (_, signed) = self

@@ -160,7 +160,7 @@ impl Analysts {
                     Purpose::Robots => (self.read_robots(exchange, &mut notes), none),
                     Purpose::Page => {
                         let is_seed = task.queued.depth == 0;
-                        self.read_page(exchange, &task.url, is_seed, &mut notes)
+                        self.read_page((exchange, Some(payload)), &task.url, is_seed, &mut notes)
                     }
                     Purpose::Sitemap { .. } => self.read_sitemap(exchange, &task.url, &mut notes),
                 };
@@ -211,10 +211,10 @@ impl Analysts {
         }
     }
 
-    /// Reads a page, and signs it if it is complete. A feed given as a seed is read as a sitemap.
+    /// Reads a page, and signs it if it is complete. Its digest is given if it is known. A feed given as a seed is read as a sitemap.
     pub(crate) fn read_page(
         &self,
-        exchange: &Exchange,
+        (exchange, sha256): (&Exchange, Option<[u8; 32]>),
         url: &Url,
         is_seed: bool,
         notes: &mut Vec<String>,
@@ -229,6 +229,7 @@ impl Analysts {
         let answer = Answer {
             headers: &exchange.headers,
             body: &exchange.body,
+            sha256,
             is_cut: exchange.cut.is_some() || is_part,
         };
         let mut sitemap = None;
@@ -276,7 +277,7 @@ impl Analysts {
             notes.append(&mut of_sitemap);
             return (Findings::Sitemap(list), none);
         }
-        let analysis = self.read_page(exchange, url, false, notes);
+        let analysis = self.read_page((exchange, None), url, false, notes);
         of_sitemap.retain(|note| !notes.contains(note));
         notes.append(&mut of_sitemap);
         analysis

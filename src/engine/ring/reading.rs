@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::dedup::{Fingerprinter, Fingerprints, Ineligible, PageHints, Signature, Text, Tier};
+use crate::dedup::{
+    Fingerprinter, Fingerprints, Ineligible, PageHints, Raw, Signature, Text, Tier,
+};
 use crate::engine::Options;
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
 use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
@@ -38,6 +40,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) headers: &'a [(String, Vec<u8>)],
     /// The body as received.
     pub(crate) body: &'a Bytes,
+    /// The SHA-256 of the body, if it is known.
+    pub(crate) sha256: Option<[u8; 32]>,
     /// Set if the body is incomplete.
     pub(crate) is_cut: bool,
 }
@@ -105,7 +109,14 @@ impl Reader {
             if !is_whole {
                 return Signed::not(Ineligible::Cut);
             }
-            let fingerprints = self.fingerprinter.sign(&body, text);
+            // Where no content coding was undone, it is the same body.
+            let is_same = std::ptr::eq(body.as_ptr(), answer.body.as_ptr());
+            let is_same = is_same && body.len() == answer.body.len();
+            let raw = Raw {
+                bytes: &body,
+                sha256: answer.sha256.filter(|_| is_same),
+            };
+            let fingerprints = self.fingerprinter.sign_raw(raw, text);
             let own = fingerprints.get(Tier::Near).and_then(Signature::simhash);
             let simhash = match told {
                 Some((public, text)) => own.map(|_| public.simhash(&text)),

@@ -135,6 +135,7 @@ impl Scene {
         scene.arguments.push("--repair".to_owned());
         scene.before = Some(before);
         scene.is_behind = true;
+        scene.calls = scene.counted(&mut Trial::new(&scene));
         scene
     }
 
@@ -160,21 +161,27 @@ impl Scene {
     /// Sees what is left if nothing goes wrong.
     fn look(&mut self) {
         let mut trial = Trial::new(self);
-        let counted = Fault {
-            kinds: CHANGES | READ | OPEN,
-            chosen: 0,
-            action: Action::Nothing,
-        };
-        let first = self.command_at(&trial.place, "crawl");
-        trial.run_command(first, Some(counted)).expect(0);
-        let calls = trial.control.as_ref().map(Control::calls);
+        let calls = self.counted(&mut trial);
         trial.ask_for_one_more();
         let left = self.left(&trial.place);
         drop(trial);
         self.undisturbed = left;
-        self.calls = calls.expect("they were counted");
-        let is_seen = self.calls.iter().all(|calls| *calls > 50);
-        assert!(is_seen, "{:?}", self.calls);
+        self.calls = calls;
+    }
+
+    /// Runs a crawl of the scene, in which nothing goes wrong, and counts its calls.
+    fn counted(&self, trial: &mut Trial<'_>) -> [u64; 5] {
+        let counting = Fault {
+            kinds: CHANGES | READ | OPEN,
+            chosen: 0,
+            action: Action::Nothing,
+        };
+        let command = self.command_at(&trial.place, "crawl");
+        trial.run_command(command, Some(counting)).expect(0);
+        let calls = trial.control.as_ref().map(Control::calls);
+        let calls = calls.expect("they were counted");
+        assert!(calls.iter().all(|calls| *calls > 50), "{calls:?}");
+        calls
     }
 
     fn left(&self, place: &Place) -> Left {
