@@ -128,10 +128,11 @@ impl Writer {
         if self.max_bytes.saturating_sub(self.text.len()) <= bytes.len() {
             return false;
         }
+        let is_even = is_even(bytes);
         // Whole texts are examined, without an early exit, so that many bytes are at once.
         let is_space = u8::is_ascii_whitespace;
         let is_other = |byte: &u8| !byte.is_ascii_graphic() && !is_space(byte);
-        if bytes.iter().fold(false, |any, byte| any | is_other(byte)) {
+        if !is_even && bytes.iter().fold(false, |any, byte| any | is_other(byte)) {
             return false;
         }
         if bytes.is_empty() {
@@ -143,17 +144,15 @@ impl Writer {
             Break::Space => self.text.push(' '),
             Break::Line => self.text.push('\n'),
         }
-        let is_uneven = |(one, next): (&u8, &u8)| is_space(one) && (*one != b' ' || is_space(next));
-        let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
-        if pairs.fold(false, |any, pair| any | is_uneven(pair)) {
+        if is_even {
+            self.text.push_str(inner);
+        } else {
             let mut words = inner.split_ascii_whitespace();
             self.text.push_str(words.next().unwrap_or_default());
             for word in words {
                 self.text.push(' ');
                 self.text.push_str(word);
             }
-        } else {
-            self.text.push_str(inner);
         }
         self.pending = match text.ends_with(|c: char| c.is_ascii_whitespace()) {
             true => Break::Space,
@@ -221,6 +220,37 @@ impl Writer {
     }
 }
 
+/// Whether a text has only printable ASCII and single spaces. May be wrong about a text that has
+/// `!` behind a space, and says then that it has not.
+fn is_even(bytes: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let has_zero = |eight: u64| eight.wrapping_sub(ONES) & !eight & HIGH;
+    let mut rest = bytes;
+    loop {
+        let eight = match rest.first_chunk::<8>() {
+            Some(eight) => *eight,
+            None => {
+                let mut eight = [b'x'; 8];
+                eight[..rest.len()].copy_from_slice(rest);
+                eight
+            }
+        };
+        let eight = u64::from_le_bytes(eight);
+        let control = eight.wrapping_sub(ONES * 0x20) & !eight & HIGH;
+        let delete = has_zero(eight ^ (ONES * 0x7f));
+        let spaces = has_zero(eight ^ (ONES * 0x20));
+        if (eight & HIGH) | control | delete | (spaces & spaces << 8) != 0 {
+            return false;
+        }
+        if rest.len() <= 8 {
+            return true;
+        }
+        // The last one is looked at again with the next, which may both be spaces.
+        rest = &rest[7..];
+    }
+}
+
 /// Whether nothing of `word` is visible.
 fn is_blank(word: &str) -> bool {
     word.chars().all(|c| is_dropped(c) || c.is_whitespace())
@@ -230,4 +260,31 @@ fn is_blank(word: &str) -> bool {
 /// make equal texts differ. The joiners U+200C and U+200D carry meaning and stay.
 pub(crate) fn is_dropped(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{200B}' | '\u{2060}' | '\u{FEFF}') || (c.is_control() && c != '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_even_is_written_as_it_is(text in "[ -~]{0,40}|[ a-c!\\x00\\x1f\\x7f\\n\u{e9}]{0,20}|[a-z]{1,9}( [a-z]{1,9}){0,5}") {
+            let is_simple = text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) && !text.contains("  ");
+            if text.contains(" !") {
+                prop_assert!(is_simple || !is_even(text.as_bytes()));
+            } else {
+                prop_assert_eq!(is_even(text.as_bytes()), is_simple);
+            }
+            let mut writer = Writer::new(1_000);
+            writer.push(&text, false);
+            let mut plainly = Writer::new(1_000);
+            for word in text.split_whitespace() {
+                plainly.push_word(word);
+                plainly.pending = Break::Space;
+            }
+            prop_assert_eq!(writer.text, plainly.text);
+        }
+    }
 }
