@@ -48,7 +48,7 @@ impl Fingerprinter {
 
     /// The fingerprinter with the seed that everybody knows, whose fingerprints may be published;
     /// `None` if this is it.
-    pub(crate) fn public(&self) -> Option<Self> {
+    pub fn public(&self) -> Option<Self> {
         let features = Features {
             seed: Features::default().seed,
             ..self.features().clone()
@@ -57,7 +57,7 @@ impl Fingerprinter {
     }
 
     /// The SimHash of a page's main text or visible text, whichever it is judged by.
-    pub(crate) fn simhash(&self, main: &str, visible: &str) -> Option<u64> {
+    pub fn simhash(&self, main: &str, visible: &str) -> Option<u64> {
         let features = self.features();
         let text = Text::for_simhash(main, visible, features.seed, features.masks);
         let text = match features.simhash_shingle.unit {

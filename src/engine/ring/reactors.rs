@@ -117,7 +117,9 @@ impl Assignment {
             });
         }
         let place = domains.entry(site.clone()).or_insert_with(|| {
-            let reactor = (0..load.len()).min_by_key(|it| load[*it]).unwrap_or_default();
+            let reactor = (0..load.len())
+                .min_by_key(|it| load[*it])
+                .unwrap_or_default();
             load[reactor].1 += 1;
             Place { reactor, visits: 0 }
         });

@@ -291,11 +291,7 @@ mod tests {
             state.learn(&slow, (moment * 60, moment), 8, now);
         }
         now += SECOND;
-        assert_eq!(
-            entering(&mut state, &slow, now),
-            4,
-            "half of the analysts"
-        );
+        assert_eq!(entering(&mut state, &slow, now), 4, "half of the analysts");
         leave(&mut state, &slow, 4);
         for _ in 0..60 {
             state.learn(&slow, (Duration::ZERO, moment), 8, now);
@@ -320,7 +316,10 @@ mod tests {
             state.learn(&slow, (SECOND, SECOND), 1, now);
             let mut enters = |at: Instant| entering(&mut state, &slow, at) > 0;
             let end = now + SECOND * rest;
-            assert!(rest == 0 || !enters(end - Duration::from_millis(1)), "{others}");
+            assert!(
+                rest == 0 || !enters(end - Duration::from_millis(1)),
+                "{others}"
+            );
             assert!(enters(end), "{others}");
         }
     }
@@ -345,7 +344,9 @@ mod tests {
         let _other = turns.take(&fast).await;
         let rest = Duration::from_millis(1);
         turns.take(&slow).await.end(Duration::ZERO, rest);
-        turns.state().learn(&slow, (SECOND, rest), 1, Instant::now() - SECOND);
+        turns
+            .state()
+            .learn(&slow, (SECOND, rest), 1, Instant::now() - SECOND);
         let first = turns.take(&slow).await;
         let waiting = tokio::spawn({
             let (turns, slow) = (turns.clone(), slow.clone());
