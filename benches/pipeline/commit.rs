@@ -14,13 +14,14 @@ use gleaner::engine::rehearsal::{Rehearsal, Taken};
 use gleaner::frontier::ScopeKind;
 
 use crate::counting::counted;
+use crate::instructions::watch;
 use crate::measure::{micros_each, process_time, thread_time};
 use crate::pages::Site;
 
 /// Pages of a group, at most; as in a crawl.
 const GROUP: usize = 16;
 /// Sites that take turns.
-const SITES: usize = 16;
+const SITES: usize = 64;
 
 /// What commits took, each for one page.
 #[derive(Debug, Default, Clone, Copy)]
@@ -77,7 +78,13 @@ pub(crate) fn commit(directory: &Path, pages: usize, archive: bool) -> Committed
             took.pages += read.len();
             reading += thread_time().saturating_sub(before);
             let before = (process_time(), thread_time(), Instant::now());
-            let asked = counted(|| rehearsal.commit(read).expect("the disk has room"));
+            let mut read = Some(read);
+            let asked = counted(|| {
+                watch(&mut || {
+                    let read = read.take().unwrap_or_default();
+                    rehearsal.commit(read).expect("the disk has room");
+                });
+            });
             all += process_time().saturating_sub(before.0);
             own += thread_time().saturating_sub(before.1);
             wall += before.2.elapsed();

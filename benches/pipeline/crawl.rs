@@ -22,8 +22,12 @@ pub(crate) struct Plan {
     pub(crate) gleaner: PathBuf,
 }
 
+/// The columns of a run.
+const HEADER: &str = "| crawler | pages | missed | again | other requests | CPU s | wall s \
+    | pages per CPU s | pages/s | peak MB | of it anonymous |";
+
 /// One crawl.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Run {
     usage: Usage,
     asked: Asked,
@@ -39,10 +43,8 @@ pub(crate) fn crawl(plan: &Plan, directory: &Path) {
         ("floor", floor(plan, &seeds), Vec::new()),
         ("gleaner", gleaner(plan, &seeds, &data), Vec::new()),
     ];
-    crate::say(
-        "| crawler | pages | missed | again | other requests | CPU s | wall s | pages per CPU s | pages/s | peak MB |",
-    );
-    crate::say("|---|---|---|---|---|---|---|---|---|---|");
+    crate::say(HEADER);
+    crate::say("|---|---|---|---|---|---|---|---|---|---|---|");
     for _ in 0..plan.rounds {
         for (name, command, runs) in &mut crawlers {
             web.asked();
@@ -54,6 +56,11 @@ pub(crate) fn crawl(plan: &Plan, directory: &Path) {
             if data.exists() {
                 fs::remove_dir_all(&data).expect("the directory is ours");
             }
+        }
+    }
+    for (name, _, runs) in &crawlers {
+        if let Some(run) = runs.last() {
+            crate::say(&run.threads(name));
         }
     }
     let [floor, gleaner] = crawlers.map(|(_, _, runs)| runs);
@@ -82,10 +89,29 @@ impl Run {
         self.asked.pages as f64 / self.usage.cpu.max(0.01)
     }
 
+    /// The threads that take the most, in microseconds a page.
+    fn threads(&self, name: &str) -> String {
+        let mut threads: Vec<_> = self.usage.threads.iter().collect();
+        threads.sort_by(|a, b| b.1.total_cmp(a.1));
+        let pages = self.asked.pages.max(1) as f64;
+        let each = |seconds: f64| seconds * 1e6 / pages;
+        let seen: f64 = threads.iter().map(|it| it.1).sum();
+        let mut said: Vec<String> = threads
+            .iter()
+            .take(8)
+            .map(|(name, seconds)| format!("{name} {:.0}", each(**seconds)))
+            .collect();
+        said.push(format!("not seen {:.0}", each(self.usage.cpu - seen)));
+        format!(
+            "{name}, us of CPU time a page by threads: {}",
+            said.join(", ")
+        )
+    }
+
     fn row(&self, name: &str) -> String {
         let Self { usage, asked } = self;
         format!(
-            "| {name} | {} | {} | {} | {} | {:.2} | {:.2} | {:.0} | {:.0} | {:.0} |",
+            "| {name} | {} | {} | {} | {} | {:.2} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} |",
             asked.pages,
             asked.missed,
             asked.again,
@@ -95,6 +121,7 @@ impl Run {
             self.per_cpu(),
             asked.pages as f64 / usage.wall,
             usage.peak,
+            usage.anonymous,
         )
     }
 }

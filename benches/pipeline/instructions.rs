@@ -1,8 +1,19 @@
-//! Instructions of a stage: this program runs it alone under valgrind, twice, once with double the
-//! work, so that what both runs have in common cancels out. valgrind shows programs no instructions
-//! for SHA-256, so these are the figures of a machine without them.
+//! Instructions of a stage: this program runs it alone under valgrind, on one core, where valgrind
+//! counts what happens within [`watch`]. It shows programs no instructions for SHA-256, so these are
+//! the figures of a machine without them.
 
 use std::process::{Command, Stdio};
+
+use crate::child::spawn_on;
+
+/// What valgrind looks for: as little as a part of the name of a function.
+const WATCH: &str = "--toggle-collect=*instructions*watch*";
+
+/// Does some work. Where valgrind runs the program, it counts this.
+#[inline(never)]
+pub(crate) fn watch(work: &mut dyn FnMut()) {
+    work();
+}
 
 /// Whether valgrind is installed.
 pub(crate) fn can_count() -> bool {
@@ -11,23 +22,18 @@ pub(crate) fn can_count() -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// Instructions of `of` in one process, for the work that `--again` repeats or sizes, beyond those
-/// of half the work.
-pub(crate) fn counted(of: &str, work: u32) -> Option<f64> {
-    Some(run(of, 2 * work)? - run(of, work)?)
-}
-
-fn run(of: &str, work: u32) -> Option<f64> {
-    let exe = std::env::current_exe().ok()?;
-    let output = Command::new("valgrind")
-        .args(["--tool=cachegrind", "--cache-sim=no"])
-        .arg("--cachegrind-out-file=/dev/null")
-        .arg(exe)
-        .args(["one", of, &work.to_string()])
-        .output()
-        .ok()?;
+/// Instructions of the work that a process of this program watches, if it is given `of`.
+pub(crate) fn count(of: &str) -> Option<f64> {
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", WATCH])
+        .arg(std::env::current_exe().ok()?)
+        .args(["one", of])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    // With one core, none of the work is given to other threads.
+    let output = spawn_on(&mut command, Some(0)).wait_with_output().ok()?;
     let text = String::from_utf8_lossy(&output.stderr);
-    let line = text.lines().find(|line| line.contains("I   refs:"))?;
-    let digits: String = line.rsplit(':').next()?.replace([',', ' '], "");
-    digits.parse().ok()
+    let line = text.lines().find(|line| line.contains("Collected :"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
 }

@@ -3,11 +3,11 @@
 //!
 //! `cargo bench --bench pipeline -- stages` says what each stage costs for a page: CPU time, blocks
 //! and bytes of memory, and with `--instructions` instructions, counted by valgrind; `--from-memory
-//! 2` says how reading grows with two threads, and what the committer's share is; `--quick` takes
-//! seconds. `-- crawl` crawls a web of its own on loopback, in turn with the floor: `--pages 6000`,
-//! `--rounds 3`, `--gzip` for bodies that come compressed, `--pin` for the crawler on the first core
-//! and the web on the second, `--gleaner FILE` for another binary. Everything is put below
-//! `target/tmp`.
+//! 2` says how reading grows with two threads; `--commits 6000` is the number of pages that are
+//! committed; `--quick` takes seconds. `-- levels` compresses the pages at all levels. `-- crawl`
+//! crawls a web of its own on loopback, in turn with the floor: `--pages 6000`, `--rounds 3`,
+//! `--gzip` for bodies that come compressed, `--pin` for the crawler on the first core and the web
+//! on the second, `--gleaner FILE` for another binary. Everything is put below `target/tmp`.
 
 #[path = "../trust/text.rs"]
 #[expect(
@@ -24,6 +24,7 @@ mod counting;
 mod crawl;
 mod floor;
 mod instructions;
+mod levels;
 mod measure;
 mod pages;
 mod stages;
@@ -67,8 +68,10 @@ fn main() {
     let arguments = Arguments(arguments.collect());
     match arguments.0.first().map(String::as_str) {
         Some("crawl") => whole_crawl(&arguments),
+        Some("levels") if arguments.has("--quick") => levels::levels(FEW_PAGES, 1),
+        Some("levels") => levels::levels(PAGES, 9),
         // Processes that this one starts.
-        Some("one") => one(&arguments.0[1], &arguments.0[2]),
+        Some("one") => one(&arguments.0[1]),
         Some("web") => {
             let pages = arguments.0[1].parse().expect("a number");
             web::serve(pages, arguments.has("--gzip"));
@@ -79,7 +82,7 @@ fn main() {
             floor::crawl(&seeds, threads, arguments.has("--gzip"));
         }
         None | Some("stages") => all_stages(&arguments),
-        Some(other) => panic!("there is no `{other}`: `stages` or `crawl`"),
+        Some(other) => panic!("there is no `{other}`: `stages`, `levels` or `crawl`"),
     }
 }
 
@@ -99,24 +102,23 @@ fn directory() -> PathBuf {
 const PAGES: usize = 40;
 const FEW_PAGES: usize = 20;
 /// Pages of commits, likewise.
-const COMMITS: usize = 1_280;
-const FEW_COMMITS: usize = 160;
+const COMMITS: usize = 2_560;
+const FEW_COMMITS: usize = 320;
 
 /// The commit, as the table and valgrind know it.
 const COMMIT: &str = "commit, with the archive";
 const BARE_COMMIT: &str = "commit, without the archive";
 
 /// One stage alone, for valgrind.
-fn one(name: &str, work: &str) {
-    let work: u32 = work.parse().expect("a number");
+fn one(name: &str) {
     measure::stop_clocks();
     let directory = directory();
     if [COMMIT, BARE_COMMIT].contains(&name) {
-        commit::commit(&directory.join("commit"), work as usize, name == COMMIT);
+        commit::commit(&directory.join("commit"), FEW_COMMITS, name == COMMIT);
     } else {
         let stages = Stages::new(FEW_PAGES, &directory);
         let stage = stages.all.iter().find(|it| it.name == name);
-        stages.take(stage.expect("a stage has this name"), work);
+        stages.watch(stage.expect("a stage has this name"));
     }
     let _ = fs::remove_dir_all(&directory);
 }
@@ -143,8 +145,10 @@ fn all_stages(arguments: &Arguments) {
     let costs = stages.measure(rounds, again);
     rows.extend(stages.all.iter().map(|it| it.name.clone()).zip(costs));
     drop(stages);
-    let committed = commits(&directory, quick, &mut rows);
-    table(&rows, arguments.has("--instructions"), quick);
+    let pages = if quick { FEW_COMMITS } else { COMMITS };
+    let pages = arguments.number("--commits").unwrap_or(pages);
+    let committed = commits(&directory, pages, if quick { 1 } else { 3 }, &mut rows);
+    table(&rows, arguments.has("--instructions"));
     say(&share(&committed));
     if let Some(threads) = arguments.number("--from-memory") {
         say(&grows(
@@ -176,14 +180,10 @@ fn whole_crawl(arguments: &Arguments) {
 /// Commits with and without the archive, in turn; adds what they cost, and returns the rounds with.
 fn commits(
     directory: &std::path::Path,
-    quick: bool,
+    pages: usize,
+    rounds: usize,
     rows: &mut Vec<(String, Cost)>,
 ) -> Vec<Committed> {
-    let (pages, rounds) = if quick {
-        (FEW_COMMITS, 1)
-    } else {
-        (COMMITS, 3)
-    };
     let round = |archive| commit::commit(&directory.join("commit"), pages, archive);
     let (mut bare, mut whole) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -202,7 +202,7 @@ fn commits(
     whole
 }
 
-fn table(rows: &[(String, Cost)], wants_instructions: bool, quick: bool) {
+fn table(rows: &[(String, Cost)], wants_instructions: bool) {
     let counts = wants_instructions && instructions::can_count();
     if wants_instructions && !counts {
         say("valgrind is not installed: instructions are not counted");
@@ -221,7 +221,7 @@ fn table(rows: &[(String, Cost)], wants_instructions: bool, quick: bool) {
     ));
     for (name, cost) in rows {
         let counted = if counts {
-            in_thousands(name, quick)
+            in_thousands(name)
         } else {
             String::new()
         };
@@ -236,13 +236,12 @@ fn table(rows: &[(String, Cost)], wants_instructions: bool, quick: bool) {
 }
 
 /// A cell with the instructions of a stage for one page.
-fn in_thousands(name: &str, quick: bool) -> String {
-    let (work, pages) = match [COMMIT, BARE_COMMIT].contains(&name) {
-        true => (FEW_COMMITS as u32, FEW_COMMITS),
-        false if quick => (1, FEW_PAGES),
-        false => (3, 3 * FEW_PAGES),
+fn in_thousands(name: &str) -> String {
+    let pages = match [COMMIT, BARE_COMMIT].contains(&name) {
+        true => FEW_COMMITS,
+        false => FEW_PAGES,
     };
-    let counted = instructions::counted(name, work);
+    let counted = instructions::count(name);
     let each = counted.map(|it| format!("{:.1}", it / pages as f64 / 1e3));
     format!(" {} |", each.unwrap_or_else(|| "?".to_owned()))
 }

@@ -1,6 +1,6 @@
 //! Sites of made-up pages, the same on every machine: articles, documentation, listings, forums and
 //! tables of 5 to 60 kB, some 28 kB on average, with the head, menus, scripts and footer that pages
-//! have, and each with words of its own. Every twentieth differs from an earlier one in its menu only.
+//! have, and each with words of its own. Every twentieth is an earlier one at another address.
 
 use std::fmt::Write as _;
 
@@ -34,6 +34,7 @@ struct Writer<'a> {
     html: String,
     random: Random,
     paths: &'a [String],
+    /// Its number, or that of the page it is a copy of.
     number: usize,
 }
 
@@ -62,7 +63,7 @@ impl Site {
 
     /// The page of this number.
     pub(crate) fn page(&self, number: usize) -> String {
-        // A copy has the words of an earlier page of its kind.
+        // A copy differs in what it calls its address.
         let words = if number % 20 == 19 {
             number - 5
         } else {
@@ -72,7 +73,7 @@ impl Site {
             html: String::with_capacity(32 << 10),
             random: Random::of(self.seed ^ words as u64, "page"),
             paths: &self.paths,
-            number,
+            number: words,
         };
         let heading = title(&mut page.random, 5);
         let html = &mut page.html;
@@ -123,8 +124,9 @@ impl Writer<'_> {
         let count = self.paths.len();
         self.html
             .push_str("<aside class=\"sidebar\"><h2>Related</h2><ul class=\"related\">\n");
-        let beside = [1, count - 1].map(|step| (self.number + step) % count);
-        let further = (2..12).map(|step| (self.number * 7 + step * step * 31) % count);
+        // A copy leads to the neighbours of its original: the page behind it has another way.
+        let beside = [1, 2, count - 1].map(|step| (self.number + step) % count);
+        let further = (2..11).map(|step| (self.number * 7 + step * step * 31) % count);
         for page in beside.into_iter().chain(further) {
             let path = &self.paths[page];
             let name = noun(&mut self.random);

@@ -19,6 +19,7 @@ use libdeflater::{CompressionLvl, Compressor};
 
 use crate::corpus::{Sample, Tools, samples};
 use crate::counting::counted;
+use crate::instructions::watch;
 use crate::measure::{Cost, Repeat, micros_each, process_time};
 
 /// What servers say of the pages.
@@ -81,6 +82,14 @@ impl Stages {
             });
         }
         total
+    }
+
+    /// Takes a stage for each page where valgrind counts it, after once where it does not.
+    pub(crate) fn watch(&self, stage: &Stage) {
+        self.take(stage, 1);
+        for sample in &self.samples {
+            (stage.work)(sample, &mut |work| watch(work));
+        }
     }
 
     /// Measures all stages in turn, round after round.
