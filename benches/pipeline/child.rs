@@ -23,8 +23,8 @@ pub(crate) struct Usage {
     pub(crate) peak: f64,
     /// The most memory that was resident and belongs to no file, in megabytes.
     pub(crate) anonymous: f64,
-    /// CPU time in seconds by the names of threads, numbers aside, as of the last look. Threads that
-    /// ended soon are missing.
+    /// CPU time in seconds by the names of threads, numbers aside, as of the last look. Threads
+    /// that ended soon are missing.
     pub(crate) threads: BTreeMap<String, f64>,
 }
 

@@ -1,5 +1,5 @@
-//! The floor: what a crawler costs that fetches, parses, resolves links and forgets all but the URLs
-//! seen. The same crates as gleaner's, and nothing else.
+//! The floor: what a crawler costs that fetches, parses, resolves links and forgets all but the
+//! URLs seen. The same crates as gleaner's, and nothing else.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Read as _;

@@ -1,6 +1,6 @@
 //! Instructions of a stage: this program runs it alone under valgrind, on one core, where valgrind
-//! counts what happens within [`watch`]. It shows programs no instructions for SHA-256, so these are
-//! the figures of a machine without them.
+//! counts what happens within [`watch`]. It shows programs no instructions for SHA-256, so these
+//! are the figures of a machine without them.
 
 use std::process::{Command, Stdio};
 

@@ -7,8 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 static HAS_CLOCKS: AtomicBool = AtomicBool::new(true);
 
-/// From now on no CPU time is told: where valgrind runs a program, the kernel's page with the clocks
-/// is not where the program looks for it.
+/// From now on no CPU time is told: where valgrind runs a program, the kernel's page with the
+/// clocks is not where the program looks for it.
 pub(crate) fn stop_clocks() {
     HAS_CLOCKS.store(false, Ordering::Relaxed);
 }
