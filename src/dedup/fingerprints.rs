@@ -43,7 +43,7 @@ impl Fingerprinter {
 
     /// As [`text`](Self::text), and the same for the SimHash by another fingerprinter, which
     /// differs in its seed only.
-    pub(crate) fn text_twice(&self, other: &Self, main: &str, visible: &str) -> (Text, Text) {
+    pub fn text_twice(&self, other: &Self, main: &str, visible: &str) -> (Text, Text) {
         let (features, others) = (self.features(), other.features());
         let seeds = [features.seed, others.seed];
         let (text, by_other) = Text::twice(main, visible, seeds, features.masks);
@@ -66,7 +66,7 @@ impl Fingerprinter {
 
     /// The fingerprinter with the seed that everybody knows, whose fingerprints may be published;
     /// `None` if this is it.
-    pub(crate) fn public(&self) -> Option<Self> {
+    pub fn public(&self) -> Option<Self> {
         let features = Features {
             seed: Features::default().seed,
             ..self.features().clone()
@@ -75,7 +75,7 @@ impl Fingerprinter {
     }
 
     /// The SimHash of a text that is long enough to have one.
-    pub(crate) fn simhash(&self, text: &Text) -> u64 {
+    pub fn simhash(&self, text: &Text) -> u64 {
         near::simhash(text, &self.0)
     }
 

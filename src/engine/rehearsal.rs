@@ -1,7 +1,7 @@
 //! A crawl without a network: made-up URLs and pages go through the committer that a crawl has,
 //! into its store, runs, documents and archive, and are found again after a kill.
 //!
-//! For `benches/scale.rs` and its test alone; a crawl never comes here.
+//! For `benches/scale.rs` with its test, and `benches/pipeline`; a crawl never comes here.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -33,15 +33,24 @@ use crate::url::{self, HostKey, UrlId};
 /// A data directory that is open for made-up URLs.
 pub struct Rehearsal {
     committer: Committer,
-    analysts: Analysts,
+    readers: Readers,
     clock: Clock,
     _directory: DataDirectory,
+}
+
+/// Reads and signs pages that a server might have sent, as the analysts of a crawl do. Each thread
+/// has a clone.
+#[derive(Clone)]
+pub struct Readers {
+    analysts: Analysts,
+    clock: Clock,
 }
 
 /// A page that nobody fetched, read and signed.
 pub struct Prepared(Box<Analysed>);
 
 /// A URL that waits, as it is taken from its queue.
+#[derive(Clone)]
 pub struct Taken {
     host: HostKey,
     place: Place,
@@ -77,13 +86,17 @@ impl Rehearsal {
             features: committer.lookups.index.features().clone(),
             ..options.clone()
         };
+        let clock = Clock::start();
         Ok(Self {
-            analysts: Analysts::new(
-                Reader::new(&committer.gate.identity, options),
-                committer.gate.policies.clone(),
-            ),
+            readers: Readers {
+                analysts: Analysts::new(
+                    Reader::new(&committer.gate.identity, options),
+                    committer.gate.policies.clone(),
+                ),
+                clock,
+            },
             committer,
-            clock: Clock::start(),
+            clock,
             _directory: directory,
         })
     }
@@ -182,40 +195,13 @@ impl Rehearsal {
 
     /// Reads and signs a page that a server might have sent.
     pub fn prepare(&self, taken: Taken, html: &str) -> Option<Prepared> {
-        let url = url::parse(&taken.queued.url).ok()?;
-        let now = self.clock.now();
-        let exchange = Exchange {
-            started: Timestamp::from_millisecond(now.0.cast_signed()).ok()?,
-            duration: Duration::from_millis(10),
-            remote: None,
-            protocols: vec!["http/1.1"],
-            request_head: format!("GET {} HTTP/1.1\r\n\r\n", url.path()).into_bytes(),
-            status: 200,
-            headers: vec![("content-type".to_owned(), b"text/html".to_vec())],
-            body: Bytes::copy_from_slice(html.as_bytes()),
-            cut: None,
-        };
-        let fetched = Fetched {
-            task: FetchTask {
-                host: taken.host,
-                pace: Pace::default(),
-                robots_redirect: None,
-                held: HeldAddress::default(),
-                place: Some(taken.place),
-                queued: taken.queued,
-                url,
-            },
-            outcome: Outcome::Exchange(Box::new(exchange)),
-            pace: Pace {
-                due: now,
-                ..Pace::default()
-            },
-            finished: now,
-            was_handed_out: true,
-            reservation: Reservation::default(),
-            turn: Turn::default(),
-        };
-        Some(Prepared(Box::new(self.analysts.analyse(fetched))))
+        let body = Bytes::copy_from_slice(html.as_bytes());
+        self.readers.prepare(taken, body, None)
+    }
+
+    /// What reads pages, to be given to threads.
+    pub fn readers(&self) -> Readers {
+        self.readers.clone()
     }
 
     /// Commits visits as one group, and makes a checkpoint if one is due.
@@ -285,6 +271,48 @@ impl Rehearsal {
             Ok(())
         })?;
         Ok(audit)
+    }
+}
+
+impl Readers {
+    /// Reads and signs a page whose body has a content coding, or none.
+    pub fn prepare(&self, taken: Taken, body: Bytes, coding: Option<&str>) -> Option<Prepared> {
+        let url = url::parse(&taken.queued.url).ok()?;
+        let now = self.clock.now();
+        let mut headers = vec![("content-type".to_owned(), b"text/html".to_vec())];
+        headers.extend(coding.map(|it| ("content-encoding".to_owned(), it.into())));
+        let exchange = Exchange {
+            started: Timestamp::from_millisecond(now.0.cast_signed()).ok()?,
+            duration: Duration::from_millis(10),
+            remote: None,
+            protocols: vec!["http/1.1"],
+            request_head: format!("GET {} HTTP/1.1\r\n\r\n", url.path()).into_bytes(),
+            status: 200,
+            headers,
+            body,
+            cut: None,
+        };
+        let fetched = Fetched {
+            task: FetchTask {
+                host: taken.host,
+                pace: Pace::default(),
+                robots_redirect: None,
+                held: HeldAddress::default(),
+                place: Some(taken.place),
+                queued: taken.queued,
+                url,
+            },
+            outcome: Outcome::Exchange(Box::new(exchange)),
+            pace: Pace {
+                due: now,
+                ..Pace::default()
+            },
+            finished: now,
+            was_handed_out: true,
+            reservation: Reservation::default(),
+            turn: Turn::default(),
+        };
+        Some(Prepared(Box::new(self.analysts.analyse(fetched))))
     }
 }
 

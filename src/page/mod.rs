@@ -26,6 +26,9 @@ pub mod sitemap;
 mod cut;
 mod options;
 
+#[doc(hidden)]
+pub mod steps;
+
 #[cfg(test)]
 mod tests;
 

@@ -128,15 +128,15 @@ fn read_exactly(text: &str, part: Part, seeds: Seeds) -> Reading {
                 }
             });
         }
-        Piece::Space => {}
         Piece::Other(other) if folds => folded.visible(start, start + other.len()),
-        Piece::Other(_) => {}
+        Piece::Space | Piece::Other(_) => {}
     });
     Reading {
-        normalized: folds.then(|| folded.digest()).unwrap_or_default(),
-        content: joins
-            .then(|| Sha256::digest(content.bytes()).into())
-            .unwrap_or_default(),
+        normalized: if folds { folded.digest() } else { [0; 32] },
+        content: match joins {
+            true => Sha256::digest(content.bytes()).into(),
+            false => [0; 32],
+        },
         words,
         near: None,
         by_other,

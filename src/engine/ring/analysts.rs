@@ -211,7 +211,8 @@ impl Analysts {
         }
     }
 
-    /// Reads a page, and signs it if it is complete. Its digest is given if it is known. A feed given as a seed is read as a sitemap.
+    /// Reads a page, and signs it if it is complete. The SHA-256 of its body is given if it is
+    /// known. A feed given as a seed is read as a sitemap.
     pub(crate) fn read_page(
         &self,
         (exchange, sha256): (&Exchange, Option<[u8; 32]>),

@@ -135,7 +135,8 @@ impl Scene {
         scene.arguments.push("--repair".to_owned());
         scene.before = Some(before);
         scene.is_behind = true;
-        scene.calls = scene.counted(&mut Trial::new(&scene));
+        let calls = scene.counted(&mut Trial::new(&scene));
+        scene.calls = calls;
         scene
     }
 
