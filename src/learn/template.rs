@@ -190,6 +190,7 @@ impl Template {
         if !rest.is_empty() {
             return false;
         }
+        self.cells.reserve(cells.len());
         for cell in cells {
             self.cells.put(Cell::from_bytes(cell), head.pages);
         }

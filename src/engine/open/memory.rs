@@ -70,7 +70,7 @@ impl MemoryPlan {
             documents_cache: max / 64,
             delta_bytes: at_most(usize::MAX, max / 16),
             keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
-            templates: at_most(MAX_TEMPLATES, max / 128),
+            templates: at_most(MAX_TEMPLATES, max / 64),
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
                 .saturating_add(SEEN_CACHE),
             // One body of maximum length always fits.

@@ -179,6 +179,16 @@ impl Cells {
         }
     }
 
+    /// Makes room for so many cells, if there are none yet, so that reading a template does not
+    /// double it again and again.
+    pub(super) fn reserve(&mut self, cells: usize) {
+        if self.sets.is_empty() && cells > WAYS {
+            // One of the sets is full when two thirds of all cells are in use.
+            let sets = (cells * 3 / 2).div_ceil(WAYS).next_power_of_two();
+            self.sets = vec![Set::empty(); sets.min(MAX_SETS)];
+        }
+    }
+
     /// Doubles the number of sets. Each set parts into two, so every cell finds room.
     fn grow(&mut self) {
         let grown = vec![Set::empty(); self.sets.len() * 2];
@@ -254,6 +264,20 @@ mod tests {
         assert!(cells.get(u32::MAX).is_some());
         (400_000..800_000).for_each(|line| cells.put(cell(line, 1, 9_000), 9_000));
         assert!(cells.get(u32::MAX).is_none(), "a frame of long ago");
+    }
+
+    #[test]
+    fn what_is_read_at_once_takes_as_much_memory() {
+        for number in [1, 30, 40, 500, 3_000, 9_000, 16_000] {
+            let [mut grown, mut reserved] = [(); 2].map(|()| Cells::default());
+            reserved.reserve(number as usize);
+            for line in 0..number {
+                grown.put(cell(line, 1, 1), 1);
+                reserved.put(cell(line, 1, 1), 1);
+            }
+            assert!(reserved.memory_bytes() <= grown.memory_bytes(), "{number}");
+            assert!((0..number).all(|line| reserved.get(line) == grown.get(line)));
+        }
     }
 
     #[test]
