@@ -1,4 +1,4 @@
-//! The templates of sites as rows, and those of the last sites in memory.
+//! The templates of sites as rows, and those of some sites in memory.
 //!
 //! A commit writes what its pages change as one row a site. When these rows are as large as the
 //! template itself, it is written whole and they are deleted, so a page costs about twice what it
@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::dedup::shingle::mix;
 use crate::engine::Error;
 use crate::learn::{Change, Seen, Template};
 use crate::sites::SiteName;
@@ -30,7 +31,7 @@ impl SiteTemplate<'_> {
     }
 }
 
-/// The templates of the sites that were asked for last, in bounded memory.
+/// The templates of sites that were asked for, in bounded memory.
 #[derive(Debug)]
 pub(crate) struct Templates {
     sites: RefCell<Sites>,
@@ -152,15 +153,19 @@ impl Known {
 }
 
 impl Sites {
-    /// Forgets the sites that were asked for longest ago, until the rest takes at most so many
-    /// bytes.
+    /// Forgets any sites but the last one, until the rest takes at most so many bytes.
+    ///
+    /// Not those that were asked for longest ago: sites take turns, so those come next, and where a
+    /// few have no room, all would be read again in each round.
     fn shrink_to(&mut self, max_bytes: usize) {
         while self.bytes > max_bytes && self.known.len() > 1 {
-            let oldest = self.known.iter().min_by_key(|(_, known)| known.asked);
-            let Some(oldest) = oldest.map(|(site, _)| site.clone()) else {
+            let (last, draw) = (self.asked, mix(self.asked ^ self.known.len() as u64));
+            let others = self.known.iter().filter(|(_, known)| known.asked != last);
+            let chosen = others.min_by_key(|(_, known)| mix(known.asked ^ draw));
+            let Some(chosen) = chosen.map(|(site, _)| site.clone()) else {
                 return;
             };
-            let known = self.known.remove(&oldest);
+            let known = self.known.remove(&chosen);
             self.bytes = self.bytes.saturating_sub(known.map_or(0, |it| it.bytes));
         }
     }
@@ -283,6 +288,25 @@ mod tests {
             assert!((0..13_000).all(same));
             assert!(a.pages() == b.pages() && a.pages() >= 85);
         }
+    }
+
+    /// Where a few of the sites that take turns have no room, most are in memory all the same.
+    #[test]
+    fn sites_that_take_turns_stay_in_memory_for_the_most_part() {
+        let store = Memory::default();
+        for number in 0..20 {
+            let all = Templates::new(usize::MAX);
+            commit(&all, &store, &[(site(number), page(number))], 1);
+        }
+        let one = read(&site(0), &store).unwrap().bytes;
+        let templates = Templates::new(17 * one);
+        let mut found = 0;
+        for turn in 0..400 {
+            let site = site(turn % 20);
+            found += u32::from(templates.sites.borrow().known.contains_key(&site));
+            templates.get(&site, &store).unwrap();
+        }
+        assert!(found > 250, "{found} of 400");
     }
 
     #[test]
