@@ -3,6 +3,8 @@
 //! This runs off the reactor and sees committed rows only. The cursors of the schedule keep a URL
 //! that is in progress from being read twice.
 
+use std::time::Duration;
+
 use super::host::{HostState, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict};
 use super::place::{AGAIN, CLASSES, InBlock};
 use super::task::QueuedUrl;
@@ -12,6 +14,10 @@ use crate::learn::{Spent, TrapPolicy};
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
 use crate::url::{self, HostKey, Site, Url};
+
+/// More than by which the end of a visit is rounded up: a robots.txt that was committed at once may
+/// have been fetched after now.
+const ROUNDED: Duration = Duration::from_secs(1);
 
 /// Whether robots.txt is obeyed, and for which product token.
 #[derive(Debug, Clone)]
@@ -280,7 +286,7 @@ fn known_rules(
 ) -> Result<Option<(Rules, SkipReason)>> {
     match state.robots {
         // A clock that was ahead may have written a time that is further away.
-        RobotsState::Until(until) if now < until && until <= now.plus(ROBOTS_TTL) => {}
+        RobotsState::Until(until) if now < until && until <= now.plus(ROBOTS_TTL + ROUNDED) => {}
         _ => return Ok(None),
     }
     let Some(row) = store.get(Table::Robots, name)? else {
@@ -391,6 +397,33 @@ mod tests {
             keys::queue(host, class, last),
             block.encode(last),
         );
+    }
+
+    /// The end of a visit is rounded up, so its commit may come before it.
+    #[test]
+    fn rules_are_known_as_soon_as_they_are_committed() {
+        let now = Moment(1 << 40);
+        let (host, store) = ("http://a.example", Memory::default());
+        let row = RobotsRow {
+            verdict: RobotsVerdict::AllowAll,
+            document: None,
+        };
+        let mut batch = Batch::new();
+        batch.put(Table::Robots, host, encode(&row));
+        store.commit(batch, Durability::Process).unwrap();
+        let is_known = |until: Moment| {
+            let state = HostState {
+                robots: RobotsState::Until(until),
+                ..HostState::default()
+            };
+            let rules = known_rules(&store, host.as_bytes(), &state, "gleaner", now);
+            rules.unwrap().is_some()
+        };
+        let finished = now.plus(Duration::from_millis(1));
+        assert!(is_known(finished.plus(ROBOTS_TTL)));
+        assert!(is_known(now.plus(Duration::from_millis(1))));
+        assert!(!is_known(now));
+        assert!(!is_known(now.plus(ROBOTS_TTL * 2)));
     }
 
     proptest! {
