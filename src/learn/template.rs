@@ -180,17 +180,21 @@ pub struct Seen<'a> {
 }
 
 impl Template {
-    /// Takes over a change that was collected on top of it, or a whole template on top of an empty
-    /// one, from its bytes. Returns `false`, and changes nothing, if they are damaged.
+    /// Returns a whole template from its bytes; `None` if they are damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (head, cells) = decode(bytes)?;
+        Some(Self {
+            head,
+            cells: Cells::of_whole(cells),
+        })
+    }
+
+    /// Takes over a change that was collected on top of it, from its bytes. Returns `false`, and
+    /// changes nothing, if they are damaged.
     pub fn apply(&mut self, bytes: &[u8]) -> bool {
-        let Ok((head, rest)) = postcard::take_from_bytes::<Head>(bytes) else {
+        let Some((head, cells)) = decode(bytes) else {
             return false;
         };
-        let (cells, rest) = rest.as_chunks::<CELL_BYTES>();
-        if !rest.is_empty() {
-            return false;
-        }
-        self.cells.reserve(cells.len());
         for cell in cells {
             self.cells.put(Cell::from_bytes(cell), head.pages);
         }
@@ -473,6 +477,12 @@ fn mix(number: u32) -> u32 {
     mixed ^= mixed >> 13;
     mixed = mixed.wrapping_mul(0xc2b2_ae35);
     mixed ^ (mixed >> 16)
+}
+
+fn decode(bytes: &[u8]) -> Option<(Head, &[[u8; CELL_BYTES]])> {
+    let (head, rest) = postcard::take_from_bytes::<Head>(bytes).ok()?;
+    let (cells, rest) = rest.as_chunks::<CELL_BYTES>();
+    rest.is_empty().then_some((head, cells))
 }
 
 fn encode(head: &Head, cells: impl Iterator<Item = Cell>, count: usize) -> Vec<u8> {

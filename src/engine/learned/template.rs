@@ -2,8 +2,9 @@
 //!
 //! A commit writes what its pages change as one row a site. When these rows are as large as the
 //! template itself, it is written whole and they are deleted, so a page costs about twice what it
-//! changes. What is read in memory is the rows applied in order, and a commit applies its change to
-//! memory once it is committed.
+//! changes; earlier where templates find no room in memory, because rows of changes take longer to
+//! read than a whole template. What is in memory is the rows applied in order, and a commit applies
+//! its change to memory once it is committed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -15,8 +16,10 @@ use crate::learn::{Change, Seen, Template};
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, for_each, keys};
 
-/// The changes of a template are written into it when they take as many bytes, or as many as it.
+/// The changes of a template are written into it when they take as many bytes, or as many as it,
+/// or as this part of it where it was read since it was written.
 const MIN_REWRITTEN: usize = 16 << 10;
+const PART_IF_READ: usize = 4;
 
 /// The template of a site, and what a group changes of it.
 pub(crate) struct SiteTemplate<'a> {
@@ -40,23 +43,26 @@ pub(crate) struct Templates {
 
 #[derive(Debug, Default)]
 struct Sites {
-    known: HashMap<SiteName, Known>,
+    /// In no order; each has its place below.
+    known: Vec<Known>,
+    places: HashMap<SiteName, usize>,
     bytes: usize,
-    /// Number of questions so far.
-    asked: u64,
+    /// Number of sites that were forgotten so far.
+    forgotten: u64,
 }
 
 /// A template in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
+    site: SiteName,
     template: Arc<Template>,
     /// Its size when it was last counted.
     bytes: usize,
     /// The commits whose changes are rows of their own, and the bytes of these rows.
     pending: Vec<u64>,
     pending_bytes: usize,
-    /// When it was last asked for.
-    asked: u64,
+    /// Whether it was read since it was written whole.
+    was_read: bool,
 }
 
 impl Templates {
@@ -71,17 +77,15 @@ impl Templates {
     /// Returns the template of a site as committed; an empty one if there is none.
     pub(crate) fn get(&self, site: &SiteName, store: &dyn Store) -> Result<Arc<Template>, Error> {
         let mut sites = self.sites.borrow_mut();
-        sites.asked += 1;
-        let asked = sites.asked;
-        if let Some(known) = sites.known.get_mut(site) {
-            known.asked = asked;
+        if let Some(known) = sites.get(site) {
             return Ok(Arc::clone(&known.template));
         }
-        let mut known = read(site, store)?;
-        known.asked = asked;
+        let known = read(site, store)?;
         let template = Arc::clone(&known.template);
         sites.bytes += known.bytes;
-        sites.known.insert(site.clone(), known);
+        let place = sites.known.len();
+        sites.places.insert(site.clone(), place);
+        sites.known.push(known);
         sites.shrink_to(self.max_bytes);
         Ok(template)
     }
@@ -96,10 +100,7 @@ impl Templates {
         let mut written = Vec::with_capacity(changes.len());
         for (site, change) in changes {
             let sites = self.sites.borrow();
-            let known = sites.known.get(site);
-            let is_due =
-                |it: &&Known| it.pending_bytes >= MIN_REWRITTEN.max(it.template.encoded_bytes());
-            let rewritten = known.filter(is_due);
+            let rewritten = sites.get(site).filter(|known| known.is_to_be_rewritten());
             if let Some(known) = rewritten {
                 let whole = keys::template(site.as_str());
                 batch.put(Table::Templates, whole, known.template.encode());
@@ -120,12 +121,13 @@ impl Templates {
         let mut sites = self.sites.borrow_mut();
         for (site, row, was_rewritten) in &written.written {
             // What is not in memory is read when it is asked for.
-            let Some(known) = sites.known.get_mut(site) else {
+            let Some(known) = sites.get_mut(site) else {
                 continue;
             };
             Arc::make_mut(&mut known.template).apply(row);
             if *was_rewritten {
                 (known.pending, known.pending_bytes) = (Vec::new(), 0);
+                known.was_read = false;
             }
             known.pending.push(written.sequence);
             known.pending_bytes += row.len();
@@ -146,6 +148,11 @@ pub(crate) struct Written {
 }
 
 impl Known {
+    fn is_to_be_rewritten(&self) -> bool {
+        let part = if self.was_read { PART_IF_READ } else { 1 };
+        self.pending_bytes >= MIN_REWRITTEN.max(self.template.encoded_bytes() / part)
+    }
+
     fn measured(&self) -> usize {
         let pending = self.pending.capacity() * size_of::<u64>();
         self.template.memory_bytes() + pending + size_of::<Self>()
@@ -153,43 +160,68 @@ impl Known {
 }
 
 impl Sites {
-    /// Forgets any sites but the last one, until the rest takes at most so many bytes.
+    fn get(&self, site: &SiteName) -> Option<&Known> {
+        self.known.get(*self.places.get(site)?)
+    }
+
+    fn get_mut(&mut self, site: &SiteName) -> Option<&mut Known> {
+        self.known.get_mut(*self.places.get(site)?)
+    }
+
+    /// Forgets any sites but the last one that was read, until the rest takes at most so many
+    /// bytes.
     ///
     /// Not those that were asked for longest ago: sites take turns, so those come next, and where a
     /// few have no room, all would be read again in each round.
     fn shrink_to(&mut self, max_bytes: usize) {
         while self.bytes > max_bytes && self.known.len() > 1 {
-            let (last, draw) = (self.asked, mix(self.asked ^ self.known.len() as u64));
-            let others = self.known.iter().filter(|(_, known)| known.asked != last);
-            let chosen = others.min_by_key(|(_, known)| mix(known.asked ^ draw));
-            let Some(chosen) = chosen.map(|(site, _)| site.clone()) else {
-                return;
-            };
-            let known = self.known.remove(&chosen);
-            self.bytes = self.bytes.saturating_sub(known.map_or(0, |it| it.bytes));
+            self.forgotten += 1;
+            let others = self.known.len() - 1;
+            let known = self
+                .known
+                .swap_remove(mix(self.forgotten) as usize % others);
+            self.bytes = self.bytes.saturating_sub(known.bytes);
+            if let Some(place) = self.places.remove(&known.site)
+                && let Some(moved) = self.known.get(place)
+            {
+                self.places.insert(moved.site.clone(), place);
+            }
         }
     }
 }
 
 /// Reads the template of a site: the rows in key order, which is that of the commits.
 fn read(site: &SiteName, store: &dyn Store) -> Result<Known, Error> {
-    let mut known = Known::default();
-    let template = Arc::make_mut(&mut known.template);
+    let mut template = Template::default();
+    let mut known = Known {
+        site: site.clone(),
+        template: Arc::default(),
+        bytes: 0,
+        pending: Vec::new(),
+        pending_bytes: 0,
+        was_read: true,
+    };
     let prefix = keys::template(site.as_str());
     for_each(store, Table::Templates, &prefix, &mut |key, row| {
-        if !template.apply(row) {
+        let change = keys::parse_template_change(&prefix, key);
+        let is_sound = match change {
+            None => Template::decode(row)
+                .map(|whole| template = whole)
+                .is_some(),
+            Some(_) => template.apply(row),
+        };
+        if !is_sound {
             tracing::warn!(
                 site = site.as_str(),
                 "a row of the site's template is damaged"
             );
-            return Ok(());
-        }
-        if let Some(sequence) = keys::parse_template_change(&prefix, key) {
+        } else if let Some(sequence) = change {
             known.pending.push(sequence);
             known.pending_bytes += row.len();
         }
         Ok(())
     })?;
+    known.template = Arc::new(template);
     known.bytes = known.measured();
     Ok(known)
 }
@@ -290,6 +322,24 @@ mod tests {
         }
     }
 
+    /// What is read again and again is mostly a whole template, which is read faster.
+    #[test]
+    fn what_finds_no_room_is_written_whole_sooner() {
+        let store = Memory::default();
+        let templates = Templates::new(0);
+        for number in 0..1_200 {
+            let pages = [(site(number % 2), page(number))];
+            commit(&templates, &store, &pages, u64::from(number));
+        }
+        for number in 0..2 {
+            let known = read(&site(number), &store).unwrap();
+            let bytes = known.template.encoded_bytes();
+            assert!(bytes > 200_000, "{bytes}");
+            let part = bytes / PART_IF_READ;
+            assert!(known.pending_bytes <= part + 5_000 && !known.pending.is_empty());
+        }
+    }
+
     /// Where a few of the sites that take turns have no room, most are in memory all the same.
     #[test]
     fn sites_that_take_turns_stay_in_memory_for_the_most_part() {
@@ -298,12 +348,12 @@ mod tests {
             let all = Templates::new(usize::MAX);
             commit(&all, &store, &[(site(number), page(number))], 1);
         }
-        let one = read(&site(0), &store).unwrap().bytes;
-        let templates = Templates::new(17 * one);
+        let bytes = (0..20).map(|number| read(&site(number), &store).unwrap().bytes);
+        let templates = Templates::new(bytes.sum::<usize>() * 17 / 20);
         let mut found = 0;
         for turn in 0..400 {
             let site = site(turn % 20);
-            found += u32::from(templates.sites.borrow().known.contains_key(&site));
+            found += u32::from(templates.sites.borrow().get(&site).is_some());
             templates.get(&site, &store).unwrap();
         }
         assert!(found > 250, "{found} of 400");

@@ -179,14 +179,26 @@ impl Cells {
         }
     }
 
-    /// Makes room for so many cells, if there are none yet, so that reading a template does not
-    /// double it again and again.
-    pub(super) fn reserve(&mut self, cells: usize) {
-        if self.sets.is_empty() && cells > WAYS {
-            // One of the sets is full when two thirds of all cells are in use.
-            let sets = (cells * 3 / 2).div_ceil(WAYS).next_power_of_two();
-            self.sets = vec![Set::empty(); sets.min(MAX_SETS)];
+    /// Takes the cells of a whole table, each of another line, in the order in which
+    /// [`iter`](Self::iter) gave them: one after the other, without looking for any.
+    pub(super) fn of_whole(cells: &[[u8; CELL_BYTES]]) -> Self {
+        let mut all = Self {
+            sets: vec![Set::empty(); sets_for(cells.len())],
+            len: 0,
+        };
+        for cell in cells {
+            let cell = Cell::from_bytes(cell);
+            let place = all.place(cell.line);
+            match all.sets.get_mut(place) {
+                Some(set) if (set.len as usize) < WAYS => {
+                    set.write(set.len as usize, cell);
+                    all.len += 1;
+                }
+                // It was written by a table with more sets.
+                _ => all.put(cell, 0),
+            }
         }
+        all
     }
 
     /// Doubles the number of sets. Each set parts into two, so every cell finds room.
@@ -216,6 +228,16 @@ impl Cells {
     pub(super) fn memory_bytes(&self) -> usize {
         self.sets.len() * size_of::<Set>()
     }
+}
+
+/// Returns a number of sets in which so many cells most likely find room.
+fn sets_for(cells: usize) -> usize {
+    if cells <= WAYS {
+        return cells.min(1);
+    }
+    // One of the sets is full when two thirds of all cells are in use.
+    let sets = (cells * 3 / 2).div_ceil(WAYS).next_power_of_two();
+    sets.min(MAX_SETS)
 }
 
 /// Returns the page before which a line must have been seen last to be of the past, when `pages`
@@ -267,16 +289,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_at_once_takes_as_much_memory() {
-        for number in [1, 30, 40, 500, 3_000, 9_000, 16_000] {
-            let [mut grown, mut reserved] = [(); 2].map(|()| Cells::default());
-            reserved.reserve(number as usize);
-            for line in 0..number {
-                grown.put(cell(line, 1, 1), 1);
-                reserved.put(cell(line, 1, 1), 1);
-            }
-            assert!(reserved.memory_bytes() <= grown.memory_bytes(), "{number}");
-            assert!((0..number).all(|line| reserved.get(line) == grown.get(line)));
+    fn what_is_read_at_once_is_what_was_written_in_as_much_memory() {
+        for number in [0, 1, 30, 40, 500, 3_000, 9_000, 16_000, 90_000] {
+            let mut grown = Cells::default();
+            (0..number).for_each(|line| grown.put(cell(line, 1, line), line));
+            let bytes: Vec<_> = grown.iter().map(|cell| cell.to_bytes()).collect();
+            let read = Cells::of_whole(&bytes);
+            assert!(read.memory_bytes() <= grown.memory_bytes(), "{number}");
+            assert_eq!(read.len(), grown.len());
+            assert!((0..number).all(|line| read.get(line) == grown.get(line)));
         }
     }
 
