@@ -28,6 +28,19 @@ pub(crate) struct Usage {
     pub(crate) threads: BTreeMap<String, f64>,
 }
 
+/// What a running process took so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Look {
+    /// CPU time of all its threads, in seconds.
+    pub(crate) cpu: f64,
+    /// Time by the clock since it began, in seconds.
+    pub(crate) wall: f64,
+    /// Memory that is resident, in megabytes.
+    pub(crate) resident: f64,
+    /// Memory that is resident and belongs to no file, in megabytes.
+    pub(crate) anonymous: f64,
+}
+
 /// Starts a process, on a core if one is given.
 pub(crate) fn spawn_on(command: &mut Command, core: Option<usize>) -> Child {
     let Some(core) = core else {
@@ -45,6 +58,15 @@ pub(crate) fn spawn_on(command: &mut Command, core: Option<usize>) -> Child {
 
 /// Runs a process to its end, which must be a good one.
 pub(crate) fn run(command: &mut Command, core: Option<usize>) -> Usage {
+    run_watched(command, core, &mut |_| {})
+}
+
+/// Runs a process to its end, which must be a good one, and looks at it again and again.
+pub(crate) fn run_watched(
+    command: &mut Command,
+    core: Option<usize>,
+    each: &mut dyn FnMut(Look),
+) -> Usage {
     let begun = Instant::now();
     let mut child = spawn_on(command, core);
     let pid = Pid::from_child(&child);
@@ -56,8 +78,15 @@ pub(crate) fn run(command: &mut Command, core: Option<usize>) -> Usage {
         .is_none()
     {
         peak = peak.max(memory(pid, "VmHWM").unwrap_or_default());
-        anonymous = anonymous.max(memory(pid, "RssAnon").unwrap_or_default());
+        let look = Look {
+            cpu: cpu_time(pid).unwrap_or_default(),
+            wall: begun.elapsed().as_secs_f64(),
+            resident: memory(pid, "VmRSS").unwrap_or_default(),
+            anonymous: memory(pid, "RssAnon").unwrap_or_default(),
+        };
+        anonymous = anonymous.max(look.anonymous);
         look_at_threads(pid, &mut threads);
+        each(look);
         thread::sleep(LOOK);
     }
     let wall = begun.elapsed().as_secs_f64();

@@ -35,7 +35,8 @@ struct Run {
 
 /// Crawls in turn; files are put into `directory`.
 pub(crate) fn crawl(plan: &Plan, directory: &Path) {
-    let mut web = Web::start(plan.pages, plan.gzip, plan.pin.then_some(1));
+    let coding = plan.gzip.then_some("--gzip");
+    let mut web = Web::start(plan.pages, coding.as_slice(), plan.pin.then_some(1));
     let seeds = directory.join("seeds.txt");
     fs::write(&seeds, web.seeds().join("\n") + "\n").expect("the directory is ours");
     let data = directory.join("crawl");
@@ -137,7 +138,7 @@ fn floor(plan: &Plan, seeds: &Path) -> Command {
 }
 
 /// The whole pipeline with its defaults, but for politeness.
-fn gleaner(plan: &Plan, seeds: &Path, data: &Path) -> Command {
+pub(crate) fn gleaner(plan: &Plan, seeds: &Path, data: &Path) -> Command {
     let mut command = Command::new(&plan.gleaner);
     command.arg("crawl").arg("--seeds").arg(seeds);
     command.arg("--data-dir").arg(data);

@@ -7,7 +7,9 @@
 //! committed; `--quick` takes seconds. `-- levels` compresses the pages at all levels. `-- crawl`
 //! crawls a web of its own on loopback, in turn with the floor: `--pages 6000`, `--rounds 3`,
 //! `--gzip` for bodies that come compressed, `--pin` for the crawler on the first core and the web
-//! on the second, `--gleaner FILE` for another binary. Everything is put below `target/tmp`.
+//! on the second, `--gleaner FILE` for another binary. `-- long` crawls 300,000 pages that are made
+//! when they are asked for, and says how speed, memory and state change from tenth to tenth.
+//! Everything is put below `target/tmp`.
 
 #[path = "../trust/text.rs"]
 #[expect(
@@ -25,6 +27,7 @@ mod crawl;
 mod floor;
 mod instructions;
 mod levels;
+mod long;
 mod measure;
 mod pages;
 mod stages;
@@ -68,13 +71,14 @@ fn main() {
     let arguments = Arguments(arguments.collect());
     match arguments.0.first().map(String::as_str) {
         Some("crawl") => whole_crawl(&arguments),
+        Some("long") => long_crawl(&arguments),
         Some("levels") if arguments.has("--quick") => levels::levels(FEW_PAGES, 1),
         Some("levels") => levels::levels(PAGES, 9),
         // Processes that this one starts.
         Some("one") => one(&arguments.0[1]),
         Some("web") => {
             let pages = arguments.0[1].parse().expect("a number");
-            web::serve(pages, arguments.has("--gzip"));
+            web::serve(pages, arguments.has("--gzip"), arguments.has("--made"));
         }
         Some("floor") => {
             let seeds = fs::read_to_string(&arguments.0[1]).expect("a file of URLs");
@@ -82,7 +86,7 @@ fn main() {
             floor::crawl(&seeds, threads, arguments.has("--gzip"));
         }
         None | Some("stages") => all_stages(&arguments),
-        Some(other) => panic!("there is no `{other}`: `stages`, `levels` or `crawl`"),
+        Some(other) => panic!("there is no `{other}`: `stages`, `levels`, `crawl` or `long`"),
     }
 }
 
@@ -161,8 +165,21 @@ fn all_stages(arguments: &Arguments) {
 }
 
 fn whole_crawl(arguments: &Arguments) {
-    let plan = Plan {
-        pages: arguments.number("--pages").unwrap_or(6_000),
+    say(&format!("SHA instructions: {}", sha_instructions()));
+    let directory = directory();
+    crawl::crawl(&plan(arguments, 6_000), &directory);
+    let _ = fs::remove_dir_all(&directory);
+}
+
+fn long_crawl(arguments: &Arguments) {
+    let directory = directory();
+    long::crawl(&plan(arguments, 300_000), &directory);
+    let _ = fs::remove_dir_all(&directory);
+}
+
+fn plan(arguments: &Arguments, pages: usize) -> Plan {
+    Plan {
+        pages: arguments.number("--pages").unwrap_or(pages),
         rounds: arguments.number("--rounds").unwrap_or(3),
         gzip: arguments.has("--gzip"),
         pin: arguments.has("--pin"),
@@ -170,11 +187,7 @@ fn whole_crawl(arguments: &Arguments) {
             .value("--gleaner")
             .unwrap_or(env!("CARGO_BIN_EXE_gleaner"))
             .into(),
-    };
-    say(&format!("SHA instructions: {}", sha_instructions()));
-    let directory = directory();
-    crawl::crawl(&plan, &directory);
-    let _ = fs::remove_dir_all(&directory);
+    }
 }
 
 /// Commits with and without the archive, in turn; adds what they cost, and returns the rounds with.

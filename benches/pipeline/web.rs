@@ -1,6 +1,7 @@
-//! The web of the crawl: many hosts on loopback, one page of each at a time, all in memory. It is a
-//! process of its own, so that its CPU time is not the crawler's.
+//! The web of the crawl: many hosts on loopback, one page of each at a time, all in memory or made
+//! when they are asked for. It is a process of its own, so that its CPU time is not the crawler's.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -41,11 +42,11 @@ pub(crate) struct Asked {
 }
 
 impl Web {
-    /// Starts it with some `pages` pages, on a core if one is given.
-    pub(crate) fn start(pages: usize, gzip: bool, core: Option<usize>) -> Self {
+    /// Starts it with some `pages` pages, on a core if one is given. `options` are `--gzip` for
+    /// bodies that come compressed, and `--made` for pages that are made when they are asked for.
+    pub(crate) fn start(pages: usize, options: &[&str], core: Option<usize>) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this bench runs"));
-        command.args(["web", &pages.to_string()]);
-        command.args(gzip.then_some("--gzip"));
+        command.args(["web", &pages.to_string()]).args(options);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = spawn_on(&mut command, core);
         let orders = child.stdin.take().expect("it is piped");
@@ -66,11 +67,22 @@ impl Web {
         (0..HOSTS).map(seed).collect()
     }
 
-    /// What was asked since the last time.
-    pub(crate) fn asked(&mut self) -> Asked {
-        writeln!(self.orders, "asked").expect("it serves");
+    fn order(&mut self, order: &str) -> String {
+        writeln!(self.orders, "{order}").expect("it serves");
         let mut line = String::new();
         self.replies.read_line(&mut line).expect("it replies");
+        line
+    }
+
+    /// Number of pages that were sent since it started.
+    pub(crate) fn sent(&mut self) -> u64 {
+        let line = self.order("sent");
+        line.trim().parse().expect("it is a number")
+    }
+
+    /// What was asked since the last time.
+    pub(crate) fn asked(&mut self) -> Asked {
+        let line = self.order("asked");
         let numbers = line.split_whitespace().map(|it| it.parse().unwrap_or(0));
         let numbers: Vec<u64> = numbers.collect();
         match numbers[..] {
@@ -96,47 +108,71 @@ fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1, 1 + host)
 }
 
-/// All responses, each as it is sent, and how often each was.
+/// All pages, and how often each was sent.
 struct Pages {
-    places: HashMap<String, usize>,
+    sites: Vec<Site>,
+    /// Host and number of each page, and its position among all, by host and path.
+    places: HashMap<String, (usize, usize, usize)>,
+    compressed: bool,
+    /// Each page as it is sent; none if they are made when they are asked for.
     responses: Vec<Vec<u8>>,
     sent: Vec<AtomicU64>,
+    all_sent: AtomicU64,
     other: AtomicU64,
 }
 
 impl Pages {
-    fn new(count: usize, compressed: bool) -> Self {
+    fn new(count: usize, compressed: bool, made: bool) -> Self {
+        let each = count.div_ceil(usize::from(HOSTS));
+        let sites: Vec<Site> = (0..HOSTS).map(|it| Site::new(it.into(), each)).collect();
         let mut places = HashMap::new();
-        let mut responses = Vec::new();
-        for host in 0..HOSTS {
-            let site = Site::new(u64::from(host), count.div_ceil(usize::from(HOSTS)));
+        for (host, site) in (0..HOSTS).zip(&sites) {
             for (number, path) in site.paths.iter().enumerate() {
-                places.insert(format!("{} {path}", address(host)), responses.len());
-                let html = site.page(number).into_bytes();
-                responses.push(match compressed {
-                    true => response(&gzip(&html), "Content-Encoding: gzip\r\n"),
-                    false => response(&html, ""),
-                });
+                let place = (host.into(), number, places.len());
+                places.insert(format!("{} {path}", address(host)), place);
             }
         }
-        Self {
-            sent: responses.iter().map(|_| AtomicU64::new(0)).collect(),
+        let mut pages = Self {
+            sites,
+            compressed,
+            responses: Vec::new(),
+            sent: (0..places.len()).map(|_| AtomicU64::new(0)).collect(),
             places,
-            responses,
+            all_sent: AtomicU64::new(0),
             other: AtomicU64::new(0),
+        };
+        if !made {
+            let numbers = pages.sites.iter().map(|site| site.paths.len()).enumerate();
+            let all = numbers.flat_map(|(host, pages)| (0..pages).map(move |it| (host, it)));
+            let all = all.map(|(host, number)| pages.made(host, number));
+            pages.responses = all.collect();
+        }
+        pages
+    }
+
+    /// Makes the response with a page of a host.
+    fn made(&self, host: usize, number: usize) -> Vec<u8> {
+        let html = self.sites[host].page(number).into_bytes();
+        match self.compressed {
+            true => response(&gzip(&html), "Content-Encoding: gzip\r\n"),
+            false => response(&html, ""),
         }
     }
 
     /// The response to a request of a host.
-    fn response(&self, host: Ipv4Addr, head: &[u8]) -> &[u8] {
+    fn response(&self, host: Ipv4Addr, head: &[u8]) -> Cow<'_, [u8]> {
         let target = head.split(|byte| *byte == b' ').nth(1);
         let target = String::from_utf8_lossy(target.unwrap_or_default());
-        let Some(&place) = self.places.get(&format!("{host} {target}")) else {
+        let Some(&(site, number, place)) = self.places.get(&format!("{host} {target}")) else {
             self.other.fetch_add(1, Ordering::Relaxed);
-            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+            return Cow::Borrowed(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
         };
         self.sent[place].fetch_add(1, Ordering::Relaxed);
-        &self.responses[place]
+        self.all_sent.fetch_add(1, Ordering::Relaxed);
+        match self.responses.get(place) {
+            Some(response) => Cow::Borrowed(response),
+            None => Cow::Owned(self.made(site, number)),
+        }
     }
 
     /// What was asked since the last time, as it is told to the parent.
@@ -161,10 +197,9 @@ fn response(body: &[u8], coding: &str) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Serves `pages` pages until standard input ends. Says its port, and what was asked whenever a
-/// line comes.
-pub(crate) fn serve(pages: usize, compressed: bool) {
-    let pages = Arc::new(Pages::new(pages, compressed));
+/// Serves `pages` pages until standard input ends. Says its port, and answers each line.
+pub(crate) fn serve(pages: usize, compressed: bool, made: bool) {
+    let pages = Arc::new(Pages::new(pages, compressed, made));
     let first = TcpListener::bind((address(0), 0)).expect("loopback has a free port");
     let port = first.local_addr().expect("it is bound").port();
     let others = (1..HOSTS).map(|host| {
@@ -180,8 +215,11 @@ pub(crate) fn serve(pages: usize, compressed: bool) {
         runtime.block_on(accept(listeners, serving));
     });
     crate::say(&port.to_string());
-    for _ in io::stdin().lines().map_while(Result::ok) {
-        crate::say(&pages.asked());
+    for order in io::stdin().lines().map_while(Result::ok) {
+        crate::say(&match order.as_str() {
+            "sent" => pages.all_sent.load(Ordering::Relaxed).to_string(),
+            _ => pages.asked(),
+        });
     }
 }
 
@@ -212,7 +250,7 @@ async fn converse(mut stream: TcpStream, host: Ipv4Addr, pages: &Pages) -> io::R
     let mut head = Vec::new();
     while stream.read_buf(&mut head).await? > 0 {
         if head.ends_with(b"\r\n\r\n") {
-            stream.write_all(pages.response(host, &head)).await?;
+            stream.write_all(&pages.response(host, &head)).await?;
             head.clear();
         }
     }
