@@ -7,12 +7,11 @@
 use std::collections::{HashMap, HashSet};
 
 use html5ever::local_name;
-use scraper::node::Element;
 use serde::{Deserialize, Serialize};
 
 use super::base::Base;
 use super::wishes::{Rel, Rels};
-use crate::page::html::{Outline, Tag, attribute, has_token};
+use crate::page::html::{Element, Outline, Tag, attribute, has_token};
 use crate::page::options::{Note, PageOptions};
 use crate::url::{Identity, UrlId};
 

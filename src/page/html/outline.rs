@@ -7,11 +7,10 @@
 //! contain exactly its descendants.
 
 use html5ever::{LocalName, local_name, ns};
-use scraper::Html;
-use scraper::node::{Element, Node};
 
+use super::dom::{Content, Element, Tree};
 use super::tag::{Break, Tag};
-use super::traits::{self, Traits};
+use super::traits::{self, Said, Traits};
 use super::unread;
 use crate::page::cut::collapse;
 
@@ -77,17 +76,18 @@ pub(crate) struct TextNode<'a> {
 
 impl<'a> Outline<'a> {
     /// Builds the outline of `tree`.
-    pub(crate) fn of(tree: &'a Html) -> Self {
+    pub(crate) fn of(tree: &'a Tree) -> Self {
         let mut builder = Builder::default();
-        let mut next = tree.tree.root().first_child();
+        let mut next = tree.first_child(tree.root());
         while let Some(node) = next {
             let mut entered = false;
-            match node.value() {
-                Node::Element(element) => {
-                    let tag = Tag::of(&element.name.local);
+            match tree.content(node) {
+                Content::Element(element) => {
+                    let tag = builder.tags.get(&element.name.local);
                     if is_left_out(tag) {
                         if tag == Tag::Script {
-                            builder.script(element, node.first_child().map(|child| child.value()));
+                            let content = tree.first_child(node).map(|child| tree.content(child));
+                            builder.script(element, content);
                         }
                         builder.outline.drawings += usize::from(tag == Tag::Svg);
                     } else {
@@ -95,11 +95,11 @@ impl<'a> Outline<'a> {
                         entered = true;
                     }
                 }
-                Node::Text(text) => builder.text(text),
-                _ => {}
+                Content::Text(text) => builder.text(text),
+                Content::Document => {}
             }
             if entered {
-                next = node.first_child();
+                next = tree.first_child(node);
                 if next.is_some() {
                     continue;
                 }
@@ -108,10 +108,11 @@ impl<'a> Outline<'a> {
             // Continue with the next sibling, or with that of the nearest ancestor that has one.
             let mut at = node;
             next = loop {
-                if let Some(sibling) = at.next_sibling() {
+                if let Some(sibling) = tree.next(at) {
                     break Some(sibling);
                 }
-                let Some(parent) = at.parent().filter(|parent| parent.value().is_element()) else {
+                let is_element = |at: &u32| matches!(tree.content(*at), Content::Element(_));
+                let Some(parent) = tree.parent(at).filter(is_element) else {
                     break None;
                 };
                 builder.close();
@@ -160,11 +161,9 @@ impl<'a> Outline<'a> {
 /// The value of an attribute without namespace. It must be one that `unread.rs` keeps.
 pub(crate) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'a str> {
     debug_assert!(unread::read_attribute(name).is_some(), "{name} is left out");
-    let found = element
-        .attrs
-        .iter()
-        .find(|(key, _)| key.local == *name && key.ns == ns!());
-    found.map(|(_, value)| &**value)
+    let mut attributes = element.attrs.iter();
+    let found = attributes.find(|it| it.name.local == *name && it.name.ns == ns!());
+    found.map(|it| &*it.value)
 }
 
 /// Whether a list of words separated by white space contains `token`, ignoring case.
@@ -181,6 +180,8 @@ struct Builder<'a> {
     /// Number of open elements that preserve white space.
     preformatted: usize,
     pending: Option<Break>,
+    tags: Tags<'a>,
+    said: Said<'a>,
 }
 
 impl<'a> Builder<'a> {
@@ -212,7 +213,7 @@ impl<'a> Builder<'a> {
         let index = elements.len();
         let parent = self.open.last().copied().unwrap_or(index);
         let inherited = elements.get(parent).map_or(Sight::Shown, |item| item.sight);
-        let traits = traits::of(element, tag);
+        let traits = traits::of(element, tag, &mut self.said);
         let texts = self.outline.texts.len();
         elements.push(OutlineElement {
             element,
@@ -251,9 +252,9 @@ impl<'a> Builder<'a> {
 
     /// Keeps the text of a script if it is data about the page or what the page is made of, and
     /// the addresses of others.
-    fn script(&mut self, element: &'a Element, content: Option<&'a Node>) {
+    fn script(&mut self, element: &'a Element, content: Option<&'a Content>) {
         let text = match content {
-            Some(Node::Text(text)) => &**text,
+            Some(Content::Text(text)) => &**text,
             _ => "",
         };
         let media_type = attribute(element, &local_name!("type"));
@@ -265,6 +266,25 @@ impl<'a> Builder<'a> {
                 let is_module = media_type.is_some_and(|it| it.eq_ignore_ascii_case("module"));
                 self.outline.programs.push((address, is_module));
             }
+        }
+    }
+}
+
+/// Recently seen names of elements: most pages have few.
+struct Tags<'a>([Option<(&'a LocalName, Tag)>; 64]);
+
+impl Default for Tags<'_> {
+    fn default() -> Self {
+        Self([None; 64])
+    }
+}
+
+impl<'a> Tags<'a> {
+    fn get(&mut self, name: &'a LocalName) -> Tag {
+        let slot = &mut self.0[name.get_hash() as usize % 64];
+        match slot {
+            Some((known, tag)) if *known == name => *tag,
+            _ => slot.insert((name, Tag::of(name))).1,
         }
     }
 }

@@ -8,8 +8,8 @@ use std::cell::{Cell, RefCell};
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::tree_builder::{Tracer, TreeBuilder, TreeBuilderOpts, TreeSink};
 use html5ever::{LocalName, local_name};
-use scraper::{Html, HtmlTreeSink};
 
+use super::dom::{Handle, Tree, TreeWriter};
 use crate::page::options::{Note, PageOptions};
 
 /// Number of further `<html>` and `<body>` tags whose attributes are merged into the first one.
@@ -19,7 +19,13 @@ const MERGED_TAGS: u32 = 16;
 /// Maximum number of attributes kept per element. Real elements have fewer than forty.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
 
-type HtmlBuilder = TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>;
+type HtmlBuilder = TreeBuilder<Handle, TreeWriter>;
+
+/// Bytes of a page for each of its nodes, at most of most pages.
+const BYTES_PER_NODE: usize = 16;
+
+/// The most nodes for which there is room from the beginning.
+const MAX_ROOM: usize = 1 << 14;
 
 /// The tree builder behind its budgets.
 pub(super) struct BoundedSink {
@@ -67,11 +73,15 @@ enum Last {
 }
 
 impl BoundedSink {
-    /// A sink with an empty tree. `notes` are the bounds that have cut something already.
-    pub(super) fn new(options: &PageOptions, notes: Vec<Note>) -> Self {
+    /// A sink with an empty tree, for a page of so many bytes. `notes` are the bounds that have cut
+    /// something already.
+    pub(super) fn new(options: &PageOptions, bytes: usize, notes: Vec<Note>) -> Self {
+        let room = (bytes / BYTES_PER_NODE)
+            .min(MAX_ROOM)
+            .min(options.max_nodes);
         Self {
             builder: TreeBuilder::new(
-                HtmlTreeSink::new(Html::new_document()),
+                TreeWriter::with_room_for(room),
                 TreeBuilderOpts {
                     // A crawler runs no scripts, so it sees what <noscript> holds.
                     scripting_enabled: false,
@@ -90,7 +100,7 @@ impl BoundedSink {
     }
 
     /// The finished tree, and the bounds that cut something.
-    pub(super) fn finish(self) -> (Html, Vec<Note>) {
+    pub(super) fn finish(self) -> (Tree, Vec<Note>) {
         (self.builder.sink.finish(), self.notes.into_inner())
     }
 
@@ -122,7 +132,7 @@ impl BoundedSink {
     }
 
     fn nodes(&self) -> usize {
-        self.builder.sink.0.borrow().tree.values().len()
+        self.builder.sink.len()
     }
 
     pub(super) fn is_spent(&self) -> bool {
@@ -200,7 +210,7 @@ impl BoundedSink {
 }
 
 impl TokenSink for BoundedSink {
-    type Handle = <HtmlTreeSink as TreeSink>::Handle;
+    type Handle = Handle;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
         if matches!(token, Token::ParseError(_)) {
@@ -280,7 +290,7 @@ fn is_pointer(tag: &Tag) -> bool {
 struct HandleCounter(Cell<usize>);
 
 impl Tracer for HandleCounter {
-    type Handle = <HtmlTreeSink as TreeSink>::Handle;
+    type Handle = Handle;
 
     fn trace_handle(&self, _node: &Self::Handle) {
         self.0.set(self.0.get() + 1);

@@ -4,25 +4,27 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
-use scraper::{Html, Node};
 
 use super::*;
 use crate::page::PageOptions;
+use crate::page::html::dom::{Content, Tree};
 use crate::page::html::tree::{parse, parse_all};
 
 /// A tree as text, without the parts that the shortcut leaves out.
-fn written(tree: &Html) -> String {
+fn written(tree: &Tree) -> String {
     let mut written = String::new();
-    let mut open = vec![(tree.tree.root(), 0)];
+    let mut open = vec![(tree.root(), 0)];
     while let Some((node, depth)) = open.pop() {
         let mut is_read = true;
-        match node.value() {
-            Node::Element(element) => {
+        match tree.content(node) {
+            Content::Element(element) => {
                 let name = &element.name;
                 let kind = name.ns.rsplit('/').next().unwrap_or_default();
                 let _ = write!(written, "\n{depth} <{kind} {}", name.local);
                 let keeps_all = unread::keeps_all_attributes(&name.local);
-                for (name, value) in &element.attrs {
+                let mut attributes: Vec<_> = element.attrs.iter().collect();
+                attributes.sort_by(|one, other| one.name.cmp(&other.name));
+                for Attribute { name, value } in attributes {
                     if keeps_all || unread::read_attribute(&name.local).is_some() {
                         let _ = write!(written, " {} {}={:?}", name.ns, name.local, &**value);
                     }
@@ -31,21 +33,25 @@ fn written(tree: &Html) -> String {
                 is_read = match &*name.local {
                     "svg" | "style" => false,
                     "script" => {
-                        let content = node.children().find_map(|child| child.value().as_text());
-                        let content = content.map_or("", |text| &**text);
-                        unread::script(element.attr("type"), content) != unread::Script::Program
+                        let content = match tree.first_child(node).map(|it| tree.content(it)) {
+                            Some(Content::Text(text)) => &**text,
+                            _ => "",
+                        };
+                        unread::script_of(&element.attrs, content) != unread::Script::Program
                     }
                     _ => true,
                 };
             }
-            Node::Text(text) => {
+            Content::Text(text) => {
                 let _ = write!(written, "\n{depth} {:?}", &**text);
             }
-            Node::Fragment | Node::Document => {}
-            other => panic!("{other:?}"),
+            Content::Document => {}
         }
         if is_read {
-            open.extend(node.children().rev().map(|child| (child, depth + 1)));
+            let children = std::iter::successors(tree.first_child(node), |it| tree.next(*it));
+            let from = open.len();
+            open.extend(children.map(|child| (child, depth + 1)));
+            open[from..].reverse();
         }
     }
     written
@@ -79,7 +85,7 @@ fn what_is_not_read_is_not_in_the_tree() {
     ];
     assert_eq!(written(&tree).lines().skip(1).collect::<Vec<_>>(), expected);
     // The document, the elements and texts above, and a placeholder for the text of the drawing.
-    assert_eq!(tree.tree.values().len(), 1 + expected.len() + 1);
+    assert_eq!(tree.len(), 1 + expected.len() + 1);
 }
 
 #[test]
