@@ -3,6 +3,9 @@
 //!
 //! Only what is nearly certain is reported: short and mixed texts have no language here.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// Maximum number of words examined; the first sentences are enough.
 const MAX_WORDS: usize = 80;
 
@@ -36,8 +39,9 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
         if word.len() <= MAX_SMALL_WORD {
             lower.clear();
             lower.extend(word.chars().flat_map(char::to_lowercase));
-            for ((_, small_words), hits) in LANGUAGES.iter().zip(&mut hits) {
-                *hits += u32::from(small_words.contains(&lower.as_str()));
+            let languages = SMALL_WORDS.get(lower.as_str()).copied().unwrap_or(0);
+            for (at, hits) in hits.iter_mut().enumerate() {
+                *hits += languages >> at & 1;
             }
         }
     }
@@ -104,6 +108,20 @@ const LANGUAGES: [(&str, &[&str]); 20] = [
     ("ru", &["и", "в", "не", "на", "что", "с", "по", "это", "как", "для", "из", "его", "был", "от"]),
     ("uk", &["і", "в", "не", "на", "що", "з", "та", "це", "як", "для", "до", "його", "був", "від"]),
 ];
+
+/// For each of these words, the languages that have it, a bit for each.
+static SMALL_WORDS: LazyLock<HashMap<&str, u32>> = LazyLock::new(|| {
+    let mut languages = HashMap::new();
+    for (at, (_, words)) in LANGUAGES.iter().enumerate() {
+        for word in *words {
+            *languages.entry(*word).or_default() |= 1 << at;
+        }
+    }
+    languages
+});
+
+// Languages are bits of a number.
+const _: () = assert!(LANGUAGES.len() <= 32);
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,9 @@
 //! Every tree asks the same five questions of all blocks, so that it is a loop over columns without
 //! a branch. Sums are integers: the same block gets the same answer everywhere.
 
-use super::features::{Columns, NAMES};
+use pulp::Arch;
+
+use super::features::{Columns, LANES, NAMES, Table};
 use super::model_trees::{LIKELIHOODS, START, TREES};
 
 /// The factor of log odds.
@@ -13,24 +15,48 @@ const SCALE: i32 = 1024;
 pub(super) const CERTAIN: u32 = 10_000;
 
 /// The likelihood that each block is content, in units of 1/[`CERTAIN`].
-pub(super) fn likelihoods(columns: &Columns) -> Vec<u32> {
-    let rows = columns.rows;
-    let mut odds = vec![START; rows];
-    let mut answers = vec![0_u8; rows];
-    for tree in &TREES {
-        answers.fill(0);
-        for (bit, (feature, border)) in tree.questions.iter().enumerate() {
-            let column = columns.column(usize::from(*feature));
-            for (answer, value) in answers.iter_mut().zip(column) {
-                *answer |= u8::from(value > border) << bit;
+pub(super) fn likelihoods(table: &Table) -> Vec<u32> {
+    let mut odds = vec![[START; LANES]; table.parts.len()];
+    Arch::new().dispatch(Odds {
+        parts: &table.parts,
+        odds: &mut odds,
+    });
+    let odds = odds.into_iter().flatten().take(table.rows);
+    odds.map(likelihood).collect()
+}
+
+/// Adds up what all trees answer, with the widest vectors of the processor.
+struct Odds<'a> {
+    parts: &'a [Columns],
+    odds: &'a mut [[i32; LANES]],
+}
+
+impl pulp::NullaryFnOnce for Odds<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it must be compiled into the dispatcher"
+    )]
+    fn call(self) {
+        for (columns, odds) in self.parts.iter().zip(self.odds) {
+            for tree in &TREES {
+                let mut answers = [0_i16; LANES];
+                for (bit, (feature, border)) in tree.questions.iter().enumerate() {
+                    let Some(column) = columns.get(usize::from(*feature)) else {
+                        continue;
+                    };
+                    for (answer, value) in answers.iter_mut().zip(column) {
+                        *answer |= i16::from(value > border) << bit;
+                    }
+                }
+                for (odds, answer) in odds.iter_mut().zip(answers) {
+                    *odds += i32::from(tree.leaves[answer as usize % tree.leaves.len()]);
+                }
             }
         }
-        for (odds, answer) in odds.iter_mut().zip(&answers) {
-            let leaf = usize::from(*answer) % tree.leaves.len();
-            *odds += i32::from(tree.leaves[leaf]);
-        }
     }
-    odds.into_iter().map(likelihood).collect()
 }
 
 /// The logistic function, interpolated linearly between tabulated values.

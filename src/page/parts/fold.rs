@@ -67,7 +67,7 @@ impl<'e> LineWriter<'e> {
         if self.folded.is_empty() {
             return None;
         }
-        if let Some(masked) = self.mask.apply(&String::from_utf8_lossy(&self.folded)) {
+        if let Some(masked) = self.mask.apply(&self.folded) {
             self.clear();
             self.push(&masked);
             self.end_word();
