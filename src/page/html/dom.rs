@@ -43,8 +43,25 @@ pub(crate) struct Element {
 /// The name of an element.
 #[derive(Debug, Clone)]
 pub(crate) struct Name {
-    pub(crate) ns: Namespace,
+    pub(super) ns: &'static Namespace,
     pub(crate) local: LocalName,
+}
+
+/// The namespaces that elements have.
+static HTML: Namespace = ns!(html);
+static SVG: Namespace = ns!(svg);
+static MATH: Namespace = ns!(mathml);
+
+impl Name {
+    fn of(name: QualName) -> Self {
+        let ns = match name.ns {
+            ns!(svg) => &SVG,
+            ns!(mathml) => &MATH,
+            _ => &HTML,
+        };
+        let local = name.local;
+        Self { ns, local }
+    }
 }
 
 /// The place of no node.
@@ -75,7 +92,6 @@ impl Tree {
     }
 
     /// Number of nodes, with those that are no longer part of the tree.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -88,7 +104,7 @@ fn some(at: u32) -> Option<u32> {
 impl ElemName for &Name {
     #[inline]
     fn ns(&self) -> &Namespace {
-        &self.ns
+        self.ns
     }
 
     #[inline]
@@ -218,7 +234,7 @@ impl TreeSink for TreeWriter {
 
     fn get_document(&self) -> Handle {
         let name = Name {
-            ns: ns!(),
+            ns: &HTML,
             local: local_name!(""),
         };
         Handle { at: ROOT, name }
@@ -231,8 +247,7 @@ impl TreeSink for TreeWriter {
 
     fn create_element(&self, name: QualName, attrs: Vec<Attribute>, _: ElementFlags) -> Handle {
         let is_template = name.expanded() == expanded_name!(html "template");
-        let QualName { ns, local, .. } = name;
-        let name = Name { ns, local };
+        let name = Name::of(name);
         let at = self.create(Content::Element(Element {
             name: name.clone(),
             attrs,

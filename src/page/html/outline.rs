@@ -78,6 +78,10 @@ impl<'a> Outline<'a> {
     /// Builds the outline of `tree`.
     pub(crate) fn of(tree: &'a Tree) -> Self {
         let mut builder = Builder::default();
+        // Most pages have about as many elements as texts.
+        let room = tree.len() / 2 + 1;
+        builder.outline.elements.reserve(room);
+        builder.outline.texts.reserve(room);
         let mut next = tree.first_child(tree.root());
         while let Some(node) = next {
             let mut entered = false;

@@ -86,18 +86,21 @@ pub(super) fn of<'a>(element: &'a Element, tag: Tag, said: &mut Said<'a>) -> Tra
 }
 
 /// What the words of recently read attributes say: pages repeat their classes all the time.
-pub(super) struct Said<'a>([(&'a str, u32, i16); 128]);
+pub(super) struct Said<'a>([(&'a str, u32, i16); SAID]);
+
+/// Number of attributes that are remembered.
+const SAID: usize = 256;
 
 impl Default for Said<'_> {
     fn default() -> Self {
-        Self([("", 0, 0); 128])
+        Self([("", 0, 0); SAID])
     }
 }
 
 impl<'a> Said<'a> {
     /// Adds what the words of one attribute say.
     fn add(&mut self, traits: &mut Traits, value: &'a str) {
-        const LONGEST: usize = 128;
+        const LONGEST: usize = 256;
         // Far from the ends of the range, the sum of sums is that of all words in a row.
         if value.len() > LONGEST || traits.weight.unsigned_abs() > 1 << 14 {
             add_words(traits, value);
@@ -107,7 +110,7 @@ impl<'a> Said<'a> {
         let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());
         let (last, middle) = (bytes.len().saturating_sub(1), bytes.len() / 2);
         let place = byte(0) + 5 * byte(middle) + 11 * byte(last) + 23 * bytes.len();
-        let slot = &mut self.0[place % 128];
+        let slot = &mut self.0[place % SAID];
         if slot.0 != value {
             let mut alone = Traits::default();
             add_words(&mut alone, value);
