@@ -9,6 +9,9 @@ use std::sync::LazyLock;
 /// Maximum number of words examined; the first sentences are enough.
 const MAX_WORDS: usize = 80;
 
+/// Maximum number of letters examined of a word.
+const MAX_LETTERS: usize = 200;
+
 /// Minimum number of function words that must be found, and their minimum percentage of all words.
 const MIN_HITS: u32 = 4;
 const MIN_PERCENT: u32 = 8;
@@ -24,7 +27,11 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
     for word in parts.filter(|word| !word.is_empty()).take(MAX_WORDS) {
         words += 1;
         // Scripts without spaces make long words.
-        for letter in word.chars().take(200) {
+        if word.is_ascii() {
+            letters += word.len().min(MAX_LETTERS) as u32;
+        }
+        let beyond = Some(word).filter(|word| !word.is_ascii()).into_iter();
+        for letter in beyond.flat_map(|word| word.chars().take(MAX_LETTERS)) {
             letters += 1;
             if letter.is_ascii() {
                 continue;
@@ -38,7 +45,12 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
         }
         if word.len() <= MAX_SMALL_WORD {
             lower.clear();
-            lower.extend(word.chars().flat_map(char::to_lowercase));
+            if word.is_ascii() {
+                lower.push_str(word);
+                lower.make_ascii_lowercase();
+            } else {
+                lower.extend(word.chars().flat_map(char::to_lowercase));
+            }
             let languages = SMALL_WORDS.get(lower.as_str()).copied().unwrap_or(0);
             for (at, hits) in hits.iter_mut().enumerate() {
                 *hits += languages >> at & 1;

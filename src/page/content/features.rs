@@ -92,7 +92,11 @@ fn whole(number: impl TryInto<i32>) -> i32 {
 
 /// The share in per mille.
 fn share(part: u32, whole: u32) -> i32 {
-    self::whole(u64::from(part) * 1000 / u64::from(whole.max(1)))
+    // Numbers of 64 bits take several times as long to divide.
+    match part.checked_mul(1000) {
+        Some(part) => self::whole(part / whole.max(1)),
+        None => self::whole(u64::from(part) * 1000 / u64::from(whole.max(1))),
+    }
 }
 
 /// What an element has by itself or inherits from those above it.

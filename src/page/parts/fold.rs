@@ -153,6 +153,11 @@ impl<'e> LineWriter<'e> {
                     folded[length..length + 8].copy_from_slice(&written);
                     length += run.max(1);
                     at += run.max(1);
+                    // As behind most words.
+                    if chunk.get(at) == Some(&b' ') {
+                        self.is_apart = true;
+                        at += 1;
+                    }
                     continue;
                 }
                 match class(byte) {
@@ -240,13 +245,19 @@ impl<'e> LineWriter<'e> {
 /// The hash of a text in which every run of digits is replaced by a mark. `room` is overwritten.
 pub(super) fn without_digits(text: &[u8], seed: u64, room: &mut Vec<u8>) -> u64 {
     room.clear();
-    for byte in text {
-        if !byte.is_ascii_digit() {
-            room.push(*byte);
-        } else if room.last() != Some(&MARK) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(u8::is_ascii_digit) {
+        let (before, digits) = rest.split_at(at);
+        room.extend_from_slice(before);
+        if room.last() != Some(&MARK) {
             room.push(MARK);
         }
+        let end = digits.iter().position(|byte| !byte.is_ascii_digit());
+        rest = digits
+            .get(end.unwrap_or(digits.len())..)
+            .unwrap_or_default();
     }
+    room.extend_from_slice(rest);
     xxh3_64_with_seed(room, seed)
 }
 
