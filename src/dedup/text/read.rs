@@ -164,7 +164,7 @@ pub(super) fn read_both(main: &str, visible: &str, seeds: Seeds, masks: Masks) -
     let mut lower = String::with_capacity(visible.len() + 1);
     let mut hashes = Hashes::with_room_for(visible.len(), seeds);
     let mut folded = Folded::default();
-    for written in visible.split('\n') {
+    for written in lines_of(visible) {
         let start = lower.len();
         let next = waiting.iter().take(LOOK_AHEAD);
         let mut next = next.enumerate().filter(|(_, line)| line.written == written);
@@ -200,6 +200,17 @@ pub(super) fn read_both(main: &str, visible: &str, seeds: Seeds, masks: Masks) -
     [main, visible]
 }
 
+/// The lines of a text, without their ends.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    let mut from = 0;
+    ends.map(move |end| {
+        let line = &text[from..end];
+        from = end + 1;
+        line
+    })
+}
+
 /// A text that was read line by line.
 struct ReadLines<'t> {
     lines: Vec<ReadLine<'t>>,
@@ -226,7 +237,7 @@ impl<'t> ReadLines<'t> {
         let mut lines = Vec::with_capacity(text.len() / 64 + 1);
         let mut hashes = Hashes::with_room_for(text.len(), seeds);
         let mut content = Words::with_room_for(text.len());
-        for written in text.split('\n') {
+        for written in lines_of(text) {
             let (start, first_word) = (lower.len(), hashes.words.len());
             lower_into(&mut lower, written);
             let mut folded = Folded::from(start);

@@ -122,7 +122,9 @@ const CLASS: [Class; 256] = {
 };
 
 pub(super) fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || is_mark(c)
+    // Dashes, quotation marks and the like are most of what is no letter.
+    let is_punctuation = matches!(c, '\u{2010}'..='\u{2027}');
+    !is_punctuation && (c.is_alphanumeric() || is_mark(c))
 }
 
 /// The text in lower case, character by character, so that no word depends on its neighbours, and
