@@ -133,7 +133,8 @@ pub(super) fn of(outline: &Outline<'_>) -> (Vec<TextBlock>, Vec<Sums>) {
             };
         }
         block.texts.1 = index + 1;
-        if text.sight == Sight::Never {
+        let is_blank = || text.characters.bytes().all(|byte| byte <= b' ');
+        if text.sight == Sight::Never || is_blank() {
             continue;
         }
         let tally = tally(text.characters);

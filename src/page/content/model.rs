@@ -19,7 +19,7 @@ pub(super) fn likelihoods(table: &Table) -> Vec<u32> {
     let mut odds = vec![[START; LANES]; table.parts.len()];
     match Arch::new() {
         #[cfg(target_arch = "x86_64")]
-        Arch::V3(simd) => simd.vectorize(shuffled::Odds {
+        Arch::V3(simd) => simd.vectorize(shuffled::Adding {
             simd,
             parts: &table.parts,
             odds: &mut odds,
@@ -74,13 +74,14 @@ mod shuffled {
         all
     };
 
-    pub(super) struct Odds<'a> {
+    /// Adds what all trees answer to the odds of each block.
+    pub(super) struct Adding<'a> {
         pub(super) simd: V3,
         pub(super) parts: &'a [Columns],
         pub(super) odds: &'a mut [[i32; LANES]],
     }
 
-    impl pulp::NullaryFnOnce for Odds<'_> {
+    impl pulp::NullaryFnOnce for Adding<'_> {
         type Output = ();
 
         #[inline(always)]

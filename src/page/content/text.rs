@@ -125,6 +125,9 @@ impl Writer {
     fn push_plain(&mut self, text: &str) -> bool {
         let inner = text.trim_ascii();
         let bytes = inner.as_bytes();
+        if bytes.is_empty() {
+            return true;
+        }
         if self.max_bytes.saturating_sub(self.text.len()) <= bytes.len() {
             return false;
         }
@@ -137,9 +140,6 @@ impl Writer {
         }
         if !bytes.is_ascii() && has_blank_or_dropped(bytes) {
             return false;
-        }
-        if bytes.is_empty() {
-            return true;
         }
         match self.pending {
             _ if self.text.is_empty() => {}
@@ -275,7 +275,6 @@ fn is_even(bytes: &[u8]) -> bool {
 fn has_blank_or_dropped(bytes: &[u8]) -> bool {
     let at = |at: usize| bytes.get(at).copied().unwrap_or_default();
     bytes.iter().enumerate().any(|(place, byte)| match byte {
-        0..=0xC1 => false,
         0xC2 => matches!(at(place + 1), 0x80..=0xA0 | 0xAD),
         0xE1 => at(place + 1) == 0x9A && at(place + 2) == 0x80,
         0xE2 => match at(place + 1) {

@@ -67,14 +67,9 @@ impl Name {
 /// The place of no node.
 const NONE: u32 = u32::MAX;
 /// The place of the document.
-const ROOT: u32 = 0;
+pub(super) const ROOT: u32 = 0;
 
 impl Tree {
-    /// The place of the document.
-    pub(super) fn root(&self) -> u32 {
-        ROOT
-    }
-
     pub(super) fn content(&self, at: u32) -> &Content {
         &self.nodes[at as usize].content
     }

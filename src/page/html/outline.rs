@@ -8,7 +8,7 @@
 
 use html5ever::{LocalName, local_name, ns};
 
-use super::dom::{Content, Element, Tree};
+use super::dom::{Content, Element, ROOT, Tree};
 use super::tag::{Break, Tag};
 use super::traits::{self, Said, Traits};
 use super::unread;
@@ -82,7 +82,7 @@ impl<'a> Outline<'a> {
         let room = tree.len() / 2 + 1;
         builder.outline.elements.reserve(room);
         builder.outline.texts.reserve(room);
-        let mut next = tree.first_child(tree.root());
+        let mut next = tree.first_child(ROOT);
         while let Some(node) = next {
             let mut entered = false;
             match tree.content(node) {

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::page::PageOptions;
-use crate::page::html::dom::{Content, Tree};
+use crate::page::html::dom::{Content, ROOT, Tree};
 use crate::page::html::tree::{parse, parse_all};
 
 /// A tree as text, without the parts that the shortcut leaves out.
 fn written(tree: &Tree) -> String {
     let mut written = String::new();
-    let mut open = vec![(tree.root(), 0)];
+    let mut open = vec![(ROOT, 0)];
     while let Some((node, depth)) = open.pop() {
         let mut is_read = true;
         match tree.content(node) {
