@@ -120,7 +120,7 @@ impl Writer {
         }
     }
 
-    /// Writes what has no white space beyond ASCII and nothing to drop, as most texts have not, as a
+    /// Writes what has no white space beyond ASCII and nothing to drop, like most texts, as a
     /// whole. Returns `false` if it may have, or may not fit.
     fn push_plain(&mut self, text: &str) -> bool {
         let inner = text.trim_ascii();

@@ -115,8 +115,8 @@ pub(crate) fn collect(
     links
 }
 
-/// Recent references. Menus repeat themselves, and resolving and hashing the same reference twice is
-/// the main cost; what is forgotten is only resolved again.
+/// Recent references. Menus repeat themselves, and resolving and hashing the same reference twice
+/// is the main cost; what is forgotten is only resolved again.
 struct Recent<'a>([Option<(&'a str, Rel)>; 256]);
 
 impl Default for Recent<'_> {
