@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use html5ever::local_name;
+use scraper::node::Element;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::base::Base;
 use super::wishes::{Rel, Rels};
-use crate::page::html::{Element, Outline, Tag, attribute, has_token};
+use crate::page::html::{Outline, Tag, attribute, has_token};
 use crate::page::options::{Note, PageOptions};
 use crate::url::{Identity, UrlId};
 

@@ -1,11 +1,12 @@
 //! What a page says about itself: title, language, canonical URL, authors and dates.
 
 use html5ever::local_name;
+use scraper::node::Element;
 use serde::Serialize;
 
 use super::base::Base;
 use crate::page::cut::{collapse, floor_char_boundary};
-use crate::page::html::{Element, Outline, Tag, attribute, has_token};
+use crate::page::html::{Outline, Tag, attribute, has_token};
 
 /// Maximum length of a declared language in bytes; BCP 47 (section 4.4.1) requires 35.
 const MAX_LANGUAGE_BYTES: usize = 35;
@@ -196,8 +197,8 @@ pub(crate) fn language(outline: &Outline<'_>) -> Option<String> {
         attribute(element, &local_name!("lang"))
             .and_then(normalize_language)
             .or_else(|| {
-                let xml_lang = attribute(element, &local_name!("xml:lang"));
-                xml_lang.and_then(normalize_language)
+                let xml_lang = element.attrs().find(|(name, _)| *name == "xml:lang");
+                xml_lang.and_then(|(_, value)| normalize_language(value))
             })
     });
     declared.or_else(|| meta_content(outline, "content-language").and_then(normalize_language))

@@ -5,7 +5,6 @@ mod lexer;
 mod tokens;
 mod unread;
 
-mod dom;
 mod sink;
 mod tree;
 
@@ -15,7 +14,6 @@ mod traits;
 
 mod outline;
 
-pub(super) use dom::Element;
 pub(super) use outline::{Outline, OutlineElement, Sight, TextNode, attribute, has_token};
 pub(super) use tag::{Break, Tag};
 pub(super) use traits::{bit, each_word_of};

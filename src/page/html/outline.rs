@@ -7,8 +7,9 @@
 //! contain exactly its descendants.
 
 use html5ever::{LocalName, local_name, ns};
+use scraper::Html;
+use scraper::node::{Element, Node};
 
-use super::dom::{Content, Element, ROOT, Tree};
 use super::tag::{Break, Tag};
 use super::traits::{self, Said, Traits};
 use super::unread;
@@ -76,22 +77,21 @@ pub(crate) struct TextNode<'a> {
 
 impl<'a> Outline<'a> {
     /// Builds the outline of `tree`.
-    pub(crate) fn of(tree: &'a Tree) -> Self {
+    pub(crate) fn of(tree: &'a Html) -> Self {
         let mut builder = Builder::default();
         // Most pages have about as many elements as texts.
-        let room = tree.len() / 2 + 1;
+        let room = tree.tree.values().len() / 2 + 1;
         builder.outline.elements.reserve(room);
         builder.outline.texts.reserve(room);
-        let mut next = tree.first_child(ROOT);
+        let mut next = tree.tree.root().first_child();
         while let Some(node) = next {
             let mut entered = false;
-            match tree.content(node) {
-                Content::Element(element) => {
+            match node.value() {
+                Node::Element(element) => {
                     let tag = builder.tags.get(&element.name.local);
                     if is_left_out(tag) {
                         if tag == Tag::Script {
-                            let content = tree.first_child(node).map(|child| tree.content(child));
-                            builder.script(element, content);
+                            builder.script(element, node.first_child().map(|child| child.value()));
                         }
                         builder.outline.drawings += usize::from(tag == Tag::Svg);
                     } else {
@@ -99,11 +99,11 @@ impl<'a> Outline<'a> {
                         entered = true;
                     }
                 }
-                Content::Text(text) => builder.text(text),
-                Content::Document => {}
+                Node::Text(text) => builder.text(text),
+                _ => {}
             }
             if entered {
-                next = tree.first_child(node);
+                next = node.first_child();
                 if next.is_some() {
                     continue;
                 }
@@ -112,11 +112,10 @@ impl<'a> Outline<'a> {
             // Continue with the next sibling, or with that of the nearest ancestor that has one.
             let mut at = node;
             next = loop {
-                if let Some(sibling) = tree.next(at) {
+                if let Some(sibling) = at.next_sibling() {
                     break Some(sibling);
                 }
-                let is_element = |at: &u32| matches!(tree.content(*at), Content::Element(_));
-                let Some(parent) = tree.parent(at).filter(is_element) else {
+                let Some(parent) = at.parent().filter(|parent| parent.value().is_element()) else {
                     break None;
                 };
                 builder.close();
@@ -165,9 +164,11 @@ impl<'a> Outline<'a> {
 /// The value of an attribute without namespace. It must be one that `unread.rs` keeps.
 pub(crate) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'a str> {
     debug_assert!(unread::read_attribute(name).is_some(), "{name} is left out");
-    let mut attributes = element.attrs.iter();
-    let found = attributes.find(|it| it.name.local == *name && it.name.ns == ns!());
-    found.map(|it| &*it.value)
+    let found = element
+        .attrs
+        .iter()
+        .find(|(key, _)| key.local == *name && key.ns == ns!());
+    found.map(|(_, value)| &**value)
 }
 
 /// Whether a list of words separated by white space contains `token`, ignoring case.
@@ -256,9 +257,9 @@ impl<'a> Builder<'a> {
 
     /// Keeps the text of a script if it is data about the page or what the page is made of, and
     /// the addresses of others.
-    fn script(&mut self, element: &'a Element, content: Option<&'a Content>) {
+    fn script(&mut self, element: &'a Element, content: Option<&'a Node>) {
         let text = match content {
-            Some(Content::Text(text)) => &**text,
+            Some(Node::Text(text)) => &**text,
             _ => "",
         };
         let media_type = attribute(element, &local_name!("type"));

@@ -8,8 +8,8 @@ use std::cell::{Cell, RefCell};
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::tree_builder::{Tracer, TreeBuilder, TreeBuilderOpts, TreeSink};
 use html5ever::{LocalName, local_name};
+use scraper::{Html, HtmlTreeSink};
 
-use super::dom::{Handle, Tree, TreeWriter};
 use crate::page::options::{Note, PageOptions};
 
 /// Number of further `<html>` and `<body>` tags whose attributes are merged into the first one.
@@ -19,13 +19,8 @@ const MERGED_TAGS: u32 = 16;
 /// Maximum number of attributes kept per element. Real elements have fewer than forty.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
 
-type HtmlBuilder = TreeBuilder<Handle, TreeWriter>;
-
-/// Bytes of a page for each of its nodes, at most of most pages.
-const BYTES_PER_NODE: usize = 16;
-
-/// The most nodes for which there is room from the beginning.
-const MAX_ROOM: usize = 1 << 14;
+type Handle = <HtmlTreeSink as TreeSink>::Handle;
+type HtmlBuilder = TreeBuilder<Handle, HtmlTreeSink>;
 
 /// The tree builder behind its budgets.
 pub(super) struct BoundedSink {
@@ -73,15 +68,11 @@ enum Last {
 }
 
 impl BoundedSink {
-    /// A sink with an empty tree, for a page of so many bytes. `notes` are the bounds that have cut
-    /// something already.
-    pub(super) fn new(options: &PageOptions, bytes: usize, notes: Vec<Note>) -> Self {
-        let room = (bytes / BYTES_PER_NODE)
-            .min(MAX_ROOM)
-            .min(options.max_nodes);
+    /// A sink with an empty tree. `notes` are the bounds that have cut something already.
+    pub(super) fn new(options: &PageOptions, notes: Vec<Note>) -> Self {
         Self {
             builder: TreeBuilder::new(
-                TreeWriter::with_room_for(room),
+                HtmlTreeSink::new(Html::new_document()),
                 TreeBuilderOpts {
                     // A crawler runs no scripts, so it sees what <noscript> holds.
                     scripting_enabled: false,
@@ -100,7 +91,7 @@ impl BoundedSink {
     }
 
     /// The finished tree, and the bounds that cut something.
-    pub(super) fn finish(self) -> (Tree, Vec<Note>) {
+    pub(super) fn finish(self) -> (Html, Vec<Note>) {
         (self.builder.sink.finish(), self.notes.into_inner())
     }
 
@@ -132,7 +123,7 @@ impl BoundedSink {
     }
 
     fn nodes(&self) -> usize {
-        self.builder.sink.len()
+        self.builder.sink.0.borrow().tree.values().len()
     }
 
     pub(super) fn is_spent(&self) -> bool {

@@ -4,10 +4,10 @@
 //! They are read once per element, in the walk that builds the outline. Words are matched whole:
 //! `ad` does not match `header`. They are English because class names are, in every country.
 
-use html5ever::{Attribute, local_name, ns};
+use html5ever::{local_name, ns};
+use scraper::node::Element;
 
 use super::class_words;
-use super::dom::Element;
 use super::tag::Tag;
 
 /// What one element says about itself.
@@ -50,7 +50,7 @@ pub(super) fn of<'a>(element: &'a Element, tag: Tag, said: &mut Said<'a>) -> Tra
     let mut streamed = false;
     // Class, id, item property and role, in this order whatever the page has.
     let mut values = [""; 4];
-    for Attribute { name, value } in &element.attrs {
+    for (name, value) in &element.attrs {
         if name.ns != ns!() {
             continue;
         }
@@ -137,9 +137,9 @@ fn add_words(traits: &mut Traits, value: &str) {
     });
 }
 
-/// Calls `each` with every word that counts.
+/// Calls `each` with every word that counts for [`of`].
 pub(crate) fn each_word_of(element: &Element, mut each: impl FnMut(&str)) {
-    for Attribute { name, value } in &element.attrs {
+    for (name, value) in &element.attrs {
         let is_read = matches!(
             name.local,
             local_name!("class")

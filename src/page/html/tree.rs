@@ -1,4 +1,4 @@
-//! From decoded text to one tree, within bounds.
+//! From decoded text to one `scraper` tree, within bounds.
 //!
 //! html5ever follows the standard, and the standard lets a small page cost a lot: scope checks walk
 //! the stack of open elements (quadratic in nesting depth: 128 KB of `<ul><li>` took 2.2 s),
@@ -9,8 +9,8 @@
 
 use html5ever::tendril::StrTendril;
 use memchr::memchr;
+use scraper::Html;
 
-use super::dom::Tree;
 use super::sink::BoundedSink;
 use super::tokens;
 use crate::page::cut::within;
@@ -22,13 +22,13 @@ const MAX_BYTES: usize = 1 << 30;
 
 /// Parses `html`. Returns the tree and the bounds that cut something. What is never read is left
 /// out (`unread.rs`).
-pub(crate) fn parse(html: &str, options: &PageOptions) -> (Tree, Vec<Note>) {
+pub(crate) fn parse(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
     parse_with(html, options, tokens::feed)
 }
 
 /// Like [`parse`], but nothing is left out. Tests compare the two.
 #[cfg(test)]
-pub(crate) fn parse_all(html: &str, options: &PageOptions) -> (Tree, Vec<Note>) {
+pub(crate) fn parse_all(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
     parse_with(html, options, tokens::feed_to_tokenizer)
 }
 
@@ -36,11 +36,11 @@ fn parse_with(
     html: &str,
     options: &PageOptions,
     feed: impl FnOnce(&StrTendril, BoundedSink, usize) -> BoundedSink,
-) -> (Tree, Vec<Note>) {
+) -> (Html, Vec<Note>) {
     let mut notes = Vec::new();
     let html = within(html, options.max_bytes.min(MAX_BYTES), &mut notes);
     let page = normalized(html);
-    let sink = BoundedSink::new(options, page.len(), notes);
+    let sink = BoundedSink::new(options, notes);
     feed(&page, sink, options.max_tag_bytes).finish()
 }
 

@@ -2,8 +2,9 @@
 //! fields.
 
 use html5ever::{LocalName, local_name};
+use scraper::node::Element;
 
-use crate::page::html::{Element, Outline, OutlineElement, Tag, attribute};
+use crate::page::html::{Outline, OutlineElement, Tag, attribute};
 
 /// What one element without text says.
 #[derive(Debug, PartialEq, Eq)]
@@ -100,6 +101,6 @@ fn has(element: &Element, name: &LocalName) -> bool {
 
 /// The value of an attribute whose name is not interned.
 fn plain_attribute<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
-    let found = element.attrs.iter().find(|it| *it.name.local == *name);
-    found.map(|it| &*it.value)
+    let found = element.attrs.iter().find(|(key, _)| *key.local == *name);
+    found.map(|(_, value)| &**value)
 }

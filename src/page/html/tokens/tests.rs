@@ -4,27 +4,25 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
+use scraper::{Html, Node};
 
 use super::*;
 use crate::page::PageOptions;
-use crate::page::html::dom::{Content, ROOT, Tree};
 use crate::page::html::tree::{parse, parse_all};
 
 /// A tree as text, without the parts that the shortcut leaves out.
-fn written(tree: &Tree) -> String {
+fn written(tree: &Html) -> String {
     let mut written = String::new();
-    let mut open = vec![(ROOT, 0)];
+    let mut open = vec![(tree.tree.root(), 0)];
     while let Some((node, depth)) = open.pop() {
         let mut is_read = true;
-        match tree.content(node) {
-            Content::Element(element) => {
+        match node.value() {
+            Node::Element(element) => {
                 let name = &element.name;
                 let kind = name.ns.rsplit('/').next().unwrap_or_default();
                 let _ = write!(written, "\n{depth} <{kind} {}", name.local);
                 let keeps_all = unread::keeps_all_attributes(&name.local);
-                let mut attributes: Vec<_> = element.attrs.iter().collect();
-                attributes.sort_by(|one, other| one.name.cmp(&other.name));
-                for Attribute { name, value } in attributes {
+                for (name, value) in &element.attrs {
                     if keeps_all || unread::read_attribute(&name.local).is_some() {
                         let _ = write!(written, " {} {}={:?}", name.ns, name.local, &**value);
                     }
@@ -33,25 +31,21 @@ fn written(tree: &Tree) -> String {
                 is_read = match &*name.local {
                     "svg" | "style" => false,
                     "script" => {
-                        let content = match tree.first_child(node).map(|it| tree.content(it)) {
-                            Some(Content::Text(text)) => &**text,
-                            _ => "",
-                        };
-                        unread::script_of(&element.attrs, content) != unread::Script::Program
+                        let content = node.children().find_map(|child| child.value().as_text());
+                        let content = content.map_or("", |text| &**text);
+                        unread::script(element.attr("type"), content) != unread::Script::Program
                     }
                     _ => true,
                 };
             }
-            Content::Text(text) => {
+            Node::Text(text) => {
                 let _ = write!(written, "\n{depth} {:?}", &**text);
             }
-            Content::Document => {}
+            Node::Fragment | Node::Document => {}
+            other => panic!("{other:?}"),
         }
         if is_read {
-            let children = std::iter::successors(tree.first_child(node), |it| tree.next(*it));
-            let from = open.len();
-            open.extend(children.map(|child| (child, depth + 1)));
-            open[from..].reverse();
+            open.extend(node.children().rev().map(|child| (child, depth + 1)));
         }
     }
     written
@@ -85,7 +79,7 @@ fn what_is_not_read_is_not_in_the_tree() {
     ];
     assert_eq!(written(&tree).lines().skip(1).collect::<Vec<_>>(), expected);
     // The document, the elements and texts above, and a placeholder for the text of the drawing.
-    assert_eq!(tree.len(), 1 + expected.len() + 1);
+    assert_eq!(tree.tree.values().len(), 1 + expected.len() + 1);
 }
 
 #[test]
