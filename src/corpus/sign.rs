@@ -312,7 +312,7 @@ impl Signer {
             near,
             bands,
             exact,
-            veto: Veto::of(text, &self.permutations),
+            veto: Veto::of(text, &self.permutations, None),
         }
     }
 }

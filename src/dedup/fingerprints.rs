@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::burden;
 use super::features::{Features, Hashing};
+use super::methods::minhash::WHOLE_SHINGLE;
 use super::methods::{METHODS, Method, Raw, Signature, near, simhash::hamming};
 use super::own::OwnComparison;
 use super::own::SHORT_ACROSS;
@@ -87,14 +88,23 @@ impl Fingerprinter {
 
     /// As [`sign`](Self::sign), where the digest of the body may be known.
     pub(crate) fn sign_raw(&self, raw: Raw<'_>, text: &Text) -> Fingerprints {
-        Fingerprints {
+        let Hashing {
+            features,
+            permutations,
+        } = &*self.0;
+        let mut signed = Fingerprints {
             signatures: METHODS
                 .iter()
                 .map(|method| method.sign(raw, text, &self.0))
                 .collect(),
             words: text.word_count(),
-            veto: Veto::of(text, &self.0.permutations),
-        }
+            veto: Veto::default(),
+        };
+        let near = signed.get(Tier::Near).and_then(Signature::sketch);
+        let judged = near.filter(|_| features.minhash_shingle == WHOLE_SHINGLE);
+        let judged = judged.and_then(|sketch| sketch.first_chunk().copied());
+        signed.veto = Veto::of(text, permutations, judged);
+        signed
     }
 }
 

@@ -42,14 +42,23 @@ struct Texts {
 }
 
 impl Veto {
-    /// The signals of a page.
-    pub(crate) fn of(text: &Text, permutations: &Permutations) -> Self {
-        let sketch = |words: &[u64]| minhash::whole_sketch(words, permutations);
+    /// The signals of a page. `judged` is the sketch of the text that it is judged by, if that is
+    /// known.
+    pub(crate) fn of(
+        text: &Text,
+        permutations: &Permutations,
+        judged: Option<WholeSketch>,
+    ) -> Self {
+        let sketch = |is_judged: bool, words: &[u64]| {
+            let known = judged.filter(|_| is_judged);
+            known.unwrap_or_else(|| minhash::whole_sketch(words, permutations))
+        };
+        let is_over_trimmed = text.is_over_trimmed();
         Self {
             texts: (!text.is_whole()).then(|| Texts {
-                main: sketch(text.main_hashes()),
-                whole: sketch(text.visible_hashes()),
-                is_over_trimmed: text.is_over_trimmed(),
+                main: sketch(!is_over_trimmed, text.main_hashes()),
+                whole: sketch(is_over_trimmed, text.visible_hashes()),
+                is_over_trimmed,
                 is_short: text.main_words() < SHORT_WORDS,
             }),
             hints: text.hints(),
@@ -221,7 +230,7 @@ mod tests {
 
     fn veto(main: &str, visible: &str, hints: &PageHints) -> Veto {
         let text = Text::new(main, visible).with_hints(hints);
-        Veto::of(&text, &Permutations::new(0))
+        Veto::of(&text, &Permutations::new(0), None)
     }
 
     fn words_of(name: &str, count: usize) -> String {

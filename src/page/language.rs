@@ -3,8 +3,14 @@
 //!
 //! Only what is nearly certain is reported: short and mixed texts have no language here.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// Maximum number of words examined; the first sentences are enough.
 const MAX_WORDS: usize = 80;
+
+/// Maximum number of letters examined of a word.
+const MAX_LETTERS: usize = 200;
 
 /// Minimum number of function words that must be found, and their minimum percentage of all words.
 const MIN_HITS: u32 = 4;
@@ -21,7 +27,11 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
     for word in parts.filter(|word| !word.is_empty()).take(MAX_WORDS) {
         words += 1;
         // Scripts without spaces make long words.
-        for letter in word.chars().take(200) {
+        if word.is_ascii() {
+            letters += word.len().min(MAX_LETTERS) as u32;
+        }
+        let beyond = Some(word).filter(|word| !word.is_ascii()).into_iter();
+        for letter in beyond.flat_map(|word| word.chars().take(MAX_LETTERS)) {
             letters += 1;
             if letter.is_ascii() {
                 continue;
@@ -35,9 +45,15 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
         }
         if word.len() <= MAX_SMALL_WORD {
             lower.clear();
-            lower.extend(word.chars().flat_map(char::to_lowercase));
-            for ((_, small_words), hits) in LANGUAGES.iter().zip(&mut hits) {
-                *hits += u32::from(small_words.contains(&lower.as_str()));
+            if word.is_ascii() {
+                lower.push_str(word);
+                lower.make_ascii_lowercase();
+            } else {
+                lower.extend(word.chars().flat_map(char::to_lowercase));
+            }
+            let languages = SMALL_WORDS.get(lower.as_str()).copied().unwrap_or(0);
+            for (at, hits) in hits.iter_mut().enumerate() {
+                *hits += languages >> at & 1;
             }
         }
     }
@@ -104,6 +120,20 @@ const LANGUAGES: [(&str, &[&str]); 20] = [
     ("ru", &["и", "в", "не", "на", "что", "с", "по", "это", "как", "для", "из", "его", "был", "от"]),
     ("uk", &["і", "в", "не", "на", "що", "з", "та", "це", "як", "для", "до", "його", "був", "від"]),
 ];
+
+/// For each of these words, the languages that have it, a bit for each.
+static SMALL_WORDS: LazyLock<HashMap<&str, u32>> = LazyLock::new(|| {
+    let mut languages = HashMap::new();
+    for (at, (_, words)) in LANGUAGES.iter().enumerate() {
+        for word in *words {
+            *languages.entry(*word).or_default() |= 1 << at;
+        }
+    }
+    languages
+});
+
+// Languages are bits of a number.
+const _: () = assert!(LANGUAGES.len() <= 32);
 
 #[cfg(test)]
 mod tests {

@@ -54,8 +54,9 @@ impl LineMask {
     }
 
     /// Returns the masked line, if there is a mask.
-    pub(super) fn apply(&self, line: &str) -> Option<String> {
-        self.0.as_ref().map(|mask| mask(line))
+    pub(super) fn apply(&self, line: &[u8]) -> Option<String> {
+        let mask = self.0.as_ref()?;
+        Some(mask(&String::from_utf8_lossy(line)))
     }
 }
 

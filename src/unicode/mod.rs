@@ -63,11 +63,7 @@ pub(crate) fn same_letters(text: &str) -> Cow<'_, str> {
 /// takes half of the time that normalizing does.
 fn is_surely_composed(text: &[u8]) -> bool {
     let at = |at: usize| text.get(at).copied().unwrap_or(0);
-    // Most of most texts is ASCII, which is passed over in large steps.
-    let chunks = text.chunks(32).enumerate();
-    let beyond = chunks.filter(|(_, chunk)| !chunk.is_ascii());
-    let mut beyond = beyond.flat_map(|(n, chunk)| (32 * n..).zip(chunk));
-    beyond.all(|(place, byte)| match byte {
+    let is_surely = |place: usize| match at(place) {
         0..=0xcb | 0xd0 | 0xd1 | 0xe4..=0xe9 => true,
         // All of these but two wide spaces.
         0xe2 => at(place + 1) == 0x80 && at(place + 2) > 0x81,
@@ -79,6 +75,12 @@ fn is_surely_composed(text: &[u8]) -> bool {
         },
         0xef => matches!(at(place + 1), 0xbc | 0xbd),
         _ => false,
+    };
+    // Most of most texts is ASCII, which is passed over in large steps.
+    let mut chunks = text.chunks(32).enumerate();
+    chunks.all(|(n, chunk)| {
+        let mut bytes = chunk.iter().enumerate();
+        chunk.is_ascii() || bytes.all(|(at, byte)| *byte < 0xcc || is_surely(32 * n + at))
     })
 }
 

@@ -8,7 +8,7 @@
 
 use pulp::Arch;
 
-use crate::dedup::text::shingle::{self, mix};
+use crate::dedup::text::shingle::{self, Shingle, mix};
 
 /// Number of hash functions of a signature and of a sketch. The standard error of the estimate is
 /// sqrt(J (1 - J) / 128): 3.5 % at J = 0.8.
@@ -185,9 +185,13 @@ pub(crate) fn standard_error(similarity: f64) -> f64 {
         .sqrt()
 }
 
-/// The short sketch of a text with these words.
+/// The shingles of short sketches.
+pub(crate) const WHOLE_SHINGLE: Shingle = Shingle::words(5);
+
+/// The short sketch of a text with these words: the beginning of its sketch, if that is of the same
+/// shingles.
 pub(crate) fn whole_sketch(words: &[u64], permutations: &Permutations) -> WholeSketch {
-    let shingles = shingle::hashes(words, 5, permutations.seed);
+    let shingles = shingle::hashes(words, WHOLE_SHINGLE.length, permutations.seed);
     sketch(&permutations.minima(&shingles))
 }
 

@@ -34,19 +34,26 @@ fn make_distinct(shingles: &mut Vec<u64>) {
     let places = (2 * shingles.len()).next_power_of_two().max(2);
     let shift = u64::BITS - places.trailing_zeros();
     let factor = *FACTOR;
-    // Zero is an empty place, and counted apart.
-    let mut table = vec![0_u64; places];
-    let mut has_zero = false;
-    shingles.retain(|shingle| {
-        if *shingle == 0 {
-            return !std::mem::replace(&mut has_zero, true);
-        }
+    // Numbers of those that stay, from one up; zero is an empty place.
+    let mut table = vec![0_u32; places];
+    let mut kept = 0;
+    for at in 0..shingles.len() {
+        let shingle = shingles[at];
         let mut place = (shingle.wrapping_mul(factor) >> shift) as usize;
-        while table[place] != 0 && table[place] != *shingle {
-            place = (place + 1) & (places - 1);
+        loop {
+            match table[place] as usize {
+                0 => {
+                    shingles[kept] = shingle;
+                    kept += 1;
+                    table[place] = kept as u32;
+                    break;
+                }
+                number if shingles[number - 1] == shingle => break,
+                _ => place = (place + 1) & (places - 1),
+            }
         }
-        std::mem::replace(&mut table[place], *shingle) != *shingle
-    });
+    }
+    shingles.truncate(kept);
 }
 
 /// The majority of the hashes' votes on each bit; 0 for a tie or no votes.

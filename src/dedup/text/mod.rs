@@ -17,7 +17,7 @@ pub use mask::{Mask, Masks};
 pub(crate) use words::word_hashes;
 pub use words::words;
 
-use read::{Part, Reading, Seeds, read, seen_by_near};
+use read::{Part, Reading, Seeds, read, read_both, seen_by_near};
 use shingle::mix;
 use words::{Piece, lower, pieces};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -95,25 +95,25 @@ impl Text {
     }
 
     fn read(main: &str, visible: &str, seeds: Seeds, masks: Masks) -> Self {
-        let mut text = Self::by(main, visible, &|text, part| read(text, part, seeds, masks));
+        let mut text = Self::by(main, visible, seeds, masks);
         (text.seed, text.masks) = (seeds.own, masks);
         let normalized = text.visible().normalized;
         text.normalized = (text.visible().count() > 0).then_some(normalized);
         text
     }
 
-    fn by(main: &str, visible: &str, read: &dyn Fn(&str, Part) -> Reading) -> Self {
+    fn by(main: &str, visible: &str, seeds: Seeds, masks: Masks) -> Self {
         if main == visible {
             return Self {
-                judged: read(visible, Part::Whole),
+                judged: read(visible, Part::Whole, seeds, masks),
                 ..Self::default()
             };
         }
+        let [mut other, judged] = read_both(without_imprint(main), visible, seeds, masks);
         let mut text = Self {
-            judged: read(visible, Part::Visible),
+            judged,
             ..Self::default()
         };
-        let mut other = read(without_imprint(main), Part::Main);
         let enough = TRUSTED_SHARE * text.judged.count() as f64;
         text.is_over_trimmed = (other.count() as f64) < enough;
         if !text.is_over_trimmed {

@@ -2,12 +2,13 @@
 //! the hash of each word.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::mask::Masks;
-use super::words::{Piece, lower, pieces, visit_mixed, word_hashes};
+use super::words::{Piece, lower, lower_into, pieces, visit_mixed, word_hashes};
 use crate::unicode;
 
 /// The result of one pass over a text.
@@ -97,97 +98,251 @@ pub(super) fn seen_by_near(text: &str, masks: Masks) -> Option<String> {
 fn read_exactly(text: &str, part: Part, seeds: Seeds) -> Reading {
     let lower = lower(text);
     let (folds, joins) = (part != Part::Main, part != Part::Visible);
-    let bytes = lower.as_bytes();
-    let room = lower.len() / 6 + 1;
-    let mut words = Vec::with_capacity(room);
-    let mut by_other = Vec::with_capacity(if seeds.other.is_some() { room } else { 0 });
-    let mut hash = |word: &[u8]| {
-        words.push(xxh3_64_with_seed(word, seeds.own));
-        by_other.extend(seeds.other.map(|seed| xxh3_64_with_seed(word, seed)));
-    };
+    let mut hashes = Hashes::with_room_for(lower.len(), seeds);
     let mut content = Words::with_room_for(if joins { lower.len() } else { 0 });
-    let mut folded = Folded::of(bytes);
-    pieces(&lower, |piece, start| match piece {
-        Piece::Word(word) => {
-            if folds {
-                folded.visible(start, start + word.len());
-            }
-            hash(word.as_bytes());
-            if joins {
-                content.push(bytes, start, word.len());
-            }
+    let mut folded = Folded::default();
+    each_word(&lower, 0, &mut folded, |from, start, length| {
+        hashes.add(&from[start..start + length]);
+        if joins {
+            content.push(from, start, length);
         }
-        Piece::Run(run) => {
-            if folds {
-                folded.visible(start, start + run.len());
-            }
-            visit_mixed(run, &mut |word| {
-                hash(word.as_bytes());
-                if joins {
-                    content.push(word.as_bytes(), 0, word.len());
-                }
-            });
-        }
-        Piece::Other(other) if folds => folded.visible(start, start + other.len()),
-        Piece::Space | Piece::Other(_) => {}
     });
     Reading {
-        normalized: if folds { folded.digest() } else { [0; 32] },
-        content: match joins {
-            true => Sha256::digest(content.bytes()).into(),
-            false => [0; 32],
+        normalized: if folds {
+            folded.digest(lower.as_bytes())
+        } else {
+            [0; 32]
         },
-        words,
+        content: if joins { content.digest() } else { [0; 32] },
+        words: hashes.words,
         near: None,
-        by_other,
+        by_other: hashes.by_other,
+    }
+}
+
+/// Passes on each word of a text in lower case from `start` on, as the bytes that it is in, its
+/// place there and its length; `folded` gets all that is visible.
+#[inline]
+fn each_word(
+    lower: &str,
+    start: usize,
+    folded: &mut Folded,
+    mut each: impl FnMut(&[u8], usize, usize),
+) {
+    let bytes = lower.as_bytes();
+    pieces(&lower[start..], |piece, at| {
+        let at = start + at;
+        match piece {
+            Piece::Word(word) => {
+                folded.visible(bytes, at, at + word.len());
+                each(bytes, at, word.len());
+            }
+            Piece::Run(run) => {
+                folded.visible(bytes, at, at + run.len());
+                visit_mixed(run, &mut |word| each(word.as_bytes(), 0, word.len()));
+            }
+            Piece::Other(other) => folded.visible(bytes, at, at + other.len()),
+            Piece::Space => {}
+        }
+    });
+}
+
+/// Number of lines of the main text among which the next line of the visible text is looked for.
+const LOOK_AHEAD: usize = 3;
+
+/// Reads the main text and the visible text of a page. Most lines of the former are lines of the
+/// latter too, in the same order, and are read once.
+pub(super) fn read_both(main: &str, visible: &str, seeds: Seeds, masks: Masks) -> [Reading; 2] {
+    let is_seen_as_it_is =
+        |text: &str| masks.is_empty() && matches!(unicode::same_letters(text), Cow::Borrowed(_));
+    if !is_seen_as_it_is(main) || !is_seen_as_it_is(visible) {
+        let main = read(main, Part::Main, seeds, masks);
+        return [main, read(visible, Part::Visible, seeds, masks)];
+    }
+    let of_main = ReadLines::of(main, seeds);
+    let mut waiting = &of_main.lines[..];
+    let mut lower = String::with_capacity(visible.len() + 1);
+    let mut hashes = Hashes::with_room_for(visible.len(), seeds);
+    let mut folded = Folded::default();
+    for written in lines_of(visible) {
+        let start = lower.len();
+        let next = waiting.iter().take(LOOK_AHEAD);
+        let mut next = next.enumerate().filter(|(_, line)| line.written == written);
+        if let Some((at, line)) = next.next() {
+            waiting = &waiting[at + 1..];
+            lower.push_str(&of_main.lower[line.lower.clone()]);
+            hashes.add_from(&of_main.hashes, line.words.clone());
+            if line.is_folded {
+                folded.visible(lower.as_bytes(), start, lower.len());
+            } else {
+                each_word(&lower, start, &mut folded, |_, _, _| ());
+            }
+        } else {
+            lower_into(&mut lower, written);
+            each_word(&lower, start, &mut folded, |from, start, length| {
+                hashes.add(&from[start..start + length]);
+            });
+        }
+        lower.push('\n');
+    }
+    let main = Reading {
+        content: of_main.content,
+        words: of_main.hashes.words,
+        by_other: of_main.hashes.by_other,
+        ..Reading::default()
+    };
+    let visible = Reading {
+        normalized: folded.digest(lower.as_bytes()),
+        words: hashes.words,
+        by_other: hashes.by_other,
+        ..Reading::default()
+    };
+    [main, visible]
+}
+
+/// The lines of a text, without their ends.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    let mut from = 0;
+    ends.map(move |end| {
+        let line = &text[from..end];
+        from = end + 1;
+        line
+    })
+}
+
+/// A text that was read line by line.
+struct ReadLines<'t> {
+    lines: Vec<ReadLine<'t>>,
+    /// All of it in lower case.
+    lower: String,
+    hashes: Hashes,
+    /// SHA-256 of its words.
+    content: [u8; 32],
+}
+
+struct ReadLine<'t> {
+    written: &'t str,
+    /// Where it is in the text in lower case.
+    lower: Range<usize>,
+    /// Which words are in it.
+    words: Range<usize>,
+    /// Whether its only white space is single spaces between visible characters.
+    is_folded: bool,
+}
+
+impl<'t> ReadLines<'t> {
+    fn of(text: &'t str, seeds: Seeds) -> Self {
+        let mut lower = String::with_capacity(text.len() + 1);
+        let mut lines = Vec::with_capacity(text.len() / 64 + 1);
+        let mut hashes = Hashes::with_room_for(text.len(), seeds);
+        let mut content = Words::with_room_for(text.len());
+        for written in lines_of(text) {
+            let (start, first_word) = (lower.len(), hashes.words.len());
+            lower_into(&mut lower, written);
+            let mut folded = Folded::from(start);
+            each_word(&lower, start, &mut folded, |from, start, length| {
+                hashes.add(&from[start..start + length]);
+                content.push(from, start, length);
+            });
+            lines.push(ReadLine {
+                written,
+                is_folded: (folded.from, folded.to) == (start, lower.len()),
+                lower: start..lower.len(),
+                words: first_word..hashes.words.len(),
+            });
+            lower.push('\n');
+        }
+        Self {
+            lines,
+            lower,
+            hashes,
+            content: content.digest(),
+        }
+    }
+}
+
+/// The hashes of the words of a text.
+struct Hashes {
+    seeds: Seeds,
+    words: Vec<u64>,
+    by_other: Vec<u64>,
+}
+
+impl Hashes {
+    /// None yet, of a text with so many bytes.
+    fn with_room_for(bytes: usize, seeds: Seeds) -> Self {
+        let room = bytes / 6 + 1;
+        Self {
+            seeds,
+            words: Vec::with_capacity(room),
+            by_other: Vec::with_capacity(if seeds.other.is_some() { room } else { 0 }),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, word: &[u8]) {
+        self.words.push(xxh3_64_with_seed(word, self.seeds.own));
+        let other = self.seeds.other.map(|seed| xxh3_64_with_seed(word, seed));
+        self.by_other.extend(other);
+    }
+
+    /// Adds some of those of another text.
+    fn add_from(&mut self, other: &Self, words: Range<usize>) {
+        self.words.extend_from_slice(&other.words[words.clone()]);
+        if self.seeds.other.is_some() {
+            self.by_other.extend_from_slice(&other.by_other[words]);
+        }
     }
 }
 
 /// A text with each run of white space as one space, and none at its ends. Stretches that are
 /// already in this form, which most lines are, are copied at once.
-struct Folded<'a> {
-    bytes: &'a [u8],
+#[derive(Default)]
+struct Folded {
     done: Vec<u8>,
     /// The stretch to be copied next.
     from: usize,
     to: usize,
 }
 
-impl<'a> Folded<'a> {
-    fn of(bytes: &'a [u8]) -> Self {
+impl Folded {
+    /// Nothing yet of a text, of which what is before this place does not count.
+    fn from(place: usize) -> Self {
         Self {
-            bytes,
-            done: Vec::new(),
-            from: 0,
-            to: 0,
+            from: place,
+            to: place,
+            ..Self::default()
         }
     }
 
-    /// Adds the bytes from `start` to `end`, which are not white space.
+    /// Adds the bytes from `start` to `end`, which are not white space. `bytes` is the text so far.
     #[inline]
-    fn visible(&mut self, start: usize, end: usize) {
+    fn visible(&mut self, bytes: &[u8], start: usize, end: usize) {
         let is_gap = start != self.to;
-        if is_gap && !(start == self.to + 1 && self.bytes[self.to] == b' ' && self.to > self.from) {
-            self.copy();
+        if is_gap && !(start == self.to + 1 && bytes[self.to] == b' ' && self.to > self.from) {
+            self.copy(bytes);
             self.from = start;
         }
         self.to = end;
     }
 
-    fn copy(&mut self) {
+    fn copy(&mut self, bytes: &[u8]) {
         if self.to > self.from {
-            if !self.done.is_empty() {
+            if self.done.is_empty() {
+                self.done.reserve(bytes.len());
+            } else {
                 self.done.push(b' ');
             }
-            self.done.extend_from_slice(&self.bytes[self.from..self.to]);
+            self.done.extend_from_slice(&bytes[self.from..self.to]);
         }
     }
 
-    fn digest(mut self) -> [u8; 32] {
+    fn digest(mut self, bytes: &[u8]) -> [u8; 32] {
         if self.done.is_empty() {
-            return Sha256::digest(&self.bytes[self.from..self.to]).into();
+            return Sha256::digest(&bytes[self.from..self.to]).into();
         }
-        self.copy();
+        self.copy(bytes);
         Sha256::digest(&self.done).into()
     }
 }
@@ -228,8 +383,8 @@ impl Words {
         self.length += length + 1;
     }
 
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+    fn digest(&self) -> [u8; 32] {
+        Sha256::digest(&self.bytes[..self.length]).into()
     }
 }
 
@@ -260,6 +415,26 @@ mod tests {
             let main = read_exactly(&text, Part::Main, seeds);
             prop_assert_eq!((visible.normalized, main.content), (normalized, content));
             prop_assert_eq!((&visible.words, &main.words), (&reading.words, &reading.words));
+        }
+
+        /// Lines that two texts have in common are read once, and give the same.
+        #[test]
+        fn two_texts_read_together_give_what_each_gives_alone(
+            lines in prop::collection::vec(("[ -~\u{e9}\u{2019}\u{a0}\u{8a9e}e\u{301}\t]{0,20}|[A-Z][a-z]{1,9}( [a-z]{1,9}){0,5}", 0..4_u8), 0..12),
+        ) {
+            let of = |kinds: &[u8]| {
+                let some = lines.iter().filter(|(_, kind)| kinds.contains(kind));
+                some.map(|(line, _)| line.as_str()).collect::<Vec<_>>().join("\n")
+            };
+            let (main, visible) = (of(&[0, 1, 2]), of(&[0, 1, 3]));
+            let seeds = Seeds { own: 0, other: Some(7) };
+            let [both_main, both_visible] = read_both(&main, &visible, seeds, Masks::default());
+            for (both, alone) in [
+                (both_main, read(&main, Part::Main, seeds, Masks::default())),
+                (both_visible, read(&visible, Part::Visible, seeds, Masks::default())),
+            ] {
+                prop_assert_eq!(format!("{both:?}"), format!("{alone:?}"));
+            }
         }
     }
 }

@@ -122,32 +122,43 @@ const CLASS: [Class; 256] = {
 };
 
 pub(super) fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || is_mark(c)
+    // Dashes, quotation marks and the like are most of what is no letter.
+    let is_punctuation = matches!(c, '\u{2010}'..='\u{2027}');
+    !is_punctuation && (c.is_alphanumeric() || is_mark(c))
 }
 
 /// The text in lower case, character by character, so that no word depends on its neighbours, and
 /// composed.
 pub(super) fn lower(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
     let mut lower = String::with_capacity(text.len());
+    lower_into(&mut lower, text);
+    lower
+}
+
+/// Adds a text in lower case to others.
+pub(super) fn lower_into(to: &mut String, text: &str) {
+    let start = to.len();
+    if text.is_ascii() {
+        to.push_str(text);
+        to[start..].make_ascii_lowercase();
+        return;
+    }
     let mut rest = text;
     while !rest.is_empty() {
-        let ascii = rest.find(|c: char| !c.is_ascii()).unwrap_or(rest.len());
-        let (before, after) = rest.split_at(ascii);
-        let start = lower.len();
-        lower.push_str(before);
-        lower[start..].make_ascii_lowercase();
-        let beyond = after.find(|c: char| c.is_ascii()).unwrap_or(after.len());
-        let (beyond, after) = after.split_at(beyond);
-        lower.extend(beyond.chars().flat_map(char::to_lowercase));
+        let ascii = rest.bytes().position(|byte| !byte.is_ascii());
+        let (before, after) = rest.split_at(ascii.unwrap_or(rest.len()));
+        let begun = to.len();
+        to.push_str(before);
+        to[begun..].make_ascii_lowercase();
+        let beyond = after.bytes().position(|byte| byte.is_ascii());
+        let (beyond, after) = after.split_at(beyond.unwrap_or(after.len()));
+        to.extend(beyond.chars().flat_map(char::to_lowercase));
         rest = after;
     }
     // Now, because some letters with accents are composed in lower case only.
-    match unicode::composed(&lower) {
-        Cow::Owned(composed) => composed,
-        Cow::Borrowed(_) => lower,
+    if let Cow::Owned(composed) = unicode::composed(&to[start..]) {
+        to.truncate(start);
+        to.push_str(&composed);
     }
 }
 

@@ -39,36 +39,41 @@ pub(super) const NAMES: [&str; 89] = [
     "d_total", "d_mean", "v_total", "page_paragraphs", "page_longest", "says_article", "says_product",
 ];
 
+/// Number of blocks whose features lie side by side.
+pub(super) const LANES: usize = 16;
+
+/// Each feature of some blocks.
+pub(super) type Columns = [[i16; LANES]; NAMES.len()];
+
 /// The features of all blocks of a page.
-pub(super) struct Columns {
+pub(super) struct Table {
     /// Number of blocks.
     pub(super) rows: usize,
-    values: Vec<i16>,
+    /// Their features, of [`LANES`] blocks each.
+    pub(super) parts: Vec<Columns>,
 }
 
-impl Columns {
-    /// One feature of all blocks.
-    pub(super) fn column(&self, feature: usize) -> &[i16] {
-        let start = feature * self.rows;
-        self.values
-            .get(start..start + self.rows)
-            .unwrap_or_default()
+impl Table {
+    /// A feature of a block.
+    pub(super) fn value(&self, row: usize, feature: usize) -> i16 {
+        let part = self.parts.get(row / LANES);
+        let column = part.and_then(|columns| columns.get(feature));
+        column.map_or(0, |column| column[row % LANES])
     }
 }
 
 /// Writes one row, column after column.
 struct RowWriter<'c> {
-    values: &'c mut [i16],
-    at: usize,
-    step: usize,
+    columns: std::slice::IterMut<'c, [i16; LANES]>,
+    lane: usize,
 }
 
 impl RowWriter<'_> {
+    #[inline]
     fn put(&mut self, value: i32) {
-        if let Some(slot) = self.values.get_mut(self.at) {
-            *slot = value.clamp(-30_000, 30_000) as i16;
+        if let Some(column) = self.columns.next() {
+            column[self.lane % LANES] = value.clamp(-30_000, 30_000) as i16;
         }
-        self.at += self.step;
     }
 
     fn count(&mut self, count: u32) {
@@ -87,7 +92,11 @@ fn whole(number: impl TryInto<i32>) -> i32 {
 
 /// The share in per mille.
 fn share(part: u32, whole: u32) -> i32 {
-    self::whole(u64::from(part) * 1000 / u64::from(whole.max(1)))
+    // Numbers of 64 bits take several times as long to divide.
+    match part.checked_mul(1000) {
+        Some(part) => self::whole(part / whole.max(1)),
+        None => self::whole(u64::from(part) * 1000 / u64::from(whole.max(1))),
+    }
 }
 
 /// What an element has by itself or inherits from those above it.
@@ -129,13 +138,13 @@ fn inside(tag: Tag) -> u16 {
     clippy::too_many_lines,
     reason = "a list, one line a feature, in the order of NAMES"
 )]
-pub(super) fn of(outline: &Outline<'_>, blocks: &[TextBlock], sums: &[Sums]) -> Columns {
-    let mut columns = Columns {
+pub(super) fn of(outline: &Outline<'_>, blocks: &[TextBlock], sums: &[Sums]) -> Table {
+    let mut table = Table {
         rows: blocks.len(),
-        values: vec![0; blocks.len() * NAMES.len()],
+        parts: vec![[[0; LANES]; NAMES.len()]; blocks.len().div_ceil(LANES)],
     };
     let (elements, Some(&total)) = (&outline.elements, sums.first()) else {
-        return columns;
+        return table;
     };
     let inherited = inherit(outline, sums);
     let narrow = View::from(outline, densest(outline, sums, 50));
@@ -170,9 +179,8 @@ pub(super) fn of(outline: &Outline<'_>, blocks: &[TextBlock], sums: &[Sums]) -> 
         let own = inherited[block.inner];
         let tally = block.tally;
         let mut row = RowWriter {
-            values: &mut columns.values,
-            at,
-            step: blocks.len(),
+            columns: table.parts[at / LANES].iter_mut(),
+            lane: at % LANES,
         };
         row.count(tally.chars);
         row.count(tally.words);
@@ -271,9 +279,9 @@ pub(super) fn of(outline: &Outline<'_>, blocks: &[TextBlock], sums: &[Sums]) -> 
         row.count(sums[voted.container].prose);
         row.count(total.paragraphs);
         page.put(&mut row);
-        debug_assert_eq!(row.at, at + blocks.len() * NAMES.len());
+        debug_assert_eq!(row.columns.len(), 0);
     }
-    columns
+    table
 }
 
 /// Carries down what elements inherit from those above them.

@@ -29,8 +29,8 @@ const STEP: u32 = CERTAIN / 16;
 /// The blocks in document order, those of the main text marked.
 pub(crate) fn chosen_blocks(outline: &Outline<'_>) -> Vec<TextBlock> {
     let (mut blocks, sums) = blocks::of(outline);
-    let columns = features::of(outline, &blocks, &sums);
-    let likelihoods = model::likelihoods(&columns);
+    let table = features::of(outline, &blocks, &sums);
+    let likelihoods = model::likelihoods(&table);
     let line = line(&blocks, &likelihoods);
     for (block, likelihood) in blocks.iter_mut().zip(likelihoods) {
         block.is_main = likelihood >= line;

@@ -3,7 +3,9 @@
 //! Every tree asks the same five questions of all blocks, so that it is a loop over columns without
 //! a branch. Sums are integers: the same block gets the same answer everywhere.
 
-use super::features::{Columns, NAMES};
+use pulp::Arch;
+
+use super::features::{Columns, LANES, NAMES, Table};
 use super::model_trees::{LIKELIHOODS, START, TREES};
 
 /// The factor of log odds.
@@ -13,24 +15,124 @@ const SCALE: i32 = 1024;
 pub(super) const CERTAIN: u32 = 10_000;
 
 /// The likelihood that each block is content, in units of 1/[`CERTAIN`].
-pub(super) fn likelihoods(columns: &Columns) -> Vec<u32> {
-    let rows = columns.rows;
-    let mut odds = vec![START; rows];
-    let mut answers = vec![0_u8; rows];
-    for tree in &TREES {
-        answers.fill(0);
-        for (bit, (feature, border)) in tree.questions.iter().enumerate() {
-            let column = columns.column(usize::from(*feature));
-            for (answer, value) in answers.iter_mut().zip(column) {
-                *answer |= u8::from(value > border) << bit;
+pub(super) fn likelihoods(table: &Table) -> Vec<u32> {
+    let mut odds = vec![[START; LANES]; table.parts.len()];
+    match Arch::new() {
+        #[cfg(target_arch = "x86_64")]
+        Arch::V3(simd) => simd.vectorize(shuffled::Adding {
+            simd,
+            parts: &table.parts,
+            odds: &mut odds,
+        }),
+        _ => add_odds(&table.parts, &mut odds),
+    }
+    let odds = odds.into_iter().flatten().take(table.rows);
+    odds.map(likelihood).collect()
+}
+
+/// Adds what all trees answer.
+fn add_odds(parts: &[Columns], odds: &mut [[i32; LANES]]) {
+    for (columns, odds) in parts.iter().zip(odds) {
+        for tree in &TREES {
+            let mut answers = [0_i16; LANES];
+            for (bit, (feature, border)) in tree.questions.iter().enumerate() {
+                for (answer, value) in answers.iter_mut().zip(&columns[usize::from(*feature)]) {
+                    *answer |= i16::from(value > border) << bit;
+                }
+            }
+            for (odds, answer) in odds.iter_mut().zip(answers) {
+                *odds += i32::from(tree.leaves[answer as usize % tree.leaves.len()]);
             }
         }
-        for (odds, answer) in odds.iter_mut().zip(&answers) {
-            let leaf = usize::from(*answer) % tree.leaves.len();
-            *odds += i32::from(tree.leaves[leaf]);
+    }
+}
+
+/// The same with AVX2, which looks up sixteen leaves at once.
+#[cfg(target_arch = "x86_64")]
+mod shuffled {
+    use std::arch::x86_64::{__m128i, __m256i};
+
+    use pulp::cast;
+    use pulp::x86::V3;
+
+    use super::{Columns, LANES, TREES};
+
+    /// For each tree the lower bytes of its first and last 16 leaves, and the upper bytes of both.
+    static LEAVES: [[[u8; 16]; 4]; TREES.len()] = {
+        let mut all = [[[0; 16]; 4]; TREES.len()];
+        let mut tree = 0;
+        while tree < TREES.len() {
+            let mut at = 0;
+            while at < TREES[tree].leaves.len() {
+                let [lower, upper] = TREES[tree].leaves[at].to_le_bytes();
+                all[tree][at / 16][at % 16] = lower;
+                all[tree][2 + at / 16][at % 16] = upper;
+                at += 1;
+            }
+            tree += 1;
+        }
+        all
+    };
+
+    /// Adds what all trees answer to the odds of each block.
+    pub(super) struct Adding<'a> {
+        pub(super) simd: V3,
+        pub(super) parts: &'a [Columns],
+        pub(super) odds: &'a mut [[i32; LANES]],
+    }
+
+    impl pulp::NullaryFnOnce for Adding<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        #[expect(
+            clippy::inline_always,
+            reason = "it must be compiled into the dispatcher"
+        )]
+        fn call(self) {
+            let V3 {
+                sse2,
+                ssse3,
+                sse4_1,
+                avx,
+                avx2,
+                ..
+            } = self.simd;
+            for (columns, odds) in self.parts.iter().zip(self.odds) {
+                let mut sums: [__m256i; 2] = cast(*odds);
+                for (tree, leaves) in TREES.iter().zip(&LEAVES) {
+                    let mut answers = avx._mm256_setzero_si256();
+                    for (bit, (feature, border)) in tree.questions.iter().enumerate() {
+                        let column: __m256i = cast(columns[usize::from(*feature)]);
+                        let is_above =
+                            avx2._mm256_cmpgt_epi16(column, avx._mm256_set1_epi16(*border));
+                        let answer =
+                            avx2._mm256_and_si256(is_above, avx._mm256_set1_epi16(1 << bit));
+                        answers = avx2._mm256_or_si256(answers, answer);
+                    }
+                    // One byte for each block, whose fifth bit says which half of the leaves.
+                    let [first, last]: [__m128i; 2] = cast(answers);
+                    let answers = sse2._mm_packs_epi16(first, last);
+                    let half = sse2._mm_slli_epi16::<3>(answers);
+                    let look_up = |first: [u8; 16], last: [u8; 16]| {
+                        let first = ssse3._mm_shuffle_epi8(cast(first), answers);
+                        let last = ssse3._mm_shuffle_epi8(cast(last), answers);
+                        sse4_1._mm_blendv_epi8(first, last, half)
+                    };
+                    let lower = look_up(leaves[0], leaves[1]);
+                    let upper = look_up(leaves[2], leaves[3]);
+                    let found = [
+                        sse2._mm_unpacklo_epi8(lower, upper),
+                        sse2._mm_unpackhi_epi8(lower, upper),
+                    ];
+                    for (sum, found) in sums.iter_mut().zip(found) {
+                        *sum = avx2._mm256_add_epi32(*sum, avx2._mm256_cvtepi16_epi32(found));
+                    }
+                }
+                *odds = cast(sums);
+            }
         }
     }
-    odds.into_iter().map(likelihood).collect()
 }
 
 /// The logistic function, interpolated linearly between tabulated values.
@@ -58,6 +160,26 @@ mod tests {
         let rising: Vec<_> = (-12_000..12_000).step_by(50).map(likelihood).collect();
         assert!(rising.is_sorted());
         assert_eq!((rising[0], rising[rising.len() - 1]), (0, CERTAIN));
+    }
+
+    #[test]
+    fn however_odds_are_added_they_are_the_same() {
+        let mut state = 1_u32;
+        let mut value = |range: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % range
+        };
+        for rows in [1, 16, 17, 40] {
+            let mut parts: Vec<Columns> = vec![[[0; LANES]; NAMES.len()]; 3];
+            for place in parts.iter_mut().flatten().flatten() {
+                *place = (value(2_400) as i16 - 1_200) / (1 + value(40) as i16);
+            }
+            let mut odds = vec![[START; LANES]; parts.len()];
+            add_odds(&parts, &mut odds);
+            let expected: Vec<u32> = odds.into_iter().flatten().map(likelihood).collect();
+            let found = likelihoods(&Table { rows, parts });
+            assert_eq!(found, expected[..rows], "{rows}");
+        }
     }
 
     #[test]

@@ -161,9 +161,16 @@ const MAX_REPEATED_WORDS: u32 = 40;
 
 /// For every block, how often the same text occurred before it.
 pub(super) fn repetitions(outline: &Outline<'_>, blocks: &[TextBlock]) -> Vec<u32> {
+    // The same text has as many characters, so most need not be read.
+    let is_searched = |block: &TextBlock| block.tally.words <= MAX_REPEATED_WORDS;
+    let place = |block: &TextBlock| block.tally.chars as usize % 1024;
+    let mut lengths = [0_u8; 1024];
+    for block in blocks.iter().filter(|block| is_searched(block)) {
+        lengths[place(block)] = lengths[place(block)].saturating_add(1);
+    }
     let mut hashes: Vec<(u64, usize)> = Vec::with_capacity(blocks.len());
     for (at, block) in blocks.iter().enumerate() {
-        if block.tally.words > MAX_REPEATED_WORDS {
+        if !is_searched(block) || lengths[place(block)] < 2 {
             continue;
         }
         let mut hash = 0_u64;

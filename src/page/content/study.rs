@@ -28,10 +28,10 @@ pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
     let (tree, _) = parse(html, options);
     let outline = Outline::of(&tree);
     let (blocks, sums) = blocks::of(&outline);
-    let columns = features::of(&outline, &blocks, &sums);
+    let table = features::of(&outline, &blocks, &sums);
     let features = |at: usize| {
         let features = 0..features::NAMES.len();
-        let value = |feature| columns.column(feature).get(at).copied().unwrap_or_default();
+        let value = |feature| table.value(at, feature);
         features.map(value).collect()
     };
     let study = |(at, block): (usize, &blocks::TextBlock)| {

@@ -120,23 +120,26 @@ impl Writer {
         }
     }
 
-    /// Writes what is printable ASCII and white space, as most texts are, as a whole. Returns
-    /// `false` if it is not, or may not fit.
+    /// Writes what has no white space beyond ASCII and nothing to drop, like most texts, as a
+    /// whole. Returns `false` if it may have, or may not fit.
     fn push_plain(&mut self, text: &str) -> bool {
         let inner = text.trim_ascii();
         let bytes = inner.as_bytes();
+        if bytes.is_empty() {
+            return true;
+        }
         if self.max_bytes.saturating_sub(self.text.len()) <= bytes.len() {
             return false;
         }
         let is_even = is_even(bytes);
         // Whole texts are examined, without an early exit, so that many bytes are at once.
         let is_space = u8::is_ascii_whitespace;
-        let is_other = |byte: &u8| !byte.is_ascii_graphic() && !is_space(byte);
+        let is_other = |byte: &u8| byte.is_ascii() && !byte.is_ascii_graphic() && !is_space(byte);
         if !is_even && bytes.iter().fold(false, |any, byte| any | is_other(byte)) {
             return false;
         }
-        if bytes.is_empty() {
-            return true;
+        if !bytes.is_ascii() && has_blank_or_dropped(bytes) {
+            return false;
         }
         match self.pending {
             _ if self.text.is_empty() => {}
@@ -147,18 +150,34 @@ impl Writer {
         if is_even {
             self.text.push_str(inner);
         } else {
-            let mut words = inner.split_ascii_whitespace();
-            self.text.push_str(words.next().unwrap_or_default());
-            for word in words {
-                self.text.push(' ');
-                self.text.push_str(word);
-            }
+            self.push_stretches(inner);
         }
         self.pending = match text.ends_with(|c: char| c.is_ascii_whitespace()) {
             true => Break::Space,
             false => Break::None,
         };
         true
+    }
+
+    /// Writes a text with each run of white space as one space. What has single spaces already is
+    /// copied at once, as the lines of a paragraph are.
+    fn push_stretches(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let is_space = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_whitespace);
+        let (mut from, mut at) = (0, 0);
+        while let Some(byte) = bytes.get(at) {
+            if !byte.is_ascii_whitespace() || (*byte == b' ' && !is_space(at + 1)) {
+                at += 1;
+                continue;
+            }
+            self.text.push_str(text.get(from..at).unwrap_or_default());
+            self.text.push(' ');
+            while is_space(at) {
+                at += 1;
+            }
+            from = at;
+        }
+        self.text.push_str(text.get(from..).unwrap_or_default());
     }
 
     fn push_preformatted(&mut self, text: &str) {
@@ -220,8 +239,8 @@ impl Writer {
     }
 }
 
-/// Whether a text has only printable ASCII and single spaces. May be wrong about a text that has
-/// `!` behind a space, and says then that it has not.
+/// Whether all that a text has of ASCII is printable, with single spaces. May be wrong about a text
+/// that has `!` behind a space, and says then that it has not.
 fn is_even(bytes: &[u8]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -240,7 +259,7 @@ fn is_even(bytes: &[u8]) -> bool {
         let control = eight.wrapping_sub(ONES * 0x20) & !eight & HIGH;
         let delete = has_zero(eight ^ (ONES * 0x7f));
         let spaces = has_zero(eight ^ (ONES * 0x20));
-        if (eight & HIGH) | control | delete | (spaces & spaces << 8) != 0 {
+        if control | delete | (spaces & spaces << 8) != 0 {
             return false;
         }
         if rest.len() <= 8 {
@@ -252,6 +271,23 @@ fn is_even(bytes: &[u8]) -> bool {
 }
 
 /// Whether nothing of `word` is visible.
+/// Whether a text has white space beyond ASCII, or invisible characters to drop beyond it.
+fn has_blank_or_dropped(bytes: &[u8]) -> bool {
+    let at = |at: usize| bytes.get(at).copied().unwrap_or_default();
+    bytes.iter().enumerate().any(|(place, byte)| match byte {
+        0xC2 => matches!(at(place + 1), 0x80..=0xA0 | 0xAD),
+        0xE1 => at(place + 1) == 0x9A && at(place + 2) == 0x80,
+        0xE2 => match at(place + 1) {
+            0x80 => matches!(at(place + 2), 0x80..=0x8B | 0xA8 | 0xA9 | 0xAF),
+            0x81 => matches!(at(place + 2), 0x9F | 0xA0),
+            _ => false,
+        },
+        0xE3 => at(place + 1) == 0x80 && at(place + 2) == 0x80,
+        0xEF => at(place + 1) == 0xBB && at(place + 2) == 0xBF,
+        _ => false,
+    })
+}
+
 fn is_blank(word: &str) -> bool {
     word.chars().all(|c| is_dropped(c) || c.is_whitespace())
 }
@@ -271,7 +307,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_even_is_written_as_it_is(text in "[ -~]{0,40}|[ a-c!\\x00\\x1f\\x7f\\n\u{e9}]{0,20}|[a-z]{1,9}( [a-z]{1,9}){0,5}") {
-            let is_simple = text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) && !text.contains("  ");
+            let is_simple = !text.contains(|c: char| c.is_ascii_control()) && !text.contains("  ");
             if text.contains(" !") {
                 prop_assert!(is_simple || !is_even(text.as_bytes()));
             } else {
@@ -285,6 +321,27 @@ mod tests {
                 plainly.pending = Break::Space;
             }
             prop_assert_eq!(writer.text, plainly.text);
+        }
+
+        #[test]
+        fn what_is_beyond_ascii_is_written_as_word_by_word(text in "([a-c ]|[\u{80}-\u{2fff}]|[\u{3000}\u{ad}\u{a0}\u{feff}\u{2019}]){0,12}") {
+            let mut writer = Writer::new(1_000);
+            writer.push(&text, false);
+            let mut plainly = Writer::new(1_000);
+            for word in text.split_whitespace() {
+                plainly.push_word(word);
+                plainly.pending = Break::Space;
+            }
+            prop_assert_eq!(writer.text, plainly.text);
+        }
+    }
+
+    #[test]
+    fn every_blank_and_every_character_that_is_dropped_is_seen() {
+        for c in ('\u{80}'..=char::MAX).map(|c| (c, c.to_string())) {
+            let (c, text) = c;
+            let expected = c.is_whitespace() || is_dropped(c);
+            assert_eq!(has_blank_or_dropped(text.as_bytes()), expected, "{c:?}");
         }
     }
 }

@@ -4,11 +4,13 @@
 //! around and within them) against the first usable `<base href>`. Only http and https URLs are
 //! returned.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use html5ever::local_name;
 use scraper::node::Element;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::base::Base;
 use super::wishes::{Rel, Rels};
@@ -58,9 +60,8 @@ pub(crate) fn collect(
     notes: &mut Vec<Note>,
 ) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
-    let mut places = HashMap::new();
-    // Menus repeat themselves; resolving and hashing the same reference twice is the main cost.
-    let mut seen = HashSet::new();
+    let mut places: HashMap<UrlId, usize, BuildHasherDefault<OfIds>> = HashMap::default();
+    let mut recent = Recent::default();
     let mut cut = false;
     let mut room = MAX_BYTES;
     for item in outline
@@ -73,7 +74,7 @@ pub(crate) fn collect(
             continue;
         };
         let rel = attribute(element, &local_name!("rel")).map_or(Rel::default(), Rel::read);
-        if reference.starts_with('#') || !seen.insert((reference, rel)) {
+        if reference.starts_with('#') || recent.has_or_takes(reference, rel) {
             continue;
         }
         if reference.len() > options.max_url_bytes {
@@ -113,6 +114,40 @@ pub(crate) fn collect(
         notes.push(Note::LinksCut);
     }
     links
+}
+
+/// Recent references. Menus repeat themselves, and resolving and hashing the same reference twice
+/// is the main cost; what is forgotten is only resolved again.
+struct Recent<'a>([Option<(&'a str, Rel)>; 256]);
+
+impl Default for Recent<'_> {
+    fn default() -> Self {
+        Self([None; 256])
+    }
+}
+
+impl<'a> Recent<'a> {
+    /// Whether a reference is there; it is from now on.
+    fn has_or_takes(&mut self, reference: &'a str, rel: Rel) -> bool {
+        let place = xxh3_64(reference.as_bytes()) as usize % self.0.len();
+        self.0[place].replace((reference, rel)) == Some((reference, rel))
+    }
+}
+
+/// Hashes ids, which are hashes by a secret already.
+#[derive(Default)]
+struct OfIds(u64);
+
+impl Hasher for OfIds {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(last) = bytes.last_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*last);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// The reference of an element to another page.

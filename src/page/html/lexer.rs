@@ -21,8 +21,11 @@ pub(super) struct TagEnd {
 /// The end of the name of a tag that begins at `at`, which must be a letter.
 pub(super) fn tag_name(text: &str, at: usize, limit: usize) -> Option<usize> {
     let bytes = text.as_bytes().get(..limit)?;
-    let length = bytes.get(at..)?.iter().position(|&byte| ends_name(byte))?;
-    (bytes.get(at + length) != Some(&0)).then_some(at + length)
+    let mut end = at;
+    while !ENDS_NAME[usize::from(*bytes.get(end)?)] {
+        end += 1;
+    }
+    (bytes[end] != 0).then_some(end)
 }
 
 /// Reads attributes from the end of a tag's name to the end of the tag, and passes on each name as
@@ -56,7 +59,7 @@ pub(super) fn attributes<'t>(
                 let start = at;
                 // The first character may be anything, even `=`.
                 at += 1;
-                while !(ends_name(*bytes.get(at)?) || bytes[at] == b'=') {
+                while !ENDS_ATTRIBUTE[usize::from(*bytes.get(at)?)] {
                     at += 1;
                 }
                 if bytes[at] == 0 {
@@ -147,21 +150,26 @@ pub(super) fn value(page: &StrTendril, place: Range<usize>) -> Option<StrTendril
     if written.contains('\0') {
         return None;
     }
-    let mut value = StrTendril::new();
-    let mut at = 0;
-    while let Some(length) = memchr(b'&', &written.as_bytes()[at..]) {
-        value.push_slice(&written[at..at + length]);
+    resolved(written, 0..written.len(), true)
+}
+
+/// Text with its character references resolved; it must not end within one.
+pub(super) fn resolved(text: &str, place: Range<usize>, in_attribute: bool) -> Option<StrTendril> {
+    let (mut at, end) = (place.start, place.end);
+    let mut resolved = String::with_capacity(place.len());
+    while let Some(length) = memchr(b'&', text.as_bytes().get(at..end)?) {
+        resolved.push_str(text.get(at..at + length)?);
         at += length + 1;
-        match reference(written, at, true) {
+        match reference(text, at, in_attribute) {
             Some(reference) => {
-                reference.push_to(&mut value);
+                reference.push_to(&mut resolved);
                 at = reference.end;
             }
-            None => value.push_char('&'),
+            None => resolved.push('&'),
         }
     }
-    value.push_slice(&written[at..]);
-    Some(value)
+    resolved.push_str(text.get(at..end)?);
+    Some(StrTendril::from(resolved))
 }
 
 /// A character reference.
@@ -175,10 +183,10 @@ pub(super) struct Reference {
 
 impl Reference {
     /// Appends the characters it stands for.
-    pub(super) fn push_to(&self, text: &mut StrTendril) {
-        text.push_char(self.characters.0);
+    pub(super) fn push_to(&self, text: &mut String) {
+        text.push(self.characters.0);
         if let Some(second) = self.characters.1 {
-            text.push_char(second);
+            text.push(second);
         }
     }
 }
@@ -223,7 +231,21 @@ fn numeric_reference(rest: &str, at: usize) -> Option<Reference> {
     })
 }
 
+/// Length of most names of references, with the semicolon.
+const SHORT_NAME: usize = 8;
+
 fn named_reference(rest: &str, at: usize, in_attribute: bool) -> Option<Reference> {
+    // Most names are short and end with a semicolon, which no longer name goes on behind.
+    let head = rest.as_bytes().get(..SHORT_NAME.min(rest.len()))?;
+    if let Some(end) = memchr(b';', head)
+        && let Some(&(first, second)) = rest.get(..=end).and_then(|it| NAMED_ENTITIES.get(it))
+        && first != 0
+    {
+        return Some(Reference {
+            characters: (char::from_u32(first)?, some(second)),
+            end: at + end + 1,
+        });
+    }
     // The longest name counts. The table also contains every prefix of a name.
     let mut found = None;
     for length in 1..=rest.len() {
@@ -241,21 +263,36 @@ fn named_reference(rest: &str, at: usize, in_attribute: bool) -> Option<Referenc
     if in_attribute && !is_terminated && (next == b'=' || next.is_ascii_alphanumeric()) {
         return None;
     }
-    let second = char::from_u32(second).filter(|&second| second != '\0');
     Some(Reference {
-        characters: (char::from_u32(first)?, second),
+        characters: (char::from_u32(first)?, some(second)),
         end: at + length,
     })
 }
 
+/// The second character of a reference, if there is one.
+fn some(second: u32) -> Option<char> {
+    char::from_u32(second).filter(|&second| second != '\0')
+}
+
 /// Whether this is white space in markup, where line ends are line feeds.
+#[inline]
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | 0xC)
 }
 
-/// Whether this ends a name or requires the tokenizer.
-fn ends_name(byte: u8) -> bool {
-    is_space(byte) || matches!(byte, b'>' | b'/' | 0)
+/// Which bytes end the name of a tag or require the tokenizer, and those of an attribute.
+const ENDS_NAME: [bool; 256] = ends(false);
+const ENDS_ATTRIBUTE: [bool; 256] = ends(true);
+
+const fn ends(is_attribute: bool) -> [bool; 256] {
+    let mut ends = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let is_end = matches!(byte as u8, b' ' | b'\n' | b'\t' | 0xC | b'>' | b'/' | 0);
+        ends[byte] = is_end || (is_attribute && byte as u8 == b'=');
+        byte += 1;
+    }
+    ends
 }
 
 fn skip_space(bytes: &[u8], mut at: usize) -> Option<usize> {

@@ -11,7 +11,7 @@ use scraper::Html;
 use scraper::node::{Element, Node};
 
 use super::tag::{Break, Tag};
-use super::traits::{self, Traits};
+use super::traits::{self, Said, Traits};
 use super::unread;
 use crate::page::cut::collapse;
 
@@ -79,12 +79,16 @@ impl<'a> Outline<'a> {
     /// Builds the outline of `tree`.
     pub(crate) fn of(tree: &'a Html) -> Self {
         let mut builder = Builder::default();
+        // Most pages have about as many elements as texts.
+        let room = tree.tree.values().len() / 2 + 1;
+        builder.outline.elements.reserve(room);
+        builder.outline.texts.reserve(room);
         let mut next = tree.tree.root().first_child();
         while let Some(node) = next {
             let mut entered = false;
             match node.value() {
                 Node::Element(element) => {
-                    let tag = Tag::of(&element.name.local);
+                    let tag = builder.tags.get(&element.name.local);
                     if is_left_out(tag) {
                         if tag == Tag::Script {
                             builder.script(element, node.first_child().map(|child| child.value()));
@@ -181,6 +185,8 @@ struct Builder<'a> {
     /// Number of open elements that preserve white space.
     preformatted: usize,
     pending: Option<Break>,
+    tags: Tags<'a>,
+    said: Said<'a>,
 }
 
 impl<'a> Builder<'a> {
@@ -212,7 +218,7 @@ impl<'a> Builder<'a> {
         let index = elements.len();
         let parent = self.open.last().copied().unwrap_or(index);
         let inherited = elements.get(parent).map_or(Sight::Shown, |item| item.sight);
-        let traits = traits::of(element, tag);
+        let traits = traits::of(element, tag, &mut self.said);
         let texts = self.outline.texts.len();
         elements.push(OutlineElement {
             element,
@@ -265,6 +271,25 @@ impl<'a> Builder<'a> {
                 let is_module = media_type.is_some_and(|it| it.eq_ignore_ascii_case("module"));
                 self.outline.programs.push((address, is_module));
             }
+        }
+    }
+}
+
+/// Recently seen names of elements: most pages have few.
+struct Tags<'a>([Option<(&'a LocalName, Tag)>; 64]);
+
+impl Default for Tags<'_> {
+    fn default() -> Self {
+        Self([None; 64])
+    }
+}
+
+impl<'a> Tags<'a> {
+    fn get(&mut self, name: &'a LocalName) -> Tag {
+        let slot = &mut self.0[name.get_hash() as usize % 64];
+        match slot {
+            Some((known, tag)) if *known == name => *tag,
+            _ => slot.insert((name, Tag::of(name))).1,
         }
     }
 }

@@ -19,7 +19,8 @@ const MERGED_TAGS: u32 = 16;
 /// Maximum number of attributes kept per element. Real elements have fewer than forty.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
 
-type HtmlBuilder = TreeBuilder<<HtmlTreeSink as TreeSink>::Handle, HtmlTreeSink>;
+type Handle = <HtmlTreeSink as TreeSink>::Handle;
+type HtmlBuilder = TreeBuilder<Handle, HtmlTreeSink>;
 
 /// The tree builder behind its budgets.
 pub(super) struct BoundedSink {
@@ -129,6 +130,12 @@ impl BoundedSink {
         self.nodes() >= self.max_nodes
     }
 
+    /// Whether the node budget is far from being spent: a token opens no more elements than there
+    /// are on the stacks.
+    pub(super) fn has_plenty_left(&self) -> bool {
+        self.nodes() + 2 * self.max_depth < self.max_nodes
+    }
+
     /// Whether one more element may be opened.
     ///
     /// Counting the stacks takes time proportional to their length, so it is postponed while it
@@ -193,58 +200,49 @@ impl BoundedSink {
         }
     }
 
-    fn is_foreign(&self) -> bool {
-        self.builder
-            .adjusted_current_node_present_but_not_in_html_namespace()
+    fn count(&self, last: Last) {
+        self.tokens.set(self.tokens.get() + 1);
+        self.last.set(last);
     }
-}
 
-impl TokenSink for BoundedSink {
-    type Handle = <HtmlTreeSink as TreeSink>::Handle;
+    /// Whether the node budget is spent, which is noted.
+    fn is_cut_off(&self) -> bool {
+        let is_spent = self.is_spent();
+        if is_spent {
+            self.note(Note::NodesCut);
+        }
+        is_spent
+    }
 
-    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
-        if matches!(token, Token::ParseError(_)) {
+    fn process_tag(&self, mut tag: Tag, line: u64) -> TokenSinkResult<Handle> {
+        if self.is_cut_off() {
             return TokenSinkResult::Continue;
         }
-        self.tokens.set(self.tokens.get() + 1);
-        self.last.set(match token {
-            Token::CommentToken(_) => Last::Comment,
-            Token::TagToken(_) | Token::DoctypeToken(_) => Last::Tag,
-            _ => Last::Other,
-        });
-        let token = match token {
-            Token::EOFToken => token,
-            // Comments are never read, and each would be a node.
-            Token::CommentToken(_) => return TokenSinkResult::Continue,
-            _ if self.is_spent() => {
-                self.note(Note::NodesCut);
-                return TokenSinkResult::Continue;
-            }
-            Token::TagToken(mut tag) => {
-                if tag.kind == TagKind::StartTag {
-                    match self.admit(&mut tag) {
-                        TagFate::Opened => {}
-                        TagFate::Dropped => return TokenSinkResult::Continue,
-                        TagFate::Alone => {
-                            let name = tag.name.clone();
-                            let outcome = self.builder.process_token(Token::TagToken(tag), line);
-                            if name == local_name!("a") {
-                                let _ = self.builder.process_token(end_tag(name), line);
-                            }
-                            return outcome;
-                        }
+        if tag.kind == TagKind::StartTag {
+            match self.admit(&mut tag) {
+                TagFate::Opened => {}
+                TagFate::Dropped => return TokenSinkResult::Continue,
+                TagFate::Alone => {
+                    let name = tag.name.clone();
+                    let outcome = self.builder.process_token(Token::TagToken(tag), line);
+                    if name == local_name!("a") {
+                        let _ = self.builder.process_token(end_tag(name), line);
                     }
-                } else {
-                    let depth = self.depth.get();
-                    self.depth.set(Depth {
-                        stale: true,
-                        ..depth
-                    });
+                    return outcome;
                 }
-                Token::TagToken(tag)
             }
-            other => other,
-        };
+        } else {
+            let depth = self.depth.get();
+            self.depth.set(Depth {
+                stale: true,
+                ..depth
+            });
+        }
+        self.pass(Token::TagToken(tag), line)
+    }
+
+    /// Passes a token to the tree builder.
+    fn pass(&self, token: Token, line: u64) -> TokenSinkResult<Handle> {
         let outcome = self.builder.process_token(token, line);
         if matches!(
             outcome,
@@ -253,6 +251,54 @@ impl TokenSink for BoundedSink {
             self.last.set(Last::RawTextTag);
         }
         outcome
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.builder
+            .adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+impl TokenSink for BoundedSink {
+    type Handle = Handle;
+
+    #[inline]
+    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
+        match token {
+            Token::ParseError(_) => TokenSinkResult::Continue,
+            // Comments are never read, and each would be a node.
+            Token::CommentToken(_) => {
+                self.count(Last::Comment);
+                TokenSinkResult::Continue
+            }
+            Token::EOFToken => {
+                self.count(Last::Other);
+                self.pass(token, line)
+            }
+            Token::TagToken(tag) => {
+                self.count(Last::Tag);
+                self.process_tag(tag, line)
+            }
+            Token::CharacterTokens(characters) => {
+                self.count(Last::Other);
+                if self.is_cut_off() {
+                    return TokenSinkResult::Continue;
+                }
+                // What is passed on as characters is never followed by raw text.
+                let token = Token::CharacterTokens(characters);
+                self.builder.process_token(token, line)
+            }
+            Token::DoctypeToken(_) | Token::NullCharacterToken => {
+                self.count(match token {
+                    Token::DoctypeToken(_) => Last::Tag,
+                    _ => Last::Other,
+                });
+                match self.is_cut_off() {
+                    true => TokenSinkResult::Continue,
+                    false => self.pass(token, line),
+                }
+            }
+        }
     }
 
     fn end(&self) {
@@ -280,7 +326,7 @@ fn is_pointer(tag: &Tag) -> bool {
 struct HandleCounter(Cell<usize>);
 
 impl Tracer for HandleCounter {
-    type Handle = <HtmlTreeSink as TreeSink>::Handle;
+    type Handle = Handle;
 
     fn trace_handle(&self, _node: &Self::Handle) {
         self.0.set(self.0.get() + 1);

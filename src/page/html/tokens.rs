@@ -128,6 +128,7 @@ impl<'t> TokenReader<'t> {
     }
 
     /// Passes a token to the tree builder. Returns whether that expects raw text next.
+    #[inline]
     fn emit(&self, token: Token) -> bool {
         // Lines are counted for error messages only.
         let outcome = self.sink().process_token(token, 1);
@@ -151,6 +152,21 @@ impl<'t> TokenReader<'t> {
     /// Reads characters, and the references among them, up to `end`.
     fn read_characters(&mut self, end: usize) {
         let bytes = self.page.as_bytes();
+        let written = &bytes[self.at..end];
+        if memchr2(b'&', 0, written).is_none() {
+            return self.pass(end);
+        }
+        // Near the end of the budget, the first of several tokens may be the last that is read.
+        if !written.contains(&0) && self.sink().has_plenty_left() {
+            let range = self.at..end;
+            if let Some(characters) = lexer::resolved(self.page, range, false)
+                && !characters.is_empty()
+            {
+                self.emit(Token::CharacterTokens(characters));
+            }
+            self.at = end;
+            return;
+        }
         let mut from = self.at;
         while let Some(length) = memchr2(b'&', 0, &bytes[from..end]) {
             let place = from + length;
@@ -161,9 +177,9 @@ impl<'t> TokenReader<'t> {
                 let length = if is_foreign { 1 } else { more.count() };
                 (Token::NullCharacterToken, place + length)
             } else if let Some(reference) = lexer::reference(self.page, place + 1, false) {
-                let mut characters = StrTendril::new();
+                let mut characters = String::new();
                 reference.push_to(&mut characters);
-                (Token::CharacterTokens(characters), reference.end)
+                (Token::CharacterTokens(characters.into()), reference.end)
             } else {
                 from = place + 1;
                 continue;
@@ -364,8 +380,9 @@ impl<'t> TokenReader<'t> {
     }
 }
 
-/// Recently seen tag names: interning a name takes longer than comparing it.
-struct TagNames<'t>([Option<(&'t str, LocalName)>; 64]);
+/// Recently seen tag names: interning a name takes longer than comparing it. With each name its
+/// last eight bytes as a number, which is all of most names.
+struct TagNames<'t>([Option<(u64, &'t str, LocalName)>; 64]);
 
 impl Default for TagNames<'_> {
     fn default() -> Self {
@@ -377,19 +394,27 @@ impl<'t> TagNames<'t> {
     /// The interned form of `name`.
     fn get(&mut self, name: &'t str) -> LocalName {
         let bytes = name.as_bytes();
-        let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());
-        let place = byte(0) + 7 * byte(1) + 13 * byte(bytes.len().saturating_sub(1)) + bytes.len();
-        let slots = self.0.len();
-        let slot = &mut self.0[place % slots];
+        let number = bytes
+            .iter()
+            .fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        // The product's upper bits depend on all bytes.
+        let place = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+        let slot = &mut self.0[place % 64];
         match slot {
-            Some((known, local)) if *known == name => local.clone(),
+            Some((known, all, local))
+                if *known == number
+                    && all.len() == name.len()
+                    && (name.len() <= 8 || *all == name) =>
+            {
+                local.clone()
+            }
             _ => {
                 let local = if bytes.iter().any(u8::is_ascii_uppercase) {
                     LocalName::from(name.to_ascii_lowercase())
                 } else {
                     LocalName::from(name)
                 };
-                slot.insert((name, local)).1.clone()
+                slot.insert((number, name, local)).2.clone()
             }
         }
     }

@@ -41,13 +41,15 @@ impl Traits {
     }
 }
 
-/// Reads the attributes of an element, each once.
-pub(crate) fn of(element: &Element, tag: Tag) -> Traits {
+/// Reads the attributes of an element, each once. What their words say is kept in `said`.
+pub(super) fn of<'a>(element: &'a Element, tag: Tag, said: &mut Said<'a>) -> Traits {
     let mut traits = Traits {
         likeness: tag as u32,
         ..Traits::default()
     };
     let mut streamed = false;
+    // Class, id, item property and role, in this order whatever the page has.
+    let mut values = [""; 4];
     for (name, value) in &element.attrs {
         if name.ns != ns!() {
             continue;
@@ -56,15 +58,16 @@ pub(crate) fn of(element: &Element, tag: Tag) -> Traits {
             local_name!("class") => {
                 let first = value.split_ascii_whitespace().next().unwrap_or_default();
                 traits.likeness = likeness(first, tag);
-                add_words(&mut traits, value);
+                values[0] = value;
             }
             local_name!("id") => {
                 // Streaming servers put the late parts of a page into such elements, and a script
                 // moves them into place at once.
                 streamed = value.starts_with("S:");
-                add_words(&mut traits, value);
+                values[1] = value;
             }
-            local_name!("role") | local_name!("itemprop") => add_words(&mut traits, value),
+            local_name!("itemprop") => values[2] = value,
+            local_name!("role") => values[3] = value,
             local_name!("hidden") => traits.bits |= bit::HIDDEN,
             local_name!("aria-hidden") if value.trim().eq_ignore_ascii_case("true") => {
                 traits.bits |= bit::HIDDEN;
@@ -73,10 +76,49 @@ pub(crate) fn of(element: &Element, tag: Tag) -> Traits {
             _ => {}
         }
     }
+    for value in values.into_iter().filter(|it| !it.is_empty()) {
+        said.add(&mut traits, value);
+    }
     if streamed {
         traits.bits &= !bit::HIDDEN;
     }
     traits
+}
+
+/// What the words of recently read attributes say: pages repeat their classes all the time.
+pub(super) struct Said<'a>([(&'a str, u32, i16); SAID]);
+
+/// Number of attributes that are remembered.
+const SAID: usize = 256;
+
+impl Default for Said<'_> {
+    fn default() -> Self {
+        Self([("", 0, 0); SAID])
+    }
+}
+
+impl<'a> Said<'a> {
+    /// Adds what the words of one attribute say.
+    fn add(&mut self, traits: &mut Traits, value: &'a str) {
+        const LONGEST: usize = 256;
+        // Far from the ends of the range, the sum of sums is that of all words in a row.
+        if value.len() > LONGEST || traits.weight.unsigned_abs() > 1 << 14 {
+            add_words(traits, value);
+            return;
+        }
+        let bytes = value.as_bytes();
+        let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());
+        let (last, middle) = (bytes.len().saturating_sub(1), bytes.len() / 2);
+        let place = byte(0) + 5 * byte(middle) + 11 * byte(last) + 23 * bytes.len();
+        let slot = &mut self.0[place % SAID];
+        if slot.0 != value {
+            let mut alone = Traits::default();
+            add_words(&mut alone, value);
+            *slot = (value, alone.bits, alone.weight);
+        }
+        traits.bits |= slot.1;
+        traits.weight += slot.2;
+    }
 }
 
 fn likeness(class: &str, tag: Tag) -> u32 {

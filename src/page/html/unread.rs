@@ -3,9 +3,16 @@
 //!
 //! Leaving something out must not change the rest of the tree. If that is not certain, it is kept.
 
+use std::sync::LazyLock;
+
 use html5ever::{Attribute, LocalName, local_name};
 
 use super::lexer;
+
+/// Names that html5ever does not know: looking them up takes a lock each time.
+static DATA_SRC: LazyLock<LocalName> = LazyLock::new(|| "data-src".into());
+static DATA_ORIGINAL: LazyLock<LocalName> = LazyLock::new(|| "data-original".into());
+static DATA_LAZY_SRC: LazyLock<LocalName> = LazyLock::new(|| "data-lazy-src".into());
 
 /// The interned name of an attribute that is read: by `links.rs`, `metadata.rs`, `traits.rs`,
 /// `features.rs`, `outline.rs`, `markdown.rs`, `refusal.rs`, `parts/media.rs`, or by the tree
@@ -13,11 +20,17 @@ use super::lexer;
 /// [`keeps_all_attributes`]).
 pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
     const LONGEST: usize = "data-original".len();
-    let mut lower = [0; LONGEST];
-    let lower = lower.get_mut(..name.len())?;
-    lower.copy_from_slice(name.as_bytes());
-    lower.make_ascii_lowercase();
-    Some(match &*lower {
+    if name.len() > LONGEST {
+        return None;
+    }
+    if !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return of_lower(name.as_bytes());
+    }
+    of_lower(name.to_ascii_lowercase().as_bytes())
+}
+
+fn of_lower(name: &[u8]) -> Option<LocalName> {
+    Some(match name {
         b"id" => local_name!("id"),
         b"rel" => local_name!("rel"),
         b"alt" => local_name!("alt"),
@@ -38,7 +51,7 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
         b"hidden" => local_name!("hidden"),
         b"content" => local_name!("content"),
         // The true address of an image that scripts load later.
-        b"data-src" => LocalName::from("data-src"),
+        b"data-src" => DATA_SRC.clone(),
         b"selected" => local_name!("selected"),
         b"encoding" => local_name!("encoding"),
         b"hreflang" => local_name!("hreflang"),
@@ -47,8 +60,8 @@ pub(super) fn read_attribute(name: &str) -> Option<LocalName> {
         b"xml:lang" => local_name!("xml:lang"),
         b"http-equiv" => local_name!("http-equiv"),
         b"aria-hidden" => local_name!("aria-hidden"),
-        b"data-original" => LocalName::from("data-original"),
-        b"data-lazy-src" => LocalName::from("data-lazy-src"),
+        b"data-original" => DATA_ORIGINAL.clone(),
+        b"data-lazy-src" => DATA_LAZY_SRC.clone(),
         _ => return None,
     })
 }

@@ -67,7 +67,7 @@ impl<'e> LineWriter<'e> {
         if self.folded.is_empty() {
             return None;
         }
-        if let Some(masked) = self.mask.apply(&String::from_utf8_lossy(&self.folded)) {
+        if let Some(masked) = self.mask.apply(&self.folded) {
             self.clear();
             self.push(&masked);
             self.end_word();
@@ -124,6 +124,7 @@ impl<'e> LineWriter<'e> {
     /// eight bytes at a time.
     fn push_ascii(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
+        let (mut word, mut words, mut is_apart) = (self.word, self.words, self.is_apart);
         for chunk in bytes.chunks(CHUNK) {
             // A byte is written with at most a space in front of it.
             let mut folded = [0; 2 * CHUNK + 8];
@@ -132,36 +133,45 @@ impl<'e> LineWriter<'e> {
             let mut at = 0;
             let mut is_done = false;
             while let Some(&byte) = chunk.get(at) {
+                if matches!(class(byte), Class::Space) {
+                    is_apart = true;
+                    at += 1;
+                    continue;
+                }
                 let (run, lower) = word_run(&chunk[at..]);
                 let is_word = run > 0;
                 if is_word || matches!(class(byte), Class::Mark) {
-                    if !is_word || self.is_apart {
-                        if let Some(from) = self.word.take() {
+                    if !is_word || is_apart {
+                        if let Some(from) = word.take() {
                             self.spans.push((from, before + length));
                         }
-                        if self.is_apart && before + length > 0 {
+                        if is_apart && before + length > 0 {
                             folded[length] = b' ';
                             length += 1;
                         }
-                        self.is_apart = false;
+                        is_apart = false;
                     }
-                    if is_word && self.word.is_none() {
-                        self.word = Some(before + length);
-                        self.words = self.words.saturating_add(1);
+                    if is_word && word.is_none() {
+                        word = Some(before + length);
+                        words = words.saturating_add(1);
                     }
                     let written = if is_word { lower } else { [byte; 8] };
                     folded[length..length + 8].copy_from_slice(&written);
                     length += run.max(1);
                     at += run.max(1);
+                    // As behind most words.
+                    if chunk.get(at) == Some(&b' ') {
+                        is_apart = true;
+                        at += 1;
+                    }
                     continue;
                 }
                 match class(byte) {
-                    Class::Space => self.is_apart = true,
                     Class::Other => {
                         is_done = true;
                         break;
                     }
-                    Class::Word | Class::Mark | Class::Dropped => {}
+                    Class::Word | Class::Space | Class::Mark | Class::Dropped => {}
                 }
                 at += 1;
             }
@@ -171,6 +181,7 @@ impl<'e> LineWriter<'e> {
                 break;
             }
         }
+        (self.word, self.words, self.is_apart) = (word, words, is_apart);
         taken
     }
 
@@ -240,13 +251,19 @@ impl<'e> LineWriter<'e> {
 /// The hash of a text in which every run of digits is replaced by a mark. `room` is overwritten.
 pub(super) fn without_digits(text: &[u8], seed: u64, room: &mut Vec<u8>) -> u64 {
     room.clear();
-    for byte in text {
-        if !byte.is_ascii_digit() {
-            room.push(*byte);
-        } else if room.last() != Some(&MARK) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(u8::is_ascii_digit) {
+        let (before, digits) = rest.split_at(at);
+        room.extend_from_slice(before);
+        if room.last() != Some(&MARK) {
             room.push(MARK);
         }
+        let end = digits.iter().position(|byte| !byte.is_ascii_digit());
+        rest = digits
+            .get(end.unwrap_or(digits.len())..)
+            .unwrap_or_default();
     }
+    room.extend_from_slice(rest);
     xxh3_64_with_seed(room, seed)
 }
 
