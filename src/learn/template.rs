@@ -204,7 +204,7 @@ impl Template {
 
     /// Returns the template as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        encode(&self.head, self.cells.iter().copied(), self.cells.len())
+        encode(&self.head, self.cells.iter(), self.cells.len())
     }
 
     /// Returns about how many bytes [`encode`](Self::encode) gives.
@@ -251,8 +251,9 @@ impl Change {
         lines.dedup_by_key(|unit| unit.line);
         for unit in lines {
             let at = self.head.pages;
-            let known = self.cells.get(&unit.line).or(base.cells.get(unit.line));
-            let mut cell = known.copied().unwrap_or(Cell::new(unit.line));
+            let known = self.cells.get(&unit.line).copied();
+            let known = known.or_else(|| base.cells.get(unit.line));
+            let mut cell = known.unwrap_or(Cell::new(unit.line));
             let mut weight = 1;
             if cell.pages >= SETTLED && cell.is_template(distinguishes) && cell.is_current(at) {
                 if !at.wrapping_add(unit.line).is_multiple_of(SAMPLE) {
@@ -365,9 +366,9 @@ impl<'a> Seen<'a> {
         self.change.map_or(&self.base.head, |change| &change.head)
     }
 
-    fn cell(&self, line: u32) -> Option<&'a Cell> {
+    fn cell(&self, line: u32) -> Option<Cell> {
         let changed = self.change.and_then(|change| change.cells.get(&line));
-        changed.or(self.base.cells.get(line))
+        changed.copied().or_else(|| self.base.cells.get(line))
     }
 
     /// Returns the number of pages of the site that were counted.

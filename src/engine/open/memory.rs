@@ -47,8 +47,8 @@ const WAITING: u64 = 500;
 const HOST: u64 = 600;
 /// Bytes of the cache of recent keys in front of the filters.
 const SEEN_CACHE: u64 = 4 << 20;
-/// Maximum bytes of the templates in memory: those of 100 large sites.
-const MAX_TEMPLATES: usize = 32 << 20;
+/// Maximum bytes of the templates in memory: those of 200 large sites.
+const MAX_TEMPLATES: usize = 64 << 20;
 /// Ten times the bytes of a filter per URL, at 1 % false positives.
 const FILTER_TENTHS: u64 = 12;
 
@@ -66,11 +66,11 @@ impl MemoryPlan {
         Self {
             max,
             store_cache: max / 16,
-            store_buffers: max / 12,
+            store_buffers: max * 5 / 64,
             documents_cache: max / 64,
             delta_bytes: at_most(usize::MAX, max / 16),
             keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
-            templates: at_most(MAX_TEMPLATES, max / 64),
+            templates: at_most(MAX_TEMPLATES, max * 3 / 128),
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
                 .saturating_add(SEEN_CACHE),
             // One body of maximum length always fits.

@@ -12,7 +12,7 @@ const WAYS: usize = 32;
 const MAX_SETS: usize = MAX_CELLS / WAYS;
 
 /// What is known of one line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cell {
     /// Hash of the line.
     pub(super) line: u32,
@@ -53,6 +53,16 @@ impl Cell {
         self.seen >= oldest_current(pages)
     }
 
+    fn of((line, counts): (&u32, &Counts)) -> Self {
+        Self {
+            line: *line,
+            headlines: counts.headlines,
+            remainders: counts.remainders,
+            pages: counts.pages,
+            seen: counts.seen,
+        }
+    }
+
     pub(super) fn to_bytes(self) -> [u8; CELL_BYTES] {
         let mut bytes = [0; CELL_BYTES];
         let numbers = [
@@ -90,7 +100,16 @@ struct Set {
     lines: [u32; WAYS],
     /// Number of cells in use, which are the first ones.
     len: u32,
-    cells: [Cell; WAYS],
+    counts: [Counts; WAYS],
+}
+
+/// What a [`Cell`] says of its line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    headlines: u32,
+    remainders: u32,
+    pages: u32,
+    seen: u32,
 }
 
 impl Set {
@@ -98,7 +117,7 @@ impl Set {
         Self {
             lines: [0; WAYS],
             len: 0,
-            cells: [Cell::default(); WAYS],
+            counts: [Counts::default(); WAYS],
         }
     }
 
@@ -116,14 +135,37 @@ impl Set {
 
     /// Writes a cell into a place.
     fn write(&mut self, at: usize, cell: Cell) {
-        if let (Some(line), Some(into)) = (self.lines.get_mut(at), self.cells.get_mut(at)) {
-            (*line, *into) = (cell.line, cell);
+        if let (Some(line), Some(counts)) = (self.lines.get_mut(at), self.counts.get_mut(at)) {
+            *line = cell.line;
+            *counts = Counts {
+                headlines: cell.headlines,
+                remainders: cell.remainders,
+                pages: cell.pages,
+                seen: cell.seen,
+            };
             self.len = self.len.max(at as u32 + 1);
         }
     }
 
-    fn used(&self) -> &[Cell] {
-        self.cells.get(..self.len as usize).unwrap_or_default()
+    fn used(&self) -> impl Iterator<Item = Cell> {
+        let cells = self.lines.iter().zip(&self.counts);
+        cells.take(self.len as usize).map(Cell::of)
+    }
+
+    /// Returns the place of the line that was on the fewest pages, and longest ago, of a full set;
+    /// what was seen before page `since` is on none.
+    fn least(&self, since: u32) -> usize {
+        let worth = |(line, counts): (&u32, &Counts)| {
+            let pages = if counts.seen >= since {
+                counts.pages
+            } else {
+                0
+            };
+            (u64::from(pages) << 32 | u64::from(counts.seen), *line)
+        };
+        let cells = self.lines.iter().zip(&self.counts).map(worth).enumerate();
+        let least = cells.min_by_key(|(_, worth)| *worth);
+        least.map_or(0, |(at, _)| at)
     }
 }
 
@@ -136,9 +178,10 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    pub(super) fn get(&self, line: u32) -> Option<&Cell> {
+    pub(super) fn get(&self, line: u32) -> Option<Cell> {
         let set = self.sets.get(self.place(line))?;
-        set.cells.get(set.find(line)?)
+        let counts = set.counts.get(set.find(line)?)?;
+        Some(Cell::of((&line, counts)))
     }
 
     /// Writes a cell. If there is no room, the line that was on the fewest pages, and longest ago,
@@ -164,15 +207,8 @@ impl Cells {
                 return;
             }
             if is_largest {
-                let since = oldest_current(pages);
-                let worth = |it: &Cell| {
-                    let pages = if it.seen >= since { it.pages } else { 0 };
-                    (pages, it.seen, it.line)
-                };
-                let places = set.cells.iter().enumerate();
-                if let Some((least, _)) = places.min_by_key(|(_, it)| worth(it)) {
-                    set.write(least, cell);
-                }
+                let least = set.least(oldest_current(pages));
+                set.write(least, cell);
                 return;
             }
             self.grow();
@@ -208,7 +244,7 @@ impl Cells {
         for cell in old.iter().flat_map(Set::used) {
             let place = self.place(cell.line);
             if let Some(set) = self.sets.get_mut(place) {
-                set.write(set.len as usize, *cell);
+                set.write(set.len as usize, cell);
             }
         }
     }
@@ -221,7 +257,7 @@ impl Cells {
         self.len
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Cell> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Cell> {
         self.sets.iter().flat_map(Set::used)
     }
 
@@ -270,7 +306,7 @@ mod tests {
             "{}",
             cells.len()
         );
-        assert!(cells.memory_bytes() <= MAX_CELLS * (CELL_BYTES + 5));
+        assert!(cells.memory_bytes() <= MAX_CELLS * (CELL_BYTES + 1));
         // The newest of each set are there.
         assert!(cells.get(99_999).is_some() && cells.get(0).is_none());
         assert_eq!(cells.iter().count(), cells.len());
@@ -293,7 +329,7 @@ mod tests {
         for number in [0, 1, 30, 40, 500, 3_000, 9_000, 16_000, 90_000] {
             let mut grown = Cells::default();
             (0..number).for_each(|line| grown.put(cell(line, 1, line), line));
-            let bytes: Vec<_> = grown.iter().map(|cell| cell.to_bytes()).collect();
+            let bytes: Vec<_> = grown.iter().map(Cell::to_bytes).collect();
             let read = Cells::of_whole(&bytes);
             assert!(read.memory_bytes() <= grown.memory_bytes(), "{number}");
             assert_eq!(read.len(), grown.len());
