@@ -16,6 +16,7 @@ const TAKEN_UP: u32 = 0x5472_6965;
 /// spell it otherwise, and is believed that it matters.
 pub(crate) fn note_given_up(id: UrlId, group: &mut Group<'_>) {
     group.see(id.salted(GIVEN_UP));
+    group.note_unmarked(id, false);
 }
 
 /// Returns `true` if a known URL was deferred, or failed in another form, as another site linked to
@@ -25,7 +26,11 @@ pub(super) fn is_of_its_own(
     (id, url): (UrlId, &str),
     group: &mut Group<'_>,
 ) -> Result<bool, Error> {
+    if group.is_unmarked(id) {
+        return Ok(false);
+    }
     if !group.is_seen(id.salted(GIVEN_UP)) {
+        group.note_unmarked(id, true);
         return Ok(false);
     }
     let is_own = url::parse(url).is_ok_and(|url| !is_hearsay(by, &HostKey::of(&url)));

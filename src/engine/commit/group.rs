@@ -42,6 +42,16 @@ impl<'a> Group<'a> {
         is_new
     }
 
+    /// Returns `true` if nothing is noted of a URL that was seen lately.
+    pub(crate) fn is_unmarked(&self, id: UrlId) -> bool {
+        self.lookups.seen.is_unmarked(id)
+    }
+
+    /// Remembers for a while whether nothing is noted of a URL.
+    pub(crate) fn note_unmarked(&mut self, id: UrlId, is_unmarked: bool) {
+        self.lookups.seen.note_unmarked(id, is_unmarked);
+    }
+
     /// Returns a document by its number.
     pub(crate) fn document(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
         match self.set.documents.get(id) {

@@ -54,6 +54,8 @@ pub struct SeenSet {
     /// Direct-mapped by the low bits of the key; 0 marks an empty cell (a URL whose key is 0 is
     /// never cached).
     recent: Vec<u64>,
+    /// A bit for each cell: whether the URL there is known to be unmarked.
+    unmarked: Vec<u64>,
     front: Front,
     expected_urls: u64,
     /// The file in which the filters are kept, if there is one.
@@ -72,6 +74,7 @@ impl SeenSet {
     pub fn new(options: &SeenOptions, runs: &Runs) -> Self {
         Self {
             recent: vec![0; RECENT],
+            unmarked: vec![0; RECENT / 64],
             front: Front::Filters(build(options.expected_urls, runs)),
             expected_urls: options.expected_urls,
             file: None,
@@ -118,6 +121,7 @@ impl SeenSet {
         };
         Self {
             recent: vec![0; RECENT],
+            unmarked: vec![0; RECENT / 64],
             front,
             expected_urls: options.expected_urls,
             file: Some(file),
@@ -136,9 +140,15 @@ impl SeenSet {
         };
         let seen = may_be && runs.contains(key);
         if seen {
-            self.recent[key as usize % RECENT] = key;
+            self.remember(key);
         }
         seen
+    }
+
+    fn remember(&mut self, key: u64) {
+        let cell = key as usize % RECENT;
+        self.recent[cell] = key;
+        self.unmarked[cell / 64] &= !(1 << (cell % 64));
     }
 
     /// Whether the URL is in the cache.
@@ -163,7 +173,23 @@ impl SeenSet {
             Front::Filters(filters) => filters.note(key),
             Front::Filling(filling) => filling.note_later(key),
         }
-        self.recent[key as usize % RECENT] = key;
+        self.remember(key);
+    }
+
+    /// Whether the URL is in the cache and known to be unmarked. A mark is another key that follows
+    /// from the URL's own; most URLs have none, and to look for it takes as long as for a new URL.
+    pub fn is_unmarked(&self, id: UrlId) -> bool {
+        let cell = id.key() as usize % RECENT;
+        self.unmarked[cell / 64] >> (cell % 64) & 1 == 1 && self.is_recent(id)
+    }
+
+    /// Notes in the cache whether the URL is known to be unmarked.
+    pub fn note_unmarked(&mut self, id: UrlId, is_unmarked: bool) {
+        let cell = id.key() as usize % RECENT;
+        if self.is_recent(id) {
+            let bits = &mut self.unmarked[cell / 64];
+            *bits = *bits & !(1 << (cell % 64)) | u64::from(is_unmarked) << (cell % 64);
+        }
     }
 
     /// Begins to write the filters to their file if a start without it would have to read much of
@@ -232,7 +258,7 @@ impl SeenSet {
             Front::Filters(filters) => filters.bytes(),
             Front::Filling(filling) => filling.bytes(),
         };
-        front + (RECENT * size_of::<u64>()) as u64
+        front + ((self.recent.len() + self.unmarked.len()) * size_of::<u64>()) as u64
     }
 }
 
@@ -303,6 +329,34 @@ mod tests {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&key);
         UrlId::from_bytes(bytes)
+    }
+
+    #[test]
+    fn what_is_unmarked_is_known_of_the_url_in_the_cell_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let runs = [(SEEN, Options::default())];
+        let (mut catalog, _) = Catalog::open(directory.path(), &runs).unwrap();
+        let mut seen = SeenSet::new(&SeenOptions::default(), &catalog[0]);
+        let in_cell = |turn: u64| {
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&(turn * RECENT as u64 + 77).to_be_bytes());
+            UrlId::from_bytes(bytes)
+        };
+        let [one, other] = [1, 2].map(in_cell);
+        assert_eq!(one.key() as usize % RECENT, other.key() as usize % RECENT);
+        seen.note_unmarked(one, true);
+        assert!(!seen.is_unmarked(one), "it is not in the cache");
+        seen.insert(one, &mut catalog[0]);
+        assert!(!seen.is_unmarked(one));
+        seen.note_unmarked(one, true);
+        seen.note_unmarked(other, true);
+        assert!(seen.is_unmarked(one) && !seen.is_unmarked(other));
+        seen.insert(other, &mut catalog[0]);
+        assert!(!seen.is_unmarked(one) && !seen.is_unmarked(other));
+        assert!(seen.contains(one, &catalog[0]) && !seen.is_unmarked(one));
+        seen.note_unmarked(one, true);
+        seen.note_unmarked(one, false);
+        assert!(!seen.is_unmarked(one));
     }
 
     /// A set over the numbers below 1,000 whose filters are being built by a thread that runs
