@@ -34,6 +34,8 @@ attempts = 2
 connect_timeout = \"1s\"
 head_timeout = \"4s\"
 total_timeout = \"7s\"
+[state]
+max_memory = \"400MiB\"
 ";
 
 /// The time that all hosts together may take. Some 20 s are deadlines that pass one after the
@@ -45,7 +47,7 @@ const LATE: usize = 20;
 
 /// What the settings allow and a quarter: the program, decoders and trees of pages being read come
 /// on top (docs/operations.md, "Memory"), and an allocator keeps some of what was given back.
-const MEMORY: u64 = 640 << 20;
+const MEMORY: u64 = 500 << 20;
 
 /// Deadlines that no test waits for.
 const LONG: &str = "\
