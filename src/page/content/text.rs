@@ -4,6 +4,8 @@
 //! Every text node carries the break before it (`outline.rs`), so writing text is one walk over the
 //! chosen nodes; the breaks of nodes left out are applied to the next one kept.
 
+use memchr::memchr_iter;
+
 use crate::page::cut::floor_char_boundary;
 use crate::page::html::{Break, Outline, Sight};
 use crate::page::options::Note;
@@ -150,7 +152,7 @@ impl Writer {
         if is_even {
             self.text.push_str(inner);
         } else {
-            self.push_stretches(inner);
+            self.push_lines(inner);
         }
         self.pending = match text.ends_with(|c: char| c.is_ascii_whitespace()) {
             true => Break::Space,
@@ -159,8 +161,30 @@ impl Writer {
         true
     }
 
+    /// Writes a text with each run of white space as one space, line by line: the source of most
+    /// paragraphs is wrapped, and has single spaces otherwise.
+    fn push_lines(&mut self, text: &str) {
+        let mut from = 0;
+        let ends = memchr_iter(b'\n', text.as_bytes());
+        for end in ends.chain(std::iter::once(text.len())) {
+            let line = text.get(from..end).unwrap_or_default().trim_ascii();
+            from = end + 1;
+            if line.is_empty() {
+                continue;
+            }
+            if is_even(line.as_bytes()) {
+                self.text.push_str(line);
+            } else {
+                self.push_stretches(line);
+            }
+            if end < text.len() {
+                self.text.push(' ');
+            }
+        }
+    }
+
     /// Writes a text with each run of white space as one space. What has single spaces already is
-    /// copied at once, as the lines of a paragraph are.
+    /// copied at once.
     fn push_stretches(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let is_space = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_whitespace);

@@ -5,10 +5,11 @@
 
 use std::cell::{Cell, RefCell};
 
+use ego_tree::Tree;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::tree_builder::{Tracer, TreeBuilder, TreeBuilderOpts, TreeSink};
 use html5ever::{LocalName, local_name};
-use scraper::{Html, HtmlTreeSink};
+use scraper::{Html, HtmlTreeSink, Node};
 
 use crate::page::options::{Note, PageOptions};
 
@@ -68,11 +69,14 @@ enum Last {
 }
 
 impl BoundedSink {
-    /// A sink with an empty tree. `notes` are the bounds that have cut something already.
-    pub(super) fn new(options: &PageOptions, notes: Vec<Note>) -> Self {
+    /// A sink with an empty tree that has room for `nodes`. `notes` are the bounds that have cut
+    /// something already.
+    pub(super) fn new(options: &PageOptions, nodes: usize, notes: Vec<Note>) -> Self {
+        let mut html = Html::new_document();
+        html.tree = Tree::with_capacity(Node::Document, nodes.min(options.max_nodes));
         Self {
             builder: TreeBuilder::new(
-                HtmlTreeSink::new(Html::new_document()),
+                HtmlTreeSink::new(html),
                 TreeBuilderOpts {
                     // A crawler runs no scripts, so it sees what <noscript> holds.
                     scripting_enabled: false,

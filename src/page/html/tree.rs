@@ -8,7 +8,7 @@
 //! Budgets are counts, never times: the same text yields the same tree everywhere.
 
 use html5ever::tendril::StrTendril;
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use scraper::Html;
 
 use super::sink::BoundedSink;
@@ -40,8 +40,16 @@ fn parse_with(
     let mut notes = Vec::new();
     let html = within(html, options.max_bytes.min(MAX_BYTES), &mut notes);
     let page = normalized(html);
-    let sink = BoundedSink::new(options, notes);
+    let sink = BoundedSink::new(options, expected_nodes(&page), notes);
     feed(&page, sink, options.max_tag_bytes).finish()
+}
+
+/// About as many nodes as most trees have at most: an element for each of its two tags, and a text
+/// behind most tags. A tree that grows is copied again and again, and asks for memory that was not
+/// used before.
+fn expected_nodes(page: &str) -> usize {
+    let tags = memchr_iter(b'<', page.as_bytes()).count();
+    tags + tags / 4 + 16
 }
 
 /// The text without byte order mark and with line feeds as line ends (HTML standard, section
