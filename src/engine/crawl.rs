@@ -57,6 +57,7 @@ impl Crawl {
         }
         options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
+        options.fetch.tls_sessions = plan.sessions;
         DataDirectory::create(path.as_ref(), options.group.as_deref())?;
         let opening = &options.opening;
         let directory = DataDirectory::take_in_turn(path.as_ref(), || opening.step().is_ok())?;

@@ -75,7 +75,7 @@ impl Fetcher {
     pub fn new(options: FetchOptions, guard: Arc<Guard>) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(&options.user_agent)
             .map_err(|_| Error::UserAgent(options.user_agent.clone()))?;
-        let tls = tls::config(&options.ca_files)?;
+        let tls = tls::config(&options.ca_files, options.tls_sessions)?;
         let resolver = Arc::new(Resolver::new(&options.dns(), options.connect_timeout.0));
         let (proxies, max_body) = extent(&options);
         let guarded = || {

@@ -20,6 +20,7 @@ mod proxy;
 mod request;
 mod resolver;
 mod secret;
+mod sessions;
 mod tls;
 
 pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, decode};
@@ -34,6 +35,7 @@ pub use proxy::Proxy;
 pub use request::{CookieMode, ExtraHeaders};
 pub use resolver::{DnsOptions, Nameserver, ResolverKind};
 pub use secret::{HIDDEN, Secret};
+pub(crate) use sessions::SESSION_BYTES;
 
 use std::path::PathBuf;
 

@@ -100,6 +100,11 @@ pub struct FetchOptions {
     #[serde(skip)]
     #[patch(skip)]
     pub own: Vec<(HostPattern, FetchOverrides)>,
+    /// Number of servers whose last TLS session is kept, so that it can be resumed; a crawl takes it
+    /// from its memory plan.
+    #[serde(skip)]
+    #[patch(skip)]
+    pub tls_sessions: usize,
     /// Whether credentials are left out of recorded requests, from `[archive]`.
     #[serde(skip)]
     #[patch(skip)]
@@ -132,6 +137,7 @@ impl Default for FetchOptions {
             cookies: CookieMode::default(),
             auth: None,
             own: Vec::new(),
+            tls_sessions: 256,
             hide_credentials: true,
         }
     }

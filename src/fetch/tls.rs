@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use reqwest::tls::{TlsInfo, Version};
 use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls_platform_verifier::{BuilderVerifierExt as _, Verifier};
 
 use super::Error;
+use super::sessions::Sessions;
 
 /// Returns the client configuration of all TLS connections. `files` are PEM files with further root
-/// certificates.
-pub(super) fn config(files: &[PathBuf]) -> Result<ClientConfig, Error> {
+/// certificates; sessions of so many servers are kept.
+pub(super) fn config(files: &[PathBuf], sessions: usize) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = || {
         ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -40,6 +42,7 @@ pub(super) fn config(files: &[PathBuf]) -> Result<ClientConfig, Error> {
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth()
     };
+    config.resumption = Resumption::store(Arc::new(Sessions::new(sessions)));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

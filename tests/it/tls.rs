@@ -12,6 +12,7 @@ use gleaner::fetch::{
 };
 use gleaner::units::Span;
 use gleaner::url::parse;
+use rustls::HandshakeKind;
 use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -125,6 +126,44 @@ async fn what_was_spoken_is_recorded() {
     let new = authority.server(NAME, Flaw::None, &["http/1.1"]);
     check(new, &["http/1.1", "tls/1.3"]).await;
     check(authority.old_server(NAME), &["http/1.1", "tls/1.2"]).await;
+}
+
+/// More servers than the store of the library remembers.
+#[tokio::test]
+async fn the_next_connection_to_each_of_many_servers_resumes_its_session() {
+    const SERVERS: usize = 40;
+    let authority = Authority::new();
+    let name = |number: usize| format!("host{number}.secure.example");
+    let check = async |config| {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let address = serve(config, move |stream| {
+            let _ = tell.send(stream.get_ref().1.handshake_kind());
+            answer(stream)
+        })
+        .await;
+        let names = (0..SERVERS).map(|number| (name(number), vec![address.into()]));
+        let options = FetchOptions {
+            hosts: NamedHosts::new(names).expect("names"),
+            ca_files: vec![authority.file()],
+            ..FetchOptions::new("test (+https://example.org)")
+        };
+        let guard = Arc::new(Guard::new(&options));
+        let fetcher = Fetcher::new(options, guard).expect("the options are sound");
+        for kind in [HandshakeKind::Full, HandshakeKind::Resumed] {
+            for number in 0..SERVERS {
+                let url = format!("https://{}/", name(number));
+                let url = parse(&url).expect("a URL");
+                let (outcome, _) = fetcher.fetch(&url).await;
+                assert!(matches!(outcome, Outcome::Exchange(_)), "{outcome:?}");
+                assert_eq!(told.recv().await, Some(Some(kind)), "{url}");
+            }
+        }
+    };
+    let mut new = authority.server("*.secure.example", Flaw::None, &["http/1.1"]);
+    // Tickets, as any server has them; without a key of its own it would remember the sessions.
+    new.ticketer = rustls::crypto::ring::Ticketer::new().expect("it has a key");
+    check(new).await;
+    check(authority.old_server("*.secure.example")).await;
 }
 
 /// What a server of HTTP/2 was asked: method and URL, then fields in their order.

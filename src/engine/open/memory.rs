@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::engine::options::Options;
 use crate::engine::ring::observe::MemoryShare;
+use crate::fetch::SESSION_BYTES;
 
 /// The bounds of all structures whose size the user determines, in bytes unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct MemoryPlan {
     pub(crate) pages: usize,
     /// Originals in memory, which deltas are made against.
     pub(crate) bases: usize,
+    /// Number of servers whose TLS sessions are kept.
+    pub(crate) sessions: usize,
     /// Number of hosts in the schedule, with their next URLs.
     pub(crate) hosts: usize,
     /// Maximum size of such a host.
@@ -78,13 +81,14 @@ impl MemoryPlan {
                 .max(options.fetch.max_body.bytes().min(1 << 20)),
             pages: at_most(usize::MAX, max / 32),
             bases: at_most(MAX_BASES, max / 128),
+            sessions: at_most(usize::MAX, max / 64 / SESSION_BYTES),
             hosts: at_most(options.window, max * 5 / 32 / host),
             host,
         }
     }
 
     /// Returns each structure with its maximum size, and the setting that bounds it too.
-    pub fn parts(&self) -> [(&'static str, u64, &'static str); 11] {
+    pub fn parts(&self) -> [(&'static str, u64, &'static str); 12] {
         [
             ("blocks of the store", self.store_cache, ""),
             ("write buffers of the store", 2 * self.store_buffers, ""),
@@ -116,6 +120,7 @@ impl MemoryPlan {
                 self.bases as u64,
                 "",
             ),
+            ("TLS sessions", SESSION_BYTES * self.sessions as u64, ""),
             (
                 "hosts and their next URLs",
                 self.host * self.hosts as u64,
