@@ -3,9 +3,10 @@
 //! then kills the process twenty times and deletes sled's folder.
 //!
 //! `cargo bench --bench documents` takes ten million pages, an hour and 20 GB in `target/tmp`;
-//! `cargo bench --bench documents -- 100000` fewer. `-- fill`, `restart`, `kill`, `lose` are its
+//! `cargo bench --bench documents -- 100000` fewer. `-- fill`, `restart`, `pauses`, `kill`, `lose` are its
 //! parts; without the others each takes the directory as the one before left it. `-- minhash fill`
-//! says what `dedup.method = "minhash"` takes.
+//! says what `dedup.method = "minhash"` takes. `-- pauses` commits further pages in small groups, and
+//! compares the longest pauses with those of a bare append and sync of as many bytes.
 
 #[path = "documents/rehearsal.rs"]
 mod rehearsal;
@@ -24,7 +25,10 @@ use rehearsal::{Rehearsal, id, mix};
 /// measured.
 const GROUP: u64 = 512;
 
-const PARTS: [&str; 4] = ["fill", "restart", "kill", "lose"];
+const PARTS: [&str; 5] = ["fill", "restart", "pauses", "kill", "lose"];
+
+/// Pages of a group, at most, as a crawl has them.
+const SMALL_GROUP: u64 = 16;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -61,6 +65,9 @@ fn main() {
     if wants("restart") {
         restart(&rehearsal, &directory, count);
     }
+    if wants("pauses") {
+        pauses(&rehearsal, &directory, count);
+    }
     if wants("kill") {
         kill_and_look(&rehearsal, &directory, count);
     }
@@ -96,7 +103,7 @@ fn fill(rehearsal: &Rehearsal, directory: &Path, count: u64) {
         let pages = (next..end).map(|number| rehearsal.page(number)).collect();
         signing += start.elapsed();
         let start = Instant::now();
-        duplicates += study.commit(pages).expect("pages are committed");
+        duplicates += study.commit(pages).expect("pages are committed").duplicates;
         committing += start.elapsed();
         longest = longest.max(start.elapsed());
         next = end;
@@ -189,6 +196,51 @@ fn restart(rehearsal: &Rehearsal, directory: &Path, count: u64) {
         memory("RssAnon"),
     ));
     lookups(rehearsal, &study, count);
+}
+
+/// Commits a tenth as many pages again, as a crawl does, and after each group appends what it wrote
+/// to a file and syncs it: how long each of both took, from the usual to the longest.
+fn pauses(rehearsal: &Rehearsal, directory: &Path, count: u64) {
+    let mut study = open(rehearsal, directory);
+    let path = directory.with_extension("beside");
+    let mut beside = fs::File::create(&path).expect("the directory is ours");
+    let (mut writing, mut appending) = (Vec::new(), Vec::new());
+    // Beyond the pages that the other parts make.
+    let from = count + 1_000_000;
+    let mut next = from;
+    while next < from + count / 10 {
+        let pages = (next..next + SMALL_GROUP).map(|number| rehearsal.page(number));
+        let before = written();
+        let committed = study.commit(pages.collect()).expect("pages are committed");
+        let bytes = vec![b'x'; written().saturating_sub(before)];
+        writing.push(committed.writing);
+        let start = Instant::now();
+        beside.write_all(&bytes).expect("the disk has room");
+        beside.sync_data().expect("the disk has room");
+        appending.push(start.elapsed());
+        next += SMALL_GROUP;
+    }
+    let _ = fs::remove_file(&path);
+    say(&format!(
+        "{} groups of {SMALL_GROUP} pages: milliseconds at the median, 99 %, 99.9 %, the longest",
+        writing.len()
+    ));
+    for (name, times) in [("a commit", &mut writing), ("an append", &mut appending)] {
+        times.sort_unstable();
+        let at = |share: f64| {
+            let place = (times.len() as f64 * share) as usize;
+            times[place.min(times.len() - 1)].as_secs_f64() * 1e3
+        };
+        let times = [0.5, 0.99, 0.999, 1.0].map(|share| format!("{:.2}", at(share)));
+        say(&format!("  {name:<12}{}", times.join("  ")));
+    }
+}
+
+/// Bytes that this thread has written to files.
+fn written() -> usize {
+    let said = fs::read_to_string("/proc/thread-self/io").unwrap_or_default();
+    let line = said.lines().find_map(|line| line.strip_prefix("wchar: "));
+    line.and_then(|it| it.parse().ok()).unwrap_or_default()
 }
 
 fn kill_and_look(rehearsal: &Rehearsal, directory: &Path, count: u64) {

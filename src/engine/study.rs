@@ -4,6 +4,7 @@
 //! For `benches/documents.rs` and its test alone; a crawl never comes here.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::DataDirectory;
 use super::clock::Clock;
@@ -36,6 +37,15 @@ pub struct MadeUp {
     pub fingerprints: Fingerprints,
 }
 
+/// A group of pages that was committed.
+#[derive(Debug, Clone, Copy)]
+pub struct Committed {
+    /// Number of pages that repeat others.
+    pub duplicates: usize,
+    /// How long it took from the verdicts until the group was durable and the next could come.
+    pub writing: Duration,
+}
+
 impl Study {
     /// Opens a data directory, or begins one; what a kill left behind is made whole, as by a crawl.
     pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
@@ -49,8 +59,8 @@ impl Study {
     }
 
     /// Commits pages as one group; those seen before are left out. Then makes a checkpoint if it is
-    /// due. Gives the number of duplicates.
-    pub fn commit(&mut self, pages: Vec<MadeUp>) -> Result<usize, Error> {
+    /// due.
+    pub fn commit(&mut self, pages: Vec<MadeUp>) -> Result<Committed, Error> {
         let committer = &mut self.committer;
         let now = Clock::start().now();
         let mut duplicates = 0;
@@ -79,9 +89,13 @@ impl Study {
             }
             Ok(())
         })?;
+        let begun = Instant::now();
         committer.write(set)?;
         committer.checkpoint_if_due()?;
-        Ok(duplicates)
+        Ok(Committed {
+            duplicates,
+            writing: begun.elapsed(),
+        })
     }
 
     /// Judges a page and changes nothing: the document that it repeats.
