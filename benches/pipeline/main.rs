@@ -8,7 +8,8 @@
 //! crawls a web of its own on loopback, in turn with the floor: `--pages 6000`, `--rounds 3`,
 //! `--gzip` for bodies that come compressed, `--pin` for the crawler on the first core and the web
 //! on the second, `--gleaner FILE` for another binary. `-- long` crawls 300,000 pages that are made
-//! when they are asked for, and says how speed, memory and state change from tenth to tenth.
+//! when they are asked for, and says how speed, memory and state change from tenth to tenth. `-- tls`
+//! crawls 2,000 hosts with the default politeness, over TLS and without.
 //! Everything is put below `target/tmp`.
 
 #[path = "../trust/text.rs"]
@@ -18,6 +19,9 @@
     reason = "sites of traps need more kinds of text"
 )]
 mod random;
+
+#[path = "../../tests/support/tls.rs"]
+mod authority;
 
 mod child;
 mod commit;
@@ -30,8 +34,10 @@ mod levels;
 mod long;
 mod measure;
 mod pages;
+mod secure;
 mod stages;
 mod text;
+mod tls;
 mod web;
 
 use std::fs;
@@ -42,6 +48,7 @@ use commit::Committed;
 use counting::Counting;
 use crawl::Plan;
 use measure::{Cost, median};
+use secure::Serving;
 use stages::Stages;
 
 #[global_allocator]
@@ -72,6 +79,7 @@ fn main() {
     match arguments.0.first().map(String::as_str) {
         Some("crawl") => whole_crawl(&arguments),
         Some("long") => long_crawl(&arguments),
+        Some("tls") => tls_crawls(&arguments),
         Some("levels") if arguments.has("--quick") => levels::levels(FEW_PAGES, 1),
         Some("levels") => levels::levels(PAGES, 9),
         // Processes that this one starts.
@@ -80,13 +88,26 @@ fn main() {
             let pages = arguments.0[1].parse().expect("a number");
             web::serve(pages, arguments.has("--gzip"), arguments.has("--made"));
         }
+        Some("secure") => {
+            let name = &arguments.0[1];
+            let serving = Serving::ALL.into_iter().find(|it| it.name == name);
+            let pages: usize = arguments.0[2].parse().expect("a number");
+            secure::serve(
+                serving.expect("there is this way"),
+                tls::HOSTS,
+                pages.div_ceil(tls::HOSTS),
+                arguments.0[3].as_ref(),
+            );
+        }
         Some("floor") => {
             let seeds = fs::read_to_string(&arguments.0[1]).expect("a file of URLs");
             let threads = arguments.0[2].parse().expect("a number");
             floor::crawl(&seeds, threads, arguments.has("--gzip"));
         }
         None | Some("stages") => all_stages(&arguments),
-        Some(other) => panic!("there is no `{other}`: `stages`, `levels`, `crawl` or `long`"),
+        Some(other) => {
+            panic!("there is no `{other}`: `stages`, `levels`, `crawl`, `long` or `tls`")
+        }
     }
 }
 
@@ -174,6 +195,16 @@ fn whole_crawl(arguments: &Arguments) {
 fn long_crawl(arguments: &Arguments) {
     let directory = directory();
     long::crawl(&plan(arguments, 300_000), &directory);
+    let _ = fs::remove_dir_all(&directory);
+}
+
+fn tls_crawls(arguments: &Arguments) {
+    let directory = directory();
+    let plan = Plan {
+        rounds: arguments.number("--rounds").unwrap_or(1),
+        ..plan(arguments, 20_000)
+    };
+    tls::crawl(&plan, &directory);
     let _ = fs::remove_dir_all(&directory);
 }
 
