@@ -15,8 +15,8 @@ use rustls::pki_types::ServerName;
 
 use crate::url::Site;
 
-/// Bytes of a session as most servers have it: the certificates of its chain, and a ticket.
-pub(crate) const SESSION_BYTES: u64 = 5 << 10;
+/// Bytes of a session as most servers have it: the two certificates of its chain, and a ticket.
+pub(crate) const SESSION_BYTES: u64 = 3 << 10;
 
 /// Maximum number of sessions of one registrable domain. Certificates and ticket of a session may
 /// have 64 kB each, and one certificate is enough for any number of names.

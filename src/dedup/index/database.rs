@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -14,14 +16,14 @@ pub(super) const THROUGH: &[u8] = b"t";
 
 /// A sled database. Sled records its page locations only when it opens, and rereads everything
 /// written since at the next opening, at 18 microseconds per row; so it is reopened from time to
-/// time.
+/// time. Threads share it; those that read wait while it is reopened.
 pub(super) struct Database {
     path: PathBuf,
     cache_bytes: u64,
-    /// `None` only while the database is being reopened.
-    sled: Option<sled::Db>,
+    /// `None` only if it could not be reopened.
+    sled: RwLock<Option<sled::Db>>,
     /// Rows written since the last opening.
-    written: usize,
+    written: AtomicUsize,
 }
 
 impl Database {
@@ -31,11 +33,11 @@ impl Database {
     /// Opens the database and reads the id of its last checkpoint. Sled panics on some damage,
     /// which is reported as an error.
     pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<(Self, DocumentId), Error> {
-        let mut database = Self {
+        let database = Self {
             path: path.to_owned(),
             cache_bytes,
-            sled: None,
-            written: 0,
+            sled: RwLock::new(None),
+            written: AtomicUsize::new(0),
         };
         let open = || {
             database.reopen()?;
@@ -47,8 +49,9 @@ impl Database {
         catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|_| Err(panicked(path)))
     }
 
-    fn reopen(&mut self) -> Result<(), Error> {
-        self.close();
+    fn reopen(&self) -> Result<(), Error> {
+        let mut sled = self.sled.write().unwrap_or_else(PoisonError::into_inner);
+        self.close(sled.take());
         remove_unfinished(&self.path).map_err(|source| Error::Io {
             path: self.path.clone(),
             source,
@@ -61,15 +64,15 @@ impl Database {
                 .open()
         };
         let opened = patiently(open).map_err(|error| self.failed(error))?;
-        self.sled = Some(opened);
-        self.written = 0;
+        *sled = Some(opened);
+        self.written.store(0, Ordering::Relaxed);
         Ok(())
     }
 
     /// Closes the database. Sled syncs its file when it is dropped, and panics if that fails; then
     /// it is not dropped, so that the error that ended the run is the one that is told.
-    fn close(&mut self) {
-        let Some(sled) = self.sled.take() else {
+    fn close(&self, sled: Option<sled::Db>) {
+        let Some(sled) = sled else {
             return;
         };
         let synced = catch_unwind(AssertUnwindSafe(|| {
@@ -93,7 +96,8 @@ impl Database {
         &self,
         run: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
     ) -> Result<T, Error> {
-        let sled = self.sled.as_ref().ok_or_else(|| Error::Engine {
+        let sled = self.sled.read().unwrap_or_else(PoisonError::into_inner);
+        let sled = sled.as_ref().ok_or_else(|| Error::Engine {
             path: self.path.clone(),
             why: "it could not be opened again".to_owned(),
         })?;
@@ -133,14 +137,13 @@ impl Database {
 
     /// Waits until the `rows` that were put or removed are on disk. Sled's `flush` passes its log
     /// to the operating system but does not sync it, so sled's file is synced here.
-    pub(super) fn sync(&mut self, rows: usize) -> Result<(), Error> {
+    pub(super) fn sync(&self, rows: usize) -> Result<(), Error> {
         self.guarded(|sled| sled.flush().map(drop))?;
         let file = self.file();
         File::open(&file)
             .and_then(|file| file.sync_data())
             .map_err(|source| Error::Io { path: file, source })?;
-        self.written += rows;
-        if self.written < Self::REOPEN {
+        if self.written.fetch_add(rows, Ordering::Relaxed) + rows < Self::REOPEN {
             Ok(())
         } else {
             self.reopen()
@@ -164,7 +167,9 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        self.close();
+        let sled = self.sled.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let sled = sled.take();
+        self.close(sled);
     }
 }
 

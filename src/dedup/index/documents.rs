@@ -1,7 +1,7 @@
 //! The documents of a crawl: one row per stored response in sled, by ascending id.
 //!
-//! Rows are written only at checkpoints. Until then, new documents are served from memory, and the
-//! committer's deltas keep them safe. Signatures of fixed width are kept in the witness column
+//! Rows are written only at checkpoints, by a thread of their own. Until they are on disk, documents
+//! are served from memory, and the committer's deltas keep them safe. Signatures of fixed width are kept in the witness column
 //! instead of the row. Everything here can be rebuilt from the store, so a database that does not
 //! open is renamed and replaced by an empty one.
 
@@ -11,7 +11,7 @@ use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use super::database::{Database, THROUGH};
 use super::witness::{WitnessColumn, WitnessRow};
@@ -21,17 +21,63 @@ use crate::runs::is_bad_disk;
 /// All documents of a crawl.
 pub struct Documents {
     path: PathBuf,
-    database: Database,
-    /// Documents added since the last checkpoint. The limits of checkpoints bound their number.
-    recent: BTreeMap<DocumentId, Arc<Document>>,
-    /// Ids removed since the last checkpoint.
-    removed: BTreeSet<DocumentId>,
+    database: Arc<Database>,
+    /// What changed since the last checkpoint. The limits of checkpoints bound its size.
+    recent: Changes,
+    /// The checkpoint that is being written.
+    writing: Option<Writing>,
     /// The highest id written by a checkpoint.
     through: DocumentId,
     /// The signatures that candidates are verified by.
-    witnesses: WitnessColumn,
+    witnesses: Arc<WitnessColumn>,
     /// Whether the data on disk is incomplete, so that the next start must not trust it.
     is_damaged: bool,
+}
+
+/// Documents that were added, and ids that were removed.
+#[derive(Default)]
+struct Changes {
+    added: BTreeMap<DocumentId, Arc<Document>>,
+    removed: BTreeSet<DocumentId>,
+}
+
+/// What memory says about a document.
+enum Known<'a> {
+    Document(&'a Arc<Document>),
+    Removed,
+    /// Nothing: the files know.
+    Nothing,
+}
+
+/// A checkpoint that is being written.
+struct Writing {
+    changes: Arc<Changes>,
+    thread: JoinHandle<Result<(), Error>>,
+}
+
+impl Changes {
+    fn get(&self, id: DocumentId) -> Known<'_> {
+        match self.added.get(&id) {
+            Some(document) => Known::Document(document),
+            None if self.removed.contains(&id) => Known::Removed,
+            None => Known::Nothing,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// Puts these changes under later ones.
+    fn under(&self, later: &mut Self) {
+        for (id, document) in &self.added {
+            if !later.removed.contains(id) {
+                let kept = later.added.entry(*id);
+                kept.or_insert_with(|| Arc::clone(document));
+            }
+        }
+        later.removed.extend(&self.removed);
+    }
 }
 
 /// The part of the documents on disk that cannot be used. Every opening reports it until the part
@@ -111,11 +157,11 @@ impl Documents {
     fn new(path: &Path, database: Database, through: DocumentId, witnesses: WitnessColumn) -> Self {
         Self {
             path: path.to_owned(),
-            database,
-            recent: BTreeMap::new(),
-            removed: BTreeSet::new(),
+            database: Arc::new(database),
+            recent: Changes::default(),
+            writing: None,
             through,
-            witnesses,
+            witnesses: Arc::new(witnesses),
             is_damaged: false,
         }
     }
@@ -125,22 +171,29 @@ impl Documents {
     fn distrust(&mut self) -> Result<(), Error> {
         self.is_damaged = true;
         let begun = WitnessColumn::begin(&column_of(&self.path));
-        self.witnesses = begun.map_err(|source| self.witness_error(source))?;
+        self.witnesses = Arc::new(begun.map_err(|source| self.witness_error(source))?);
         Ok(())
     }
 
     /// Declares the damaged part rebuilt, up to a document, and waits until it is on disk.
     pub fn rebuilt(&mut self, through: DocumentId) -> Result<(), Error> {
+        self.finish()?;
         let through = self.through.max(through);
         if self.witnesses.through() < through {
             let put = self.witnesses.put(through, &Fingerprints::default());
             put.map_err(|source| self.witness_error(source))?;
         }
-        let placed = self.witnesses.take_place(&column_of(&self.path));
+        let path = column_of(&self.path);
+        // No thread has it any more.
+        let placed = match Arc::get_mut(&mut self.witnesses) {
+            Some(witnesses) => witnesses.take_place(&path),
+            None => Err(io::ErrorKind::ResourceBusy.into()),
+        };
         placed.map_err(|source| self.witness_error(source))?;
         self.is_damaged = false;
         self.through = through;
-        self.write()
+        self.start()?;
+        self.finish()
     }
 
     /// Writes the witness row of a document again.
@@ -158,7 +211,7 @@ impl Documents {
 
     /// The signature of a document at a tier, if it can be read without the whole document.
     pub(super) fn witness(&self, id: DocumentId, tier: Tier) -> Result<Option<Signature>, Error> {
-        if self.recent.contains_key(&id) || self.removed.contains(&id) {
+        if !matches!(self.in_memory(id), Known::Nothing) {
             Ok(None)
         } else {
             Ok(self.witness_row(id)?.and_then(|row| row.signature(tier)))
@@ -170,13 +223,20 @@ impl Documents {
         row.map_err(|source| self.witness_error(source))
     }
 
+    /// What memory says about a document: what is being written is read from there too.
+    fn in_memory(&self, id: DocumentId) -> Known<'_> {
+        match (self.recent.get(id), &self.writing) {
+            (Known::Nothing, Some(writing)) => writing.changes.get(id),
+            (known, _) => known,
+        }
+    }
+
     /// The document with a number, if there is one.
     pub fn get(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
-        if let Some(document) = self.recent.get(&id) {
-            return Ok(Some(Arc::clone(document)));
-        }
-        if self.removed.contains(&id) {
-            return Ok(None);
+        match self.in_memory(id) {
+            Known::Document(document) => return Ok(Some(Arc::clone(document))),
+            Known::Removed => return Ok(None),
+            Known::Nothing => {}
         }
         let Some(row) = self.database.get(&id.to_be_bytes())? else {
             return Ok(None);
@@ -199,7 +259,7 @@ impl Documents {
 
     /// Adds a document, or replaces one that no checkpoint has written.
     pub fn insert(&mut self, document: Arc<Document>) {
-        self.recent.insert(document.id, document);
+        self.recent.added.insert(document.id, document);
     }
 
     /// The highest id written by a checkpoint, or passed to [`rebuilt`](Self::rebuilt).
@@ -209,8 +269,8 @@ impl Documents {
 
     /// Removes a document for good. Its number must not be used again.
     pub fn remove(&mut self, id: DocumentId) {
-        self.recent.remove(&id);
-        self.removed.insert(id);
+        self.recent.added.remove(&id);
+        self.recent.removed.insert(id);
     }
 
     /// The ids of at most `limit` written documents, ascending, starting at `from`.
@@ -219,7 +279,8 @@ impl Documents {
         self.database.keys(&from.to_be_bytes(), |key| {
             // The one other key is that of the last checkpoint.
             let id = key.try_into().map(u64::from_be_bytes);
-            ids.extend(id.ok().filter(|id| !self.removed.contains(id)));
+            let is_removed = |id: &DocumentId| matches!(self.in_memory(*id), Known::Removed);
+            ids.extend(id.ok().filter(|id| !is_removed(id)));
             ids.len() < limit
         })?;
         Ok(ids)
@@ -227,40 +288,112 @@ impl Documents {
 
     /// Number of documents that no checkpoint has written.
     pub fn recent(&self) -> usize {
-        self.recent.len()
+        let writing = self.writing.as_ref();
+        let writing = writing.map_or(0, |it| it.changes.added.len());
+        self.recent.added.len() + writing
     }
 
     /// Writes all changes and waits until they are on disk.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
-        if self.recent.is_empty() && self.removed.is_empty() {
-            Ok(())
-        } else {
-            self.write()
+        self.begin()?;
+        self.finish()
+    }
+
+    /// Begins a checkpoint: a thread writes all changes so far. Those from now on belong to the next
+    /// one. If one was begun, it is waited for.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        self.finish()?;
+        if self.recent.is_empty() {
+            return Ok(());
+        }
+        self.start()
+    }
+
+    fn start(&mut self) -> Result<(), Error> {
+        let changes = Arc::new(std::mem::take(&mut self.recent));
+        let last = changes.added.last_key_value().map_or(0, |(id, _)| *id);
+        let through = self.through.max(last);
+        let writer = Writer {
+            database: Arc::clone(&self.database),
+            witnesses: Arc::clone(&self.witnesses),
+            through: (!self.is_damaged).then_some(through),
+        };
+        let own = Arc::clone(&changes);
+        let thread = thread::Builder::new().name("documents".to_owned());
+        match thread.spawn(move || writer.write(&own)) {
+            Ok(thread) => {
+                self.writing = Some(Writing { changes, thread });
+                Ok(())
+            }
+            Err(source) => {
+                changes.under(&mut self.recent);
+                Err(Error::Io {
+                    path: self.path.clone(),
+                    source,
+                })
+            }
         }
     }
 
-    fn write(&mut self) -> Result<(), Error> {
-        let recent = std::mem::take(&mut self.recent);
-        let written = self.write_rows(&recent);
-        if written.is_err() {
-            // They stay readable, and the next checkpoint writes them.
-            self.recent = recent;
+    /// Returns `true` if [`finish`](Self::finish) does not have to wait.
+    pub fn is_written(&self) -> bool {
+        let writing = self.writing.as_ref();
+        writing.is_none_or(|writing| writing.thread.is_finished())
+    }
+
+    /// Waits until the checkpoint that was begun is on disk, if one was.
+    ///
+    /// # Errors
+    ///
+    /// What kept it from being written. All documents stay readable, and the next checkpoint writes
+    /// them.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let Some(Writing { changes, thread }) = self.writing.take() else {
+            return Ok(());
+        };
+        let written = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        match written {
+            Ok(()) => {
+                let last = changes.added.last_key_value();
+                self.through = self.through.max(last.map_or(0, |(id, _)| *id));
+            }
+            Err(_) => changes.under(&mut self.recent),
         }
         written
     }
+}
 
-    fn write_rows(&mut self, recent: &BTreeMap<DocumentId, Arc<Document>>) -> Result<(), Error> {
-        let last = recent.last_key_value().map_or(0, |(id, _)| *id);
-        let through = self.through.max(last);
-        let removed: Vec<DocumentId> = self.removed.iter().copied().collect();
-        let remove = self.witnesses.remove(&removed);
-        remove.map_err(|source| self.witness_error(source))?;
-        for document in recent.values() {
-            self.put_witness(document)?;
+impl Drop for Documents {
+    fn drop(&mut self) {
+        // Whoever opens the files next must not meet this thread.
+        if let Some(writing) = self.writing.take() {
+            let _ = writing.thread.join();
+        }
+    }
+}
+
+/// Writes a checkpoint.
+struct Writer {
+    database: Arc<Database>,
+    witnesses: Arc<WitnessColumn>,
+    /// The highest id that is on disk then, unless the data there is incomplete.
+    through: Option<DocumentId>,
+}
+
+impl Writer {
+    fn write(&self, changes: &Changes) -> Result<(), Error> {
+        let removed: Vec<DocumentId> = changes.removed.iter().copied().collect();
+        let column = |source| Error::Io {
+            path: self.witnesses.path().to_owned(),
+            source,
+        };
+        self.witnesses.remove(&removed).map_err(column)?;
+        for document in changes.added.values() {
+            let put = self.witnesses.put(document.id, &document.fingerprints);
+            put.map_err(column)?;
         }
         // Synced before sled, so that the column is never behind it.
-        let synced = self.witnesses.sync();
-        synced.map_err(|source| self.witness_error(source))?;
+        self.witnesses.sync().map_err(column)?;
         // One by one and in order, not as a batch: a batch inserts in the order of a hash map,
         // which leaves sled's leaves half full, and it frees nothing that it replaces until it
         // ends. If the process is killed before the last row, the next checkpoint writes all of
@@ -268,7 +401,7 @@ impl Documents {
         for id in &removed {
             self.database.remove(&id.to_be_bytes())?;
         }
-        for document in recent.values() {
+        for document in changes.added.values() {
             let mut document = Document::clone(document);
             for tier in Tier::ALL {
                 if document
@@ -282,13 +415,10 @@ impl Documents {
             let row = postcard::to_stdvec(&document).expect("documents are plain data");
             self.database.put(&document.id.to_be_bytes(), row)?;
         }
-        if !self.is_damaged {
+        if let Some(through) = self.through {
             self.database.put(THROUGH, through.to_be_bytes().to_vec())?;
         }
-        self.database.sync(removed.len() + recent.len())?;
-        self.through = through;
-        self.removed.clear();
-        Ok(())
+        self.database.sync(removed.len() + changes.added.len())
     }
 }
 
@@ -341,6 +471,58 @@ mod tests {
         assert!(damage.is_none());
         assert_eq!(documents.get(2).unwrap(), Some(document(2)));
         assert_eq!(documents.get(3).unwrap(), None, "never checkpointed");
+    }
+
+    #[test]
+    fn what_is_being_written_is_read_and_changed_as_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("documents");
+        let (mut documents, _) = Documents::open(&path, 1 << 20, 0).unwrap();
+        for id in 1..=4 {
+            documents.insert(document(id));
+        }
+        documents.checkpoint().unwrap();
+        for id in 5..=8 {
+            documents.insert(document(id));
+        }
+        documents.remove(1);
+        documents.begin().unwrap();
+        let check = |documents: &Documents, expected: &[DocumentId]| {
+            let is_there = |id: &DocumentId| documents.get(*id).unwrap().is_some();
+            assert_eq!((1..=9).filter(is_there).collect::<Vec<_>>(), expected);
+        };
+        check(&documents, &[2, 3, 4, 5, 6, 7, 8]);
+        // These changes are the next checkpoint's.
+        documents.insert(document(9));
+        documents.remove(5);
+        documents.remove(2);
+        check(&documents, &[3, 4, 6, 7, 8, 9]);
+        documents.finish().unwrap();
+        assert_eq!((documents.through(), documents.recent()), (8, 1));
+        check(&documents, &[3, 4, 6, 7, 8, 9]);
+        documents.checkpoint().unwrap();
+        check(&documents, &[3, 4, 6, 7, 8, 9]);
+        assert_eq!(documents.ids(0, 99).unwrap(), [3, 4, 6, 7, 8, 9]);
+        drop(documents);
+        let (documents, damage) = Documents::open(&path, 1 << 20, 9).unwrap();
+        assert!(damage.is_none());
+        check(&documents, &[3, 4, 6, 7, 8, 9]);
+    }
+
+    /// What could not be written is in memory as if no checkpoint had been begun.
+    #[test]
+    fn what_was_not_written_lies_under_what_came_since() {
+        let mut later = Changes::default();
+        later.added.insert(3, document(3));
+        later.removed.insert(2);
+        let mut earlier = Changes::default();
+        for id in 1..=3 {
+            earlier.added.insert(id, document(id));
+        }
+        earlier.removed.insert(9);
+        earlier.under(&mut later);
+        assert_eq!(later.added.keys().copied().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(later.removed.into_iter().collect::<Vec<_>>(), [2, 9]);
     }
 
     #[test]

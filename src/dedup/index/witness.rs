@@ -13,6 +13,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FallocateFlags;
 
@@ -42,7 +43,7 @@ pub(super) struct WitnessColumn {
     file: File,
     path: PathBuf,
     /// The highest id with a row in the file.
-    through: DocumentId,
+    through: AtomicU64,
 }
 
 impl WitnessColumn {
@@ -55,10 +56,10 @@ impl WitnessColumn {
             .create(true)
             .truncate(false)
             .open(path)?;
-        let mut column = Self {
+        let column = Self {
             file,
             path: path.to_owned(),
-            through: 0,
+            through: AtomicU64::new(0),
         };
         let mut found = [0; HEAD];
         let is_ours = match column.file.read_exact_at(&mut found, 0) {
@@ -68,7 +69,7 @@ impl WitnessColumn {
         };
         if is_ours {
             let rows = column.file.metadata()?.len().saturating_sub(HEAD as u64);
-            column.through = rows / ROW as u64;
+            column.through.store(rows / ROW as u64, Ordering::Relaxed);
         } else {
             column.file.set_len(0)?;
             column.file.write_all_at(&head(), 0)?;
@@ -104,7 +105,7 @@ impl WitnessColumn {
 
     /// The highest id written; 0 if none.
     pub(super) fn through(&self) -> DocumentId {
-        self.through
+        self.through.load(Ordering::Relaxed)
     }
 
     /// The last document before the first damaged row. Reads the whole file sequentially.
@@ -112,13 +113,14 @@ impl WitnessColumn {
         (&self.file).seek(SeekFrom::Start(HEAD as u64))?;
         let mut rows = BufReader::with_capacity(ROW << 12, &self.file);
         let mut row = [0; ROW];
-        for id in 1..=self.through {
+        let through = self.through();
+        for id in 1..=through {
             rows.read_exact(&mut row)?;
             if row != [0; ROW] && fields(id, &row).is_none() {
                 return Ok(id - 1);
             }
         }
-        Ok(self.through)
+        Ok(through)
     }
 
     /// The row of a document, if it has one.
@@ -127,7 +129,7 @@ impl WitnessColumn {
     ///
     /// An error of the file system; [`io::ErrorKind::InvalidData`] if the row is damaged.
     pub(super) fn get(&self, id: DocumentId) -> io::Result<Option<WitnessRow>> {
-        let Some(place) = place(id).filter(|_| id <= self.through) else {
+        let Some(place) = place(id).filter(|_| id <= self.through()) else {
             return Ok(None);
         };
         let mut row = [0; ROW];
@@ -145,7 +147,7 @@ impl WitnessColumn {
     }
 
     /// Writes the row of a document. It is durable after the next [`sync`](Self::sync).
-    pub(super) fn put(&mut self, id: DocumentId, fingerprints: &Fingerprints) -> io::Result<()> {
+    pub(super) fn put(&self, id: DocumentId, fingerprints: &Fingerprints) -> io::Result<()> {
         let Some(place) = place(id) else {
             return Ok(());
         };
@@ -158,13 +160,13 @@ impl WitnessColumn {
             crc.copy_from_slice(&checksum(id, fields).to_le_bytes());
         }
         self.file.write_all_at(&row, place)?;
-        self.through = self.through.max(id);
+        self.through.fetch_max(id, Ordering::Relaxed);
         Ok(())
     }
 
     /// Removes the rows of documents, given by ascending id, and frees the space of adjacent ones
     /// if the file system supports it.
-    pub(super) fn remove(&mut self, ids: &[DocumentId]) -> io::Result<()> {
+    pub(super) fn remove(&self, ids: &[DocumentId]) -> io::Result<()> {
         for neighbours in ids.chunk_by(|a, b| a + 1 == *b) {
             let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else {
                 continue;
@@ -300,7 +302,7 @@ mod tests {
     fn rows_are_found_after_reopening() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("witness");
-        let mut column = WitnessColumn::open(&path).unwrap();
+        let column = WitnessColumn::open(&path).unwrap();
         column.put(1, &signatures(1)).unwrap();
         column.put(2, &Fingerprints::default()).unwrap();
         column.put(5, &signatures(5)).unwrap();
@@ -320,7 +322,7 @@ mod tests {
     fn what_is_removed_is_gone_and_its_space_too() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("witness");
-        let mut column = WitnessColumn::open(&path).unwrap();
+        let column = WitnessColumn::open(&path).unwrap();
         let signatures = signatures(1);
         for id in 1..=3_000 {
             column.put(id, &signatures).unwrap();
@@ -352,7 +354,7 @@ mod tests {
     fn what_is_damaged_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("witness");
-        let mut column = WitnessColumn::open(&path).unwrap();
+        let column = WitnessColumn::open(&path).unwrap();
         column.put(1, &signatures(1)).unwrap();
         column.put(2, &signatures(2)).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();

@@ -1,7 +1,7 @@
 //! Checkpoints: make durable what deltas hold for a replay, so that the deltas can be deleted.
 //!
-//! Documents are written between two commits; runs in the background, while commits go on. A
-//! checkpoint ends by installing the runs and deleting the deltas that it covers.
+//! Documents and runs are written in the background, while commits go on. A checkpoint ends by
+//! installing the runs and deleting the deltas that it covers.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl Deltas {
     }
 }
 
-/// A checkpoint whose runs are being written in the background.
+/// A checkpoint that is being written in the background.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     /// The first delta that it covers.
@@ -112,7 +112,9 @@ impl Checkpoints {
             self.deltas.keys >= self.limits.keys || self.deltas.bytes >= self.limits.delta_bytes;
         // Memory is bounded: if there is much again and the last checkpoint is not yet written, it
         // is waited for.
-        if self.begun.is_some() && (is_much || site.lookups.catalog.is_written()) {
+        let lookups = &site.lookups;
+        let is_written = lookups.catalog.is_written() && lookups.index.documents().is_written();
+        if self.begun.is_some() && (is_much || is_written) {
             self.end(site)?;
         }
         let is_time = self.last.elapsed() >= self.limits.interval;
@@ -122,15 +124,14 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Makes documents durable, and starts writing the runs.
+    /// Starts writing documents and runs.
     pub(super) fn begin(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
         self.last = Instant::now();
         site.log.sync()?;
         let Some(first) = self.deltas.first else {
             return Ok(());
         };
-        site.lookups.index.documents_mut().checkpoint()?;
-        Failpoint::reach(site.failpoint, Step::DocumentsWritten);
+        site.lookups.index.documents_mut().begin()?;
         site.lookups.catalog.begin(site.state.sequence)?;
         self.begun = Some(Begun {
             first,
@@ -141,12 +142,14 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Installs the runs that were written, waiting for them if needed, and deletes the deltas that
+    /// Waits for what is written, if needed, installs the runs, and deletes the deltas that
     /// they cover.
     pub(super) fn end(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
         let Some(begun) = self.begun else {
             return Ok(());
         };
+        site.lookups.index.documents_mut().finish()?;
+        Failpoint::reach(site.failpoint, Step::DocumentsWritten);
         let Lookups { catalog, seen, .. } = &mut *site.lookups;
         catalog.finish()?;
         self.begun = None;

@@ -18,7 +18,8 @@ pub struct MemoryPlan {
     pub(crate) store_buffers: u64,
     /// Cache that the engine of the documents is configured with; it takes [`SLED`] times that.
     pub(crate) documents_cache: u64,
-    /// Deltas since the last checkpoint, whose documents are in memory.
+    /// Deltas since the last checkpoint, whose documents are in memory; twice as many while one is
+    /// written.
     pub(crate) delta_bytes: usize,
     /// Number of keys inserted since the last checkpoint; twice as many while one is written.
     pub(crate) keys: usize,
@@ -71,7 +72,7 @@ impl MemoryPlan {
             store_cache: max / 16,
             store_buffers: max * 5 / 64,
             documents_cache: max / 64,
-            delta_bytes: at_most(usize::MAX, max / 16),
+            delta_bytes: at_most(usize::MAX, max / 32),
             keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
             templates: at_most(MAX_TEMPLATES, max * 3 / 128),
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
@@ -81,7 +82,7 @@ impl MemoryPlan {
                 .max(options.fetch.max_body.bytes().min(1 << 20)),
             pages: at_most(usize::MAX, max / 32),
             bases: at_most(MAX_BASES, max / 128),
-            sessions: at_most(usize::MAX, max / 64 / SESSION_BYTES),
+            sessions: at_most(usize::MAX, max / 128 / SESSION_BYTES),
             hosts: at_most(options.window, max * 5 / 32 / host),
             host,
         }
@@ -95,7 +96,7 @@ impl MemoryPlan {
             ("cache of the documents", SLED * self.documents_cache, ""),
             (
                 "documents since the last checkpoint",
-                self.delta_bytes as u64,
+                2 * self.delta_bytes as u64,
                 "",
             ),
             (
