@@ -80,7 +80,9 @@ fn run(plan: &Plan, serving: Serving, directory: &Path) -> (Usage, Asked) {
     gleaner.arg("crawl").arg("--seeds").arg(&seeds_file);
     gleaner.arg("--config").arg(&config_file);
     gleaner.arg("--data-dir").arg(&data);
-    gleaner.args(["--allow-private", "--quiet"]).stdout(Stdio::null());
+    gleaner
+        .args(["--allow-private", "--quiet"])
+        .stdout(Stdio::null());
     let usage = child::run(&mut gleaner, core(0));
     writeln!(orders, "asked").expect("it serves");
     let asked = Asked::parse(&reply());
