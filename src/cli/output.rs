@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use serde_json::json;
 
 use super::left_out;
 use super::shown::{Data, shown, shown_in_color};
-use super::words::count;
+use super::words::{count, size};
 use crate::dedup::Ineligible;
 use crate::engine::{Counters, Ending, HostFigures, Summary, VisitVerdict};
 
@@ -209,8 +210,38 @@ pub(super) fn counters(counters: &Counters) -> String {
     };
     line("queued", counters.queued, &parked);
     line("hosts", counters.hosts, "");
-    line("received", counters.bytes, "  bytes");
-    line("archived", counters.archived_bytes, "  bytes");
+    for (name, bytes) in [
+        ("received", counters.bytes),
+        ("archived", counters.archived_bytes),
+    ] {
+        let _ = writeln!(text, "{name:<12}{:>12}", size(bytes));
+    }
+    text
+}
+
+/// Where a run left what it wrote, and the commands that lead on from here.
+fn next_steps(ending: Ending, command: &str, directory: &Path) -> String {
+    let directory = directory.display();
+    let (goes_on, pages, duplicates) = (
+        format!("gleaner {command} --data-dir {directory}"),
+        format!("gleaner pages --data-dir {directory}"),
+        format!("gleaner report --data-dir {directory}"),
+    );
+    let mut steps = vec![
+        (pages, "its pages, as JSON lines"),
+        (duplicates, "its duplicates"),
+    ];
+    if !matches!(ending, Ending::Drained) {
+        steps.insert(0, (goes_on, "goes on"));
+    }
+    let width = steps.iter().map(|(step, _)| step.chars().count()).max();
+    let mut text =
+        format!("written     {directory}: pages in warc/, a line for each visit in log/\n");
+    for (row, (step, what)) in steps.into_iter().enumerate() {
+        let name = if row == 0 { "next" } else { "" };
+        let width = width.unwrap_or_default();
+        let _ = writeln!(text, "{name:<12}{step:<width$}  {what}");
+    }
     text
 }
 
@@ -281,12 +312,17 @@ fn summary_json(summary: &Summary) -> String {
     format!("{summary}\n")
 }
 
-/// Prints the summary of a run, as a table or as one JSON object.
-pub(super) fn print_summary(about: &Summary, json: bool) -> anyhow::Result<()> {
+/// Prints the summary of a run of this command in a data directory, as a table or as one JSON
+/// object.
+pub(super) fn print_summary(
+    about: &Summary,
+    (command, directory): (&str, &Path),
+    json: bool,
+) -> anyhow::Result<()> {
     print(&if json {
         summary_json(about)
     } else {
-        summary(about)
+        summary(about) + &next_steps(about.ending, command, directory)
     })
 }
 

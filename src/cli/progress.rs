@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{Screen, duplicates};
-use super::words::count;
+use super::words::{count, size};
 use crate::engine::{Counters, Gauges, Watch};
 
 /// Time between updates on a terminal.
@@ -147,22 +147,6 @@ fn revisits(counters: &Counters) -> u64 {
     counters.revisits.values().sum()
 }
 
-/// A number of bytes, rounded for people.
-fn size(bytes: u64) -> String {
-    let mut size = bytes as f64;
-    for unit in ["B", "kB", "MB", "GB"] {
-        // A value that would be rounded to 1000 is shown in the next unit.
-        if size < 999.95 {
-            return match unit {
-                "B" => format!("{bytes} B"),
-                _ => format!("{size:.1} {unit}"),
-            };
-        }
-        size /= 1_000.0;
-    }
-    format!("{size:.1} TB")
-}
-
 /// Pages per second over the last few seconds.
 #[derive(Debug, Default)]
 struct Speed {
@@ -227,22 +211,6 @@ mod tests {
                 "4 duplicates (1 raw, 3 near), 2 failed, 301 deferred"
             ]
         );
-    }
-
-    #[track_caller]
-    fn check_size(bytes: u64, expected: &str) {
-        assert_eq!(size(bytes), expected);
-    }
-
-    #[test]
-    fn sizes_are_short() {
-        check_size(0, "0 B");
-        check_size(999, "999 B");
-        check_size(1_000, "1.0 kB");
-        check_size(999_949, "999.9 kB");
-        check_size(999_999, "1.0 MB");
-        check_size(2_500_000_000, "2.5 GB");
-        check_size(u64::MAX, "18446744.1 TB");
     }
 
     #[test]

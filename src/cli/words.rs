@@ -8,9 +8,37 @@ pub(super) fn count(number: u64, thing: &str) -> String {
     }
 }
 
+/// A number of bytes, rounded for people.
+pub(super) fn size(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    for unit in ["B", "kB", "MB", "GB"] {
+        // A value that would be rounded to 1000 is shown in the next unit.
+        if size < 999.95 {
+            return match unit {
+                "B" => format!("{bytes} B"),
+                _ => format!("{size:.1} {unit}"),
+            };
+        }
+        size /= 1_000.0;
+    }
+    format!("{size:.1} TB")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        let check = |bytes, expected: &str| assert_eq!(size(bytes), expected);
+        check(0, "0 B");
+        check(999, "999 B");
+        check(1_000, "1.0 kB");
+        check(999_949, "999.9 kB");
+        check(999_999, "1.0 MB");
+        check(2_500_000_000, "2.5 GB");
+        check(u64::MAX, "18446744.1 TB");
+    }
 
     #[test]
     fn one_is_not_many() {

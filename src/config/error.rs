@@ -18,6 +18,26 @@ pub enum Error {
         /// The underlying error.
         source: io::Error,
     },
+    /// What a data directory remembers of its settings cannot be read or written.
+    #[error(
+        "the remembered settings {path} cannot be used: {reason}; correct the file, or forget it with --reset-settings"
+    )]
+    Remembered {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        reason: String,
+    },
+    /// An earlier run had credentials, which are not remembered.
+    #[error(
+        "{what} of an earlier run held credentials, which are not remembered: give {again} again, or forget all with --reset-settings"
+    )]
+    Lacking {
+        /// What held them.
+        what: String,
+        /// What gives them.
+        again: String,
+    },
     /// The file is not TOML, or a value has the wrong form.
     #[error("the configuration {path} is not valid: {reason}")]
     Syntax {

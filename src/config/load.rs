@@ -1,4 +1,5 @@
-//! Merges the layers into one configuration: defaults < file < environment < flags.
+//! Merges the layers into one configuration: defaults < what the data directory remembers < files <
+//! environment < flags.
 //!
 //! [`load`] is the only way in. It records where the value of each key comes from, refuses unknown
 //! names and suggests the nearest known one, and names the layer of a value that cannot be used.
@@ -16,7 +17,9 @@ use toml::de::DeTable;
 use super::dedup::{self, RuleSettings};
 use super::error::{WHOLE_NUMBERS, file_error_in_words, may_hold_secret};
 use super::keys::{DEDUP_RULE, DOMAIN, URL_RULE, label, nearest, values};
-use super::{Config, Error, Origin, Span, domains, urls};
+use super::remembered::RememberedFile;
+use super::{Config, Error, Origin, Remembered, Span, domains, flatten, urls};
+use crate::fetch::HIDDEN;
 use crate::url::HostKey;
 
 /// Prefix of environment variables that are settings: section and key follow, as in
@@ -35,6 +38,16 @@ const NOT_SETTINGS: [&str; 2] = [
 /// named `gleaner`.
 const NOT_SETTINGS_BEGIN: [&str; 2] = ["GLEANER_SERVICE_", "GLEANER_PORT_"];
 
+impl Sources {
+    /// One file alone.
+    pub fn of(file: impl Into<PathBuf>) -> Self {
+        Self {
+            files: vec![file.into()],
+            ..Self::default()
+        }
+    }
+}
+
 /// A configuration, and where the value of each key comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
@@ -42,8 +55,19 @@ pub struct Effective {
     pub config: Config,
     /// By `section.key`.
     origins: BTreeMap<String, Origin>,
-    /// The configuration file, which has all entries of `[[domain]]` and `[[dedup.rule]]`.
-    file: Option<PathBuf>,
+    /// Where the entries of `[[domain]]` and `[[dedup.rule]]` come from.
+    entries: Option<Origin>,
+    remembered: Remembered,
+}
+
+/// What is read besides the environment and flags.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// What the data directory remembers.
+    pub remembered: Remembered,
+    /// Configuration files; each wins over those before it, and adds its entries to theirs. If
+    /// there are any, those that are remembered do not count.
+    pub files: Vec<PathBuf>,
 }
 
 /// A command-line flag that sets a key.
@@ -52,29 +76,42 @@ pub struct Flag {
     /// The flag, with its dashes.
     pub name: &'static str,
     /// The key, as `section.key`.
-    pub key: &'static str,
+    pub key: String,
     /// The value, written as in an environment variable.
     pub value: String,
+    /// Whether a list or table keeps what it has, and this is added.
+    pub adds: bool,
 }
 
-/// Reads a file, the variables of `environment` that begin with `GLEANER_`, and flags, each over
-/// the layers before it.
+/// Reads what is remembered, files, the variables of `environment` that begin with `GLEANER_`, and
+/// flags, each over the layers before it.
 pub fn load(
-    file: Option<&Path>,
+    sources: Sources,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
     flags: impl IntoIterator<Item = Flag>,
 ) -> Result<Effective, Error> {
     let mut layers = Layers::new();
-    if let Some(path) = file {
+    layers.add_remembered(sources.remembered, sources.files.is_empty())?;
+    for path in &sources.files {
         let text = fs::read_to_string(path).map_err(|source| Error::Read {
-            path: path.to_owned(),
+            path: path.clone(),
             source,
         })?;
-        layers.add_file(&text, path)?;
+        layers.add_file(&text, path, Origin::File)?;
     }
     layers.add_environment(environment)?;
-    for Flag { name, key, value } in flags {
-        layers.set(key, &value, Origin::Flag(name))?;
+    for Flag {
+        name,
+        key,
+        value,
+        adds,
+    } in flags
+    {
+        let value = match adds {
+            true => layers.added_to(&key, &value, name)?,
+            false => value,
+        };
+        layers.set(&key, &value, Origin::Flag(name))?;
     }
     layers.finish()
 }
@@ -94,9 +131,8 @@ impl Effective {
     pub fn settings_at(&self, host: &HostKey) -> Vec<(String, Value, Origin)> {
         let mut own = domains::at_host(&self.config.domain, host);
         let mut rules = dedup::at_host(&self.config.dedup_rules, host);
-        let file = self.file.clone().unwrap_or_default();
-        let place =
-            |entry: &str, pattern| Origin::Entry(format!("{}, {entry}, {pattern}", file.display()));
+        let file = self.entries.as_ref().unwrap_or(&Origin::Default);
+        let place = |entry: &str, pattern| Origin::Entry(format!("{file}, {entry}, {pattern}"));
         let mut settings: Vec<_> = self
             .settings()
             .into_iter()
@@ -127,9 +163,21 @@ impl Effective {
 
     /// Where the entries of `[[domain]]` and `[[dedup.rule]]` come from, if there are any.
     pub fn entries_origin(&self) -> Option<Origin> {
-        let file = self.file.clone().map(Origin::File);
         let config = &self.config;
-        file.filter(|_| !config.domain.is_empty() || !config.dedup_rules.is_empty())
+        let entries = self.entries.clone();
+        entries.filter(|_| !config.domain.is_empty() || !config.dedup_rules.is_empty())
+    }
+
+    /// What the data directory is to remember of these settings.
+    pub fn remembered(&self) -> &Remembered {
+        &self.remembered
+    }
+
+    /// The settings that only an earlier run gave, by key.
+    pub fn from_earlier(&self) -> impl Iterator<Item = (String, Value)> {
+        let is_earlier = |origin: &Origin| matches!(origin, Origin::Remembered(_));
+        let settings = self.settings().into_iter();
+        settings.filter_map(move |(key, value, origin)| is_earlier(origin).then_some((key, value)))
     }
 }
 
@@ -141,9 +189,11 @@ pub(super) struct Layers {
     /// The entries of `[[dedup.rule]]`.
     dedup_rules: Vec<RuleSettings>,
     origins: BTreeMap<String, Origin>,
-    file: Option<PathBuf>,
-    /// The lines of the file at which the entries of each list begin.
-    lines: BTreeMap<&'static str, Vec<usize>>,
+    /// The last file.
+    file: Option<Origin>,
+    /// The file and line at which each entry of a list begins.
+    lines: BTreeMap<&'static str, Vec<(PathBuf, usize)>>,
+    remembered: Remembered,
 }
 
 impl Layers {
@@ -159,10 +209,74 @@ impl Layers {
             dedup_rules: Vec::new(),
             file: None,
             lines: BTreeMap::new(),
+            remembered: Remembered::default(),
         }
     }
 
-    fn add_file(&mut self, text: &str, path: &Path) -> Result<(), Error> {
+    /// Adds what an earlier run was told; `with_files` also its files, because none is given now.
+    fn add_remembered(&mut self, remembered: Remembered, with_files: bool) -> Result<(), Error> {
+        let origin = |path| Origin::Remembered(Some(path));
+        for file in remembered.file.into_iter().filter(|_| with_files) {
+            let Some(text) = file.text else {
+                return Err(Error::Lacking {
+                    what: format!("the configuration {}", file.path.display()),
+                    again: "it with --config".to_owned(),
+                });
+            };
+            self.add_file(&text, &file.path, origin)?;
+        }
+        for (key, value) in remembered.given {
+            self.set(&key, &value, Origin::Remembered(None))?;
+        }
+        // Gone as soon as they are given again.
+        self.remembered.lacks = remembered.lacks;
+        Ok(())
+    }
+
+    /// A list or table as it would be written with more in it.
+    fn added_to(&self, key: &str, text: &str, flag: &'static str) -> Result<String, Error> {
+        let known = key
+            .split_once('.')
+            .and_then(|(section, name)| self.set.get(section)?.as_table()?.get(name));
+        let more = self.defaults.get(key).map(|default| typed(text, default));
+        let more = match more {
+            Some(Ok(Some(more))) => more,
+            // Said when it is set.
+            None | Some(Ok(None)) => return Ok(text.to_owned()),
+            Some(Err(reason)) => {
+                return Err(Error::Refused {
+                    origin: Origin::Flag(flag),
+                    key: key.to_owned(),
+                    value: shown(key, text),
+                    reason,
+                });
+            }
+        };
+        Ok(match (known.cloned(), more) {
+            (Some(toml::Value::Array(mut known)), toml::Value::Array(more)) => {
+                for value in more {
+                    if !known.contains(&value) {
+                        known.push(value);
+                    }
+                }
+                serde_json::to_string(&known).unwrap_or_default()
+            }
+            (Some(toml::Value::Table(mut known)), toml::Value::Table(more)) => {
+                known.extend(more);
+                toml::Value::Table(known).to_string()
+            }
+            (_, more @ toml::Value::Array(_)) => serde_json::to_string(&more).unwrap_or_default(),
+            (_, more) => more.to_string(),
+        })
+    }
+
+    /// Adds a file, whose keys are of the origin that `origin` makes of its path.
+    fn add_file(
+        &mut self,
+        text: &str,
+        path: &Path,
+        origin: fn(PathBuf) -> Origin,
+    ) -> Result<(), Error> {
         let syntax = |error: toml::de::Error| Error::Syntax {
             path: path.to_owned(),
             reason: file_error_in_words(&error),
@@ -172,36 +286,43 @@ impl Layers {
         let document = document.get_ref();
         // Before the types are checked, so that a misspelt section is reported as such.
         self.check_keys(&table, |key, known| Error::UnknownKey {
-            origin: Origin::File(path.to_owned()),
+            origin: origin(path.to_owned()),
             place: place_of(document, text, key),
             key: key.to_owned(),
             nearest: nearest(key, known.iter().copied()),
         })?;
-        self.file = Some(path.to_owned());
+        self.file = Some(origin(path.to_owned()));
         for list in [DOMAIN, DEDUP_RULE, URL_RULE] {
-            self.lines.insert(list, lines(document, text, list));
-        }
-        for list in [DOMAIN, DEDUP_RULE] {
+            let lines = lines(document, text, list).into_iter();
+            let known = self.lines.entry(list).or_default();
+            let before = known.len();
+            known.extend(lines.map(|line| (path.to_owned(), line)));
+            if list == URL_RULE {
+                continue;
+            }
             for (at, entry) in tables(&table, list, path)?.into_iter().enumerate() {
                 let checked = match list {
                     DOMAIN => domains::check_keys(entry),
                     _ => dedup::check_keys(entry),
                 };
-                checked.map_err(|reason| self.bad_entry(list, at, reason))?;
+                checked.map_err(|reason| self.bad_entry(list, before + at, reason))?;
             }
         }
         // Read from the text rather than from the table, so that errors name lines.
         toml::from_str::<Config>(text).map_err(syntax)?;
-        self.dedup_rules = dedup::entries(text).map_err(syntax)?;
+        (self.dedup_rules).extend(dedup::entries(text).map_err(syntax)?);
         for (section, keys) in &table {
             for key in keys.as_table().into_iter().flat_map(toml::Table::keys) {
                 let key = format!("{section}.{key}");
+                // It says so now, whatever was given to an earlier run.
+                self.remembered.given.remove(&key);
                 if self.defaults.contains_key(&key) {
-                    self.origins.insert(key, Origin::File(path.to_owned()));
+                    self.origins.insert(key, origin(path.to_owned()));
                 }
             }
         }
-        self.set = table;
+        (self.remembered.file).push(RememberedFile::new(path, text));
+        merge(&mut self.set, table);
         Ok(())
     }
 
@@ -239,16 +360,10 @@ impl Layers {
     }
 
     fn bad_entry(&self, list: &str, at: usize, reason: String) -> Error {
-        let lines = self.lines.get(list);
-        let line = lines.and_then(|lines| lines.get(at)).copied();
-        let path = self.file.as_deref().unwrap_or(Path::new(""));
+        let place = self.lines.get(list).and_then(|lines| lines.get(at));
+        let (path, line) = place.cloned().unwrap_or_default();
         Error::Entry {
-            entry: format!(
-                "{}, line {}, {}",
-                path.display(),
-                line.unwrap_or_default(),
-                label(list, at, None)
-            ),
+            entry: format!("{}, line {line}, {}", path.display(), label(list, at, None)),
             reason,
         }
     }
@@ -313,10 +428,7 @@ impl Layers {
             .map_err(|reason| Error::Refused {
                 origin: origin.clone(),
                 key: key.to_owned(),
-                value: match may_hold_secret(key) {
-                    true => "what is not shown here".to_owned(),
-                    false => format!("{text:?}"),
-                },
+                value: shown(key, text),
                 reason,
             })?;
         let table = self
@@ -329,12 +441,22 @@ impl Layers {
                 None => table.remove(name),
             };
         }
+        if origin != Origin::Default {
+            self.remembered.lacks.retain(|it| it != key);
+            (self.remembered.given).insert(key.to_owned(), text.to_owned());
+        }
         self.origins.insert(key.to_owned(), origin);
         Ok(())
     }
 
     /// Checks what types cannot, now that no later layer can correct it.
-    pub(super) fn finish(self) -> Result<Effective, Error> {
+    pub(super) fn finish(mut self) -> Result<Effective, Error> {
+        if let Some(key) = self.remembered.lacks.first() {
+            return Err(Error::Lacking {
+                what: format!("`{key}`"),
+                again: "it".to_owned(),
+            });
+        }
         let mut config =
             Config::deserialize(self.set.clone()).expect("each value was taken before");
         config.dedup_rules.clone_from(&self.dedup_rules);
@@ -361,11 +483,54 @@ impl Layers {
                 },
             }
         })?;
+        let values = flatten(&config);
+        let is_secret = |key: &String| values.get(key).is_some_and(|it| it.contains(HIDDEN));
+        let Remembered { lacks, given, .. } = &mut self.remembered;
+        lacks.extend(given.keys().filter(|key| is_secret(key)).cloned());
+        given.retain(|key, _| !is_secret(key));
         Ok(Effective {
             config,
             origins: self.origins,
-            file: self.file,
+            entries: self.file,
+            remembered: self.remembered,
         })
+    }
+}
+
+/// A value as it was given, for a person.
+fn shown(key: &str, text: &str) -> String {
+    match may_hold_secret(key) {
+        true => "what is not shown here".to_owned(),
+        false => format!("{text:?}"),
+    }
+}
+
+/// Puts the sections of a file over those of the layers before it. The entries of its lists follow
+/// theirs.
+fn merge(set: &mut toml::Table, file: toml::Table) {
+    for (section, value) in file {
+        match (set.get_mut(&section), value) {
+            (Some(toml::Value::Table(known)), toml::Value::Table(keys)) => {
+                for (key, value) in keys {
+                    match (known.get_mut(&key), value) {
+                        (Some(toml::Value::Array(known)), toml::Value::Array(entries))
+                            if entries.iter().all(toml::Value::is_table) =>
+                        {
+                            known.extend(entries);
+                        }
+                        (_, value) => {
+                            known.insert(key, value);
+                        }
+                    }
+                }
+            }
+            (Some(toml::Value::Array(known)), toml::Value::Array(entries)) => {
+                known.extend(entries);
+            }
+            (_, value) => {
+                set.insert(section, value);
+            }
+        }
     }
 }
 
@@ -509,7 +674,7 @@ mod tests {
     ) -> Result<Effective, String> {
         let load = || {
             let mut layers = Layers::new();
-            layers.add_file(file, Path::new("test.toml"))?;
+            layers.add_file(file, Path::new("test.toml"), Origin::File)?;
             let environment = environment
                 .iter()
                 .map(|(name, value)| (OsString::from(name), OsString::from(value)));

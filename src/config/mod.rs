@@ -6,7 +6,8 @@
 //! and a test compares the two. `[[domain]]` overrides keys per host and `[[dedup.rule]]` per page.
 //!
 //! Defaults are polite and safe: a stranger's first run must not hurt a site or read an internal
-//! network. Layers: defaults < file < environment < flags; [`load()`] reads them.
+//! network. Layers: defaults < what the data directory remembers < files < environment < flags;
+//! [`load()`] reads them.
 
 mod dedup;
 mod domains;
@@ -15,6 +16,7 @@ mod kept;
 mod keys;
 mod load;
 mod origin;
+mod remembered;
 mod urls;
 
 use serde::{Deserialize, Serialize};
@@ -24,8 +26,9 @@ pub use domains::DomainSettings;
 pub use error::Error;
 pub use kept::{flatten, kept};
 use keys::URL_RULE;
-pub use load::{Effective, Flag, load};
+pub use load::{Effective, Flag, Sources, load};
 pub use origin::Origin;
+pub use remembered::Remembered;
 pub use urls::{UrlRuleSettings, UrlSettings};
 
 pub use crate::units::{Size, Span};

@@ -8,6 +8,9 @@ use std::path::PathBuf;
 pub enum Origin {
     /// Nothing set it.
     Default,
+    /// An earlier run, whose settings the data directory remembers: the file that set it, if it was
+    /// one.
+    Remembered(Option<PathBuf>),
     /// A configuration file.
     File(PathBuf),
     /// An environment variable, by its name.
@@ -20,10 +23,11 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The layer: `default`, `file`, `environment`, `flag` or `domain`.
+    /// The layer: `default`, `remembered`, `file`, `environment`, `flag` or `domain`.
     pub fn layer(&self) -> &'static str {
         match self {
             Self::Default => "default",
+            Self::Remembered(_) => "remembered",
             Self::File(_) => "file",
             Self::Environment(_) => "environment",
             Self::Flag(_) => "flag",
@@ -36,6 +40,10 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
+            Self::Remembered(None) => f.write_str("an earlier run"),
+            Self::Remembered(Some(path)) => {
+                write!(f, "{}, as an earlier run read it", path.display())
+            }
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Environment(name) => f.write_str(name),
             Self::Flag(name) => f.write_str(name),

@@ -169,10 +169,10 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
             tokio::task::yield_now().await;
         }
         let refused = match seed {
-            Ok(seed) => control
-                .check_seed(&seed, false)
-                .err()
-                .map(|error| format!("{}: {seed}: {error}; {}", list.display(), advice(&error))),
+            Ok(seed) => control.check_seed(&seed.url, false).err().map(|error| {
+                let url = &seed.url;
+                format!("{}: {url}: {error}; {}", list.display(), advice(&error))
+            }),
             // The list may be somebody else's secret file: what stands in it is not repeated.
             Err(seeds::Error::Line { line, .. }) => Some(format!(
                 "{}:{line}: not a URL that can be crawled; correct the line, or put # before it",
@@ -199,7 +199,8 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
     let mut seeds = seeds::read(BufReader::new(file), list);
     loop {
         // Every line was valid a moment ago: errors mean that the file is being changed.
-        let chunk: Vec<_> = seeds.by_ref().flatten().take(SEEDS_PER_COMMIT).collect();
+        let chunk = seeds.by_ref().flatten().take(SEEDS_PER_COMMIT);
+        let chunk: Vec<_> = chunk.map(|seed| seed.url).collect();
         if chunk.is_empty() {
             return Ok(Outcome::Accepted(sum));
         }

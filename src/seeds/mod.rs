@@ -1,6 +1,7 @@
 //! Seed lists: the URLs that a crawl begins with, from files, standard input and arguments.
 //!
-//! A list has one URL per line. `#` begins a comment at the start of a line or after white space;
+//! A list has one URL per line, or a bare name such as `example.org`, which stands for its page over
+//! https. `#` begins a comment at the start of a line or after white space;
 //! empty lines are ignored, and a byte order mark is skipped. A list that cannot be read completely
 //! is refused as a whole, with the line at fault, so that a crawl never begins with half a list.
 //! Lists are read in one pass and never held in memory.
@@ -23,12 +24,61 @@ pub enum Source {
     File(PathBuf),
 }
 
+/// A seed as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seed {
+    /// The URL.
+    pub url: Url,
+    /// Set if it was given without a scheme.
+    pub is_bare: bool,
+}
+
+impl Seed {
+    /// Reads a URL, or a bare name of a host, with a port and a path if it has them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it as a URL, if it is neither.
+    pub fn parse(text: &str) -> Result<Self, url::Error> {
+        match url::parse(text) {
+            Ok(url) => Ok(Self {
+                url,
+                is_bare: false,
+            }),
+            Err(error) => match bare(text.trim()) {
+                Some(url) => Ok(Self { url, is_bare: true }),
+                None => Err(error),
+            },
+        }
+    }
+}
+
+/// The page over https that a bare name stands for. A name has a dot, or is an address or
+/// `localhost`, so that a word is not taken for one, and nothing before it.
+fn bare(text: &str) -> Option<Url> {
+    let name = text.split(['/', '?', '#']).next().unwrap_or_default();
+    if name.is_empty()
+        || text.contains("://")
+        || text.contains(char::is_whitespace)
+        || name.contains('@')
+    {
+        return None;
+    }
+    let url = url::parse(&format!("https://{text}")).ok()?;
+    let is_name = match url.host()? {
+        ::url::Host::Domain(name) => name.trim_matches('.').contains('.') || name == "localhost",
+        ::url::Host::Ipv4(_) => name.contains('.'),
+        ::url::Host::Ipv6(_) => true,
+    };
+    is_name.then_some(url)
+}
+
 impl Source {
     /// Returns the seeds of this source, in order.
-    pub fn seeds(&self) -> Box<dyn Iterator<Item = Result<Url, Error>> + Send> {
+    pub fn seeds(&self) -> Box<dyn Iterator<Item = Result<Seed, Error>> + Send> {
         match self {
             Source::Argument(text) => {
-                Box::new(std::iter::once(url::parse(text).map_err(|reason| {
+                Box::new(std::iter::once(Seed::parse(text).map_err(|reason| {
                     Error::Argument {
                         text: text.clone(),
                         reason,
@@ -50,7 +100,7 @@ impl Source {
 pub fn read<R: BufRead>(
     mut list: R,
     name: &Path,
-) -> impl Iterator<Item = Result<Url, Error>> + use<R> {
+) -> impl Iterator<Item = Result<Seed, Error>> + use<R> {
     let name = name.to_owned();
     let mut number = 0_u64;
     let mut line = Vec::new();
@@ -91,7 +141,7 @@ fn read_line(list: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
 }
 
 /// Parses a line. Returns `None` for a comment or an empty line.
-fn parse_line(line: &[u8], number: u64, name: &Path) -> Result<Option<Url>, Error> {
+fn parse_line(line: &[u8], number: u64, name: &Path) -> Result<Option<Seed>, Error> {
     let malformed = |text: String, reason: Reason| Error::Line {
         path: name.to_owned(),
         line: number,
@@ -112,7 +162,7 @@ fn parse_line(line: &[u8], number: u64, name: &Path) -> Result<Option<Url>, Erro
     if text.is_empty() {
         return Ok(None);
     }
-    url::parse(text)
+    Seed::parse(text)
         .map(Some)
         .map_err(|reason| malformed(text.to_owned(), Reason::Url(reason)))
 }
@@ -190,13 +240,20 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether a single seed is at fault, and those behind it can be read.
+    pub fn is_of_one_seed(&self) -> bool {
+        matches!(self, Self::Argument { .. } | Self::Line { .. })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn check(list: &[u8], expected: &[&str]) {
         let found: Vec<String> = read(list, Path::new("list.txt"))
-            .map(|seed| seed.map_or_else(|error| error.to_string(), String::from))
+            .map(|seed| seed.map_or_else(|error| error.to_string(), |seed| seed.url.into()))
             .collect();
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for (found, expected) in found.iter().zip(expected) {
@@ -214,6 +271,44 @@ mod tests {
             &["http://a.org/", "http://b.org/x", "https://c.org/"],
         );
         check(b"", &[]);
+    }
+
+    #[test]
+    fn a_bare_name_is_a_page_over_https() {
+        let check = |text: &str, expected: Option<&str>| {
+            let seed = Seed::parse(text).ok();
+            assert!(seed.as_ref().is_none_or(|seed| seed.is_bare), "{text}");
+            assert_eq!(
+                seed.map(|seed| seed.url.to_string()).as_deref(),
+                expected,
+                "{text}"
+            );
+        };
+        check("example.org", Some("https://example.org/"));
+        check("Example.ORG/Docs?a=1", Some("https://example.org/Docs?a=1"));
+        check("example.org:8080/x", Some("https://example.org:8080/x"));
+        check("localhost:8000", Some("https://localhost:8000/"));
+        check("192.168.1.7", Some("https://192.168.1.7/"));
+        check("[::1]:80/", Some("https://[::1]:80/"));
+        check("müller.example", Some("https://xn--mller-kva.example/"));
+        for text in [
+            "word",
+            "not a url",
+            "mailto:me@example.org",
+            "me@example.org",
+            "ftp://example.org/",
+            "tel:12345",
+            "javascript:alert(1)",
+            "//example.org/",
+            "/docs",
+            "12345",
+            "example..org/ x",
+            "data:text/plain,a.b",
+            "",
+            ".",
+        ] {
+            check(text, None);
+        }
     }
 
     #[test]

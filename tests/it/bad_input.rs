@@ -1,11 +1,12 @@
 //! What cannot be done is refused with a message that says what to do and an exit code of its own,
 //! before anything is fetched or changed.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::process::Stdio;
 
 use crate::run::{Output, PATIENCE, Place, gleaner, linking, run};
-use crate::web::Web;
+use crate::web::{Answer, Site, Web};
 
 /// Exit codes, as they are documented.
 const USAGE: i32 = 2;
@@ -75,6 +76,31 @@ fn a_malformed_line_is_named_with_its_file_and_number() {
         .expect(USAGE)
         .says(&["standard input:3", "not a url"]);
     assert!(!place.data().exists());
+}
+
+#[test]
+fn all_malformed_lines_are_named_and_can_be_skipped() {
+    let place = Place::new();
+    let web = Web::start(vec![Site::new().page("/", Answer::html("<p>here"))]);
+    let mut text = format!("{}\n", web.url(0, "/"));
+    for line in 0..25 {
+        let _ = writeln!(text, "bad line {line}");
+    }
+    let list = place.file("bad.txt", &text);
+    let expected = [
+        "bad.txt:2: ",
+        "bad.txt:21: ",
+        "and 5 more",
+        "--skip-bad-seeds",
+    ];
+    let output = run(place.command(&["--seeds", &list]))
+        .expect(USAGE)
+        .says(&expected);
+    assert!(!output.stderr.contains("bad.txt:22: "), "{output:?}");
+    assert!(!place.data().exists());
+    let output = place.crawl(&["--seeds", &list, "--skip-bad-seeds"]);
+    output.says(&["bad seeds skipped: 25", "bad.txt:2: ", "seeds: 1 new"]);
+    assert_eq!(place.pages().len(), 1);
 }
 
 #[test]

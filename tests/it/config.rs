@@ -18,7 +18,7 @@ use crate::web::{Answer, Web};
 const USAGE: i32 = 2;
 
 /// Every flag that sets something, the key that it sets, and a value that is not the default.
-pub(crate) const FLAGS: [(&str, &str, &str); 9] = [
+pub(crate) const FLAGS: [(&str, &str, &str); 10] = [
     ("--max-depth", "crawl.max_depth", "7"),
     ("--scope", "crawl.scope", "any"),
     ("--delay", "politeness.delay", "7s"),
@@ -26,14 +26,25 @@ pub(crate) const FLAGS: [(&str, &str, &str); 9] = [
     ("--max-rate", "politeness.max_rate", "7"),
     ("--max-memory", "state.max_memory", "7GiB"),
     ("--user-agent", "fetch.user_agent", "7 \"7\" #\\7 'x'"),
+    ("--proxy", "fetch.proxy", "http://127.0.0.1:7"),
     ("--robots", "crawl.robots", "ignore"),
     // Takes no value: to give it is to say so.
     ("--allow-private", "fetch.allow_private", "true"),
 ];
 
-/// Flags of `gleaner config show` that set nothing.
-const OTHER_FLAGS: [&str; 6] = [
+/// Every flag that adds to a list or table, and the key that has it.
+pub(crate) const ADDING: [(&str, &str); 3] = [
+    ("--include", "crawl.include"),
+    ("--exclude", "crawl.exclude"),
+    ("--header", "fetch.headers"),
+];
+
+/// Flags of `gleaner config show` that set nothing, or anything.
+const OTHER_FLAGS: [&str; 9] = [
     "--config",
+    "--data-dir",
+    "--reset-settings",
+    "--set",
     "--host",
     "--json",
     "--log",
@@ -170,7 +181,7 @@ fn what_show_prints_is_a_configuration_file() {
         text.lines().filter_map(value).collect()
     };
     assert_eq!(values(&shown), values(&again));
-    let loaded = config::load(Some(Path::new(&file)), [], []).expect("it was shown");
+    let loaded = config::load(config::Sources::of(&file), [], []).expect("it was shown");
     assert_eq!(loaded.config.fetch.user_agent, "7 \"7\" #\\7 'x'");
     assert_eq!(loaded.config.politeness.delay.to_string(), "7s");
     let addresses = loaded.config.fetch.hosts.addresses("wiki.example");
@@ -212,7 +223,7 @@ fn show_tells_what_differs_at_some_hosts() {
         politeness.attempts = 1\npoliteness.delay = \"9s\"\n";
     assert_eq!(entries, expected);
     // It is a configuration file again.
-    let load = |file: &str| config::load(Some(Path::new(file)), [], []).expect("it is one");
+    let load = |file: &str| config::load(config::Sources::of(file), [], []).expect("it is one");
     let again = place.file("again.toml", &shown);
     assert_eq!(load(&again).config, load(&file).config);
 
@@ -324,7 +335,7 @@ fn rules_of_deduplication_are_shown() {
         let found = shown.lines().any(|it| it.starts_with(line));
         assert!(found, "no line {line:?} in {shown}");
     }
-    let load = |file: &str| config::load(Some(Path::new(file)), [], []).expect("it is one");
+    let load = |file: &str| config::load(config::Sources::of(file), [], []).expect("it is one");
     let again = place.file("again.toml", &shown);
     assert_eq!(load(&again).config, load(&file).config);
     let shown = show(&["--config", &file, "--json"], &[]).expect(0).json();
@@ -470,7 +481,13 @@ fn flags_set_their_keys_and_name_their_defaults() {
         .map(String::as_str)
         .filter(|flag| !OTHER_FLAGS.contains(flag))
         .collect();
-    assert_eq!(setting, FLAGS.iter().map(|(flag, ..)| *flag).collect());
+    let setting_flags = FLAGS.iter().map(|(flag, ..)| *flag);
+    let adding = ADDING.iter().map(|(flag, _)| *flag);
+    assert_eq!(setting, setting_flags.chain(adding).collect());
+    for (flag, key) in ADDING {
+        let help = &of_crawl[flag];
+        assert!(help.contains(&format!("added to {key}")), "{help}");
+    }
     let defaults = flatten(&Config::default());
     for (flag, key, value) in FLAGS {
         assert_ne!(defaults[key], value, "{flag}: the test says nothing");

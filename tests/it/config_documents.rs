@@ -8,7 +8,7 @@ use gleaner::config::{self, Config, Origin, flatten};
 use gleaner::dedup::RuleOverrides;
 use serde_json::Value;
 
-use crate::config::{FLAGS, read, root};
+use crate::config::{ADDING, FLAGS, read, root};
 
 /// The files beside config/gleaner.toml.
 fn presets() -> Vec<PathBuf> {
@@ -28,7 +28,8 @@ fn presets_change_what_they_name_and_say_why() {
     assert!(presets().len() >= 4);
     for path in presets() {
         let name = path.display().to_string();
-        let loaded = config::load(Some(&path), [], []).expect("its keys and values are known");
+        let loaded = config::load(config::Sources::of(&path), [], [])
+            .expect("its keys and values are known");
         let defaults = flatten(&Config::default());
         let values = flatten(&loaded.config);
         let mut changed = 0;
@@ -110,8 +111,10 @@ fn reference() -> String {
             true => format!("`{}`", key.value),
             false => "none".to_owned(),
         };
-        let flag = FLAGS.iter().find(|(_, set, _)| *set == full);
-        let flag = flag.map_or_else(String::new, |(flag, ..)| format!("`{flag}`"));
+        let setting = FLAGS.map(|(flag, key, _)| (flag, key));
+        let mut flags = setting.into_iter().chain(ADDING);
+        let flag = flags.find(|(_, key)| *key == full);
+        let flag = flag.map_or_else(String::new, |(flag, _)| format!("`{flag}`"));
         let is_of =
             |overrides: Option<&Value>| overrides.is_some_and(|it| it.get(&key.key).is_some());
         let own = match section.as_str() {

@@ -114,6 +114,96 @@ fn changed_settings_are_told() {
 }
 
 #[test]
+fn a_crawl_goes_on_with_what_it_was_told() {
+    let web = Web::start(vec![host(6)]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    let preset = crawl.file(
+        "preset.toml",
+        "[crawl]\nexclude = [\"*/1\"]\nmax_depth = 9\n",
+    );
+    let own = crawl.file("own.toml", "[crawl]\nmax_depth = 8\n");
+    let output = crawl.crawl(&[
+        &seed,
+        "--max-pages",
+        "1",
+        "--config",
+        &preset,
+        "--config",
+        &own,
+        "--exclude",
+        "*/2",
+        "--exclude",
+        "*/3",
+        "--set",
+        "fetch.max_body=5MiB",
+        "--header",
+        "Accept-Language: de",
+    ]);
+    assert!(!output.stderr.contains("earlier runs"), "{output:?}");
+    let output = crawl.crawl(&["--max-pages", "1"]).says(&[
+        "settings of earlier runs: ",
+        r#"crawl.exclude = ["*/1","*/2","*/3"]"#,
+        "crawl.max_depth = 8",
+        r#"fetch.max_body = "5MiB""#,
+        "--reset-settings forgets them",
+    ]);
+    assert!(!output.stderr.contains("changed setting"), "{output:?}");
+    let shown = crawl.ask(&["config", "show"]).expect(0).stdout;
+    assert!(
+        shown.contains("fetch.max_body = \"5MiB\"  # an earlier run\n"),
+        "{shown}"
+    );
+    let from = "own.toml, as an earlier run read it\n";
+    assert!(shown.contains(from), "{shown}");
+    crawl.crawl(&[]);
+    let expected = ["/", "/0", "/4", "/5"].map(|path| (0, path.to_owned()));
+    assert_eq!(asked(&web).into_keys().collect::<Vec<_>>(), expected);
+    let languages = web
+        .requests()
+        .into_iter()
+        .map(|it| it.header("Accept-Language"));
+    assert!(languages.into_iter().all(|it| it.as_deref() == Some("de")));
+    // What is told now wins, is told as a change, and is what the next run goes on with.
+    crawl
+        .crawl(&["--max-depth", "3"])
+        .says(&["changed setting: crawl.max_depth was 8, is 3"]);
+    crawl.crawl(&[]).says(&["crawl.max_depth = 3"]);
+    crawl.crawl(&["--reset-settings"]).says(&[
+        "changed setting: crawl.max_depth was 3, is none",
+        r#"changed setting: crawl.exclude was ["*/1","*/2","*/3"], is []"#,
+    ]);
+    let output = crawl.crawl(&[]);
+    assert!(!output.stderr.contains("earlier runs: crawl"), "{output:?}");
+}
+
+#[test]
+fn what_was_told_wrongly_is_refused_and_not_remembered() {
+    let web = Web::start(vec![host(1)]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    crawl.crawl(&[&seed, "--max-pages", "1"]);
+    let refuse = |arguments: &[&str], expected: &str| {
+        let output = crate::run::run(crawl.command(arguments)).expect(2);
+        assert!(output.stderr.contains(expected), "{output:?}");
+    };
+    refuse(
+        &["--set", "fetch.max_bodi=5MiB"],
+        "did you mean `fetch.max_body`?",
+    );
+    refuse(&["--set", "fetch.max_body"], "section.key=value");
+    refuse(&["--set", "fetch.max_body=much"], "fetch.max_body");
+    refuse(&["--header", "Accept-Language"], "Name: value");
+    refuse(
+        &["--header", "Authorization: Basic aHVzaA=="],
+        "fetch.headers",
+    );
+    refuse(&["--exclude", "re:["], "crawl.exclude");
+    crawl.crawl(&[]);
+    assert_eq!(asked(&web).len(), 2);
+}
+
+#[test]
 fn changed_settings_of_some_hosts_are_told() {
     let web = Web::start(vec![host(3)]);
     let crawl = Place::new();

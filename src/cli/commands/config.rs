@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::cli::{Failure, output};
-use crate::config::{self, Effective, Flag, Origin, Size, Span};
+use crate::config::{self, Effective, Flag, Origin, Remembered, Size, Sources, Span};
 use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Print every setting that `gleaner crawl` would use with the same flags, and its origin
-    Show(Show),
+    Show(Box<Show>),
     /// Check a configuration file, ignoring the environment
     Check(Check),
 }
@@ -35,11 +35,15 @@ enum Command {
 #[command(after_help = "Examples:
   gleaner config show
   gleaner config show --config config/intranet.toml --delay 1s
+  gleaner config show --data-dir crawl
   gleaner config show --config my.toml --host www.example.org
   GLEANER_POLITENESS_DELAY=2s gleaner config show --json | jq '.\"politeness.delay\"'")]
 struct Show {
     #[command(flatten)]
     settings: SettingFlags,
+    /// Print what the next run of this crawl would use: what its data directory remembers counts too
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// Print the settings for one host, given as a name, name:port or URL, with matching entries of
     /// `[[domain]]` and `[[dedup.rule]]` applied
     #[arg(long, value_name = "HOST", value_parser = host)]
@@ -61,15 +65,23 @@ struct Check {
 /// The flags for settings. A test checks that the help of each gives its default.
 #[derive(Debug, Clone, Args)]
 pub(super) struct SettingFlags {
-    /// Configuration file, in the format of config/gleaner.toml
+    /// Configuration file, in the format of config/gleaner.toml. May be repeated: each file wins
+    /// over those before it, as your own over a preset
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    config: Vec<PathBuf>,
     /// Maximum number of links to follow from a seed [default: none]
     #[arg(long, value_name = "N")]
     max_depth: Option<u16>,
     /// What a URL must share with a seed to be crawled [default: host]
     #[arg(long, value_enum, value_name = "SCOPE")]
     scope: Option<ScopeArgument>,
+    /// Follow only links that match: a URL in which * stands for anything, or `re:` and a regular
+    /// expression. May be repeated; added to crawl.include
+    #[arg(long, value_name = "PATTERN")]
+    include: Vec<String>,
+    /// Do not follow links that match. May be repeated; added to crawl.exclude
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
     /// Minimum time between two visits of a host, such as 500ms [default: 1s]
     #[arg(long, value_name = "DURATION")]
     delay: Option<Span>,
@@ -88,12 +100,42 @@ pub(super) struct SettingFlags {
         "]"
     ))]
     user_agent: Option<String>,
+    /// Header field of every request, as `Name: value`; not for credentials, which some hosts can
+    /// have in [[domain]]. May be repeated; added to fetch.headers
+    #[arg(long, value_name = "FIELD", value_parser = field)]
+    header: Vec<(String, String)>,
+    /// Proxy for all requests: a URL with http, https, socks5 or socks5h, or none [default: none]
+    #[arg(long, value_name = "URL")]
+    proxy: Option<String>,
     /// Whether to obey robots.txt [default: obey]
     #[arg(long, value_enum, value_name = "MODE")]
     robots: Option<RobotsArgument>,
     /// Allow private, loopback and reserved addresses
     #[arg(long)]
     allow_private: bool,
+    #[arg(
+        long,
+        value_name = "KEY=VALUE",
+        value_parser = assignment,
+        help = "Any other setting, such as fetch.max_body=5MiB. May be repeated; docs/configuration.md lists all"
+    )]
+    set: Vec<(String, String)>,
+    /// Forget the settings of earlier runs, which a crawl goes on with otherwise
+    #[arg(long)]
+    reset_settings: bool,
+}
+
+/// Reads `Name: value`.
+fn field(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// Reads `section.key=value`.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let expected = "write it as section.key=value, such as fetch.max_body=5MiB";
+    let (key, value) = text.split_once('=').ok_or(expected)?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -117,10 +159,19 @@ enum RobotsArgument {
 }
 
 impl SettingFlags {
-    /// Defaults < file < environment < flags.
-    pub(super) fn load(&self) -> Result<Effective, Failure> {
-        let file = self.config.as_deref();
-        Ok(config::load(file, std::env::vars_os(), self.flags())?)
+    /// Defaults < what a data directory remembers < files < environment < flags.
+    pub(super) fn load(&self, directory: Option<&Path>) -> Result<Effective, Failure> {
+        // What is no data directory yet remembers nothing, whatever lies there.
+        let directory = directory.filter(|it| !self.reset_settings && it.join("version").exists());
+        let remembered = match directory {
+            Some(directory) => Remembered::read(directory)?,
+            None => Remembered::default(),
+        };
+        let sources = Sources {
+            remembered,
+            files: self.config.clone(),
+        };
+        Ok(config::load(sources, std::env::vars_os(), self.flags())?)
     }
 
     /// The flags that were given.
@@ -130,13 +181,19 @@ impl SettingFlags {
             config: _,
             max_depth,
             scope,
+            include,
+            exclude,
             delay,
             concurrency,
             max_rate,
             max_memory,
             user_agent,
+            header,
+            proxy,
             robots,
             allow_private,
+            set,
+            reset_settings: _,
         } = self;
         let flag = |name, key, value: Option<String>| Some((name, key, value?));
         [
@@ -155,6 +212,7 @@ impl SettingFlags {
                 text(max_memory.as_ref()),
             ),
             flag("--user-agent", "fetch.user_agent", user_agent.clone()),
+            flag("--proxy", "fetch.proxy", proxy.clone()),
             flag("--robots", "crawl.robots", robots.as_ref().map(name)),
             flag(
                 "--allow-private",
@@ -164,9 +222,47 @@ impl SettingFlags {
         ]
         .into_iter()
         .flatten()
-        .map(|(name, key, value)| Flag { name, key, value })
+        .map(|(name, key, value)| Flag {
+            name,
+            key: key.to_owned(),
+            value,
+            adds: false,
+        })
+        .chain(set.iter().map(|(key, value)| Flag {
+            name: "--set",
+            key: key.clone(),
+            value: value.clone(),
+            adds: false,
+        }))
+        .chain(added("--include", "crawl.include", include, |it| {
+            json!([it])
+        }))
+        .chain(added("--exclude", "crawl.exclude", exclude, |it| {
+            json!([it])
+        }))
+        .chain(added(
+            "--header",
+            "fetch.headers",
+            header,
+            |(name, value)| json!({ name: value }),
+        ))
         .collect()
     }
+}
+
+/// Flags of which each adds to a list or table.
+fn added<'a, T>(
+    name: &'static str,
+    key: &'static str,
+    given: &'a [T],
+    value: impl Fn(&T) -> Value + 'a,
+) -> impl Iterator<Item = Flag> + 'a {
+    given.iter().map(move |it| Flag {
+        name,
+        key: key.to_owned(),
+        value: inline(&value(it)),
+        adds: true,
+    })
 }
 
 fn text(value: Option<&impl ToString>) -> Option<String> {
@@ -181,12 +277,14 @@ fn name(choice: &impl ValueEnum) -> String {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Show(Show {
-            settings,
-            host,
-            json,
-        }) => {
-            let effective = settings.load()?;
+        Command::Show(show) => {
+            let Show {
+                settings,
+                data_dir,
+                host,
+                json,
+            } = &**show;
+            let effective = settings.load(data_dir.as_deref())?;
             let (settings, entries) = match (host, effective.entries_origin()) {
                 (Some(host), _) => (effective.settings_at(host), None),
                 (None, from) => (
@@ -202,7 +300,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             output::print(&text)?;
         }
         Command::Check(Check { config }) => {
-            let effective = config::load(Some(config), [], [])?;
+            let effective = config::load(Sources::of(config), [], [])?;
             let settings = effective.settings();
             let set = settings
                 .iter()

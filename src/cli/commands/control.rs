@@ -8,7 +8,6 @@ use super::crawl::SeedArguments;
 use crate::cli::{Failure, output};
 use crate::control::client::Client;
 use crate::control::{Request, Response};
-use crate::seeds::Source;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -100,20 +99,19 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
     let Seeds::Add(arguments) = command;
     let sources = arguments.seeds.sources()?;
     // Every list is read once before anything is sent, so that half a list is never added.
-    let mut given = false;
-    for seed in sources.seeds() {
-        seed.map_err(|error| sources.name_standard_input(error))?;
-        given = true;
-    }
-    if !given {
+    let given = sources.check(|_| Ok(()))?;
+    if given.seeds == 0 {
         return Err(Failure::Usage {
             message: "no seeds given".to_owned(),
             hint: Some("give URLs, or a list with --seeds"),
         });
     }
     let mut client = arguments.target.connect()?;
-    let seeds = sources.list.iter().flat_map(Source::seeds);
-    let added = client.add_seeds(seeds.flatten().map(String::from))?;
+    let seeds = sources.seeds().flatten().map(|seed| seed.url.into());
+    let added = client.add_seeds(seeds)?;
+    for line in given.in_words() {
+        output::say(&line);
+    }
     output::say(&format!("seeds: {} new, {} known", added.new, added.known));
     Ok(())
 }

@@ -13,12 +13,12 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
 use crate::cli::{Failure, left_out, signals};
-use crate::config::{self, Config, Size, Span};
+use crate::config::{self, Config, Effective, Size, Span};
 use crate::control::{ControlServer, ServeMode};
 use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
 use crate::fetch::{FetchOptions, Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode};
-use crate::seeds::{self, Source};
+use crate::seeds::{self, Seed, Source};
 use crate::url::Url;
 
 #[derive(Debug, Args)]
@@ -71,16 +71,17 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
-    let config = arguments.settings.load()?.config;
+    let effective = arguments.settings.load(Some(&arguments.data_dir))?;
+    let config = &effective.config;
     let mut options = config.options()?;
     options.failpoint = arguments.failpoint;
     options.repair = arguments.repair;
     // A run that ends when nothing is left visits each page once.
     options.revisit = RevisitPolicy::off();
     let sources = arguments.seeds.sources()?;
-    let given = check_seeds(&sources, &config)?;
+    let given = check_seeds(&sources, config, screen)?;
     let known = known_files(arguments)?;
-    warn_of_ignored_robots(&config, screen);
+    warn_of_ignored_robots(config, screen);
     if given == 0 && !arguments.data_dir.join("version").exists() {
         return Err(no_seeds(arguments));
     }
@@ -92,7 +93,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     if !crawl.is_resumed() && given == 0 {
         return Err(no_seeds(arguments));
     }
-    say_resumed(&mut crawl, &config, screen)?;
+    say_resumed(&mut crawl, &effective, screen)?;
+    effective.remembered().write(&arguments.data_dir)?;
     let interval = arguments.progress_interval;
     let interval = interval.map_or(progress::OFTEN, |interval| interval.0);
     let progress = Progress::start(crawl.watch(), screen, interval);
@@ -109,7 +111,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         });
         let summary = crawl.nothing_to_do()?;
         if arguments.json {
-            output::print_summary(&summary, true)?;
+            output::print_summary(&summary, ("crawl", &arguments.data_dir), true)?;
         } else {
             output::print(&left_out::in_words(&summary.omissions))?;
         }
@@ -135,7 +137,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let summary = crawl.run_blocking(&limits, &stop)?;
     // Removes the progress line before the summary, which may go to the same terminal.
     drop(progress);
-    output::print_summary(&summary, arguments.json)?;
+    output::print_summary(&summary, ("crawl", &arguments.data_dir), arguments.json)?;
     drop(server);
     unless_lost(&summary)
 }
@@ -167,10 +169,11 @@ pub(super) fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
     }
 }
 
-/// Reports that a crawl is resumed, and which settings differ from those of its last run.
+/// Reports that a crawl is resumed, which settings it goes on with because an earlier run was told
+/// so, and which differ from those of its last run.
 pub(super) fn say_resumed(
     crawl: &mut Crawl,
-    config: &Config,
+    effective: &Effective,
     screen: &Screen,
 ) -> Result<(), Failure> {
     if crawl.is_resumed() {
@@ -181,7 +184,18 @@ pub(super) fn say_resumed(
             counters.done()
         ));
     }
-    for (name, then, now) in crawl.compare_settings(&config::flatten(config))? {
+    let earlier = effective.from_earlier();
+    let earlier: Vec<String> = earlier
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    if !earlier.is_empty() {
+        screen.say(&format!(
+            "settings of earlier runs: {}; --reset-settings forgets them",
+            earlier.join(", ")
+        ));
+    }
+    let settings = config::flatten(&effective.config);
+    for (name, then, now) in crawl.compare_settings(&settings)? {
         screen.say(&format!("changed setting: {name} was {then}, is {now}"));
     }
     Ok(())
@@ -237,9 +251,10 @@ pub(super) fn add_seeds(
     let before = crawl.counters().seeds;
     let mut failed = None;
     // Every line was valid a moment ago: errors mean that the list is being changed.
-    let seeds = sources
-        .seeds()
-        .map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
+    let seeds = sources.seeds().map_while(|seed| {
+        let seed = seed.map_err(|error| failed = Some(error)).ok()?;
+        Some(seed.url)
+    });
     crawl.add_seeds(seeds, stop)?;
     if let Some(error) = failed {
         return Err(error.into());
@@ -268,6 +283,9 @@ pub(super) struct SeedArguments {
     /// Read seeds from a file, one URL per line; `-` for standard input. May be repeated
     #[arg(long, value_name = "FILE")]
     seeds: Vec<PathBuf>,
+    /// Skip seeds that are no URLs, and count them, instead of refusing the list
+    #[arg(long)]
+    skip_bad_seeds: bool,
 }
 
 /// Where the seeds come from. A list on standard input is copied to a temporary file, because seeds
@@ -275,6 +293,43 @@ pub(super) struct SeedArguments {
 pub(super) struct Sources {
     pub(super) list: Vec<Source>,
     spool: Option<PathBuf>,
+    skips_bad: bool,
+}
+
+/// Number of bad seeds that are named.
+const NAMED: usize = 20;
+
+/// What a first look at all seeds found.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    /// Number of seeds.
+    pub(super) seeds: u64,
+    /// Number of those that were given without a scheme, and the first of them.
+    bare: u64,
+    first_bare: Option<Url>,
+    /// Number of bad ones, and what is wrong with the first of them.
+    bad: usize,
+    reasons: Vec<String>,
+}
+
+impl Given {
+    /// What was not taken as it was given.
+    pub(super) fn in_words(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(first) = &self.first_bare {
+            lines.push(match self.bare {
+                1 => format!("a seed without a scheme is taken as {first}"),
+                more => {
+                    format!("{more} seeds without a scheme are taken as https, such as {first}")
+                }
+            });
+        }
+        if self.bad > 0 {
+            lines.push(format!("bad seeds skipped: {}", self.bad));
+            lines.extend(self.reasons.iter().map(|reason| format!("  {reason}")));
+        }
+        lines
+    }
 }
 
 impl Drop for Sources {
@@ -287,8 +342,52 @@ impl Drop for Sources {
 
 impl Sources {
     /// Reads the seeds from the beginning.
-    pub(super) fn seeds(&self) -> impl Iterator<Item = Result<Url, seeds::Error>> {
-        self.list.iter().flat_map(Source::seeds)
+    pub(super) fn seeds(&self) -> impl Iterator<Item = Result<Seed, seeds::Error>> {
+        let is_skipped = |seed: &Result<_, seeds::Error>| {
+            self.skips_bad && seed.as_ref().is_err_and(seeds::Error::is_of_one_seed)
+        };
+        let seeds = self.list.iter().flat_map(Source::seeds);
+        seeds.filter(move |seed| !is_skipped(seed))
+    }
+
+    /// Reads every list to its end. Fails with all seeds that are bad, unless these are skipped,
+    /// and if `each` refuses one.
+    pub(super) fn check(
+        &self,
+        mut each: impl FnMut(&Url) -> Result<(), Failure>,
+    ) -> Result<Given, Failure> {
+        let mut given = Given::default();
+        for seed in self.list.iter().flat_map(Source::seeds) {
+            match seed {
+                Ok(seed) => {
+                    each(&seed.url)?;
+                    given.seeds += 1;
+                    if seed.is_bare {
+                        given.bare += 1;
+                        given.first_bare.get_or_insert(seed.url);
+                    }
+                }
+                Err(error) if error.is_of_one_seed() => {
+                    given.bad += 1;
+                    if given.reasons.len() < NAMED {
+                        let error = self.name_standard_input(error);
+                        given.reasons.push(error.to_string());
+                    }
+                }
+                Err(error) => return Err(self.name_standard_input(error).into()),
+            }
+        }
+        if given.bad == 0 || self.skips_bad {
+            return Ok(given);
+        }
+        let mut message = given.reasons.join("\n");
+        if given.bad > given.reasons.len() {
+            message = format!("{message}\nand {} more", given.bad - given.reasons.len());
+        }
+        Err(Failure::Usage {
+            message,
+            hint: Some("--skip-bad-seeds goes on without such seeds"),
+        })
     }
 
     /// Makes an error name standard input instead of the temporary file.
@@ -310,6 +409,7 @@ impl SeedArguments {
         let mut sources = Sources {
             list: arguments.collect(),
             spool: None,
+            skips_bad: self.skip_bad_seeds,
         };
         for path in &self.seeds {
             if path != Path::new("-") {
@@ -346,20 +446,22 @@ fn spool_standard_input() -> Result<PathBuf, Failure> {
 
 /// Reads every list once before the crawl is opened, so that it never starts with half a list.
 /// Returns the number of seeds.
-pub(super) fn check_seeds(sources: &Sources, config: &Config) -> Result<u64, Failure> {
+pub(super) fn check_seeds(
+    sources: &Sources,
+    config: &Config,
+    screen: &Screen,
+) -> Result<u64, Failure> {
     // Private addresses are checked later, when the crawl knows which of them it may contact.
     let guard = Guard::new(&FetchOptions {
         allow_private: true,
         hosts: config.fetch.hosts.clone(),
         ..FetchOptions::new(&config.fetch.user_agent)
     });
-    let mut given = 0;
-    for seed in sources.seeds() {
-        let seed = seed.map_err(|error| sources.name_standard_input(error))?;
-        check_contact(&seed, &guard, config)?;
-        given += 1;
+    let given = sources.check(|seed| check_contact(seed, &guard, config))?;
+    for line in given.in_words() {
+        screen.say(&line);
     }
-    Ok(given)
+    Ok(given.seeds)
 }
 
 /// Requires a contact in the user agent, so that a site can reach its crawler's operator.

@@ -2,7 +2,7 @@
 //! accepts seeds while it runs, and reloads its settings on SIGHUP.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -46,12 +46,13 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
-    let config = arguments.settings.load()?.config;
+    let effective = arguments.settings.load(Some(&arguments.data_dir))?;
+    let config = &effective.config;
     let mut options = config.options()?;
     options.repair = arguments.repair;
     let sources = arguments.seeds.sources()?;
-    crawl::check_seeds(&sources, &config)?;
-    crawl::warn_of_ignored_robots(&config, screen);
+    crawl::check_seeds(&sources, config, screen)?;
+    crawl::warn_of_ignored_robots(config, screen);
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
     // Must come before systemd is told that the daemon is ready to be reloaded.
@@ -61,7 +62,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let starting = Starting::begin(&options.opening).map_err(anyhow::Error::from)?;
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     drop(starting);
-    crawl::say_resumed(&mut crawl, &config, screen)?;
+    crawl::say_resumed(&mut crawl, &effective, screen)?;
+    effective.remembered().write(&arguments.data_dir)?;
     // Seeds and commands are accepted from here on; they wait while the given lists are read.
     let server = ControlServer::start(
         &arguments.data_dir,
@@ -84,7 +86,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let progress = Progress::start(crawl.watch(), screen, progress::SELDOM);
     let progress = progress.map_err(anyhow::Error::from)?;
     crawl::add_seeds(&mut crawl, &sources, screen, &stop)?;
-    reload_on_hangup(hangups, arguments, &config, crawl.control(), screen)?;
+    reload_on_hangup(hangups, arguments, config, crawl.control(), screen)?;
     let limits = RunLimits {
         wait_for_more: true,
         ..RunLimits::default()
@@ -92,7 +94,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let summary = crawl.run_blocking(&limits, &stop)?;
     // Removes the progress line before the summary, which may go to the same terminal.
     drop(progress);
-    output::print_summary(&summary, arguments.json)?;
+    output::print_summary(&summary, ("daemon", &arguments.data_dir), arguments.json)?;
     // Closes the connection of the client that asked for the stop, which is waiting for that.
     drop(server);
     Ok(())
@@ -108,11 +110,12 @@ fn reload_on_hangup(
     screen: &Screen,
 ) -> Result<(), Failure> {
     let settings = arguments.settings.clone();
+    let directory = arguments.data_dir.clone();
     let mut holding = config::flatten(config);
     let screen = screen.clone();
     hangups.each(move || {
         reloading(|| {
-            let outcome = reload(&settings, &mut holding, &control, &screen);
+            let outcome = reload(&settings, &directory, &mut holding, &control, &screen);
             if let Err(failure) = outcome {
                 crate::cli::report(&failure);
                 screen.insist("reload failed: settings are unchanged");
@@ -124,13 +127,15 @@ fn reload_on_hangup(
 
 fn reload(
     settings: &SettingFlags,
+    directory: &Path,
     holding: &mut BTreeMap<String, String>,
     control: &Control,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    let config = settings.load()?.config;
+    let effective = settings.load(Some(directory))?;
+    let config = &effective.config;
     let options = LiveOptions::from(&config.options()?);
-    let now = config::flatten(&config);
+    let now = config::flatten(config);
     let names: std::collections::BTreeSet<_> = holding.keys().chain(now.keys()).cloned().collect();
     let (mut live, mut later) = (Vec::new(), Vec::new());
     for name in names {
@@ -166,8 +171,9 @@ fn reload(
         .iter()
         .any(|(name, ..)| name.starts_with("crawl.robots"))
     {
-        crawl::warn_of_ignored_robots(&config, screen);
+        crawl::warn_of_ignored_robots(config, screen);
     }
+    effective.remembered().write(directory)?;
     for (name, then, value) in &later {
         screen.insist(&format!(
             "reloaded: {name} is still {then}; restart to set it to {value}"

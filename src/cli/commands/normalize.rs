@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::cli::shown::Data;
 use crate::cli::{Failure, input};
-use crate::config::{self, UrlSettings};
+use crate::config::{self, Sources, UrlSettings};
 use crate::url::{self, Canonicalizer, Rule, RuleSet};
 
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ fn rule_parser() -> impl TypedValueParser<Value = Rule> {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut settings = match &arguments.config {
         Some(file) => {
-            config::load(Some(file), std::env::vars_os(), [])?
+            config::load(Sources::of(file), std::env::vars_os(), [])?
                 .config
                 .url
         }
