@@ -74,16 +74,18 @@ impl Extraction {
         let url = url.and_then(|url| url::parse(url).ok());
         let base = url.as_ref().unwrap_or(&self.base);
         let page = Page::parse_html(html, base, &self.identity, &self.options);
+        let language = page.sure_language();
+        let main = page.compared_text().to_owned();
         Content {
             raw,
-            main: page.main_text.into(),
+            main: main.into(),
             visible: page.full_text.into(),
             page: url.as_ref().map(|url| site_page(url, &page.parts)),
             hints: PageHints {
+                language,
                 host: url.and_then(|url| url.host_str().map(str::to_owned)),
                 title: page.title,
                 h1: page.metadata.h1,
-                language: page.detected_language,
                 ..PageHints::default()
             },
         }
