@@ -5,7 +5,8 @@
 use std::io::{self, Write};
 
 use super::files::{
-    self, Content, Extraction, Input, JsonDocument, StoredBodies, Wanted, WarcOutput, each_line,
+    self, Content, Extraction, Input, Item, JsonDocument, StoredBodies, Wanted, WarcOutput,
+    each_line,
 };
 use super::parallel::in_order;
 use super::sign::ReadDocument;
@@ -44,14 +45,20 @@ pub fn dedup_jsonl(
         |line| {
             let parsed = JsonDocument::parse(line)?;
             let content = parsed.content(&extraction)?;
-            Ok(Document {
+            if !content.is_in(input.languages) {
+                return Ok(None);
+            }
+            Ok(Some(Document {
                 id: parsed.id().into(),
                 read: read(&signer, &content),
                 line: keeps.then(|| line.into()),
                 page: content.page.filter(|_| knows_sites),
-            })
+            }))
         },
         |document| {
+            let Some(document) = document else {
+                return Ok(());
+            };
             if waiting.is_none() && document.page.is_some() {
                 waiting = Some(Waiting::new(keeping.temporary, judged)?);
             }
@@ -95,8 +102,17 @@ pub fn dedup_warc(
     in_order(
         input.threads,
         |hand_over| files::read(input.files, wanted, hand_over),
-        |job| files::work(&job, &extraction, |content| read(&signer, content)),
-        |item| verdicts.item(item),
+        |job| {
+            files::work(&job, &extraction, |content| {
+                let is_wanted = content.is_in(input.languages);
+                is_wanted.then(|| read(&signer, content))
+            })
+        },
+        |Item { page, capture }| {
+            // A page in another language is a record like any other.
+            let page = page.and_then(|(id, url, read)| Some((id, url, read?)));
+            verdicts.item(Item { page, capture })
+        },
     )?;
     verdicts.flush()?;
     verdicts.commit()

@@ -61,7 +61,7 @@ pub use view::{StoppedCrawl, View};
 
 pub use crate::journal::{
     Bodies, BodyError, BodyPlace, Content, Digests, LogError, LogLine, PageGroup, PageLine,
-    Position, RecordPlace, Texts,
+    Position, ReadText, RecordPlace, Texts,
 };
 pub use crate::rows::{
     Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,

@@ -17,4 +17,4 @@ pub use content::Content;
 pub use fetch_log::{FetchLog, LogError, LogLine, current_path, full_path};
 pub use page_line::{Digests, PageGroup, PageLine, RecordPlace};
 pub use position::Position;
-pub use texts::Texts;
+pub use texts::{ReadText, Texts};

@@ -24,6 +24,9 @@ pub struct PageLine {
     /// Language as declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
+    /// Language as detected, and its score in thousandths. Lines of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detected: Option<(String, u16)>,
     /// What the page and its headers ask of robots: `noindex`, `nofollow`, `noarchive`, `noai`,
     /// `noimageai`, `tdm-reservation`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

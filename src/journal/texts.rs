@@ -8,8 +8,8 @@ use super::content::{Content, values};
 use super::page_line::{PageLine, RecordPlace};
 use crate::archive::{self, Limits, ReadRecord, RecordKind, SegmentReader, WarcOptions};
 use crate::fetch::{self, DecodeBounds};
-use crate::page::{self, BodyKind, Page, PageOptions, charset};
-use crate::url::{self, Canonicalizer, Identity, Secret, Url};
+use crate::page::{self, BodyKind, Markup, Page, PageOptions, charset};
+use crate::url::{self, Canonicalizer, Identity, Secret};
 
 /// Reads texts from an archive.
 pub struct Texts {
@@ -17,6 +17,14 @@ pub struct Texts {
     options: PageOptions,
     decoding: DecodeBounds,
     identity: Identity,
+}
+
+/// What a page says.
+pub struct ReadText {
+    /// The page. Read from a text that was kept instead of the body, it has little else.
+    pub page: Page,
+    /// Its main text in the form that was asked for.
+    pub marked: Option<String>,
 }
 
 impl Texts {
@@ -41,12 +49,27 @@ impl Texts {
     /// Returns the main text of a page that was requested as `url`, or `None` if it has none
     /// because it is not text or not a success.
     pub fn read(&self, url: &str, page: &PageLine) -> Result<Option<String>, archive::Error> {
+        let read = self.read_page(url, page, None)?;
+        Ok(read.map(|read| read.page.main_text))
+    }
+
+    /// Returns what a page that was requested as `url` says, or `None` if that is nothing because
+    /// it is not text or not a success. Its text is also given in `markup`, if that is asked for
+    /// and the page is HTML of which the archive has the body.
+    pub fn read_page(
+        &self,
+        url: &str,
+        page: &PageLine,
+        markup: Option<Markup>,
+    ) -> Result<Option<ReadText>, archive::Error> {
         let Some(place) = &page.text else {
             return Ok(None);
         };
         let record = self.record(place)?;
         if place.kind == RecordKind::Conversion {
-            return Ok(Some(String::from_utf8_lossy(&record.block).into_owned()));
+            let text = String::from_utf8_lossy(&record.block);
+            let page = Page::plain_text(&text, &self.options);
+            return Ok(Some(ReadText { page, marked: None }));
         }
         let Some((head, payload)) = record.http_parts() else {
             return Ok(None);
@@ -62,7 +85,11 @@ impl Texts {
             .filter(|revisit| revisit.has_identical_payload())
             .and_then(|revisit| Some(revisit.http_parts()?.0))
             .unwrap_or(head);
-        Ok(self.extract(url, head, payload))
+        let body = payload.to_vec().into();
+        let codings = values(head, "content-encoding");
+        let body = fetch::decode(codings, &body, self.decoding).bytes;
+        let content_type = values(head, "content-type").next();
+        Ok(self.extract(url, content_type, &body, markup))
     }
 
     fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {
@@ -74,56 +101,46 @@ impl Texts {
         }))
     }
 
-    fn extract(&self, url: &str, head: &[u8], payload: &[u8]) -> Option<String> {
-        let body = payload.to_vec().into();
-        let codings = values(head, "content-encoding");
-        let body = fetch::decode(codings, &body, self.decoding).bytes;
-        let content_type = values(head, "content-type").next();
-        Some(self.parse(url, content_type, &body, html)?.main_text)
-    }
-
     /// Returns the page that a content is, or `None` if it is neither HTML nor text.
     pub fn page(&self, url: &str, content: &Content) -> Option<Page> {
         let content_type = content.header("content-type");
-        self.parse(url, content_type.as_deref(), content.body(), html)
+        let read = self.extract(url, content_type.as_deref(), content.body(), None)?;
+        Some(read.page)
     }
 
-    /// Returns the main text of a content as Markdown, or `None` if it is neither HTML nor text.
-    pub fn markdown(&self, url: &str, content: &Content) -> Option<String> {
-        let mut markdown = None;
+    /// Returns the main text of a content with its structure, or without it if it is plain text;
+    /// `None` if it is neither HTML nor text.
+    pub fn markup(&self, markup: Markup, url: &str, content: &Content) -> Option<String> {
         let content_type = content.header("content-type");
-        let page = self.parse(
-            url,
-            content_type.as_deref(),
-            content.body(),
-            |text, url, identity, options| {
-                let (page, text) = Page::parse_html_to_markdown(text, url, identity, options);
-                markdown = Some(text);
-                page
-            },
-        )?;
-        Some(markdown.unwrap_or(page.main_text))
+        let markup = Some(markup);
+        let read = self.extract(url, content_type.as_deref(), content.body(), markup)?;
+        Some(read.marked.unwrap_or(read.page.main_text))
     }
 
-    fn parse(
+    fn extract(
         &self,
         url: &str,
         content_type: Option<&str>,
         body: &[u8],
-        read_html: impl FnOnce(charset::Text<'_>, &Url, &Identity, &PageOptions) -> Page,
-    ) -> Option<Page> {
+        markup: Option<Markup>,
+    ) -> Option<ReadText> {
         let text = || charset::to_text(body, content_type);
-        match page::kind(content_type, body) {
+        let (identity, options) = (&self.identity, &self.options);
+        let (page, marked) = match page::kind(content_type, body) {
             BodyKind::Html => {
                 let url = url::parse(url).ok()?;
-                Some(read_html(text(), &url, &self.identity, &self.options))
+                match markup {
+                    Some(markup) => {
+                        let url = (&url, false);
+                        let read = Page::parse_html_to(markup, text(), url, identity, options);
+                        (read.0, Some(read.1))
+                    }
+                    None => (Page::parse_html(text(), &url, identity, options), None),
+                }
             }
-            BodyKind::Text => Some(Page::plain_text(&text().text, &self.options)),
-            BodyKind::Other => None,
-        }
+            BodyKind::Text => (Page::plain_text(&text().text, options), None),
+            BodyKind::Other => return None,
+        };
+        Some(ReadText { page, marked })
     }
-}
-
-fn html(text: charset::Text<'_>, url: &Url, identity: &Identity, options: &PageOptions) -> Page {
-    Page::parse_html(text, url, identity, options)
 }

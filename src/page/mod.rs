@@ -16,7 +16,7 @@ mod html;
 mod facts;
 
 mod content;
-mod language;
+pub mod language;
 mod parts;
 mod refusal;
 mod shell;
@@ -38,12 +38,16 @@ pub use content::study;
 pub use facts::links::{Link, LinkKind};
 pub use facts::metadata::Metadata;
 pub use facts::wishes::{Rel, Rels, Wish, Wishes};
-pub use options::{LineMask, Note, PageOptions};
+pub use language::Detected;
+pub use options::{LineMask, Markup, Note, PageOptions};
 pub use parts::{Line, MAX_LINES, Parts, Role};
 pub use refusal::Refusal;
 
 use crate::url::{Identity, Url};
-use content::{TextBlock, chosen_blocks, main_text, markdown, text};
+use content::headline::Headline;
+use content::{
+    Links, TextBlock, chosen_blocks, headline, main_blocks, main_text, markdown, markup, text,
+};
 use cut::within;
 use facts::{Base, links, metadata, wishes};
 use html::{Outline, parse};
@@ -53,10 +57,12 @@ use html::{Outline, parse};
 pub struct Page {
     /// `<title>`, else `og:title`, else the first `<h1>`; white space is collapsed.
     pub title: Option<String>,
+    /// The heading that names what the page is about, with which the main text begins.
+    pub headline: Option<String>,
     /// The declared language in lower case, such as `en` or `pt-br`.
     pub language: Option<String>,
-    /// The language of the main text as an ISO 639-1 code; `None` if it is not certain.
-    pub detected_language: Option<&'static str>,
+    /// The language of the main text; `None` if it is not clear.
+    pub detected_language: Option<Detected>,
     /// The absolute URL that the page declares as its canonical one. A hint, never an identity.
     pub canonical: Option<String>,
     /// What the meta tags of the page ask of robots.
@@ -67,9 +73,11 @@ pub struct Page {
     pub neighbours: Vec<String>,
     /// The links of the page, each target once, in document order.
     pub links: Vec<Link>,
-    /// The text the page is about, without navigation, advertisements and the like. This is what is
-    /// fingerprinted: the same article on another template should yield the same text.
+    /// The text the page is about, without navigation, advertisements and the like. It begins with
+    /// the headline.
     pub main_text: String,
+    /// Where in the main text that begins which is compared.
+    compared_from: usize,
     /// All visible text.
     pub full_text: String,
     /// The length of the main text in per mille of the visible text, by bytes. A low value means
@@ -96,21 +104,28 @@ impl Page {
         Self::read(html.into(), url, identity, options, |_, _, _| ()).0
     }
 
-    /// Reads an HTML page like [`Self::parse_html`], and returns its main text as Markdown too, cut
-    /// to `max_text_bytes`.
-    pub fn parse_html_to_markdown<'a>(
+    /// Reads an HTML page like [`Self::parse_html`], and returns its main text in a form that keeps
+    /// its structure too, cut to `max_text_bytes`. Links are absolute; they are as on the page if
+    /// `is_placeless`, that is, if `url` stands for one that is not known.
+    pub fn parse_html_to<'a>(
+        markup: Markup,
         html: impl Into<charset::Text<'a>>,
-        url: &Url,
+        (url, is_placeless): (&Url, bool),
         identity: &Identity,
         options: &PageOptions,
     ) -> (Self, String) {
-        Self::read(
-            html.into(),
-            url,
-            identity,
-            options,
-            |outline, blocks, base| markdown::render(outline, blocks, base, options.max_text_bytes),
-        )
+        let render = match markup {
+            Markup::Markdown => markdown::render,
+            Markup::Html => markup::render,
+        };
+        let html = html.into();
+        Self::read(html, url, identity, options, |outline, blocks, base| {
+            let links = match is_placeless && base.url() == url {
+                true => Links::AsWritten,
+                false => Links::From(base),
+            };
+            render(outline, blocks, links, options.max_text_bytes)
+        })
     }
 
     /// Reads a page, and computes something more from its main blocks while the tree exists.
@@ -140,11 +155,26 @@ impl Page {
             (url, base.url()),
             &options.line_mask,
         );
-        let blocks: Vec<_> = all_blocks.into_iter().filter(|it| it.is_main).collect();
-        let main_text = main_text(&outline, &blocks, full_text.len(), options.max_text_bytes);
+        let is_added = |headline: &Headline| {
+            let mut chosen = all_blocks.iter().filter(|block| block.is_main);
+            !chosen.any(|block| headline.contains(&outline, block))
+        };
         let language = metadata::language(&outline);
         let title = metadata::title(&outline, options.max_title_bytes);
         let metadata = metadata::metadata(&outline, &base, options.max_url_bytes);
+        let declared = headline::Declared {
+            title: title.as_deref(),
+            metadata: &metadata,
+        };
+        let headline = headline::of(&outline, &all_blocks, &declared);
+        let blocks = main_blocks(&outline, &all_blocks, headline.as_ref());
+        let main_text = main_text(
+            &outline,
+            &blocks,
+            headline.as_ref(),
+            full_text.len(),
+            options.max_text_bytes,
+        );
         let headlines = [title.as_deref(), metadata.h1.as_deref()];
         let refusal = refusal::refusal(&refusal::Asked {
             html,
@@ -157,6 +187,9 @@ impl Page {
         let is_script_shell = refusal.is_none() && !has_data && shell::is_shell(&outline);
         let page = Self {
             title,
+            compared_from: (headline.as_ref().filter(|it| is_added(it)))
+                .map_or(0, |headline| (headline.text.len() + 1).min(main_text.len())),
+            headline: headline.map(|headline| headline.text),
             refusal,
             is_script_shell,
             detected_language: language::detect(&main_text),
@@ -173,6 +206,19 @@ impl Page {
             notes,
         };
         (page, more(&outline, &blocks, &base))
+    }
+
+    /// The part of the main text that is fingerprinted: the same article on another template should
+    /// yield the same text. Without the headline, unless that stands in the text; with it, fewer of
+    /// the pages that are duplicates were found (docs/extraction.md).
+    pub fn compared_text(&self) -> &str {
+        self.main_text.get(self.compared_from..).unwrap_or_default()
+    }
+
+    /// The code of the language of the main text, if it is so clear that pages in others are others.
+    pub fn sure_language(&self) -> Option<&'static str> {
+        let detected = self.detected_language.filter(|it| it.is_sure())?;
+        Some(detected.language)
     }
 
     /// Reads a plain text page. All of it is main text; it has no title and no links.

@@ -94,6 +94,15 @@ impl Default for PageOptions {
     }
 }
 
+/// A form of the main text that keeps its structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Markup {
+    /// Markdown: `CommonMark`, with tables and footnotes as on `GitHub`.
+    Markdown,
+    /// HTML without attributes but the addresses of links and images.
+    Html,
+}
+
 /// A bound of [`PageOptions`] that cut something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

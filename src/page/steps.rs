@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use super::charset::Text;
-use super::content::{chosen_blocks, main_text, text};
+use super::content::{chosen_blocks, headline, main_blocks, main_text, text};
 use super::facts::{Base, links, metadata, wishes};
 use super::html::{Outline, parse};
 use super::options::PageOptions;
@@ -26,7 +26,7 @@ pub enum Step {
     Blocks,
     /// What of the page can be its own, line by line.
     Parts,
-    /// The main text, from the chosen blocks.
+    /// The headline, and the main text from the chosen blocks.
     MainText,
     /// The language of the main text.
     Language,
@@ -76,8 +76,19 @@ impl Step {
         let sight = text::sight(&outline);
         let full = text::full(&outline, sight, options.max_text_bytes, &mut notes);
         let blocks = chosen_blocks(&outline);
-        let chosen: Vec<_> = blocks.iter().filter(|it| it.is_main).copied().collect();
-        let main = || main_text(&outline, &chosen, full.len(), options.max_text_bytes);
+        let title = metadata::title(&outline, options.max_title_bytes);
+        let facts = metadata::metadata(&outline, &base, options.max_url_bytes);
+        let main = || {
+            let declared = headline::Declared {
+                title: title.as_deref(),
+                metadata: &facts,
+            };
+            let headline = headline::of(&outline, &blocks, &declared);
+            let headline = headline.as_ref();
+            let chosen = main_blocks(&outline, &blocks, headline);
+            let max_bytes = options.max_text_bytes;
+            main_text(&outline, &chosen, headline, full.len(), max_bytes)
+        };
         match self {
             Self::Tree | Self::Outline => {}
             Self::Links => repeat(&mut || {

@@ -57,12 +57,32 @@ fn one_page_as_text_markdown_and_json() {
     let item = "\n- It will be built again, [higher this time](https://example.org/plans), the";
     assert!(markdown.contains(item), "{markdown}");
 
+    assert!(markdown.starts_with("# River 1\n\nThe river"), "{markdown}");
+
+    // Where a page is from is not made up.
+    let placeless = ["-", "--format", "markdown"];
+    let markdown = extract(&placeless, &article(1)).expect(0).stdout;
+    assert!(
+        markdown.contains("[higher this time](/plans)"),
+        "{markdown}"
+    );
+    let placeless = ["-", "--format", "json"];
+    let answer = extract(&placeless, &article(1)).expect(0).json();
+    assert_eq!(answer["links"], json!([]));
+
+    arguments[4] = "html";
+    let html = extract(&arguments, &article(1)).expect(0).stdout;
+    let item = "<a href=\"https://example.org/plans\">higher this time</a>, the mayor";
+    assert!(html.starts_with("<h1>River 1</h1>\n<p>The river"), "{html}");
+    assert!(html.contains(item) && !html.contains("class"), "{html}");
+
     arguments[4] = "json";
     let answer = extract(&arguments, &article(1)).expect(0).json();
     assert_eq!(
-        (&answer["title"], &answer["lang"]),
-        (&json!("River 1"), &json!("en"))
+        (&answer["title"], &answer["headline"], &answer["lang"]),
+        (&json!("River 1"), &json!("River 1"), &json!("en"))
     );
+    assert!(answer["lang_score"].as_f64() > Some(0.9), "{answer}");
     let links = ["https://example.org/section", "https://example.org/plans"];
     assert_eq!(answer["links"], json!(links));
     assert!(answer["kept"].as_f64() > Some(0.5), "{answer}");
@@ -114,4 +134,10 @@ fn what_cannot_be_read_is_refused() {
         .expect(2)
         .says(&["--url", "hint: "]);
     extract(&[], "").expect(2);
+    run(gleaner(&["extract", "/nowhere/a.html", "/nowhere/b.html"]))
+        .expect(2)
+        .says(&["/nowhere/b.html", "hint: "]);
+    run(gleaner(&["extract", "/nowhere/a.warc.gz"]))
+        .expect(2)
+        .says(&["/nowhere/a.warc.gz", "hint: "]);
 }

@@ -11,7 +11,9 @@ use serde_json::Value;
 use insta::assert_snapshot;
 
 use crate::crawl::Crawled;
-use crate::run::{PATIENCE, Place, field, kind, leaves, linking, numbered, page, text};
+use crate::run::{
+    PATIENCE, Place, field, gleaner, kind, leaves, linking, numbered, page, run, text,
+};
 use crate::steady::steady;
 use crate::web::{self, Answer, Web};
 
@@ -118,6 +120,66 @@ fn check_text(page: &Value, original: Option<&Value>) {
         "normalized" => assert_eq!(digests["normalized"], original["digests"]["normalized"]),
         "content" => assert_eq!(digests["content"], original["digests"]["content"]),
         _ => assert_eq!(page["distance"], distance),
+    }
+}
+
+#[test]
+fn pages_are_given_in_the_form_and_in_the_languages_that_are_asked_for() {
+    let german = "<html lang=en><title>Haus</title><h1>Das Haus</h1><p>Der Hund und die Katze sind nicht in dem \
+        <b>Haus</b>, das <a href=/x>f\u{fc}r sie</a> gebaut worden ist, sondern im Garten.</p>";
+    let english = "<html><title>House</title><h1>The house</h1><p>The dog and the cat are not in the house that \
+        was built for them by the people of the village.</p>";
+    let web = Web::start(vec![
+        linking(&["/german", "/english", "/short"])
+            .page("/german", Answer::html(german))
+            .page("/english", Answer::html(english))
+            .page("/short", Answer::html("<html lang=pt-BR><p>12:30")),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/"), "--delay", "20ms"]);
+    let urls = |arguments: &[&str]| -> BTreeSet<String> {
+        let told = crawl.told(arguments);
+        told.iter()
+            .map(|page| text(page, "url").to_owned())
+            .collect()
+    };
+    let of = |paths: &[&str]| -> BTreeSet<String> {
+        paths.iter().map(|path| web.url(0, path)).collect()
+    };
+    assert_eq!(urls(&["--language", "de"]), of(&["/german"]));
+    assert_eq!(
+        urls(&["--language", "de,pt", "--no-text"]),
+        of(&["/german", "/short"])
+    );
+
+    let german = &crawl.told(&["--language", "de", "--format", "markdown"])[0];
+    assert_eq!(
+        (&german["language"], &german["declared_language"]),
+        (&"de".into(), &"en".into())
+    );
+    assert_eq!(
+        (&german["headline"], &german["text"]),
+        (&"Das Haus".into(), &Value::Null)
+    );
+    let markdown = format!(
+        "# Das Haus\n\nDer Hund und die Katze sind nicht in dem **Haus**, das [f\u{fc}r sie]({}) gebaut worden ist, sondern im Garten.",
+        web.url(0, "/x"),
+    );
+    assert_eq!(german["markdown"], markdown);
+
+    // What extracts from the archive says the same, form by form.
+    let archive = crawl.data().join("warc/gleaner-00000000.warc.gz");
+    for format in ["text", "markdown", "html"] {
+        let told = crawl.told(&["--unique", "--format", format]);
+        let archive = archive.to_str().expect("it is ours");
+        let read = run(gleaner(&["extract", "--format", format, archive])).expect(0);
+        let read: BTreeMap<String, Value> = (read.json_lines().into_iter())
+            .map(|page| (text(&page, "url").to_owned(), page[format].clone()))
+            .collect();
+        assert!(!told.is_empty());
+        for page in told {
+            assert_eq!(page[format], read[text(&page, "url")], "{format}");
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! `gleaner extract`: extracts the main text, title and language of pages, without a crawl.
 //!
-//! Input is one HTML file, or a stream of pages as JSON lines, of which a bounded number is in
-//! memory.
+//! Input is one HTML file, or a stream of pages as JSON lines or as records of WARC files
+//! (`warc.rs`), of which a bounded number is in memory.
+
+mod warc;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
@@ -14,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{Worked, in_order};
-use crate::page::{Metadata, Page, PageOptions, Wishes, charset};
+use crate::page::{Detected, Markup, Metadata, Page, PageOptions, Wishes, charset};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
 /// Maximum size in bytes of a page, or of a line of a stream. Larger ones are refused.
@@ -25,12 +27,12 @@ const NOWHERE: &str = "http://localhost/";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  gleaner extract page.html\n  curl -s https://example.org/ | gleaner extract - --url https://example.org/ --format markdown\n  gleaner extract --jsonl < pages.jsonl > texts.jsonl\n\nEach line of a stream is {\"id\":..., \"html\":\"...\", \"url\":\"...\"}; url is optional. Results are printed in the\norder of the input."
+    after_help = "Examples:\n  gleaner extract page.html\n  curl -s https://example.org/ | gleaner extract - --url https://example.org/ --format markdown\n  gleaner extract --jsonl < pages.jsonl > texts.jsonl\n  gleaner extract --format markdown crawl/warc/*.warc.gz > texts.jsonl\n\nEach line of a stream is {\"id\":..., \"html\":\"...\", \"url\":\"...\"}; url is optional. Results are printed in the\norder of the input."
 )]
 pub(crate) struct Arguments {
-    /// HTML file; `-` for standard input
+    /// HTML file; `-` for standard input; or WARC files (.warc.gz), for one JSON object per page
     #[arg(value_name = "FILE", required_unless_present = "jsonl")]
-    file: Option<PathBuf>,
+    files: Vec<PathBuf>,
     /// URL of the page, to resolve its links against
     #[arg(long, value_name = "URL", conflicts_with = "jsonl")]
     url: Option<String>,
@@ -48,10 +50,23 @@ enum Format {
     /// Main text, one block per line; in the field `text` with --jsonl
     #[default]
     Text,
-    /// Main text with headings, lists, tables and links; in the field `markdown` with --jsonl
+    /// Main text with headings, lists, tables, links and emphasis; in the field `markdown` with
+    /// --jsonl
     Markdown,
+    /// The same as HTML without styles and scripts; in the field `html` with --jsonl
+    Html,
     /// One JSON object with everything known about the page
     Json,
+}
+
+impl Format {
+    fn markup(self) -> Option<Markup> {
+        match self {
+            Self::Markdown => Some(Markup::Markdown),
+            Self::Html => Some(Markup::Html),
+            Self::Text | Self::Json => None,
+        }
+    }
 }
 
 /// A line of the input stream. `html` is borrowed from the line if it contains no escapes.
@@ -70,15 +85,23 @@ struct Input<'a> {
 struct Output<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
     title: Option<&'a str>,
+    /// The heading with which the main text begins.
+    headline: Option<&'a str>,
     /// The detected language if detection is confident, otherwise the declared one.
     lang: Option<&'a str>,
+    /// How clear the detected language is, 0 to 1; `None` if it is the declared one.
+    lang_score: Option<f32>,
     /// Share of the visible text that is main text, 0 to 1.
     kept: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     markdown: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    html: Option<&'a str>,
     #[serde(flatten)]
     rest: Option<Rest<'a>>,
 }
@@ -96,20 +119,39 @@ struct Rest<'a> {
 
 impl<'a> Output<'a> {
     fn of(read: &'a Read, id: Option<serde_json::Value>, format: Format) -> Self {
-        let Read { page, markdown } = read;
+        let Read {
+            page,
+            marked,
+            is_placeless,
+        } = read;
+        let markup = format.markup();
+        let detected = page.detected_language;
+        let of = |wanted: Markup| marked.as_deref().filter(|_| markup == Some(wanted));
+        // An address that is not known is not made up.
+        let is_known = |url: &&str| !is_placeless || !url.starts_with(NOWHERE);
         Self {
             id,
+            url: None,
             title: page.title.as_deref(),
-            lang: page.detected_language.or(page.language.as_deref()),
+            headline: page.headline.as_deref(),
+            lang: detected.map(|it| it.language).or(page.language.as_deref()),
+            lang_score: detected.map(Detected::score),
             kept: f32::from(page.kept_permille) / 1000.0,
-            text: (format != Format::Markdown).then_some(page.main_text.as_str()),
-            markdown: markdown.as_deref(),
+            // Plain text has no other form.
+            text: marked.is_none().then_some(page.main_text.as_str()),
+            markdown: of(Markup::Markdown),
+            html: of(Markup::Html),
             rest: (format == Format::Json).then(|| Rest {
                 declared_lang: page.language.as_deref(),
-                canonical: page.canonical.as_deref(),
+                canonical: page.canonical.as_deref().filter(is_known),
                 robots: page.robots,
                 metadata: &page.metadata,
-                links: page.links.iter().map(|link| link.url.as_str()).collect(),
+                links: page
+                    .links
+                    .iter()
+                    .map(|link| link.url.as_str())
+                    .filter(is_known)
+                    .collect(),
             }),
         }
     }
@@ -122,7 +164,19 @@ impl<'a> Output<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (input, name) = open(arguments.file.as_deref())?;
+    let files = &arguments.files;
+    if !files.is_empty() && files.iter().all(|file| warc::is_one(file)) {
+        return warc::run(files, arguments.format);
+    }
+    if let [_, other, ..] = &**files {
+        return Err(Failure::Usage {
+            message: format!("{} is one file too many", other.display()),
+            hint: Some(
+                "several files may be given if all are WARC files (.warc.gz or .warc); give one page, or pages as JSON lines with --jsonl",
+            ),
+        });
+    }
+    let (input, name) = open(files.first().map(PathBuf::as_path))?;
     if arguments.jsonl {
         return stream(BufReader::new(input), &name, arguments.format);
     }
@@ -137,18 +191,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let url = match &arguments.url {
-        Some(given) => url::parse(given).map_err(|error| Failure::Usage {
+        Some(given) => Some(url::parse(given).map_err(|error| Failure::Usage {
             message: format!("--url {given:?}: {error}"),
             hint: Some("give an absolute URL, such as https://example.org/page"),
-        })?,
-        None => nowhere(),
+        })?),
+        None => None,
     };
     let html = charset::to_text(&bytes, None);
-    let read = Read::of(html, &url, &identity(), arguments.format);
+    let read = Read::of(html, url.as_ref(), &identity(), arguments.format);
     match arguments.format {
         Format::Text => output::print_data(&format!("{}\n", read.page.main_text))?,
-        Format::Markdown => {
-            output::print_data(&format!("{}\n", read.markdown.unwrap_or_default()))?;
+        Format::Markdown | Format::Html => {
+            output::print_data(&format!("{}\n", read.marked.unwrap_or_default()))?;
         }
         Format::Json => {
             let line = Output::of(&read, None, arguments.format).line()?;
@@ -184,30 +238,36 @@ fn identity() -> Identity {
     Identity::new(Canonicalizer::default(), Secret::from_bytes(secret))
 }
 
-/// A page, and its Markdown if requested.
+/// A page, and its main text with its structure if requested.
 struct Read {
     page: Page,
-    markdown: Option<String>,
+    marked: Option<String>,
+    /// Whether the URL of the page is not known.
+    is_placeless: bool,
 }
 
 impl Read {
     fn of<'a>(
         html: impl Into<charset::Text<'a>>,
-        url: &Url,
+        url: Option<&Url>,
         identity: &Identity,
         format: Format,
     ) -> Self {
         let options = PageOptions::default();
-        if format == Format::Markdown {
-            let (page, markdown) = Page::parse_html_to_markdown(html, url, identity, &options);
-            return Self {
-                page,
-                markdown: Some(markdown),
-            };
-        }
+        let is_placeless = url.is_none();
+        let url = url.map_or_else(nowhere, Url::clone);
+        let (page, marked) = match format.markup() {
+            Some(markup) => {
+                let url = (&url, is_placeless);
+                let (page, marked) = Page::parse_html_to(markup, html, url, identity, &options);
+                (page, Some(marked))
+            }
+            None => (Page::parse_html(html, &url, identity, &options), None),
+        };
         Self {
-            page: Page::parse_html(html, url, identity, &options),
-            markdown: None,
+            page,
+            marked,
+            is_placeless,
         }
     }
 }
@@ -259,8 +319,7 @@ fn answer(line: &[u8], identity: &Identity, format: Format) -> Result<Vec<u8>, S
     let question: Input<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     // An invalid URL does not make the page invalid.
     let url = question.url.as_deref().and_then(|url| url::parse(url).ok());
-    let url = url.unwrap_or_else(nowhere);
-    let read = Read::of(&*question.html, &url, identity, format);
+    let read = Read::of(&*question.html, url.as_ref(), identity, format);
     Output::of(&read, Some(question.id), format)
         .line()
         .map_err(|error| error.to_string())

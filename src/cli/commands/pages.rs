@@ -4,11 +4,12 @@
 use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -16,12 +17,13 @@ use super::duplicates::show;
 use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
 use crate::cli::shown::Data;
+use crate::corpus::{Worked, in_order};
 use crate::dedup::Similarity;
 use crate::engine::{
-    Digests, LogLine, PageGroup, PageLine, Position, RecordPlace, Texts, VisitVerdict,
+    Digests, LogLine, PageGroup, PageLine, Position, ReadText, RecordPlace, Texts, VisitVerdict,
 };
 use crate::inspect::{Feed, Outlook};
-use crate::page::Wish;
+use crate::page::{Markup, Wish, language};
 
 /// Poll interval of `--follow`.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -30,11 +32,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 #[command(after_help = "Examples:
   gleaner pages --data-dir crawl --unique | jq -r '[.url, .title] | @tsv'
   gleaner pages --data-dir crawl --without noai,tdm-reservation
+  gleaner pages --data-dir crawl --unique --language de,fr --format markdown
   gleaner pages --data-dir crawl --follow | while read -r page; do ...; done
   gleaner pages --data-dir crawl --follow --after 0:48213     continue after that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
-language, robots, text, words, digests, simhash, verdict, distance, similarity, original, group,
+language, language_score, declared_language, robots, headline, text, words, digests, simhash, verdict, distance, similarity, original, group,
 supersedes, record and position; docs/formats.md documents the fields. The crawl may be running.")]
 pub(crate) struct Arguments {
     /// Data directory of the crawl
@@ -47,6 +50,13 @@ pub(crate) struct Arguments {
     /// noarchive, noai, noimageai, tdm-reservation
     #[arg(long, value_name = "WISH,...", value_delimiter = ',', value_parser = wish_parser(), hide_possible_values = true)]
     without: Vec<String>,
+    /// Print only pages in these languages: codes such as en, pt or ast, of the language that the
+    /// text is in, else of the one that the page declares
+    #[arg(long, value_name = "LANG,...", value_delimiter = ',')]
+    language: Vec<String>,
+    /// Form of the text: the field `text`, `markdown` or `html`
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
     /// Omit the text, which has to be read from the archive
     #[arg(long)]
     no_text: bool,
@@ -56,6 +66,28 @@ pub(crate) struct Arguments {
     /// Start after this position, which is the `position` of a line read earlier
     #[arg(long, value_name = "POSITION", default_value_t)]
     after: Position,
+}
+
+/// The form in which texts are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Format {
+    /// Plain text, one block per line
+    #[default]
+    Text,
+    /// Markdown, with headings, lists, tables, code, links and emphasis
+    Markdown,
+    /// The same as HTML without styles and scripts
+    Html,
+}
+
+impl Format {
+    fn markup(self) -> Option<Markup> {
+        match self {
+            Self::Text => None,
+            Self::Markdown => Some(Markup::Markdown),
+            Self::Html => Some(Markup::Html),
+        }
+    }
 }
 
 fn wish_parser() -> PossibleValuesParser {
@@ -74,9 +106,12 @@ struct Line<'a> {
     mime: Option<&'a str>,
     size: u64,
     title: Option<&'a str>,
-    language: Option<&'a str>,
+    language: Option<String>,
+    language_score: Option<f32>,
+    declared_language: Option<String>,
     robots: &'a [String],
-    text: Option<String>,
+    #[serde(flatten)]
+    read: Read,
     words: Option<u32>,
     digests: &'a Digests,
     simhash: Option<&'a str>,
@@ -92,54 +127,142 @@ struct Line<'a> {
     position: String,
 }
 
-/// Reads texts from the archive.
-struct Source {
+/// What is asked of every page.
+struct Question<'a> {
+    arguments: &'a Arguments,
     texts: Texts,
-    /// The last file that could not be read, to log it once rather than for each page.
-    unreadable: Option<String>,
+    /// The last file that could not be read, to log it once rather than for each page. Locked for
+    /// a comparison.
+    unreadable: Mutex<Option<String>>,
 }
 
-impl Source {
-    fn read(&mut self, line: &LogLine, page: &PageLine) -> Option<String> {
-        let error = match self.texts.read(&line.url, page) {
-            Ok(text) => return text,
+impl Question<'_> {
+    /// The line of output of a page with a newline, if it is asked for.
+    fn answer(&self, line: &LogLine, position: Position) -> Result<Option<Vec<u8>>, Failure> {
+        let arguments = self.arguments;
+        let Some(page) = &line.page else {
+            return Ok(None);
+        };
+        let is_left_out = (arguments.unique && line.verdict != VisitVerdict::Unique)
+            || page.robots.iter().any(|it| arguments.without.contains(it));
+        if is_left_out {
+            return Ok(None);
+        }
+        // Of a group whose texts differ in digits only, the first one's is enough.
+        let is_given = page.group.as_ref().is_none_or(|group| !group.digits_only);
+        // Lines of earlier versions do not tell the language.
+        let tells_language = page.detected.is_some() || arguments.language.is_empty();
+        let read = match arguments.no_text && tells_language {
+            true => None,
+            false => self.read(line, page),
+        };
+        let language = Language::of(page, read.as_ref());
+        if !language.is_one_of(&arguments.language) {
+            return Ok(None);
+        }
+        let read = read.filter(|_| is_given && !arguments.no_text);
+        let mut answer = serde_json::to_vec(&Line::of(line, page, position, language, read))
+            .context("cannot write a page as JSON")?;
+        answer.push(b'\n');
+        Ok(Some(answer))
+    }
+
+    fn read(&self, line: &LogLine, page: &PageLine) -> Option<Read> {
+        let markup = self.arguments.format.markup();
+        let error = match self.texts.read_page(&line.url, page, markup) {
+            Ok(read) => return read.map(|read| Read::of(read, self.arguments.format)),
             Err(error) => output::chain(&error),
         };
         let file = page.text.as_ref().map(|place| place.file.clone());
-        if self.unreadable != file {
+        let mut last = self
+            .unreadable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if *last != file {
             tracing::warn!(url = line.url, error, "cannot read texts from this file");
-            self.unreadable = file;
+            *last = file;
         }
         None
     }
 }
 
+/// What was read of a page from the archive.
+#[derive(Serialize)]
+struct Read {
+    headline: Option<String>,
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markdown: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    html: Option<String>,
+    #[serde(skip)]
+    detected: Option<(String, u16)>,
+}
+
+impl Read {
+    fn of(read: ReadText, format: Format) -> Self {
+        let ReadText { page, marked } = read;
+        let detected = page.detected_language;
+        let (mut text, mut markdown, mut html) = (None, None, None);
+        match (format, marked) {
+            (Format::Markdown, Some(marked)) => markdown = Some(marked),
+            (Format::Html, Some(marked)) => html = Some(marked),
+            // Plain text has no other form.
+            _ => text = Some(page.main_text),
+        }
+        Self {
+            headline: page.headline,
+            text,
+            markdown,
+            html,
+            detected: detected.map(|it| (it.language.to_owned(), it.permille)),
+        }
+    }
+}
+
+/// The language of a page.
+struct Language {
+    detected: Option<(String, u16)>,
+    declared: Option<String>,
+}
+
+impl Language {
+    fn of(page: &PageLine, read: Option<&Read>) -> Self {
+        let detected = page.detected.clone();
+        Self {
+            detected: detected.or_else(|| read?.detected.clone()),
+            declared: page.language.clone(),
+        }
+    }
+
+    /// The detected language, else the declared one.
+    fn name(&self) -> Option<&str> {
+        let detected = self
+            .detected
+            .as_ref()
+            .map(|(language, _)| language.as_str());
+        detected.or(self.declared.as_deref())
+    }
+
+    /// Whether it is one of these, or a variety of one. Without any, it is.
+    fn is_one_of(&self, wanted: &[String]) -> bool {
+        let is_one = |name: &str| language::is_among(name, wanted);
+        wanted.is_empty() || self.name().is_some_and(is_one)
+    }
+}
+
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let mut feed = Feed::open(&arguments.data_dir, arguments.after)?;
-    let texts = show::texts(&arguments.data_dir);
-    let mut texts = (!arguments.no_text).then_some(Source {
-        texts,
-        unreadable: None,
-    });
+    let question = Question {
+        arguments,
+        texts: show::texts(&arguments.data_dir),
+        unreadable: Mutex::new(None),
+    };
     let mut out = BufWriter::new(Data::lock());
     let mut has_ended = !arguments.follow;
     let mut was_killed = false;
     loop {
-        while let Some((line, position)) = feed.read_line()? {
-            if let Some(page) = &line.page
-                && (!arguments.unique || line.verdict == VisitVerdict::Unique)
-                && !page
-                    .robots
-                    .iter()
-                    .any(|wish| arguments.without.contains(wish))
-            {
-                // Of a group whose texts differ in digits only, the first one's is enough.
-                let is_given = page.group.as_ref().is_none_or(|group| !group.digits_only);
-                let texts = texts.as_mut().filter(|_| is_given);
-                let text = texts.and_then(|texts| texts.read(&line, page));
-                write(&mut out, &line, page, position, text)?;
-            }
-        }
+        answer_all(&mut feed, &question, &mut out)?;
         out.flush().map_err(anyhow::Error::from)?;
         if has_ended {
             return Ok(());
@@ -162,43 +285,89 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     }
 }
 
-fn write(
+/// Prints the pages that the log has by now. Texts are extracted on all cores.
+fn answer_all(
+    feed: &mut Feed,
+    question: &Question<'_>,
     out: &mut impl io::Write,
-    line: &LogLine,
-    page: &PageLine,
-    position: Position,
-    text: Option<String>,
 ) -> Result<(), Failure> {
-    let line = Line {
-        url: &line.url,
-        canonical: page.canonical.as_ref().unwrap_or(&line.url),
-        canonical_hint: page.canonical_hint.as_deref(),
-        via: line.via.as_deref(),
-        time: &line.time,
-        status: line.status,
-        mime: line.mime.as_deref(),
-        size: line.size,
-        title: page.title.as_deref(),
-        language: page.language.as_deref(),
-        robots: &page.robots,
-        text,
-        words: page.words,
-        digests: &page.digests,
-        simhash: page.simhash.as_deref(),
-        verdict: line.verdict.name(),
-        distance: page.distance,
-        similarity: page.similarity,
-        original: line.original.as_deref(),
-        group: page.group.as_ref(),
-        supersedes: page.supersedes.as_ref(),
-        record: page.record.as_ref(),
-        position: position.to_string(),
+    let Some(first) = feed.read_line()? else {
+        return Ok(());
     };
-    serde_json::to_writer(&mut *out, &line)
-        .map_err(io::Error::from)
-        .and_then(|()| out.write_all(b"\n"))
-        .context("cannot write to standard output")?;
-    Ok(())
+    in_order(
+        None,
+        |hand_over| {
+            let mut next = Some(first);
+            while let Some(line) = next.take() {
+                if !hand_over(line) {
+                    break;
+                }
+                next = feed.read_line()?;
+            }
+            Ok(())
+        },
+        |(line, position): (LogLine, Position)| match question.answer(&line, position) {
+            Ok(answer) => Worked {
+                values: answer.into_iter().collect(),
+                failure: None,
+            },
+            Err(failure) => Worked {
+                values: Vec::new(),
+                failure: Some(failure),
+            },
+        },
+        |answer: Vec<u8>| {
+            out.write_all(&answer)
+                .context("cannot write to standard output")
+                .map_err(Failure::from)
+        },
+    )
+}
+
+impl<'a> Line<'a> {
+    fn of(
+        line: &'a LogLine,
+        page: &'a PageLine,
+        position: Position,
+        language: Language,
+        read: Option<Read>,
+    ) -> Self {
+        Self {
+            url: &line.url,
+            canonical: page.canonical.as_ref().unwrap_or(&line.url),
+            canonical_hint: page.canonical_hint.as_deref(),
+            via: line.via.as_deref(),
+            time: &line.time,
+            status: line.status,
+            mime: line.mime.as_deref(),
+            size: line.size,
+            title: page.title.as_deref(),
+            language: language.name().map(str::to_owned),
+            language_score: language
+                .detected
+                .map(|(_, permille)| f32::from(permille) / 1000.0),
+            declared_language: language.declared,
+            robots: &page.robots,
+            read: read.unwrap_or(Read {
+                headline: None,
+                text: None,
+                markdown: None,
+                html: None,
+                detected: None,
+            }),
+            words: page.words,
+            digests: &page.digests,
+            simhash: page.simhash.as_deref(),
+            verdict: line.verdict.name(),
+            distance: page.distance,
+            similarity: page.similarity,
+            original: line.original.as_deref(),
+            group: page.group.as_ref(),
+            supersedes: page.supersedes.as_ref(),
+            record: page.record.as_ref(),
+            position: position.to_string(),
+        }
+    }
 }
 
 /// Waits for the poll interval. True if the reader of standard output has closed it.

@@ -237,6 +237,7 @@ mod tests {
                 files: &[file.path().to_owned()],
                 threads: NonZeroUsize::new(threads),
                 skipped: None,
+                languages: &[],
             },
             |line| {
                 let text = str::from_utf8(line).map_err(|error| error.to_string())?;
@@ -286,6 +287,7 @@ mod tests {
             files: &[file.path().to_owned()],
             threads: None,
             skipped: Some(&skipped),
+            languages: &[],
         };
         let id = |line: &[u8]| JsonDocument::parse(line).map(|document| document.id().to_owned());
         let read = each_line(input, id, |id| {

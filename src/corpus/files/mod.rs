@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use super::Error;
 use super::waiting::SitePage;
 use crate::dedup::{Masks, PageHints};
-use crate::page::{Page, PageOptions, Parts};
+use crate::page::{Page, PageOptions, Parts, language};
 use crate::sites::{self, SiteName};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
@@ -30,6 +30,8 @@ pub struct Input<'a> {
     pub threads: Option<NonZeroUsize>,
     /// If lines that cannot be read are to be skipped: where they are counted.
     pub skipped: Option<&'a AtomicU64>,
+    /// The languages whose documents are wanted; all if there are none.
+    pub languages: &'a [String],
 }
 
 /// The texts of a document, from which it is signed.
@@ -44,6 +46,14 @@ pub struct Content<'a> {
     pub hints: PageHints,
     /// What it says line by line, if it has a URL.
     pub(super) page: Option<SitePage>,
+}
+
+impl Content<'_> {
+    /// Whether its text is in one of these languages; without any, it is.
+    pub(super) fn is_in(&self, languages: &[String]) -> bool {
+        let is_among = |it: language::Detected| language::is_among(it.language, languages);
+        languages.is_empty() || language::detect(&self.main).is_some_and(is_among)
+    }
 }
 
 /// Extracts texts from pages. The links it finds are not used.
@@ -74,16 +84,18 @@ impl Extraction {
         let url = url.and_then(|url| url::parse(url).ok());
         let base = url.as_ref().unwrap_or(&self.base);
         let page = Page::parse_html(html, base, &self.identity, &self.options);
+        let language = page.sure_language();
+        let main = page.compared_text().to_owned();
         Content {
             raw,
-            main: page.main_text.into(),
+            main: main.into(),
             visible: page.full_text.into(),
             page: url.as_ref().map(|url| site_page(url, &page.parts)),
             hints: PageHints {
+                language,
                 host: url.and_then(|url| url.host_str().map(str::to_owned)),
                 title: page.title,
                 h1: page.metadata.h1,
-                language: page.detected_language,
                 ..PageHints::default()
             },
         }

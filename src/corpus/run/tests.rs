@@ -76,6 +76,7 @@ fn dedup(lines: &[String], threads: usize) -> (String, Vec<String>) {
         files: &[input],
         threads: NonZeroUsize::new(threads),
         skipped: None,
+        languages: &[],
     };
     dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts).unwrap();
     let kept = fs::read_to_string(output).unwrap();
@@ -105,6 +106,7 @@ fn dedup_by(options: &Options, lines: &[String], pairs: bool) -> (String, String
         files: &[input],
         threads: None,
         skipped: None,
+        languages: &[],
     };
     dedup_jsonl(input, options, keeping, &mut verdicts).unwrap();
     let left = fs::read_dir(directory.path()).unwrap().count();
@@ -213,6 +215,7 @@ fn an_index_forgets_what_is_not_repeated() {
             files: std::slice::from_ref(&input),
             threads: None,
             skipped: None,
+            languages: &[],
         };
         let ended = dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts);
         assert_eq!(ended.is_err(), fails, "day {day}: {ended:?}");
@@ -442,6 +445,7 @@ fn what_fails_is_told_after_the_verdicts_on_what_was_before() {
         files: &[input],
         threads: None,
         skipped: None,
+        languages: &[],
     };
     let failed = dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts);
     assert!(failed.unwrap_err().to_string().contains("line 2"));

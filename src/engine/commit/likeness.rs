@@ -33,7 +33,7 @@ pub(super) fn file(
         document,
         &judged.analysed.findings,
     ) {
-        let own = without_digits(&page.main_text);
+        let own = without_digits(page.compared_text());
         let key = keys::without_digits(document);
         group.set.set_grouped(key, Some(own.to_be_bytes().to_vec()));
         if let Some(likeness) = &mut likeness {

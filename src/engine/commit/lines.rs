@@ -93,6 +93,9 @@ pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
         canonical_hint: page.map_or(canonical, |page| page.canonical.clone()),
         title: page.map_or(title, |page| page.title.clone()),
         language: page.map_or(language, |page| page.language.clone()),
+        detected: page
+            .and_then(|page| page.detected_language)
+            .map(|it| (it.language.to_owned(), it.permille)),
         robots: wishes.names().map(str::to_owned).collect(),
         words: page
             .and(fingerprints)

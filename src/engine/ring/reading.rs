@@ -151,7 +151,7 @@ impl Reader {
         let is_read_whole = page.notes.iter().all(|note| *note == Note::LinksCut);
         let signed = match is_read_whole {
             true => {
-                let (main, visible) = (&page.main_text, &page.full_text);
+                let (main, visible) = (page.compared_text(), &*page.full_text);
                 let (text, told) = match &self.public {
                     Some(public) => {
                         let (text, told) = self.fingerprinter.text_twice(public, main, visible);
@@ -182,7 +182,7 @@ impl Reader {
             host: url.host_str().map(str::to_owned),
             title: page.title.clone(),
             h1: page.metadata.h1.clone(),
-            language: page.detected_language,
+            language: page.sure_language(),
             declared_language: page.language.clone(),
             versions,
             neighbours: ids(&mut page.neighbours.iter()),

@@ -11,8 +11,9 @@
 
 use super::blocks::{self, TextBlock};
 use super::features;
+use super::headline::Headline;
 use super::model::{self, CERTAIN};
-use super::text::Writer;
+use super::text::{self, Writer};
 use crate::page::facts::metadata::body_as_data;
 use crate::page::html::{Break, Outline, Sight};
 
@@ -38,43 +39,52 @@ pub(crate) fn chosen_blocks(outline: &Outline<'_>) -> Vec<TextBlock> {
     blocks
 }
 
-/// The text of the chosen blocks. `visible_bytes` is the length of all visible text: if the page
+/// The blocks of the main text: those of the headline, then those that were chosen.
+pub(crate) fn main_blocks(
+    outline: &Outline<'_>,
+    blocks: &[TextBlock],
+    headline: Option<&Headline>,
+) -> Vec<TextBlock> {
+    let is_headline =
+        |block: &&TextBlock| headline.is_some_and(|headline| headline.contains(outline, block));
+    let first = blocks.iter().filter(|block| is_headline(block));
+    let others = blocks
+        .iter()
+        .filter(|block| block.is_main && !is_headline(block));
+    first.chain(others).copied().collect()
+}
+
+/// The text of the main blocks. `visible_bytes` is the length of all visible text: if the page
 /// says more than that about itself as data, it is a script shell, and the data is taken.
 pub(crate) fn main_text(
     outline: &Outline<'_>,
     blocks: &[TextBlock],
+    headline: Option<&Headline>,
     visible_bytes: usize,
     max_bytes: usize,
 ) -> String {
     let said = body_as_data(outline).filter(|said| said.len() > visible_bytes);
-    let Some(said) = said else {
-        return render(outline, blocks, max_bytes);
-    };
     let mut writer = Writer::new(max_bytes);
-    writer.push(&said, true);
-    writer.text
-}
-
-/// Writes the blocks as plain text, one per line.
-fn render(outline: &Outline<'_>, blocks: &[TextBlock], max_bytes: usize) -> String {
-    let mut writer = Writer::new(max_bytes);
-    for block in blocks {
+    if let Some(headline) = headline {
+        writer.push(&headline.text, false);
         writer.separate(Break::Line);
-        write(&mut writer, outline, block);
+    }
+    if let Some(said) = said {
+        writer.push(&said, true);
+        return writer.text;
+    }
+    let own = blocks
+        .iter()
+        .filter(|block| headline.is_none_or(|headline| !headline.contains(outline, block)));
+    let mut end = 0;
+    for block in own {
+        writer.separate(Break::Line);
+        text::write_gap(&mut writer, outline, (end, block.texts.0));
+        end = block.texts.1;
+        let sight = block.sight.unwrap_or(Sight::Shown);
+        text::write(&mut writer, outline, block.texts, sight);
     }
     writer.text
-}
-
-/// Writes the texts of one block that are as visible as the block.
-fn write(writer: &mut Writer, outline: &Outline<'_>, block: &TextBlock) {
-    let sight = block.sight.unwrap_or(Sight::Shown);
-    let texts = outline.texts.get(block.texts.0..block.texts.1);
-    for text in texts.unwrap_or_default() {
-        writer.separate(text.before);
-        if text.sight <= sight {
-            writer.push(text.characters, text.preformatted);
-        }
-    }
 }
 
 /// The likelihood from which blocks are kept.

@@ -1,392 +1,273 @@
-//! The main text with its structure as Markdown (`CommonMark`, with tables as on `GitHub`):
-//! headings, lists, tables, quotations, code and links.
-//!
-//! It is written from the same blocks as the plain text, so both say the same. Emphasis is left
-//! out, because it is usually decoration.
+//! The main text with its structure as Markdown (`CommonMark`, with tables, footnotes and struck
+//! text as on `GitHub`, definition lists as in PHP Markdown Extra, formulas between dollars):
+//! headings, lists, tables, quotations, code, links, images and emphasis.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use html5ever::local_name;
-
 use super::blocks::TextBlock;
-use super::text::Writer;
+use super::passage::{Container, ContainerKind, Content, Links, Mark, Passage, Piece, each};
 use crate::page::cut::floor_char_boundary;
-use crate::page::facts::Base;
-use crate::page::html::{self, Break, Outline, Sight, Tag, attribute};
+use crate::page::html::Outline;
 
-/// Maximum depth of lists and quotations; deeper ones are written at this depth.
-const MAX_LEVELS: usize = 8;
-
-/// Writes `blocks` as Markdown, with links made absolute against `base`.
+/// Writes `blocks` as Markdown.
 pub(crate) fn render(
     outline: &Outline<'_>,
     blocks: &[TextBlock],
-    base: &Base,
+    links: Links<'_>,
     max_bytes: usize,
 ) -> String {
-    let numbers = item_numbers(outline);
-    let mut text = String::new();
-    let mut before: Option<BlockContext> = None;
-    for block in blocks {
-        let form = BlockContext::of(outline, block);
-        let same = |part: fn(&BlockContext) -> Option<usize>| {
-            before
-                .as_ref()
-                .is_some_and(|before| part(before).is_some() && part(before) == part(&form))
-        };
-        let is_same_code = same(|form| form.code);
-        let is_same_table = same(|form| form.table);
-        let is_list =
-            form.item.is_some() && before.as_ref().is_some_and(|before| before.item.is_some());
-        let is_same_item = same(|form| form.item);
-        if before.as_ref().is_some_and(|before| before.code.is_some()) && !is_same_code {
-            text.push_str("\n```");
-        }
-        if !text.is_empty() {
-            let is_tight = is_same_code || is_same_table || (is_list && !is_same_item);
-            text.push_str(if is_tight { "\n" } else { "\n\n" });
-        }
-        let mut margin = "> ".repeat(form.quotes);
-        if let Some(item) = form.item {
-            margin.push_str(&"  ".repeat(form.lists.saturating_sub(1)));
-            match (is_same_item, numbers.get(item).copied().unwrap_or(0)) {
-                (true, _) => margin.push_str("  "),
-                (false, 0) => margin.push_str("- "),
-                (false, number) => {
-                    let _ = write!(margin, "{number}. ");
-                }
-            }
-        }
-        let left = max_bytes.saturating_sub(text.len());
-        if form.code.is_some() {
-            if !is_same_code {
-                text.push_str("```\n");
-            }
-            text.push_str(&code(outline, block, left));
-        } else if form.table.is_some() {
-            row(outline, block, base, &mut text, !is_same_table, max_bytes);
-        } else {
-            text.push_str(&margin);
-            if form.heading > 0 {
-                text.push_str(&"#".repeat(usize::from(form.heading)));
-                text.push(' ');
-            }
-            let line = inline(outline, block, base, block.texts, left);
-            if line.starts_with(['#', '-', '+', '>', '|']) && form.heading == 0 {
-                text.push('\\');
-            }
-            text.push_str(&line);
-        }
-        before = Some(form);
-        if text.len() >= max_bytes {
-            break;
-        }
-    }
-    if before.is_some_and(|before| before.code.is_some()) {
-        text.push_str("\n```");
-    }
+    let mut writer = Writer::default();
+    each(outline, blocks, links, max_bytes, |passage| {
+        writer.passage(&passage);
+        writer.text.len() < max_bytes
+    });
+    let mut text = writer.text;
     text.truncate(floor_char_boundary(&text, max_bytes));
     text
 }
 
-/// What a block is in, as indices of elements.
-struct BlockContext {
-    heading: u8,
-    code: Option<usize>,
-    table: Option<usize>,
-    item: Option<usize>,
-    lists: usize,
-    quotes: usize,
+#[derive(Default)]
+struct Writer {
+    text: String,
+    before: Option<(Vec<Container>, Form)>,
 }
 
-impl BlockContext {
-    fn of(outline: &Outline<'_>, block: &TextBlock) -> Self {
-        let mut form = Self {
-            heading: 0,
-            code: None,
-            table: None,
-            item: None,
-            lists: 0,
-            quotes: 0,
-        };
-        let mut is_row = false;
-        let mut up = block.owner;
-        while let Some(item) = outline.elements.get(up) {
-            match item.tag {
-                Tag::Pre => form.code = Some(up),
-                Tag::Tr => is_row = true,
-                // Only a row of its own is written as a row; layout tables are not.
-                Tag::Table if is_row && form.table.is_none() && block_is_row(outline, block) => {
-                    form.table = Some(up);
-                }
-                Tag::Li if form.item.is_none() => form.item = Some(up),
-                Tag::Ul | Tag::Ol => form.lists = (form.lists + 1).min(MAX_LEVELS),
-                Tag::Blockquote => form.quotes = (form.quotes + 1).min(MAX_LEVELS),
-                tag if form.heading == 0 => form.heading = tag.heading(),
-                _ => {}
-            }
-            if item.parent == up {
-                break;
-            }
-            up = item.parent;
-        }
-        form
-    }
-}
-
-fn block_is_row(outline: &Outline<'_>, block: &TextBlock) -> bool {
-    outline
-        .elements
-        .get(block.owner)
-        .is_some_and(|item| item.tag == Tag::Tr)
-}
-
-/// The number of every item of a numbered list; 0 for every other element.
-fn item_numbers(outline: &Outline<'_>) -> Vec<u32> {
-    let elements = &outline.elements;
-    let mut last = vec![0_u32; elements.len()];
-    let mut numbers = vec![0_u32; elements.len()];
-    for (index, item) in elements.iter().enumerate() {
-        if item.tag == Tag::Li && elements[item.parent].tag == Tag::Ol {
-            last[item.parent] += 1;
-            numbers[index] = last[item.parent];
-        }
-    }
-    numbers
-}
-
-/// Preformatted text as it is, up to `max_bytes`.
-fn code(outline: &Outline<'_>, block: &TextBlock, max_bytes: usize) -> String {
-    let mut writer = Writer::new(max_bytes);
-    for text in texts(outline, block.texts) {
-        writer.separate(text.before);
-        writer.push(text.characters, text.preformatted);
-    }
-    writer.text
-}
-
-fn texts<'o, 'a>(
-    outline: &'o Outline<'a>,
-    (start, end): (usize, usize),
-) -> impl Iterator<Item = &'o html::TextNode<'a>> {
-    let texts = outline.texts.get(start..end).unwrap_or_default();
-    texts.iter().filter(|text| text.sight < Sight::Never)
-}
-
-/// Writes a row of a table; the first row is followed by the line that makes it a header.
-fn row(
-    outline: &Outline<'_>,
-    block: &TextBlock,
-    base: &Base,
-    out: &mut String,
-    is_first: bool,
-    max_bytes: usize,
-) {
-    let cell_of = |at: usize| {
-        let mut up = outline.texts.get(at).map_or(0, |text| text.parent);
-        while let Some(item) = outline.elements.get(up) {
-            if matches!(item.tag, Tag::Td | Tag::Th) {
-                return Some(up);
-            }
-            if item.parent == up {
-                break;
-            }
-            up = item.parent;
-        }
-        None
-    };
-    let mut cells = 0;
-    let (mut start, end) = block.texts;
-    while start < end && out.len() < max_bytes {
-        let cell = cell_of(start);
-        let stop = (start..end).find(|&at| cell_of(at) != cell).unwrap_or(end);
-        if cell.is_some() {
-            let left = max_bytes - out.len();
-            let cell = inline(outline, block, base, (start, stop), left);
-            let _ = write!(out, "| {} ", cell.replace('|', "\\|"));
-            cells += 1;
-        }
-        start = stop;
-    }
-    out.push('|');
-    if is_first {
-        out.push('\n');
-        out.push_str(&"| --- ".repeat(cells));
-        out.push('|');
-    }
-}
-
-/// What an inline text is in, below its block.
+/// What decides how a passage is separated from the next one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inline {
-    Plain,
-    Code(usize),
-    Link(usize),
+enum Form {
+    Row,
+    Other,
 }
 
-/// Writes texts of one block on one line, with links and code, up to `max_bytes`.
-fn inline(
-    outline: &Outline<'_>,
-    block: &TextBlock,
-    base: &Base,
-    range: (usize, usize),
-    max_bytes: usize,
-) -> String {
-    let mut writer = Writer::new(max_bytes);
-    let mut current = Inline::Plain;
-    for text in texts(outline, range) {
-        if writer.cut {
-            break;
+impl Writer {
+    fn passage(&mut self, passage: &Passage) {
+        let form = match passage.content {
+            Content::Row(_) => Form::Row,
+            _ => Form::Other,
+        };
+        let content = self.content(passage);
+        if content.trim().is_empty() {
+            return;
         }
-        let place = place(outline, block, text.parent);
-        if place != current {
-            close(&mut writer, outline, base, current);
+        let is_same_table = self.is_same_table(passage);
+        if let Some((before, _)) = &self.before {
+            let is_tight = is_same_table || is_next_item(before, &passage.around);
+            let gap = if is_tight { "\n" } else { "\n\n" };
+            self.text.push_str(gap);
         }
-        writer.separate(text.before);
-        if text.characters.starts_with(char::is_whitespace) {
-            writer.separate(Break::Space);
-        }
-        if place != current && !text.characters.trim().is_empty() {
-            match place {
-                Inline::Plain => {}
-                Inline::Code(_) => writer.push("`", false),
-                Inline::Link(_) => writer.push("[", false),
+        let (first, further) = self.margins(passage);
+        for (at, line) in content.split('\n').enumerate() {
+            if at > 0 {
+                self.text.push('\n');
             }
-            current = place;
-        } else if place != current {
-            current = Inline::Plain;
+            let margin = if at == 0 { &first } else { &further };
+            match line.is_empty() {
+                true => self.text.push_str(margin.trim_end()),
+                false => self.text.push_str(margin),
+            }
+            self.text.push_str(line);
         }
-        let characters = match current {
-            Inline::Plain => text.characters,
-            _ => text.characters.trim_start(),
-        };
-        match current {
-            Inline::Code(_) => writer.push(&characters.replace('`', "'"), false),
-            _ => writer.push(&escape(characters), false),
-        }
+        self.before = Some((passage.around.clone(), form));
     }
-    close(&mut writer, outline, base, current);
-    writer.text
-}
 
-fn place(outline: &Outline<'_>, block: &TextBlock, parent: usize) -> Inline {
-    let mut up = parent;
-    let mut place = Inline::Plain;
-    while up > block.owner {
-        let Some(item) = outline.elements.get(up) else {
-            break;
-        };
-        match item.tag {
-            Tag::Code => place = Inline::Code(up),
-            Tag::A if place == Inline::Plain => place = Inline::Link(up),
-            _ => {}
-        }
-        up = item.parent;
+    fn is_same_table(&self, passage: &Passage) -> bool {
+        let is_row = matches!(passage.content, Content::Row(_));
+        self.before
+            .as_ref()
+            .is_some_and(|(before, form)| is_row && *form == Form::Row && *before == passage.around)
     }
-    place
-}
 
-/// Ends a link or code. White space before the end moves behind it.
-fn close(writer: &mut Writer, outline: &Outline<'_>, base: &Base, place: Inline) {
-    match place {
-        Inline::Plain => {}
-        Inline::Code(_) => writer.push_close("`"),
-        Inline::Link(at) => {
-            let item = outline.elements.get(at);
-            let href = item.and_then(|item| attribute(item.element, &local_name!("href")));
-            let target = href.and_then(|href| base.join(href));
-            match target {
-                Some(target) => {
-                    let target = target.as_str().replace('(', "%28").replace(')', "%29");
-                    writer.push_close(&format!("]({target})"));
+    /// The content of a passage on lines of its own, without what is around it.
+    fn content(&self, passage: &Passage) -> String {
+        match &passage.content {
+            Content::Heading(level, pieces) => {
+                let line = inline(pieces);
+                if line.is_empty() {
+                    return line;
                 }
-                None => writer.push_close("]"),
+                format!("{} {line}", "#".repeat(usize::from(*level)))
+            }
+            Content::Line(pieces) => {
+                let line = inline(pieces);
+                match is_markup(&line, pieces) {
+                    true => format!("\\{line}"),
+                    false => line,
+                }
+            }
+            Content::Code(code, _) if code.is_empty() => String::new(),
+            Content::Code(code, language) => {
+                // A fence is longer than any that is in the code.
+                let mut fence = "```".to_owned();
+                while code.contains(&fence) {
+                    fence.push('`');
+                }
+                format!(
+                    "{fence}{}\n{code}\n{fence}",
+                    language.as_deref().unwrap_or_default()
+                )
+            }
+            Content::Row(cells) => {
+                let mut row = String::new();
+                for cell in cells {
+                    let _ = write!(row, "| {} ", inline(cell).replace('|', "\\|"));
+                }
+                row.push('|');
+                if !self.is_same_table(passage) {
+                    // The first row is the header, whatever it says.
+                    row.push('\n');
+                    row.push_str(&"| --- ".repeat(cells.len()));
+                    row.push('|');
+                }
+                row
             }
         }
     }
+
+    /// What stands before the first line of a passage, and before further ones.
+    fn margins(&self, passage: &Passage) -> (String, String) {
+        let before = self.before.as_ref().map(|(before, _)| before.as_slice());
+        let (mut first, mut further) = (String::new(), String::new());
+        for (at, container) in passage.around.iter().enumerate() {
+            let is_new = before.and_then(|before| before.get(at)) != Some(container);
+            let mark = match container.kind {
+                ContainerKind::Quote => {
+                    first.push_str("> ");
+                    further.push_str("> ");
+                    continue;
+                }
+                ContainerKind::Item(0) => "- ".to_owned(),
+                ContainerKind::Item(number) => format!("{number}. "),
+                ContainerKind::Description => ": ".to_owned(),
+                _ => continue,
+            };
+            let blank = " ".repeat(mark.len());
+            first.push_str(if is_new { &mark } else { &blank });
+            further.push_str(&blank);
+        }
+        if let Some(note) = &passage.note {
+            let _ = write!(first, "[^{note}]: ");
+        }
+        (first, further)
+    }
+}
+
+/// Whether no empty line stands between two passages: where the second begins an item of the list
+/// in which the first stands too, or a list in the same item, or describes the term before it.
+fn is_next_item(before: &[Container], around: &[Container]) -> bool {
+    use ContainerKind as K;
+    let same = before
+        .iter()
+        .zip(around)
+        .take_while(|(one, other)| one == other)
+        .count();
+    let kind = |containers: &[Container], at: usize| containers.get(at).map(|it| it.kind);
+    let last = before.len().checked_sub(1).and_then(|at| kind(before, at));
+    match (kind(around, same), kind(before, same)) {
+        (Some(K::Item(_)), Some(K::Item(_))) => true,
+        (Some(K::Description), Some(K::Term)) => same + 1 == before.len(),
+        (Some(K::Bullets | K::Numbers), None) => matches!(last, Some(K::Item(_))),
+        _ => false,
+    }
+}
+
+/// Whether a line would be read as something else, such as a heading or an item.
+fn is_markup(line: &str, pieces: &[Piece]) -> bool {
+    let is_text = matches!(pieces.first(), Some(Piece::Text(_)));
+    is_text && line.starts_with(['#', '-', '+', '>', '|', '=', '~', ':'])
+}
+
+/// Writes the pieces of a line.
+fn inline(pieces: &[Piece]) -> String {
+    let mut line = String::new();
+    let mut code: Option<String> = None;
+    for piece in pieces {
+        match piece {
+            Piece::Space => code.as_mut().unwrap_or(&mut line).push(' '),
+            Piece::Text(text) => match &mut code {
+                Some(code) => code.push_str(text),
+                None => line.push_str(&escape(text)),
+            },
+            Piece::Formula(tex, false) => {
+                let _ = write!(line, "${tex}$");
+            }
+            Piece::Formula(tex, true) => {
+                let _ = write!(line, "$${tex}$$");
+            }
+            Piece::Note(label) => {
+                let _ = write!(line, "[^{label}]");
+            }
+            Piece::Image(alt, source) => {
+                let _ = write!(line, "![{}]({})", escape(alt), target(source));
+            }
+            Piece::Open(Mark::Link(_)) => line.push('['),
+            Piece::Close(Mark::Link(to)) => {
+                let _ = write!(line, "]({})", target(to));
+            }
+            Piece::Open(Mark::Code) => code = Some(String::new()),
+            Piece::Close(Mark::Code) => line.push_str(&quoted(&code.take().unwrap_or_default())),
+            Piece::Open(Mark::Raised) => line.push_str("<sup>"),
+            Piece::Close(Mark::Raised) => line.push_str("</sup>"),
+            Piece::Open(Mark::Lowered) => line.push_str("<sub>"),
+            Piece::Close(Mark::Lowered) => line.push_str("</sub>"),
+            Piece::Open(mark) | Piece::Close(mark) => line.push_str(match mark {
+                Mark::Strong => "**",
+                Mark::Emphasis => "*",
+                _ => "~~",
+            }),
+        }
+    }
+    line
+}
+
+/// Code between as many marks as it needs.
+fn quoted(code: &str) -> String {
+    let mut marks = "`".to_owned();
+    while code.contains(&marks) {
+        marks.push('`');
+    }
+    let space = if code.starts_with('`') || code.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{marks}{space}{code}{space}{marks}")
+}
+
+/// The target of a link without characters that would end it.
+fn target(target: &str) -> String {
+    target
+        .replace('(', "%28")
+        .replace(')', "%29")
+        .replace(' ', "%20")
+        .replace('<', "%3C")
+        .replace('>', "%3E")
 }
 
 /// Escapes the characters that have a meaning in Markdown.
-fn escape(text: &str) -> std::borrow::Cow<'_, str> {
+fn escape(text: &str) -> Cow<'_, str> {
     const MARKS: [char; 6] = ['\\', '`', '*', '[', ']', '<'];
-    if !text.contains(MARKS) {
+    // Within a word, an underscore has none.
+    let is_mark = |(at, c): (usize, char)| {
+        let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let is_inside = || {
+            let (before, after) = text.split_at(at);
+            is_word(before.chars().next_back()) && is_word(after.chars().nth(1))
+        };
+        MARKS.contains(&c) || (c == '_' && !is_inside())
+    };
+    if !text.contains(MARKS) && !text.contains('_') {
         return text.into();
     }
     let mut escaped = String::with_capacity(text.len() + 8);
-    for letter in text.chars() {
-        if MARKS.contains(&letter) {
+    for (at, c) in text.char_indices() {
+        if is_mark((at, c)) {
             escaped.push('\\');
         }
-        escaped.push(letter);
+        escaped.push(c);
     }
     escaped.into()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::page::content::blocks;
-    use crate::page::options::PageOptions;
-
-    /// Checks the Markdown of a page all of whose blocks are content.
-    fn check_markdown(html: &str, expected: &str) {
-        let (tree, _) = html::parse(html, &PageOptions::default());
-        let outline = Outline::of(&tree);
-        let url = crate::url::parse("https://example.org/dir/page.html").unwrap();
-        let base = Base::of(&outline, &url, encoding_rs::UTF_8);
-        let (blocks, _) = blocks::of(&outline);
-        assert_eq!(render(&outline, &blocks, &base, 10_000), expected, "{html}");
-    }
-
-    #[test]
-    fn what_is_written_stops_at_the_bound() {
-        let links = "<a href=x>y</a> ".repeat(2_000);
-        let rows = "<td><a href=x>y</a>".repeat(2_000);
-        for content in [
-            format!("<p>{links}</p>"),
-            format!("<table><tr>{rows}</table>"),
-            format!("<pre>{}</pre>", "y\n".repeat(10_000)),
-        ] {
-            let html = format!("<base href='/{}/'>{content}", "b".repeat(16_000));
-            let (tree, _) = html::parse(&html, &PageOptions::default());
-            let outline = Outline::of(&tree);
-            let url = crate::url::parse("https://example.org/").unwrap();
-            let base = Base::of(&outline, &url, encoding_rs::UTF_8);
-            let (blocks, _) = blocks::of(&outline);
-            for block in &blocks {
-                let line = inline(&outline, block, &base, block.texts, 5_000);
-                assert!(line.len() <= 5_000, "{}", line.len());
-                assert!(code(&outline, block, 5_000).len() <= 5_000);
-                let mut text = String::new();
-                row(&outline, block, &base, &mut text, false, 5_000);
-                assert!(text.len() <= 5_010, "{}", text.len());
-            }
-            assert!(render(&outline, &blocks, &base, 5_000).len() <= 5_000);
-        }
-    }
-
-    #[test]
-    fn markdown_keeps_the_form() {
-        check_markdown(
-            "<h1>One</h1><p>Two <a href=x>three </a>four <code>f()</code>.</p>",
-            "# One\n\nTwo [three](https://example.org/dir/x) four `f()`.",
-        );
-        check_markdown(
-            "<ul><li>a<ol><li>b<li>c</ol><li><p>d<p>e</ul><p>f",
-            "- a\n  1. b\n  2. c\n- d\n\n  e\n\nf",
-        );
-        check_markdown(
-            "<pre>  x = 1\n\n  y</pre><p>z",
-            "```\n  x = 1\n\n  y\n```\n\nz",
-        );
-        check_markdown("<blockquote><p>q<p>r</blockquote>", "> q\n\n> r");
-        check_markdown(
-            "<table><tr><th>a<th>b|<tr><td>1<td><b>2</b> 3</table>",
-            "| a | b\\| |\n| --- | --- |\n| 1 | 2 3 |",
-        );
-        check_markdown(
-            "<p># no [heading] *here*",
-            "\\# no \\[heading\\] \\*here\\*",
-        );
-    }
-}
+mod tests;

@@ -1,13 +1,14 @@
 //! Text as a reader sees it: blocks on lines, white space collapsed, words neither joined nor
-//! split.
+//! split. Preformatted text keeps its white space, apart from what stands around it.
 //!
 //! Every text node carries the break before it (`outline.rs`), so writing text is one walk over the
 //! chosen nodes; the breaks of nodes left out are applied to the next one kept.
 
 use memchr::memchr_iter;
 
+use super::apart::is_apart;
 use crate::page::cut::floor_char_boundary;
-use crate::page::html::{Break, Outline, Sight};
+use crate::page::html::{Break, Outline, Sight, TextNode};
 use crate::page::options::Note;
 
 /// If less visible text than this is found, in bytes, and there is ten times as much hidden text,
@@ -57,6 +58,31 @@ pub(crate) fn full(
     writer.text
 }
 
+/// Writes the texts in a range of them that are as visible as `sight`, without what is not of the
+/// text around it.
+pub(crate) fn write(
+    writer: &mut Writer,
+    outline: &Outline<'_>,
+    (start, end): (usize, usize),
+    sight: Sight,
+) {
+    for text in outline.texts.get(start..end).unwrap_or_default() {
+        writer.separate(text.before);
+        if text.sight <= sight && !is_apart(outline, text) {
+            writer.push(text.characters, text.preformatted);
+        }
+    }
+}
+
+/// Writes the empty lines of code between two blocks, which are in neither.
+pub(crate) fn write_gap(writer: &mut Writer, outline: &Outline<'_>, range: (usize, usize)) {
+    let gap = outline.texts.get(range.0..range.1).unwrap_or_default();
+    let is_blank = |text: &TextNode<'_>| text.preformatted && is_blank(text.characters);
+    if gap.iter().all(is_blank) {
+        write(writer, outline, range, Sight::Hidden);
+    }
+}
+
 /// Plain text with uniform line ends and without control characters.
 pub(crate) fn plain(text: &str, max_bytes: usize, notes: &mut Vec<Note>) -> String {
     let mut writer = Writer::new(max_bytes);
@@ -74,6 +100,10 @@ pub(crate) struct Writer {
     pub(crate) cut: bool,
     max_bytes: usize,
     pending: Break,
+    /// White space of preformatted text that is written if more of that text follows.
+    blank: String,
+    /// Whether what was written last is preformatted.
+    is_preformatted: bool,
 }
 
 impl Writer {
@@ -84,12 +114,19 @@ impl Writer {
             cut: false,
             max_bytes,
             pending: Break::None,
+            blank: String::new(),
+            is_preformatted: false,
         }
     }
 
     /// Requests at least this break before the next word.
     pub(crate) fn separate(&mut self, by: Break) {
         self.pending = self.pending.max(by);
+        if by == Break::Line && !self.blank.is_empty() {
+            // What ends a line is not seen; lines that are empty are.
+            let end = self.blank.rfind('\n').map_or(0, |at| at + 1);
+            self.blank.truncate(end);
+        }
     }
 
     /// Writes the text of one node.
@@ -99,11 +136,6 @@ impl Writer {
         } else {
             self.push_collapsed(text);
         }
-    }
-
-    /// Writes a closing mark right after the last word; a break that was requested follows it.
-    pub(crate) fn push_close(&mut self, mark: &str) {
-        self.push_str(mark);
     }
 
     fn push_collapsed(&mut self, text: &str) {
@@ -143,6 +175,7 @@ impl Writer {
         if !bytes.is_ascii() && has_blank_or_dropped(bytes) {
             return false;
         }
+        self.leave_preformatted();
         match self.pending {
             _ if self.text.is_empty() => {}
             Break::None => {}
@@ -204,25 +237,87 @@ impl Writer {
         self.text.push_str(text.get(from..).unwrap_or_default());
     }
 
+    /// Writes text with its white space. What stands before its first line and after its last one
+    /// is left out, so that a text is the same with and without what is around it.
     fn push_preformatted(&mut self, text: &str) {
-        for (index, line) in text.split('\n').enumerate() {
-            if index > 0 {
-                self.text
-                    .truncate(self.text.trim_end_matches([' ', '\t']).len());
-                // One empty line is kept, as between paragraphs of plain text.
-                if self.pending == Break::Line
-                    && !self.text.ends_with('\n')
-                    && !self.text.is_empty()
-                {
-                    self.push_str("\n");
+        const SPACES: [char; 4] = [' ', '\t', '\n', '\r'];
+        let words = text.trim_end_matches(SPACES);
+        let (words, after) = text.split_at(words.len());
+        let (before, words) = words.split_at(words.len() - words.trim_start_matches(SPACES).len());
+        self.hold(before);
+        if !is_blank(words) {
+            if self.text.is_empty() || !self.is_preformatted {
+                if !self.text.is_empty() {
+                    self.push_break();
                 }
-                self.pending = Break::Line;
+                let indent = self.blank.rfind('\n').map_or(0, |at| at + 1);
+                self.blank.drain(..indent);
+            } else if self.pending > Break::None {
+                let is_apart = match self.pending {
+                    Break::Line => self.blank.contains('\n'),
+                    _ => !self.blank.is_empty(),
+                };
+                if !is_apart {
+                    self.push_break();
+                }
             }
-            let line = line.trim_end();
-            if !line.is_empty() {
-                self.push_word(line);
-                self.pending = Break::None;
+            if !self.blank.is_empty() {
+                let blank = std::mem::take(&mut self.blank);
+                self.push_str(&blank);
+                self.blank = blank;
+                self.blank.clear();
             }
+            self.pending = Break::None;
+            self.is_preformatted = true;
+            match words
+                .bytes()
+                .all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
+            {
+                true => self.push_str(words),
+                false => self.push_kept(words),
+            }
+        }
+        self.hold(after);
+    }
+
+    /// Keeps white space until it is known whether text follows.
+    fn hold(&mut self, blank: &str) {
+        if blank.is_empty() {
+            return;
+        }
+        let room = self
+            .max_bytes
+            .saturating_sub(self.text.len() + self.blank.len());
+        let kept = blank.chars().filter(|c| *c != '\r').take(room);
+        self.blank.extend(kept);
+    }
+
+    /// Makes of what preformatted text ended with a break before other text.
+    fn leave_preformatted(&mut self) {
+        if !self.blank.is_empty() {
+            let is_line = self.blank.contains('\n');
+            self.pending = self.pending.max(match is_line {
+                true => Break::Line,
+                false => Break::Space,
+            });
+            self.blank.clear();
+        }
+        self.is_preformatted = false;
+    }
+
+    fn push_break(&mut self) {
+        match self.pending {
+            Break::None => {}
+            Break::Space => self.push_str(" "),
+            Break::Line => self.push_str("\n"),
+        }
+    }
+
+    /// Writes text without the invisible characters in it.
+    fn push_kept(&mut self, text: &str) {
+        let is_dropped = |c: char| is_dropped(c) && c != '\n';
+        for part in text.split(is_dropped) {
+            self.push_str(part);
         }
     }
 
@@ -231,20 +326,14 @@ impl Writer {
         if word.is_empty() || (!is_plain && is_blank(word)) {
             return;
         }
+        self.leave_preformatted();
         if !self.text.is_empty() {
-            match self.pending {
-                Break::None => {}
-                Break::Space => self.push_str(" "),
-                Break::Line => self.push_str("\n"),
-            }
+            self.push_break();
         }
         self.pending = Break::None;
-        if !is_plain && word.contains(is_dropped) {
-            for part in word.split(is_dropped) {
-                self.push_str(part);
-            }
-        } else {
-            self.push_str(word);
+        match is_plain {
+            true => self.push_str(word),
+            false => self.push_kept(word),
         }
     }
 

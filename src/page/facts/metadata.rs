@@ -139,6 +139,13 @@ pub(crate) fn body_as_data(outline: &Outline<'_>) -> Option<String> {
     data_string(outline, "articleBody").or_else(|| longest.map(str::to_owned))
 }
 
+/// The headline as declared in data: of `OpenGraph`, and of the article in JSON-LD.
+pub(crate) fn headline_as_data(outline: &Outline<'_>) -> Vec<String> {
+    let shared = meta_content(outline, "og:title").map(str::to_owned);
+    let declared = data_string(outline, "headline");
+    shared.into_iter().chain(declared).collect()
+}
+
 /// The first non-empty string under `key` anywhere in the page's JSON-LD. It is searched for rather
 /// than parsed, because much of the JSON-LD on the web is broken somewhere.
 fn data_string(outline: &Outline<'_>, key: &str) -> Option<String> {

@@ -12,6 +12,7 @@ mod class_words;
 mod tag;
 mod traits;
 
+mod formula;
 mod outline;
 
 pub(super) use outline::{Outline, OutlineElement, Sight, TextNode, attribute, has_token};

@@ -7,9 +7,10 @@
 //! contain exactly its descendants.
 
 use html5ever::{LocalName, local_name, ns};
-use scraper::Html;
 use scraper::node::{Element, Node};
+use scraper::{ElementRef, Html};
 
+use super::formula;
 use super::tag::{Break, Tag};
 use super::traits::{self, Said, Traits};
 use super::unread;
@@ -94,6 +95,10 @@ impl<'a> Outline<'a> {
                             builder.script(element, node.first_child().map(|child| child.value()));
                         }
                         builder.outline.drawings += usize::from(tag == Tag::Svg);
+                    } else if tag == Tag::Other && element.name.local == local_name!("math") {
+                        let math = ElementRef::wrap(node);
+                        let pieces = math.map(formula::pieces).unwrap_or_default();
+                        builder.formula(element, pieces);
                     } else {
                         builder.open(element, tag);
                         entered = true;
@@ -182,8 +187,8 @@ struct Builder<'a> {
     outline: Outline<'a>,
     /// Indices of the open elements.
     open: Vec<usize>,
-    /// Number of open elements that preserve white space.
-    preformatted: usize,
+    /// Indices of the open elements that preserve white space.
+    preformatted: Vec<usize>,
     pending: Option<Break>,
     tags: Tags<'a>,
     said: Said<'a>,
@@ -197,25 +202,49 @@ impl<'a> Builder<'a> {
     fn text(&mut self, characters: &'a str) {
         let before = self.pending.take().unwrap_or(Break::None);
         let parent = self.open.last().copied().unwrap_or(0);
-        let sight = self
-            .outline
-            .elements
-            .get(parent)
-            .map_or(Sight::Shown, |item| item.sight);
+        let item = self.outline.elements.get(parent);
+        let is_code = item.is_some_and(|item| item.tag == Tag::Code);
         self.outline.texts.push(TextNode {
             characters,
             parent,
-            sight,
+            sight: item.map_or(Sight::Shown, |item| item.sight),
             before,
-            preformatted: self.preformatted > 0,
+            // Code outside of `<pre>` is indented with spaces that do not collapse.
+            preformatted: !self.preformatted.is_empty()
+                || (is_code && characters.contains('\u{A0}')),
         });
     }
 
+    /// Adds a formula as the texts of one element.
+    fn formula(&mut self, element: &'a Element, pieces: Vec<&'a str>) {
+        self.open(element, Tag::Other);
+        // Encyclopedias hide the formula for the picture of it that browsers show.
+        let is_pictured = self.open.iter().nth_back(1).is_some_and(|&around| {
+            let around = self.outline.elements.get(around).map(|item| item.element);
+            let class = around.and_then(|element| attribute(element, &local_name!("class")));
+            class.is_some_and(|class| class.contains("mwe-math-mathml"))
+        });
+        if is_pictured && let Some(item) = self.outline.elements.last_mut() {
+            item.sight = Sight::Shown;
+        }
+        for piece in pieces {
+            self.text(piece);
+        }
+        self.close();
+    }
+
     fn open(&mut self, element: &'a Element, tag: Tag) {
-        self.separate(tag.edges());
-        self.preformatted += usize::from(tag == Tag::Pre);
+        if tag == Tag::Br && !self.preformatted.is_empty() {
+            // A line of its own text, not the end of one block.
+            self.text("\n");
+        } else {
+            self.separate(tag.edges());
+        }
         let elements = &mut self.outline.elements;
         let index = elements.len();
+        if keeps_white_space(element, tag) {
+            self.preformatted.push(index);
+        }
         let parent = self.open.last().copied().unwrap_or(index);
         let inherited = elements.get(parent).map_or(Sight::Shown, |item| item.sight);
         let traits = traits::of(element, tag, &mut self.said);
@@ -251,8 +280,12 @@ impl<'a> Builder<'a> {
         item.end = end;
         item.texts.1 = texts;
         let tag = item.tag;
-        self.separate(tag.edges());
-        self.preformatted -= usize::from(tag == Tag::Pre);
+        if tag != Tag::Br || self.preformatted.is_empty() {
+            self.separate(tag.edges());
+        }
+        if self.preformatted.last() == Some(&index) {
+            self.preformatted.pop();
+        }
     }
 
     /// Keeps the text of a script if it is data about the page or what the page is made of, and
@@ -266,6 +299,7 @@ impl<'a> Builder<'a> {
         match unread::script(media_type, text) {
             unread::Script::Data => self.outline.data.push(text),
             unread::Script::State => self.outline.states.push(text),
+            unread::Script::Formula => self.formula(element, vec![text]),
             unread::Script::Program => {
                 let address = attribute(element, &local_name!("src"));
                 let is_module = media_type.is_some_and(|it| it.eq_ignore_ascii_case("module"));
@@ -297,6 +331,26 @@ impl<'a> Tags<'a> {
 /// Elements from which nothing is read: their contents are neither text nor links of this page.
 fn is_left_out(tag: Tag) -> bool {
     matches!(tag, Tag::Script | Tag::Style | Tag::Template | Tag::Svg)
+}
+
+/// Whether an element by itself preserves white space. Code on a page of a forge is in a table whose
+/// style sheet says so.
+fn keeps_white_space(element: &Element, tag: Tag) -> bool {
+    let style = || attribute(element, &local_name!("style"));
+    let class = || attribute(element, &local_name!("class"));
+    match tag {
+        Tag::Pre | Tag::Listing | Tag::Xmp | Tag::Plaintext => true,
+        Tag::Td => class().is_some_and(|class| has_token(class, "blob-code")),
+        Tag::Code | Tag::Div | Tag::Span | Tag::P => style().is_some_and(|style| {
+            let value = style
+                .split_once("white-space")
+                .and_then(|(_, rest)| rest.trim_start().strip_prefix(':'));
+            // Not `pre-wrap`: editors give that to every paragraph they make.
+            let value = value.and_then(|value| value.split([';', '!']).next());
+            value.is_some_and(|value| value.trim() == "pre")
+        }),
+        _ => false,
+    }
 }
 
 /// What an element by itself says about its visibility.

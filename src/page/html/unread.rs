@@ -46,6 +46,7 @@ fn of_lower(name: &[u8]) -> Option<LocalName> {
         b"style" => local_name!("style"),
         b"value" => local_name!("value"),
         b"srcset" => local_name!("srcset"),
+        b"alttext" => local_name!("alttext"),
         b"action" => local_name!("action"),
         b"checked" => local_name!("checked"),
         b"hidden" => local_name!("hidden"),
@@ -95,6 +96,8 @@ pub(super) enum Script {
     Data,
     /// The state of an application: what its page is made of.
     State,
+    /// A formula in TeX, which a program will draw (`MathJax`).
+    Formula,
     /// A program, which is not read.
     Program,
 }
@@ -115,6 +118,12 @@ pub(super) fn script(media_type: Option<&str>, content: &str) -> Script {
         Script::Data
     } else if is("application/json") || (is_program(media_type) && begins_with_state(content)) {
         Script::State
+    } else if media_type
+        .split(';')
+        .next()
+        .is_some_and(|it| it.eq_ignore_ascii_case("math/tex"))
+    {
+        Script::Formula
     } else {
         Script::Program
     }

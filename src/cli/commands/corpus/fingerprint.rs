@@ -56,6 +56,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
         files: &arguments.files,
         threads: arguments.threads,
         skipped: arguments.skip_bad.then_some(&skipped),
+        languages: &[],
     };
     if let Some(path) = &arguments.df_table_out {
         return make_table(input, path, arguments.df_table_number, &options, &signer);

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::engine::{Bodies, Content, Texts};
 use crate::fetch::DecodeBounds;
 use crate::inspect::{Answer, Question, Shown};
-use crate::page::charset;
+use crate::page::{Markup, charset};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
@@ -110,7 +110,10 @@ fn form(arguments: &Arguments, shown: &Shown, content: &Content) -> Result<Vec<u
         let text = charset::to_text(content.body(), content_type.as_deref());
         return Ok(text.text.as_bytes().to_vec());
     } else if arguments.markdown {
-        texts.markdown(&shown.url, content).unwrap_or_default()
+        let markup = Markup::Markdown;
+        texts
+            .markup(markup, &shown.url, content)
+            .unwrap_or_default()
     } else {
         page.main_text
     };
