@@ -15,7 +15,7 @@ use script::Script;
 pub struct Detected {
     /// Its code of ISO 639-1, else of ISO 639-3.
     pub language: &'static str,
-    /// How clear it is, in thousandths; at least [`MIN_PERMILLE`].
+    /// How clear it is, in thousandths: 550 at least.
     pub permille: u16,
 }
 
