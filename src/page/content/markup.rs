@@ -7,8 +7,8 @@ use super::blocks::TextBlock;
 use super::passage::{Container, ContainerKind, Content, Links, Mark, Passage, Piece, each};
 use crate::page::html::Outline;
 
-/// Writes `blocks` as HTML, one element of text on a line. Passages that do not fit are left out, so
-/// that every element is closed.
+/// Writes `blocks` as HTML, one element of text on a line. Passages that do not fit are left out,
+/// so that every element is closed.
 pub(crate) fn render(
     outline: &Outline<'_>,
     blocks: &[TextBlock],
