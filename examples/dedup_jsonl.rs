@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         files: &files,
         threads: None,
         skipped: None,
+        languages: &[],
     };
     let keeping = Keeping {
         output: None,

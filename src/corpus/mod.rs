@@ -11,6 +11,8 @@ mod run;
 mod files;
 mod parallel;
 
+mod pages;
+
 mod figures;
 mod sign;
 mod weights;
@@ -34,6 +36,7 @@ pub use figures::{Figures, sign_minhash, sign_simhash};
 pub use files::{Content, Extraction, Input, StoredBodies};
 pub use judge::{Corpus, CorpusVerdict, EarlierMatch};
 pub use lookup::{Found, MAX_GUARANTEED, Tables};
+pub(crate) use pages::{ArchivedPage, each_page};
 pub(crate) use parallel::{Worked, in_order};
 pub use run::{count_shingles, dedup_jsonl, dedup_warc, figures};
 pub use saved::{Saved, SavedEntry, SavedError};

@@ -215,7 +215,8 @@ impl Page {
         self.main_text.get(self.compared_from..).unwrap_or_default()
     }
 
-    /// The code of the language of the main text, if it is so clear that pages in others are others.
+    /// The code of the language of the main text, if it is so clear that pages in others are
+    /// others.
     pub fn sure_language(&self) -> Option<&'static str> {
         let detected = self.detected_language.filter(|it| it.is_sure())?;
         Some(detected.language)

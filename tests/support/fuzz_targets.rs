@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use gleaner::fetch::{self, DecodeBounds};
 use gleaner::page::sitemap::{SitemapOptions, read_sitemap, recognize};
-use gleaner::page::{self, Page, PageOptions, charset};
+use gleaner::page::{self, Markup, Page, PageOptions, charset};
 use gleaner::robots::{self, Rules};
 use gleaner::url::{self, Canonicalizer, HostKey, Identity, Rule, RuleSet, Secret, Site, Url};
 
@@ -143,11 +143,13 @@ pub(crate) fn page(bytes: &[u8]) {
         max_title_bytes: 50,
         ..PageOptions::default()
     };
-    let read = || {
+    let read = |markup| {
         let text = charset::to_text(bytes, None);
-        Page::parse_html_to_markdown(text, &url, &identity, &options)
+        Page::parse_html_to(markup, text, (&url, false), &identity, &options)
     };
-    let (page, markdown) = read();
+    let (page, markdown) = read(Markup::Markdown);
+    let (same, html) = read(Markup::Html);
+    assert_eq!(same, page);
     assert!(page.links.len() <= options.max_links);
     for link in &page.links {
         let target = url::parse(&link.url).expect("a link is a URL");
@@ -155,8 +157,10 @@ pub(crate) fn page(bytes: &[u8]) {
     }
     let title = page.title.as_deref().unwrap_or_default();
     assert!(title.len() <= options.max_title_bytes);
-    for text in [&page.full_text, &page.main_text, &markdown] {
+    for text in [&page.full_text, &page.main_text, &markdown, &html] {
         assert!(text.len() <= options.max_text_bytes);
     }
-    assert_eq!(read(), (page, markdown));
+    let headline = page.headline.as_deref().unwrap_or_default();
+    assert!(page.main_text.starts_with(headline));
+    assert_eq!(read(Markup::Markdown), (page, markdown));
 }

@@ -1,5 +1,6 @@
 //! What stands in a text and is not of it: the marks that link a heading to itself, and the numbers
-//! beside lines of code. A reader who selects the text on the page does not get them, or not willingly.
+//! beside lines of code. A reader who selects the text on the page does not get them, or not
+//! willingly.
 
 use html5ever::local_name;
 

@@ -7,8 +7,8 @@ use super::blocks::TextBlock;
 use super::passage::{Container, ContainerKind, Content, Links, Mark, Passage, Piece, each};
 use crate::page::html::Outline;
 
-/// Writes `blocks` as HTML, one element of text on a line. Passages that do not fit are left out, so
-/// that every element is closed.
+/// Writes `blocks` as HTML, one element of text on a line. Passages that do not fit are left out,
+/// so that every element is closed.
 pub(crate) fn render(
     outline: &Outline<'_>,
     blocks: &[TextBlock],
@@ -20,7 +20,7 @@ pub(crate) fn render(
         let before = writer.text.len();
         let open = writer.open.clone();
         writer.passage(&passage);
-        let is_room = writer.text.len() <= max_bytes;
+        let is_room = writer.text.len() + writer.closing() <= max_bytes;
         if !is_room {
             writer.text.truncate(before);
             writer.open = open;
@@ -58,6 +58,12 @@ impl Writer {
         }
         self.text.push_str(&content);
         self.text.push('\n');
+    }
+
+    /// Number of bytes that it takes to close all containers.
+    fn closing(&self) -> usize {
+        let tag = |container: &Container| "</>\n".len() + name(container.kind).len();
+        self.open.iter().map(tag).sum()
     }
 
     /// Closes all containers but the first ones.
@@ -200,7 +206,7 @@ mod tests {
         // What does not fit is left out as a whole.
         check(
             "<ul><li>a<li>bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb</ul>",
-            30,
+            31,
             "<ul>\n<li>\n<p>a</p>\n</li>\n</ul>",
         );
     }

@@ -119,8 +119,8 @@ impl Links<'_> {
     }
 }
 
-/// Gives each passage of `blocks` to `write`, until that returns `false`. `room` bounds the bytes of
-/// one passage.
+/// Gives each passage of `blocks` to `write`, until that returns `false`. `room` bounds the bytes
+/// of one passage.
 pub(crate) fn each(
     outline: &Outline<'_>,
     blocks: &[TextBlock],

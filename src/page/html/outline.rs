@@ -333,8 +333,8 @@ fn is_left_out(tag: Tag) -> bool {
     matches!(tag, Tag::Script | Tag::Style | Tag::Template | Tag::Svg)
 }
 
-/// Whether an element by itself preserves white space. Code on a page of a forge is in a table whose
-/// style sheet says so.
+/// Whether an element by itself preserves white space. Code on a page of a forge is in a table
+/// whose style sheet says so.
 fn keeps_white_space(element: &Element, tag: Tag) -> bool {
     let style = || attribute(element, &local_name!("style"));
     let class = || attribute(element, &local_name!("class"));

@@ -1,9 +1,10 @@
-//! The language of a text, told by its script and, where several languages share that, by the letters
-//! that follow one another and by its words.
+//! The language of a text, told by its script and, where several languages share that, by the
+//! letters that follow one another and by its words.
 //!
-//! Steps: (1) the script of most letters (`script.rs`); many scripts have one language only. (2) For
-//! the others, the scores of their languages in a table of weights (`table.rs`). (3) The answer, with
-//! a score: how likely the best language is beside the second. Short and mixed texts have none.
+//! Steps: (1) the script of most letters (`script.rs`); many scripts have one language only. (2)
+//! For the others, the scores of their languages in a table of weights (`table.rs`). (3) The
+//! answer, with a score: how likely the best language is beside the second. Short and mixed texts
+//! have none.
 
 mod script;
 mod table;
@@ -15,7 +16,7 @@ use script::Script;
 pub struct Detected {
     /// Its code of ISO 639-1, else of ISO 639-3.
     pub language: &'static str,
-    /// How clear it is, in thousandths; at least [`MIN_PERMILLE`].
+    /// How clear it is, in thousandths: 550 at least.
     pub permille: u16,
 }
 
@@ -38,12 +39,12 @@ const SURE_PERMILLE: u16 = 900;
 /// Number of characters that are looked at: more of them decide hardly anything else.
 const MAX_CHARS: usize = 1_000;
 
-/// Minimum score. Of 1,596 pages of a manual in 19 languages, five have less, of which three would be
-/// told rightly; of 3,302 pages of another one in 25, 23 and sixteen.
+/// Minimum score. Of 1,596 pages of a manual in 19 languages, five have less, of which three would
+/// be told rightly; of 3,302 pages of another one in 25, 23 and sixteen.
 const MIN_PERMILLE: u16 = 550;
 
-/// Number of letters below which a text has no language: menus, names, a price. A letter of a script
-/// whose letters are syllables or words counts several times.
+/// Number of letters below which a text has no language: menus, names, a price. A letter of a
+/// script whose letters are syllables or words counts several times.
 const MIN_LETTERS: u32 = 18;
 
 /// Whether a language is one of these, or a variety of one: `pt-br` is `pt`.

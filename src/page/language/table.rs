@@ -1,12 +1,12 @@
 //! The languages of one script, told apart by a table of weights.
 //!
-//! A text is a list of features: for each letter of a word, that letter with those beside it, and each
-//! word as a whole. Each is hashed to a row of the table, which has a weight for every language. The
-//! score of a language is the mean of its weights; that of a logistic regression over the same
-//! features, so the difference of two scores is the logarithm of the odds between them.
+//! A text is a list of features: for each letter of a word, that letter with those beside it, and
+//! each word as a whole. Each is hashed to a row of the table, which has a weight for every
+//! language. The score of a language is the mean of its weights; that of a logistic regression over
+//! the same features, so the difference of two scores is the logarithm of the odds between them.
 //!
-//! `benches/train_language.py` makes the tables, from the translations of free programs and manuals in
-//! Debian (evolution, gimp, inkscape, vlc, gnome-user-docs), and says what is in a file.
+//! `benches/train_language.py` makes the tables, from the translations of free programs and manuals
+//! in Debian (evolution, gimp, inkscape, vlc, gnome-user-docs), and says what is in a file.
 
 use std::sync::LazyLock;
 

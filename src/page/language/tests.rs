@@ -1,3 +1,5 @@
+//! Tests of languages: sentences of many, and what is none.
+
 use super::detect;
 
 fn check(text: &str, expected: Option<&str>) {

@@ -95,8 +95,8 @@ pub(crate) struct Arguments {
     /// Which documents a document is compared with
     #[arg(long, value_enum, default_value_t)]
     clusters: ClustersArgument,
-    /// Leave out documents whose text is in other languages, or in one that is not clear: codes such
-    /// as en, pt or ast. They get no verdict; records of WARC files are written as they are
+    /// Leave out documents whose text is in other languages, or in one that is not clear: codes
+    /// such as en, pt or ast. They get no verdict; records of WARC files are written as they are
     #[arg(long = "language", value_name = "LANG,...", value_delimiter = ',')]
     languages: Vec<String>,
     /// With --jsonl, skip lines that are no document, and say how many

@@ -1,3 +1,5 @@
+//! Tests of Markdown: what of the form of a page is kept, and the bound of what is written.
+
 use super::*;
 use crate::page::content::blocks;
 use crate::page::facts::Base;
