@@ -39,7 +39,13 @@ pub(crate) fn each_page<T: Send, E: From<Error> + Send>(
     work: impl Fn(&ArchivedPage) -> Result<T, E> + Sync,
     take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
-    let wrong = |error: archive::Error| Error::input(error.to_string());
+    let wrong = |error: archive::Error| {
+        let why = std::error::Error::source(&error);
+        let why = why.map_or(String::new(), |why| format!(": {why}"));
+        Error::input(format!(
+            "{error}{why}; give complete WARC files (what was read before this is done)"
+        ))
+    };
     in_order(
         None,
         |hand_over| {

@@ -170,6 +170,40 @@ fn text_keeps_words_apart_and_together() {
 }
 
 #[test]
+fn the_main_text_begins_with_the_headline() {
+    let text = "<p>The river rose three metres in a night, and nobody in the valley had seen it \
+                coming before.</p>"
+        .repeat(6);
+    let check = |before: &str, expected: Option<&str>, after: &str| {
+        let page = page(&format!("{before}{text}{after}"));
+        assert_eq!(page.headline.as_deref(), expected, "{before}");
+        let begin = expected.unwrap_or("The river");
+        assert!(page.main_text.starts_with(begin), "{}", page.main_text);
+        assert!(page.main_text.ends_with(page.compared_text()));
+    };
+    // The name of the site is a heading too, and a link to its start.
+    check(
+        "<title>The flood \u{2014} The Paper</title><h1><a href='/'>The Paper</a></h1><main>\
+         <h1>The flood<a class=headerlink href='#f'>\u{b6}</a></h1>",
+        Some("The flood"),
+        "",
+    );
+    // It is said outside of a heading, as in the title.
+    check(
+        "<title>The flood</title><div>The flood</div><h2>1. Overview</h2>",
+        Some("The flood"),
+        "",
+    );
+    // The title lacks the number.
+    check(
+        "<title>Floods (Manual 7.3)</title><h5>11.2.4 Floods</h5>",
+        Some("11.2.4 Floods"),
+        "",
+    );
+    check("<title>x</title>", None, "<h3>Related</h3>");
+}
+
+#[test]
 fn text_leaves_out_what_nobody_sees() {
     check_text(
         "<title>t</title><p>seen<span hidden> a</span><span style='color:red; DISPLAY : none'> b</span>\

@@ -126,7 +126,7 @@ fn check_text(page: &Value, original: Option<&Value>) {
 #[test]
 fn pages_are_given_in_the_form_and_in_the_languages_that_are_asked_for() {
     let german = "<html lang=en><title>Haus</title><h1>Das Haus</h1><p>Der Hund und die Katze sind nicht in dem \
-        <b>Haus</b>, das <a href=/x>f\u{fc}r sie</a> gebaut worden ist, sondern im Garten.</p>";
+        <b>Haus</b>, das <a href=/x>f\u{fc}r beide</a> gebaut wurde, sondern im Garten.</p>";
     let english = "<html><title>House</title><h1>The house</h1><p>The dog and the cat are not in the house that \
         was built for them by the people of the village.</p>";
     let web = Web::start(vec![
@@ -162,7 +162,7 @@ fn pages_are_given_in_the_form_and_in_the_languages_that_are_asked_for() {
         (&"Das Haus".into(), &Value::Null)
     );
     let markdown = format!(
-        "# Das Haus\n\nDer Hund und die Katze sind nicht in dem **Haus**, das [f\u{fc}r sie]({}) gebaut worden ist, sondern im Garten.",
+        "# Das Haus\n\nDer Hund und die Katze sind nicht in dem **Haus**, das [f\u{fc}r beide]({}) gebaut wurde, sondern im Garten.",
         web.url(0, "/x"),
     );
     assert_eq!(german["markdown"], markdown);
