@@ -72,7 +72,7 @@ impl MemoryPlan {
             store_cache: max / 16,
             store_buffers: max * 5 / 64,
             documents_cache: max / 64,
-            delta_bytes: at_most(usize::MAX, max / 32),
+            delta_bytes: at_most(usize::MAX, max * 3 / 128),
             keys: at_most(usize::MAX, max / 16 / (2 * KEY)),
             templates: at_most(MAX_TEMPLATES, max * 3 / 128),
             filters: (options.seen.expected_urls.saturating_mul(FILTER_TENTHS) / 10)
