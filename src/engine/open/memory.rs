@@ -191,7 +191,7 @@ mod tests {
         }
         let default = plan(1 << 30, 10_000_000);
         assert_eq!((default.bodies, default.hosts), (256 << 20, 10_000));
-        assert!(default.keys > 1_000_000 && default.delta_bytes == 64 << 20);
+        assert!(default.keys > 1_000_000 && default.delta_bytes == 24 << 20);
         let small = plan(64 << 20, 200_000);
         assert_eq!(small.bodies, 16 << 20);
         assert!((100..1_000).contains(&small.hosts), "{small}");
