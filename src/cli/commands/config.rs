@@ -101,7 +101,7 @@ pub(super) struct SettingFlags {
     ))]
     user_agent: Option<String>,
     /// Header field of every request, as `Name: value`; not for credentials, which some hosts can
-    /// have in [[domain]]. May be repeated; added to fetch.headers
+    /// have in `[[domain]]`. May be repeated; added to fetch.headers
     #[arg(long, value_name = "FIELD", value_parser = field)]
     header: Vec<(String, String)>,
     /// Proxy for all requests: a URL with http, https, socks5 or socks5h, or none [default: none]

@@ -211,10 +211,9 @@ impl Documents {
 
     /// The signature of a document at a tier, if it can be read without the whole document.
     pub(super) fn witness(&self, id: DocumentId, tier: Tier) -> Result<Option<Signature>, Error> {
-        if !matches!(self.in_memory(id), Known::Nothing) {
-            Ok(None)
-        } else {
-            Ok(self.witness_row(id)?.and_then(|row| row.signature(tier)))
+        match self.in_memory(id) {
+            Known::Nothing => Ok(self.witness_row(id)?.and_then(|row| row.signature(tier))),
+            Known::Document(_) | Known::Removed => Ok(None),
         }
     }
 
