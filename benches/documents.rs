@@ -3,10 +3,11 @@
 //! then kills the process twenty times and deletes sled's folder.
 //!
 //! `cargo bench --bench documents` takes ten million pages, an hour and 20 GB in `target/tmp`;
-//! `cargo bench --bench documents -- 100000` fewer. `-- fill`, `restart`, `pauses`, `kill`, `lose` are its
-//! parts; without the others each takes the directory as the one before left it. `-- minhash fill`
-//! says what `dedup.method = "minhash"` takes. `-- pauses` commits further pages in small groups, and
-//! compares the longest pauses with those of a bare append and sync of as many bytes.
+//! `cargo bench --bench documents -- 100000` fewer. `-- fill`, `restart`, `pauses`, `kill`, `lose`
+//! are its parts; without the others each takes the directory as the one before left it. `--
+//! minhash fill` says what `dedup.method = "minhash"` takes. `-- pauses` commits further pages in
+//! small groups, and compares the longest pauses with those of a bare append and sync of as many
+//! bytes.
 
 #[path = "documents/rehearsal.rs"]
 mod rehearsal;

@@ -8,9 +8,9 @@
 //! crawls a web of its own on loopback, in turn with the floor: `--pages 6000`, `--rounds 3`,
 //! `--gzip` for bodies that come compressed, `--pin` for the crawler on the first core and the web
 //! on the second, `--gleaner FILE` for another binary. `-- long` crawls 300,000 pages that are made
-//! when they are asked for, and says how speed, memory and state change from tenth to tenth. `-- tls`
-//! crawls 2,000 hosts with the default politeness, over TLS and without.
-//! Everything is put below `target/tmp`.
+//! when they are asked for, and says how speed, memory and state change from tenth to tenth. `--
+//! tls` crawls 2,000 hosts with the default politeness, over TLS and without. Everything is put
+//! below `target/tmp`.
 
 #[path = "../trust/text.rs"]
 #[expect(

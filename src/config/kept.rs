@@ -2,52 +2,18 @@
 //! those of the next run, and read back by commands that are given none.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::dedup::RuleSettings;
-use super::keys::values;
-use super::load::{Layers, list};
+use super::layers::Layers;
+use super::written::list;
 use super::{Config, DomainSettings, Origin};
 use crate::fetch::HIDDEN;
 
-/// Every setting by `section.key`, with its value as text. Settings of some hosts or pages have the
-/// key `section.key at pattern`.
-pub fn flatten(config: &Config) -> BTreeMap<String, String> {
-    let text = |value| match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    let own = config.domain.iter();
-    let own = own.flat_map(|entry| at("", entry.settings(), &entry.hosts));
-    let rules = config.dedup_rules.iter();
-    let rules = rules.flat_map(|entry| at("dedup.", entry.settings(), &entry.pages));
-    values(config)
-        .into_iter()
-        .chain(own)
-        .chain(rules)
-        .map(|(key, value)| (key, text(value)))
-        .collect()
-}
-
-/// The settings of an entry, once for each pattern.
-fn at<P: fmt::Display>(
-    section: &str,
-    settings: BTreeMap<String, Value>,
-    patterns: &[P],
-) -> Vec<(String, Value)> {
-    let each = settings.into_iter().flat_map(|(key, value)| {
-        let named = move |pattern| (format!("{section}{key} at {pattern}"), value.clone());
-        patterns.iter().map(named)
-    });
-    each.collect()
-}
-
-/// The configuration of a run whose settings were kept by [`flatten`]. Keys and values that this
-/// version does not know have their defaults.
+/// The configuration of a run whose settings were kept by [`flatten`](super::flatten). Keys and
+/// values that this version does not know have their defaults.
 pub fn kept(settings: &BTreeMap<String, String>) -> Config {
     let mut layers = Layers::new();
     let mut own: BTreeMap<&str, toml::Table> = BTreeMap::new();
@@ -102,7 +68,7 @@ pub fn kept(settings: &BTreeMap<String, String>) -> Config {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dedup;
+    use super::super::{dedup, flatten};
     use super::*;
     use crate::dedup::Tiers;
     use crate::fetch::{Proxy, Secret};

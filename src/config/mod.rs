@@ -11,22 +11,28 @@
 
 mod dedup;
 mod domains;
+mod effective;
 mod error;
+mod flat;
 mod kept;
 mod keys;
+mod layers;
 mod load;
 mod origin;
 mod remembered;
 mod urls;
+mod written;
 
 use serde::{Deserialize, Serialize};
 
 pub use dedup::RuleSettings;
 pub use domains::DomainSettings;
+pub use effective::Effective;
 pub use error::Error;
-pub use kept::{flatten, kept};
+pub use flat::flatten;
+pub use kept::kept;
 use keys::URL_RULE;
-pub use load::{Effective, Flag, Sources, load};
+pub use load::{Flag, Sources, load};
 pub use origin::Origin;
 pub use remembered::Remembered;
 pub use urls::{UrlRuleSettings, UrlSettings};

@@ -100,8 +100,8 @@ pub struct FetchOptions {
     #[serde(skip)]
     #[patch(skip)]
     pub own: Vec<(HostPattern, FetchOverrides)>,
-    /// Number of servers whose last TLS session is kept, so that it can be resumed; a crawl takes it
-    /// from its memory plan.
+    /// Number of servers whose last TLS session is kept, so that it can be resumed; a crawl takes
+    /// it from its memory plan.
     #[serde(skip)]
     #[patch(skip)]
     pub tls_sessions: usize,

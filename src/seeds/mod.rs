@@ -1,10 +1,10 @@
 //! Seed lists: the URLs that a crawl begins with, from files, standard input and arguments.
 //!
-//! A list has one URL per line, or a bare name such as `example.org`, which stands for its page over
-//! https. `#` begins a comment at the start of a line or after white space;
-//! empty lines are ignored, and a byte order mark is skipped. A list that cannot be read completely
-//! is refused as a whole, with the line at fault, so that a crawl never begins with half a list.
-//! Lists are read in one pass and never held in memory.
+//! A list has one URL per line, or a bare name such as `example.org`, which stands for its page
+//! over https. `#` begins a comment at the start of a line or after white space; empty lines are
+//! ignored, and a byte order mark is skipped. A list that cannot be read completely is refused as a
+//! whole, with the line at fault, so that a crawl never begins with half a list. Lists are read in
+//! one pass and never held in memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

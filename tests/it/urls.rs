@@ -54,9 +54,11 @@ fn rules_of_a_host_say_what_is_visited_and_stay_what_they_are() {
         "drop [\"id\", \"ref\"]",
         "restore the settings in [url]",
     ]);
-    run(crawl.command(&[&seed, "--scope", "any"]))
+    run(crawl.command(&[&seed, "--scope", "any", "--reset-settings"]))
         .expect(DIRECTORY)
         .says(&["now: nothing more"]);
+    // Without a file, the crawl goes on with the rules that it was told.
+    crawl.crawl(&[]).says(&["settings of earlier runs: "]);
     web.clear_log();
     crawl.crawl_by(&own, &arguments);
     assert!(web.requests().is_empty());

@@ -41,7 +41,8 @@ enum Command {
 struct Show {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Print what the next run of this crawl would use: what its data directory remembers counts too
+    /// Print what the next run of this crawl would use: what its data directory remembers counts
+    /// too
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Print the settings for one host, given as a name, name:port or URL, with matching entries of

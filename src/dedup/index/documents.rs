@@ -1,9 +1,9 @@
 //! The documents of a crawl: one row per stored response in sled, by ascending id.
 //!
-//! Rows are written only at checkpoints, by a thread of their own. Until they are on disk, documents
-//! are served from memory, and the committer's deltas keep them safe. Signatures of fixed width are kept in the witness column
-//! instead of the row. Everything here can be rebuilt from the store, so a database that does not
-//! open is renamed and replaced by an empty one.
+//! Rows are written only at checkpoints, by a thread of their own. Until they are on disk,
+//! documents are served from memory, and the committer's deltas keep them safe. Signatures of fixed
+//! width are kept in the witness column instead of the row. Everything here can be rebuilt from the
+//! store, so a database that does not open is renamed and replaced by an empty one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -298,8 +298,8 @@ impl Documents {
         self.finish()
     }
 
-    /// Begins a checkpoint: a thread writes all changes so far. Those from now on belong to the next
-    /// one. If one was begun, it is waited for.
+    /// Begins a checkpoint: a thread writes all changes so far. Those from now on belong to the
+    /// next one. If one was begun, it is waited for.
     pub fn begin(&mut self) -> Result<(), Error> {
         self.finish()?;
         if self.recent.is_empty() {
