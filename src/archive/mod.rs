@@ -28,7 +28,7 @@ pub use memory::MemoryArchive;
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,
 };
-pub use reader::{Limits, ReadRecord, SegmentReader, records};
+pub use reader::{Limits, ReadRecord, SegmentReader, http_head, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
 pub use segment::unacknowledged;
 pub use store_policy::{DuplicateBodies, StorePolicy};

@@ -56,8 +56,7 @@ impl ReadRecord {
     /// Splits a block that is an HTTP message into head (including the empty line that ends it) and
     /// payload.
     pub fn http_parts(&self) -> Option<(&[u8], &[u8])> {
-        let is_http = |value: &str| value.trim_start().starts_with("application/http");
-        if !self.header("Content-Type").is_some_and(is_http) {
+        if !is_http(&self.headers) {
             return None;
         }
         let end = self.block.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
@@ -77,6 +76,15 @@ impl ReadRecord {
         let named = Digest::parse(self.header("WARC-Block-Digest")?)?;
         Some(named == Digest::of(&self.block))
     }
+}
+
+/// Returns the head of the HTTP message in the record at `offset`, with the empty line that ends
+/// it; `None` if the record is no HTTP message, or its head is longer than a header may be. Less
+/// than the whole record is read, so its checksum says nothing.
+pub fn http_head(path: &Path, offset: u64, limits: Limits) -> Result<Option<Vec<u8>>> {
+    let mut reader = SegmentReader::open_at(path, offset, limits)?;
+    let head = reader.head();
+    head.map_err(|wrong| wrong.at(path, offset))
 }
 
 /// Reads the records of a segment, from the first one.
@@ -120,6 +128,23 @@ impl SegmentReader {
             Err(source) => Err(Wrong::Io(source)),
         };
         Some(record.map_err(|wrong| wrong.at(&self.path, offset)))
+    }
+
+    fn head(&mut self) -> std::result::Result<Option<Vec<u8>>, Wrong> {
+        let mut text = BufReader::new(GzDecoder::new(&mut self.file));
+        let headers = named_fields(&mut text, self.limits.header_bytes)?;
+        let block_length = content_length(&headers)?;
+        if !is_http(&headers) {
+            return Ok(None);
+        }
+        let mut block = text.take(block_length.min(self.limits.header_bytes));
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            if block.read_until(b'\n', &mut head)? == 0 {
+                return Ok(None);
+            }
+        }
+        Ok(Some(head))
     }
 
     /// Reads one gzip member, which must contain one record and nothing else.
@@ -266,6 +291,14 @@ fn named_fields(
             }
         }
     }
+}
+
+/// Returns `true` if named fields are those of a record with an HTTP message.
+fn is_http(fields: &[(String, String)]) -> bool {
+    fields
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("Content-Type"))
+        .is_some_and(|(_, value)| value.trim_start().starts_with("application/http"))
 }
 
 fn content_length(fields: &[(String, String)]) -> std::result::Result<u64, Wrong> {

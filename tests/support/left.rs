@@ -119,8 +119,40 @@ pub(crate) fn check_records(records: &[ReadRecord]) {
             let same = |name: &str, of: &str| assert_eq!(field(record, name), field(original, of));
             same("WARC-Refers-To-Target-URI", "WARC-Target-URI");
             same("WARC-Refers-To-Date", "WARC-Date");
+            check_revisit(record, original);
         }
     }
+}
+
+/// Checks that a player which takes the head of the original for that of a revisit record shows the
+/// same.
+#[track_caller]
+fn check_revisit(revisit: &ReadRecord, original: &ReadRecord) {
+    let of_response = |record| {
+        let (head, payload) = ReadRecord::http_parts(record).expect("an HTTP message");
+        let head = String::from_utf8_lossy(head).to_lowercase();
+        let mut kept: Vec<String> = head
+            .lines()
+            .filter(|it| {
+                it.starts_with("content-type:")
+                    || it.starts_with("content-encoding:")
+                    || it.starts_with("location:")
+            })
+            .map(str::to_owned)
+            .collect();
+        let status = head.split(' ').nth(1).expect("a status").to_owned();
+        // A 304 has a status of its own, and may leave out the rest.
+        if revisit.has_identical_payload() {
+            kept.push(status);
+        } else {
+            kept.clear();
+        }
+        (kept, payload.is_empty())
+    };
+    let (own, _) = of_response(revisit);
+    let (stored, is_empty) = of_response(original);
+    assert_eq!(own, stored, "{revisit:?}");
+    assert!(!is_empty, "{revisit:?}");
 }
 
 /// A field that a record must have.

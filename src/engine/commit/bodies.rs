@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use super::forms::Forms;
 use super::group::Group;
 use super::making::{Base, Made, Makers, Order};
 use super::records::is_stored;
@@ -26,6 +27,7 @@ use crate::url::UrlId;
 pub(crate) struct Bodies {
     mode: DuplicateBodies,
     warc: WarcOptions,
+    forms: Forms,
     bases: Bases,
     makers: Makers,
     /// Digests of the payloads of the group whose verdicts are withdrawn.
@@ -57,6 +59,7 @@ impl Bodies {
         Self {
             mode,
             warc: WarcOptions::pages_of(data),
+            forms: Forms::new(WarcOptions::pages_of(data)),
             bases: Bases {
                 contents: HashMap::new(),
                 bytes: 0,
@@ -66,6 +69,11 @@ impl Bodies {
             makers: Makers::default(),
             doubtful: HashSet::new(),
         }
+    }
+
+    /// Returns what is known of the heads of stored responses.
+    pub(super) fn forms(&self) -> &Forms {
+        &self.forms
     }
 
     /// Returns `true` if the main texts of duplicates are kept.

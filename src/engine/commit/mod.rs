@@ -9,6 +9,7 @@ mod committer;
 mod compare;
 mod deferrals;
 mod effects;
+mod forms;
 mod group;
 mod judge;
 mod left_out;

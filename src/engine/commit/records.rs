@@ -2,8 +2,8 @@
 //!
 //! | visit | records |
 //! |---|---|
-//! | a payload that is not stored yet | request, response |
-//! | a payload that is stored, byte for byte | request, revisit that refers to the stored response |
+//! | a payload that is not stored yet, no payload, a redirect | request, response |
+//! | a payload that is stored, byte for byte, under a head that players treat alike (`forms.rs`) | request, revisit that refers to the stored response |
 //! | a page that the server says is unchanged (304) | request, revisit that refers to the stored response, if there is one |
 //! | an unchanged page in other bytes | metadata |
 //! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; in the archive of texts, main text as conversion |
