@@ -6,7 +6,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::id::RecordId;
+use super::names::OPEN;
 use super::reader::{Limits, SegmentReader};
 use super::{Error, Result};
 
@@ -16,6 +19,8 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
     /// Id of the segment's first record; `None` until that is written.
     pub(super) warcinfo: Option<RecordId>,
+    /// When it was begun.
+    pub(super) begun: Timestamp,
     /// Set if bytes were written since the last sync.
     pub(super) unsynced: bool,
     /// Set if a write failed, so that there may be bytes after the tail.
@@ -35,6 +40,7 @@ impl Segment {
             file,
             path,
             warcinfo: None,
+            begun: Timestamp::now(),
             unsynced: false,
             torn: false,
         })
@@ -56,6 +62,8 @@ impl Segment {
                 reason: "a segment must begin with a warcinfo record".to_owned(),
             });
         };
+        let begun = first.header("WARC-Date").and_then(|date| date.parse().ok());
+        let begun = begun.unwrap_or_else(Timestamp::now);
         let file = OpenOptions::new()
             .write(true)
             .open(path)
@@ -64,6 +72,7 @@ impl Segment {
             file,
             path: path.to_owned(),
             warcinfo: Some(id),
+            begun,
             unsynced: false,
             torn: false,
         })
@@ -114,6 +123,34 @@ impl Segment {
             .set_len(length)
             .map_err(Error::io("truncate", &self.path))
     }
+}
+
+/// Returns the path of a file while it is written.
+pub(super) fn marked(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(OPEN);
+    PathBuf::from(name)
+}
+
+/// Opens a file to read it, under the name that it has, or had a moment ago, while it is written.
+pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
+    let is_missing = |opened: &io::Result<File>| matches!(opened, Err(error) if error.kind() == io::ErrorKind::NotFound);
+    let opened = File::open(path);
+    if !is_missing(&opened) {
+        return opened;
+    }
+    match File::open(marked(path)) {
+        // It may have been closed in between.
+        Err(_) => File::open(path),
+        open => open,
+    }
+}
+
+/// Returns the path of a file as it is now named, if it is there.
+pub fn present(path: &Path) -> Option<PathBuf> {
+    let marked = marked(path);
+    let mut paths = [path.to_owned(), marked, path.to_owned()].into_iter();
+    paths.find(|path| path.exists())
 }
 
 /// Returns a path that is free for what of a file was not acknowledged, beside it: its name with

@@ -298,9 +298,8 @@ fn a_revisit_refers_to_an_answer_that_plays_alike() {
     crawl.crawl(&[&web.url(0, "/")]);
     crawl.crawl(&[&web.url(1, "/")]);
     let records = crawl.records();
-    let count = |kind: &str, host: usize, path: &str| {
-        about(&records, kind, &web.url(host, path)).len()
-    };
+    let count =
+        |kind: &str, host: usize, path: &str| about(&records, kind, &web.url(host, path)).len();
     for host in [0, 1] {
         for path in ["/to-a", "/to-b", "/to-c", "/c", "/d"] {
             let counts = ["response", "revisit"].map(|kind| count(kind, host, path));

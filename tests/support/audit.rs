@@ -67,6 +67,14 @@ pub(crate) fn rows(data: &Path) -> BTreeMap<UrlId, PageRecord> {
     rows
 }
 
+/// The names of the files of a crawl's archives.
+fn archive_names(data: &Path) -> gleaner::rows::ArchiveNames {
+    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
+    let store = Embedded::open(&data.join("store"), &store::Options::default())
+        .expect("the store opens after a kill");
+    gleaner::rows::ArchiveNames::read(&store).expect("the row is whole")
+}
+
 /// Original's document and page of every member of a cluster, as the store lists them.
 pub(crate) fn members(data: &Path) -> BTreeSet<(u64, UrlId)> {
     let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
@@ -120,7 +128,7 @@ pub(crate) fn left_by(data: &Path, features: &Features, earlier: Option<&Path>) 
     let (documents, damage) =
         Documents::open(&data.join("documents"), 1 << 20, 0).expect("the documents open");
     assert!(damage.is_none());
-    let warc = WarcOptions::new(data.join("warc"));
+    let warc = WarcOptions::pages_of(data, archive_names(data).pages);
     let mut members: BTreeMap<UrlId, BTreeSet<String>> = BTreeMap::new();
     for (id, page) in &records {
         assert!(

@@ -66,11 +66,7 @@ pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
 #[track_caller]
 pub(crate) fn read_records(data: &Path) -> Vec<ReadRecord> {
     let mut records = Vec::new();
-    let of_pages = files(&data.join("warc"), "warc.gz");
-    for file in of_pages
-        .into_iter()
-        .chain(files(&data.join("texts"), "warc.gz"))
-    {
+    for file in warcs(data).into_iter().chain(texts(data)) {
         let found: Vec<ReadRecord> = archive::records(&file)
             .expect("the file is there")
             .collect::<Result<_, _>>()
@@ -84,6 +80,20 @@ pub(crate) fn read_records(data: &Path) -> Vec<ReadRecord> {
         records.extend(found);
     }
     records
+}
+
+/// The files of a crawl's archive of pages, in order, also the one that is being written.
+pub(crate) fn warcs(data: &Path) -> Vec<PathBuf> {
+    let mut all = files(&data.join("warc"), "warc.gz");
+    all.extend(files(&data.join("warc"), "warc.gz.open"));
+    all
+}
+
+/// The same of its archive of texts.
+pub(crate) fn texts(data: &Path) -> Vec<PathBuf> {
+    let mut all = files(&data.join("texts"), "warc.gz");
+    all.extend(files(&data.join("texts"), "warc.gz.open"));
+    all
 }
 
 /// Checks records of an archive as [`records`] does.

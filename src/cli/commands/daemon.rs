@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -45,10 +46,14 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Age at which a daemon closes a file of the archive, unless another is set: others may wait for it.
+const MAX_FILE_AGE: Duration = Duration::from_secs(3_600);
+
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let config = arguments.settings.load()?.config;
     let mut options = config.options()?;
     options.repair = arguments.repair;
+    options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;
     crawl::check_seeds(&sources, &config)?;
     crawl::warn_of_ignored_robots(&config, screen);

@@ -1,9 +1,11 @@
 //! Compares a visit's page with its previous visit and with the stored originals: whether it can be
 //! compared at all, what it repeats, and whether that is still live.
 
+pub(super) mod forms;
+
 use std::sync::Arc;
 
-use super::forms::Forms;
+use self::forms::Forms;
 use super::group::{Committed, Group};
 use crate::dedup::own::OwnLines;
 use crate::dedup::{

@@ -140,7 +140,7 @@ impl Judge<'_> {
                 let likeness = likeness::file(judged, document, self.rules.profile(), group)?;
                 effects.page_line = Some(PageLine {
                     group: likeness.map(page_group),
-                    ..page_line(judged, &self.gate.identity)
+                    ..page_line(judged, &self.gate.identity, &*group.set.store)?
                 });
             }
             self.expiry.see_original(judged, &mut group.set)?;
@@ -166,7 +166,7 @@ impl Judge<'_> {
         group: &mut Group<'_>,
     ) -> Option<DocumentId> {
         group.set.state.counters.bytes += exchange.body.len() as u64;
-        let records = records::of(judged, exchange, self.keep, self.bodies.keeps_texts());
+        let records = records::of(judged, exchange, self.bodies.keeping(self.keep));
         effects.places = records.places(judged, group.set.texts.len());
         self.keep_body(judged, &records, group);
         effects.records = records.all.len();

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::group::Group;
+use super::super::group::Group;
 use crate::archive::{Limits, Location, RecordId, RecordKind, WarcOptions, http_head};
 use crate::dedup::{Document, Stored};
 use crate::engine::error::Error;
@@ -50,7 +50,7 @@ impl Forms {
     }
 
     /// Looks for the stored response that a revisit record for this one may refer to.
-    pub(super) fn find_same(
+    pub(in crate::engine::commit) fn find_same(
         &self,
         judged: &mut Judged<'_>,
         group: &Group<'_>,
