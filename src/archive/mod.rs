@@ -10,6 +10,7 @@
 //! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates).
 
 mod encode;
+mod foreign;
 mod id;
 mod memory;
 mod names;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
 pub use names::{FileNames, is_archive_file};

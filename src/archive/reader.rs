@@ -159,6 +159,10 @@ impl SegmentReader {
         Some(record.map_err(|wrong| wrong.at(&self.path, offset)))
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "header and head are read within `Limits`"
+    )]
     fn head(&mut self) -> std::result::Result<Option<Vec<u8>>, Wrong> {
         let mut text = BufReader::new(GzDecoder::new(&mut self.file));
         let (_, headers) = named_fields(&mut text, self.limits.header_bytes)?;
@@ -276,11 +280,14 @@ impl From<io::Error> for Wrong {
     }
 }
 
+/// The version and the named fields of a record.
+pub(super) type Head = (&'static str, Vec<(String, String)>);
+
 /// Reads the version line and the named fields up to the empty line, at most `limit` bytes.
 pub(super) fn named_fields(
     text: &mut impl io::BufRead,
     limit: u64,
-) -> std::result::Result<(&'static str, Vec<(String, String)>), Wrong> {
+) -> std::result::Result<Head, Wrong> {
     let mut text = text.take(limit);
     let mut line = Vec::new();
     let mut next_line = || {

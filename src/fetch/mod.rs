@@ -22,7 +22,8 @@ mod resolver;
 mod secret;
 mod tls;
 
-pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, decode};
+pub use archived::is_chunked;
+pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, NOT_CODED, decode};
 pub use budget::{ByteBudget, Reservation};
 pub use client::{Approach, Fetcher};
 pub use guard::{At, Authority, Guard, Refused};

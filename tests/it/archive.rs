@@ -309,7 +309,7 @@ fn a_revisit_refers_to_an_answer_that_plays_alike() {
     // An error that was answered before is stored once, whatever page has its words.
     let of = |path: &str| [0, 1].map(|host| count("response", host, path));
     assert_eq!(of("/soft").iter().sum::<usize>(), 1);
-    let errors = ["/gone", "/lost", "/void"].map(|path| of(path)).concat();
+    let errors = ["/gone", "/lost", "/void"].map(of).concat();
     assert_eq!(errors.iter().sum::<usize>(), 1);
     let revisits = ["/gone", "/lost", "/void"].map(|path| count("revisit", 1, path));
     assert_eq!(revisits, [1, 1, 1]);

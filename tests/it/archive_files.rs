@@ -40,7 +40,7 @@ fn files_have_names_of_their_crawl_and_say_whose_it_is() {
     crawl.crawl_by("[archive]\nprefix = \"other\"", &[&web.url(0, "/new")]);
     let found = names(&crawl.data().join("warc"));
     let found: Vec<_> = found.iter().map(|name| parts(name)).collect();
-    let told: Vec<_> = found
+    let told = found
         .iter()
         .map(|(prefix, _, number, ending)| (prefix.as_str(), number.as_str(), ending.as_str()));
     let expected = [("news", "00000"), ("news", "00001"), ("other", "00002")];

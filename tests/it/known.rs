@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gleaner::archive::ReadRecord;
 
 use crate::corpus::{self, Visit, archive_of};
-use crate::run::{Place, run};
+use crate::run::{Place, read_records, run};
 use crate::web::{Answer, Site, Web};
 
 fn article(seed: u64) -> String {

@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 }
 
 /// Age at which a daemon closes a file of the archive, unless another is set: others may wait for it.
-const MAX_FILE_AGE: Duration = Duration::from_secs(3_600);
+const MAX_FILE_AGE: Duration = Duration::from_hours(1);
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let config = arguments.settings.load()?.config;

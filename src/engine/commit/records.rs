@@ -99,7 +99,7 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, keeping: Keeping) -> 
     } else if let Some(stored) = &judged.same_payload {
         let digest = match keeping.digest {
             DigestAlgorithm::Sha256 => digest.to_string(),
-            other => other.digest([&exchange.body[..]]),
+            other @ DigestAlgorithm::Sha1 => other.digest([&exchange.body[..]]),
         };
         main = Some(Record::revisit(&capture, head(), digest, &original(stored)));
     }
