@@ -29,13 +29,13 @@ use serde::{Deserialize, Serialize};
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
-pub use names::{FileNames, is_archive_file};
+pub use names::{FileNames, is_archive_file, present};
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,
 };
 pub use reader::{Limits, ReadRecord, SegmentReader, http_head, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
-pub use segment::{present, unacknowledged};
+pub use segment::unacknowledged;
 pub use store_policy::{DuplicateBodies, StorePolicy};
 pub use warc::{Recovery, Start, WarcArchive, WarcOptions};
 

@@ -6,13 +6,15 @@
 //! while it is written, so that what has a whole name is whole. Crawls of earlier versions, and
 //! what `gleaner dedup` writes, have plain names: `<prefix>-<number>.warc.gz`.
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// What every file of an archive ends with.
 const ENDING: &str = ".warc.gz";
 
 /// What is behind the name of a file that is being written.
-pub(super) const OPEN: &str = ".open";
+const OPEN: &str = ".open";
 
 /// The names of the files of one archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +110,34 @@ pub fn is_archive_file(path: &Path) -> bool {
     [ENDING, ".warc", ".warc.zst"]
         .iter()
         .any(|ending| name.ends_with(ending))
+}
+
+/// Returns the path of a file while it is written.
+pub(super) fn marked(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(OPEN);
+    PathBuf::from(name)
+}
+
+/// Opens a file to read it, under the name that it has, or had a moment ago, while it is written.
+pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
+    let is_missing = |opened: &io::Result<File>| matches!(opened, Err(error) if error.kind() == io::ErrorKind::NotFound);
+    let opened = File::open(path);
+    if !is_missing(&opened) {
+        return opened;
+    }
+    match File::open(marked(path)) {
+        // It may have been closed in between.
+        Err(_) => File::open(path),
+        open => open,
+    }
+}
+
+/// Returns the path of a file as it is now named, if it is there.
+pub fn present(path: &Path) -> Option<PathBuf> {
+    let marked = marked(path);
+    let mut paths = [path.to_owned(), marked, path.to_owned()].into_iter();
+    paths.find(|path| path.exists())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 
 use super::id::{Digest, DigestAlgorithm};
-use super::segment::open_to_read;
+use super::names::open_to_read;
 use super::{Error, Result};
 
 /// Maximum sizes of a record held in memory.

@@ -344,8 +344,8 @@ impl Record {
         (self.head.len() + self.payload.len()) as u64
     }
 
-    /// Adds what the payload of a response is by its first bytes, as a media type (WARC/1.1, section
-    /// 5.14).
+    /// Adds what the payload of a response is by its first bytes, as a media type (WARC/1.1,
+    /// section 5.14).
     #[must_use]
     pub fn identified_as(mut self, media_type: Option<&str>) -> Record {
         let field = media_type.map(|it| ("WARC-Identified-Payload-Type", text_value(it)));

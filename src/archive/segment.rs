@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::id::RecordId;
-use super::names::OPEN;
 use super::reader::{Limits, SegmentReader};
 use super::{Error, Result};
 
@@ -123,34 +122,6 @@ impl Segment {
             .set_len(length)
             .map_err(Error::io("truncate", &self.path))
     }
-}
-
-/// Returns the path of a file while it is written.
-pub(super) fn marked(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(OPEN);
-    PathBuf::from(name)
-}
-
-/// Opens a file to read it, under the name that it has, or had a moment ago, while it is written.
-pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
-    let is_missing = |opened: &io::Result<File>| matches!(opened, Err(error) if error.kind() == io::ErrorKind::NotFound);
-    let opened = File::open(path);
-    if !is_missing(&opened) {
-        return opened;
-    }
-    match File::open(marked(path)) {
-        // It may have been closed in between.
-        Err(_) => File::open(path),
-        open => open,
-    }
-}
-
-/// Returns the path of a file as it is now named, if it is there.
-pub fn present(path: &Path) -> Option<PathBuf> {
-    let marked = marked(path);
-    let mut paths = [path.to_owned(), marked, path.to_owned()].into_iter();
-    paths.find(|path| path.exists())
 }
 
 /// Returns a path that is free for what of a file was not acknowledged, beside it: its name with

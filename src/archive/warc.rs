@@ -15,10 +15,10 @@ use jiff::Timestamp;
 
 use super::encode::Encoders;
 use super::id::{Digest, DigestAlgorithm, RecordId};
-use super::names::FileNames;
+use super::names::{FileNames, marked};
 use super::reader::{self, Limits, SegmentReader};
 use super::record::Record;
-use super::segment::{Segment, create_directory, marked, sync_directory, unacknowledged};
+use super::segment::{Segment, create_directory, sync_directory, unacknowledged};
 use super::{Archive, Error, Location, Result, Tail};
 
 /// Upper estimate of what header and gzip framing add to a block, in bytes; used to decide whether

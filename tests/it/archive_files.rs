@@ -90,7 +90,7 @@ fn files_have_names_of_their_crawl_and_say_whose_it_is() {
 /// closed stays as it is.
 #[test]
 fn a_kill_leaves_a_file_open_or_closed() {
-    for (step, is_closed) in [("file-closed", true), ("committed:2", false)] {
+    for (step, is_closed) in [("file-closed", true), ("committed:6", false)] {
         let web = Web::start(vec![linking(&numbered(6))]);
         let crawl = Place::new();
         let seed = web.url(0, "/");

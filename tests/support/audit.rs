@@ -16,7 +16,7 @@ use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
 
-use crate::run::{check_records, log, read_records};
+use crate::run::{check_records, form, log, read_records};
 
 /// SimHash as gleaner computes it, for near-duplicates that hold by its own measure.
 pub(crate) fn simhash(text: &str) -> u64 {
@@ -36,7 +36,7 @@ pub(crate) struct Left {
     pub(crate) clusters: BTreeSet<BTreeSet<String>>,
     /// Those of them that were answered.
     pub(crate) answered: BTreeSet<String>,
-    /// How often each payload is stored as a response.
+    /// How often each payload is stored as a response, with what players take from its head.
     pub(crate) payloads: BTreeMap<String, usize>,
 }
 
@@ -109,9 +109,13 @@ pub(crate) fn left_by(data: &Path, features: &Features, earlier: Option<&Path>) 
     let mut payloads = BTreeMap::new();
     let stored = read_records(data);
     for record in &stored {
-        if record.header("WARC-Type") == Some("response") {
+        // A redirect, and what has no payload, are stored each time.
+        if record.header("WARC-Type") == Some("response")
+            && let Some(form) = form(record)
+        {
             let digest = record.header("WARC-Payload-Digest").expect("a digest");
-            *payloads.entry(digest.to_owned()).or_default() += 1;
+            let response = format!("{digest} {}", form.join(", "));
+            *payloads.entry(response).or_default() += 1;
         }
     }
     let mut all = earlier.map(read_records).unwrap_or_default();

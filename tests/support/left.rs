@@ -59,6 +59,7 @@ pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
 pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
     let records = read_records(data);
     check_records(&records);
+    check_revisits(&records);
     records
 }
 
@@ -129,7 +130,6 @@ pub(crate) fn check_records(records: &[ReadRecord]) {
             let same = |name: &str, of: &str| assert_eq!(field(record, name), field(original, of));
             same("WARC-Refers-To-Target-URI", "WARC-Target-URI");
             same("WARC-Refers-To-Date", "WARC-Date");
-            check_revisit(record, original);
         }
     }
 }
@@ -137,32 +137,39 @@ pub(crate) fn check_records(records: &[ReadRecord]) {
 /// Checks that a player which takes the head of the original for that of a revisit record shows the
 /// same.
 #[track_caller]
-fn check_revisit(revisit: &ReadRecord, original: &ReadRecord) {
-    let of_response = |record| {
-        let (head, payload) = ReadRecord::http_parts(record).expect("an HTTP message");
-        let head = String::from_utf8_lossy(head).to_lowercase();
-        let mut kept: Vec<String> = head
-            .lines()
-            .filter(|it| {
-                it.starts_with("content-type:")
-                    || it.starts_with("content-encoding:")
-                    || it.starts_with("location:")
-            })
-            .map(str::to_owned)
-            .collect();
-        let status = head.split(' ').nth(1).expect("a status").to_owned();
+fn check_revisits(records: &[ReadRecord]) {
+    let original = |revisit: &ReadRecord| {
+        let id = revisit.header("WARC-Refers-To")?.to_owned();
+        records.iter().find(|it| field(it, "WARC-Record-ID") == id)
+    };
+    for revisit in records.iter().filter(|it| kind(it) == "revisit") {
+        let Some(original) = original(revisit) else {
+            continue;
+        };
+        let stored = form(original);
+        assert!(stored.is_some(), "{revisit:?}");
         // A 304 has a status of its own, and may leave out the rest.
         if revisit.has_identical_payload() {
-            kept.push(status);
-        } else {
-            kept.clear();
+            let (head, _) = revisit.http_parts().expect("an HTTP message");
+            assert_eq!(Some(form_of(head)), stored, "{revisit:?}");
         }
-        (kept, payload.is_empty())
-    };
-    let (own, _) = of_response(revisit);
-    let (stored, is_empty) = of_response(original);
-    assert_eq!(own, stored, "{revisit:?}");
-    assert!(!is_empty, "{revisit:?}");
+    }
+}
+
+/// What players take from the head of a response; `None` if no revisit record may refer to it.
+pub(crate) fn form(response: &ReadRecord) -> Option<Vec<String>> {
+    let (head, payload) = response.http_parts().expect("an HTTP message");
+    let form = form_of(head);
+    let is_redirect = form.last().is_some_and(|status| status.starts_with('3'));
+    (!payload.is_empty() && !is_redirect).then_some(form)
+}
+
+fn form_of(head: &[u8]) -> Vec<String> {
+    let head = String::from_utf8_lossy(head).to_lowercase();
+    let taken = |it: &&str| it.starts_with("content-type:") || it.starts_with("content-encoding:");
+    let mut form: Vec<String> = head.lines().filter(taken).map(str::to_owned).collect();
+    form.push(head.split(' ').nth(1).expect("a status").to_owned());
+    form
 }
 
 /// A field that a record must have.

@@ -31,11 +31,11 @@ pub(crate) fn steady(told: &Value, web: &Web) -> String {
 }
 
 /// Names of files without the time and the number of the crawl that made them.
-fn without_crawl(text: &str) -> String {
+pub(crate) fn without_crawl(text: &str) -> String {
     let is_file = |part: &str| part.starts_with('-') && part.len() > 24;
     let mut steady = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(".warc.gz\"") {
+    while let Some(at) = rest.find(".warc.gz") {
         let (before, after) = rest.split_at(at);
         // -START-CRAWL-NUMBER
         let name = before.len().saturating_sub(1 + 14 + 1 + 8 + 1 + 5);
@@ -48,8 +48,8 @@ fn without_crawl(text: &str) -> String {
             }
             false => steady.push_str(before),
         }
-        steady.push_str(".warc.gz\"");
-        rest = after.get(".warc.gz\"".len()..).unwrap_or_default();
+        steady.push_str(".warc.gz");
+        rest = after.get(".warc.gz".len()..).unwrap_or_default();
     }
     steady + rest
 }

@@ -46,7 +46,8 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Age at which a daemon closes a file of the archive, unless another is set: others may wait for it.
+/// Age at which a daemon closes a file of the archive, unless another is set: others may wait for
+/// it.
 const MAX_FILE_AGE: Duration = Duration::from_hours(1);
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {

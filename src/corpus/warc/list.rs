@@ -36,7 +36,8 @@ pub struct Listed {
     pub block: u64,
 }
 
-/// Passes each record of some files to `take`, and each place where one cannot be read to `damaged`.
+/// Passes each record of some files to `take`, and each place where one cannot be read to
+/// `damaged`.
 pub fn list(
     files: &[PathBuf],
     mut take: impl FnMut(Listed) -> Result<(), Error>,

@@ -16,7 +16,8 @@ pub use list::{Listed, list};
 pub use repair::{Repaired, repair};
 pub use verify::{Fault, Verified, verify};
 
-/// Passes each record of some files to `take`, and each place where one cannot be read to `damaged`.
+/// Passes each record of some files to `take`, and each place where one cannot be read to
+/// `damaged`.
 fn each_record(
     files: &[PathBuf],
     mut take: impl FnMut(&Path, &ReadRecord) -> Result<(), Error>,

@@ -63,8 +63,8 @@ pub fn known_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 impl Crawl {
-    /// Imports what a WARC file of an earlier crawl knows, until asked to stop. A record that cannot
-    /// be read, such as the last of a running crawl, is left out.
+    /// Imports what a WARC file of an earlier crawl knows, until asked to stop. A record that
+    /// cannot be read, such as the last of a running crawl, is left out.
     pub fn know(&mut self, file: &Path, stop: &StopHandle) -> Result<(), Error> {
         let progress = progress_key(file)?;
         let store = &self.committer.store;

@@ -6,8 +6,8 @@
 //! `Content-Type` and `Content-Encoding`; a redirect and an answer without a body are always stored
 //! in full, because all that they say is in their heads.
 //!
-//! A row does not have all of a head, so it is read from the archive, and remembered. Where the file
-//! is gone, or the response is another crawl's, what the page's row says of it has to do.
+//! A row does not have all of a head, so it is read from the archive, and remembered. Where the
+//! file is gone, or the response is another crawl's, what the page's row says of it has to do.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
