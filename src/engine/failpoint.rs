@@ -43,8 +43,8 @@ pub enum Step {
 
 impl Step {
     /// All steps, in order. Of the last five, the first is reached when a run ends or a file is
-    /// old, and the others only if fingerprints are recomputed or a data directory of an older format is
-    /// opened.
+    /// old, and the others only if fingerprints are recomputed or a data directory of an older
+    /// format is opened.
     pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the step's name on the command line.
